@@ -1,0 +1,56 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableExperimentalFeature("Lifetimes"),  // ~Escapable views
+    .enableExperimentalFeature("SafeInteropWrappers"),  // Span overloads of our C
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+// intel-ipsec-mb exists on x86-64 only; elsewhere libsrtp2 does all the work.
+#if arch(x86_64)
+    let ipsecMB: [Target] = [.systemLibrary(name: "CIPSecMB")]
+    let ipsecMBDependency: [Target.Dependency] = ["CIPSecMB"]
+#else
+    let ipsecMB: [Target] = []
+    let ipsecMBDependency: [Target.Dependency] = []
+#endif
+
+let package = Package(
+    name: "sfud",
+    products: [
+        .executable(name: "sfud", targets: ["sfud"]),
+        .executable(name: "sfuctl", targets: ["sfuctl"]),
+        .library(name: "SFUClient", targets: ["SFUClient"]),
+    ],
+    targets: ipsecMB + [
+        .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
+        .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
+        .target(name: "CKernel"),
+        .target(name: "RTP", swiftSettings: strict),
+        .target(
+            name: "SFU",
+            dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
+            swiftSettings: strict
+        ),
+        .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
+        .executableTarget(
+            name: "sfud",
+            dependencies: ["RTP", "SFU", "SFUClient", "CKernel", "CMicroHTTPD"],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "sfuctl", dependencies: ["SFUClient"], swiftSettings: strict),
+        .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
+        .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .testTarget(
+            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+        .testTarget(name: "TidyTests", swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,55 @@
+/// The RTP header extensions that sfud reads, writes or carries through.
+public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
+    /// `urn:ietf:params:rtp-hdrext:sdes:mid` (RFC 9143 §15).
+    case mid
+    /// `urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id` (RFC 8852 §4.1).
+    case rid
+    /// `urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id` (RFC 8852 §4.2).
+    case repairedRID
+    /// `urn:ietf:params:rtp-hdrext:ssrc-audio-level` (RFC 6464).
+    case audioLevel
+    case absoluteSendTime
+    case transportSequenceNumber
+    /// `urn:3gpp:video-orientation` (3GPP TS 26.114 §7.4.5).
+    case videoOrientation
+    case playoutDelay
+    case absoluteCaptureTime
+    case dependencyDescriptor
+    case videoLayersAllocation
+
+    public static let count = 11
+}
+
+/// Which id each extension has on one m-line, both ways round; 0 means not negotiated.
+public struct ExtensionMap: Hashable, Sendable {
+    /// Indexed by `ExtensionKind.rawValue`.
+    @usableFromInline var ids: InlineArray<11, UInt8>
+
+    @inlinable
+    public init() { ids = InlineArray(repeating: 0) }
+
+    /// The id of `kind`, or 0.
+    @inlinable
+    public subscript(kind: ExtensionKind) -> UInt8 {
+        get { ids[Int(kind.rawValue)] }
+        set { ids[Int(kind.rawValue)] = newValue }
+    }
+
+    /// What the element with this id is, if it was negotiated.
+    @inlinable
+    public func kind(of id: UInt8) -> ExtensionKind? {
+        guard id != 0 else { return nil }
+        for index in 0..<ExtensionKind.count where ids[index] == id {
+            return ExtensionKind(rawValue: UInt8(truncatingIfNeeded: index))
+        }
+        return nil
+    }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        ExtensionKind.allCases.allSatisfy { left[$0] == right[$0] }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for kind in ExtensionKind.allCases { hasher.combine(self[kind]) }
+    }
+}

@@ -1,0 +1,30 @@
+/// Wall-clock time as RTCP writes it: seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
+public struct NTPTime: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt64
+
+    @inlinable
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Nanoseconds of Unix time; negative before 1970.
+    @inlinable
+    public init(unixNanoseconds: Int64) {
+        let seconds = unixNanoseconds / 1_000_000_000
+        let rest = unixNanoseconds % 1_000_000_000
+        let fraction = (rest &<< 32) / 1_000_000_000
+        let fixed = (seconds &+ 2_208_988_800) &<< 32
+        rawValue = UInt64(bitPattern: fixed &+ fraction)
+    }
+
+    /// The middle 32 bits, as LSR and DLSR use them (RFC 3550 §6.4.1).
+    @inlinable
+    public var compact: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 16) }
+
+    /// Nanoseconds from `other` to here, for times less than 68 years apart.
+    @inlinable
+    public func nanoseconds(since other: Self) -> Int64 {
+        let difference = Int64(bitPattern: rawValue &- other.rawValue)
+        let seconds = difference >> 32
+        let fraction = difference & 0xffff_ffff
+        return seconds &* 1_000_000_000 &+ (fraction &* 1_000_000_000) >> 32
+    }
+}

@@ -1,0 +1,7 @@
+/// A synchronization source identifier (RFC 3550 §3).
+public struct SSRC: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt32
+
+    @inlinable
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+}

@@ -1,0 +1,62 @@
+package import RTP
+
+/// What a worker tells the control plane.
+package enum Event: Hashable, Sendable {
+    /// All commands before this fence have taken effect.
+    ///
+    /// `packets` counts what had been forwarded under the rights that the commands since the
+    /// fence before took away.
+    case fenced(epoch: UInt64, at: Instant, packets: UInt64)
+    case transport(TransportID, TransportChange)
+    /// The first packet of a subscription left on this slot; for video a keyframe.
+    case started(SlotID, subscription: UInt64)
+    /// The layer that a slot forwards has changed.
+    case layerChanged(SlotID, subscription: UInt64, from: String?, to: String?)
+    /// What a publication's encodings look like, on a notable change.
+    case layers(PublicationID, codec: Codec, [LayerDescription])
+    case statistics(token: UInt64, WorkerStatistics)
+}
+
+package enum TransportChange: Hashable, Sendable {
+    /// ICE and DTLS are done: media can flow.
+    case connected
+    /// Nothing authenticated came for the first liveness limit.
+    case reconnecting
+    /// It came again.
+    case reconnected
+    /// Nothing came for the second limit, or the association ended.
+    case disconnected(DisconnectReason)
+}
+
+package enum DisconnectReason: String, Hashable, Sendable {
+    case timeout
+    /// The peer sent a protected close_notify.
+    case closed
+    case handshakeFailed = "dtls-handshake-failed"
+    case fingerprintMismatch = "fingerprint-mismatch"
+    case noSRTPProfile = "no-srtp-profile"
+}
+
+/// One encoding as it was last seen.
+package struct LayerDescription: Hashable, Sendable {
+    package var rid: String?
+    /// Pixels; 0 while unknown.
+    package var width: Int
+    package var height: Int
+    /// Frames a second over the last second.
+    package var frameRate: Double
+    /// Bits a second over the last second.
+    package var bitrate: Int
+    package var active: Bool
+
+    package init(
+        rid: String?, width: Int, height: Int, frameRate: Double, bitrate: Int, active: Bool
+    ) {
+        self.rid = rid
+        self.width = width
+        self.height = height
+        self.frameRate = frameRate
+        self.bitrate = bitrate
+        self.active = active
+    }
+}

@@ -1,0 +1,161 @@
+package import RTP
+
+/// Why packets went no further; counted, because a log line per packet is an attack surface.
+package enum DropReason: String, CaseIterable, Hashable, Sendable {
+    /// Belongs to no protocol that WebRTC has on this port (RFC 7983).
+    case unknownProtocol = "unknown-protocol"
+    case oversized
+    /// From an address that no transport has validated.
+    case unknownSource = "unknown-source"
+    case stunMalformed = "stun-malformed"
+    case stunUnauthenticated = "stun-unauthenticated"
+    case stunRateLimited = "stun-rate-limited"
+    case dtlsUnexpected = "dtls-unexpected"
+    case notConnected = "not-connected"
+    case malformedRTP = "malformed-rtp"
+    case malformedRTCP = "malformed-rtcp"
+    /// The authentication tag did not hold.
+    case srtpAuthentication = "srtp-authentication"
+    case srtpReplay = "srtp-replay"
+    /// No m-line claims the SSRC, MID, RID or payload type.
+    case unknownStream = "unknown-stream"
+    case unknownPayloadType = "unknown-payload-type"
+    case streamLimit = "stream-limit"
+    case duplicate
+    case tooOld = "too-old"
+    /// Padding only: nothing to forward.
+    case padding
+    /// The publisher's gate is closed.
+    case gated
+    case noSubscriber = "no-subscriber"
+    /// Subscribers wait for a keyframe, and this packet was none of it.
+    case awaitingKeyframe = "awaiting-keyframe"
+    /// No subscriber has a payload type for the codec.
+    case noCommonCodec = "no-common-codec"
+    /// Another layer of the same source is being forwarded to all subscribers.
+    case layerNotSelected = "layer-not-selected"
+    case sendQueueFull = "send-queue-full"
+}
+
+/// One worker's counters; they only grow.
+///
+/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on; `datagramsIn` = STUN + DTLS +
+/// RTCP + RTP + the drops before them. `docs/ipc.md` has the sums, and a test holds them.
+package struct WorkerStatistics: Hashable, Sendable {
+    package var datagramsIn: UInt64 = 0
+    package var bytesIn: UInt64 = 0
+    package var stunIn: UInt64 = 0
+    package var dtlsIn: UInt64 = 0
+    package var rtcpIn: UInt64 = 0
+    package var rtpIn: UInt64 = 0
+    /// RTP packets in that at least one subscriber was sent.
+    package var rtpForwarded: UInt64 = 0
+    package var datagramsOut: UInt64 = 0
+    package var bytesOut: UInt64 = 0
+    /// Forwarded copies, retransmissions not counted.
+    package var rtpOut: UInt64 = 0
+    package var rtxOut: UInt64 = 0
+    package var rtcpOut: UInt64 = 0
+    /// Indexed by `DropReason.allCases`.
+    package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
+    package var transports: [TransportStatistics] = []
+    package var publications: [PublicationStatistics] = []
+    package var slots: [SlotStatistics] = []
+
+    package init() {}
+}
+
+package struct TransportStatistics: Hashable, Sendable {
+    package var id: TransportID
+    package var connected: Bool
+    package var remote: Address?
+    package var srtpProfile: String?
+    package var bytesIn: UInt64
+    package var bytesOut: UInt64
+    package var packetsIn: UInt64
+    package var packetsOut: UInt64
+    /// From sender and receiver reports, in nanoseconds.
+    package var roundTripNanoseconds: Int64?
+
+    package init(id: TransportID) {
+        self.id = id
+        connected = false
+        remote = nil
+        srtpProfile = nil
+        bytesIn = 0
+        bytesOut = 0
+        packetsIn = 0
+        packetsOut = 0
+        roundTripNanoseconds = nil
+    }
+}
+
+package struct PublicationStatistics: Hashable, Sendable {
+    package var id: PublicationID
+    package var codec: Codec?
+    package var encodings: [EncodingStatistics]
+
+    package init(id: PublicationID, codec: Codec?, encodings: [EncodingStatistics]) {
+        self.id = id
+        self.codec = codec
+        self.encodings = encodings
+    }
+}
+
+package struct EncodingStatistics: Hashable, Sendable {
+    package var layer: LayerDescription
+    package var ssrc: SSRC
+    package var packets: UInt64
+    package var bytes: UInt64
+    /// Cumulative, as in a receiver report (RFC 3550 §6.4.1).
+    package var packetsLost: Int64
+    /// RTP timestamp units.
+    package var jitter: UInt32
+    package var nacksSent: UInt64
+    package var pictureLossesSent: UInt64
+    package var retransmissionsReceived: UInt64
+
+    package init(layer: LayerDescription, ssrc: SSRC) {
+        self.layer = layer
+        self.ssrc = ssrc
+        packets = 0
+        bytes = 0
+        packetsLost = 0
+        jitter = 0
+        nacksSent = 0
+        pictureLossesSent = 0
+        retransmissionsReceived = 0
+    }
+}
+
+package struct SlotStatistics: Hashable, Sendable {
+    package var id: SlotID
+    package var subscription: UInt64?
+    package var codec: Codec?
+    /// The layer being forwarded.
+    package var rid: String?
+    package var packets: UInt64
+    package var bytes: UInt64
+    /// From the viewer's receiver reports.
+    package var packetsLost: Int64
+    package var fractionLost: UInt8
+    package var jitter: UInt32
+    package var nacksReceived: UInt64
+    package var pictureLossesReceived: UInt64
+    package var retransmissionsSent: UInt64
+
+    package init(id: SlotID) {
+        self.id = id
+        subscription = nil
+        codec = nil
+        rid = nil
+        packets = 0
+        bytes = 0
+        packetsLost = 0
+        fractionLost = 0
+        jitter = 0
+        nacksReceived = 0
+        pictureLossesReceived = 0
+        retransmissionsSent = 0
+    }
+}

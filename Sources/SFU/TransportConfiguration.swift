@@ -1,0 +1,137 @@
+package import RTP
+
+/// What an offer and its answer agreed on: all that a worker needs to run one transport.
+package struct TransportConfiguration: Hashable, Sendable {
+    package var ice: ICECredentials
+    package var dtlsRole: DTLSRole
+    /// Any one of these may match the peer's certificate (RFC 8122 §5).
+    package var fingerprints: [Fingerprint]
+    /// Feedback may travel without a leading report (RFC 5506).
+    package var reducedSizeRTCP: Bool
+    package var cname: String
+    package var publications: [PublicationConfiguration]
+    package var slots: [SlotConfiguration]
+
+    package init(
+        ice: ICECredentials,
+        dtlsRole: DTLSRole,
+        fingerprints: [Fingerprint],
+        reducedSizeRTCP: Bool,
+        cname: String,
+        publications: [PublicationConfiguration] = [],
+        slots: [SlotConfiguration] = []
+    ) {
+        self.ice = ice
+        self.dtlsRole = dtlsRole
+        self.fingerprints = fingerprints
+        self.reducedSizeRTCP = reducedSizeRTCP
+        self.cname = cname
+        self.publications = publications
+        self.slots = slots
+    }
+}
+
+/// Short-term credentials of both sides (RFC 8445 §5.3). Secret: never logged.
+package struct ICECredentials: Hashable, Sendable {
+    package var localFragment: String
+    package var localPassword: String
+    package var remoteFragment: String
+    package var remotePassword: String
+
+    package init(
+        localFragment: String,
+        localPassword: String,
+        remoteFragment: String,
+        remotePassword: String
+    ) {
+        self.localFragment = localFragment
+        self.localPassword = localPassword
+        self.remoteFragment = remoteFragment
+        self.remotePassword = remotePassword
+    }
+}
+
+/// Our part in the DTLS handshake.
+package enum DTLSRole: Hashable, Sendable { case client, server }
+
+/// A certificate's hash as an SDP names it (RFC 8122 §5).
+package struct Fingerprint: Hashable, Sendable {
+    package enum Algorithm: Hashable, Sendable { case sha256, sha384, sha512 }
+    package var algorithm: Algorithm
+    package var digest: [UInt8]
+
+    package init(algorithm: Algorithm, digest: [UInt8]) {
+        self.algorithm = algorithm
+        self.digest = digest
+    }
+}
+
+/// One m-line on which the participant sends.
+package struct PublicationConfiguration: Hashable, Sendable {
+    package var id: PublicationID
+    package var mid: String
+    package var kind: MediaKind
+    /// Most preferred first.
+    package var formats: [FormatMapping]
+    package var extensions: ExtensionMap
+    /// One a RID (RFC 8853), or one without where there is no simulcast.
+    package var encodings: [EncodingConfiguration]
+
+    package init(
+        id: PublicationID,
+        mid: String,
+        kind: MediaKind,
+        formats: [FormatMapping],
+        extensions: ExtensionMap,
+        encodings: [EncodingConfiguration]
+    ) {
+        self.id = id
+        self.mid = mid
+        self.kind = kind
+        self.formats = formats
+        self.extensions = extensions
+        self.encodings = encodings
+    }
+}
+
+/// One encoding of a publication, as far as the offer named it.
+package struct EncodingConfiguration: Hashable, Sendable {
+    package var rid: String?
+    package var ssrc: SSRC?
+    package var rtxSSRC: SSRC?
+
+    package init(rid: String? = nil, ssrc: SSRC? = nil, rtxSSRC: SSRC? = nil) {
+        self.rid = rid
+        self.ssrc = ssrc
+        self.rtxSSRC = rtxSSRC
+    }
+}
+
+/// One m-line on which the participant receives: a slot.
+package struct SlotConfiguration: Hashable, Sendable {
+    package var id: SlotID
+    package var mid: String
+    package var kind: MediaKind
+    package var ssrc: SSRC
+    package var rtxSSRC: SSRC?
+    package var formats: [FormatMapping]
+    package var extensions: ExtensionMap
+
+    package init(
+        id: SlotID,
+        mid: String,
+        kind: MediaKind,
+        ssrc: SSRC,
+        rtxSSRC: SSRC?,
+        formats: [FormatMapping],
+        extensions: ExtensionMap
+    ) {
+        self.id = id
+        self.mid = mid
+        self.kind = kind
+        self.ssrc = ssrc
+        self.rtxSSRC = rtxSSRC
+        self.formats = formats
+        self.extensions = extensions
+    }
+}

@@ -1,0 +1,2 @@
+/// The version of the contract that these types speak.
+public let contractVersion = 1
