@@ -1,5 +1,7 @@
 /// Audio or video.
-package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable { case audio, video }
+package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+    case audio, video
+}
 
 /// A codec that sfud forwards.
 package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {

@@ -21,6 +21,8 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case unknownStream = "unknown-stream"
     case unknownPayloadType = "unknown-payload-type"
     case streamLimit = "stream-limit"
+    /// No place is left to keep the packet in.
+    case bufferFull = "buffer-full"
     case duplicate
     case tooOld = "too-old"
     /// Padding only: nothing to forward.

@@ -19,7 +19,12 @@ struct History: ~Copyable {
     }
 
     /// Keeps a packet; `false` where this encoding keeps none and the caller stays its owner.
-    mutating func insert(_ place: Int32, number: Int, at now: Instant, pool: inout PacketPool) -> Bool {
+    mutating func insert(
+        _ place: Int32,
+        number: Int,
+        at now: Instant,
+        pool: inout PacketPool
+    ) -> Bool {
         guard isEnabled else { return false }
         if oldest == end || number >= end + Self.capacity || number < oldest {
             guard oldest == end || number >= oldest else { return false }
@@ -66,7 +71,7 @@ struct History: ~Copyable {
 
     private mutating func removeOldest(from pool: inout PacketPool) {
         let place = places[oldest]
-        if place >= 0 { pool.release(place) }
+        if place >= 0 { pool.retire(place) }
         places[oldest] = -1
         oldest += 1
     }

@@ -4,64 +4,53 @@ internal import RTP
 ///
 /// All wishes go through here: those that come while a request is under way share its answer,
 /// and a publisher hears at most one request in `intervalMilliseconds`.
-enum KeyframeRequests: BitwiseCopyable {
-    /// Nobody waits.
-    case satisfied(lastAsked: Instant?)
-    /// Somebody waits, and the publisher will be asked at this time.
-    case wanted(askAt: Instant, tries: Int)
+struct KeyframeRequests: BitwiseCopyable {
+    private enum State: BitwiseCopyable {
+        /// Nobody waits.
+        case satisfied
+        /// Somebody waits; the publisher is asked at this time, having been asked so often.
+        case wanted(askAt: Instant, tries: Int64)
+    }
 
     static let intervalMilliseconds: Int64 = 400
     /// An encoder that does not answer is asked ever less often.
-    static let maximumBackoff = 4
+    static let maximumBackoff: Int64 = 4
 
-    /// Somebody needs a keyframe.
-    mutating func want(at now: Instant) {
-        switch self {
-        case .satisfied(let lastAsked):
-            let earliest = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
-            self = .wanted(askAt: max(now, earliest), tries: 0)
-        case .wanted:
-            break
+    private var state = State.satisfied
+    private var lastAsked: Instant?
+
+    var isWanted: Bool {
+        switch state {
+        case .satisfied: false
+        case .wanted: true
         }
     }
 
-    /// A keyframe began to arrive: all who waited are served.
-    mutating func keyframeCame() {
-        switch self {
-        case .satisfied: break
-        case .wanted(let askAt, let tries):
-            let interval = Self.intervalMilliseconds << Int64(max(0, tries - 1))
-            self = .satisfied(
-                lastAsked: tries > 0 ? askAt.advanced(milliseconds: -interval) : nil)
-        }
-    }
-
-    /// Nobody waits any more.
-    mutating func cancel() {
-        switch self {
-        case .satisfied: break
-        case .wanted: keyframeCame()
-        }
-    }
-
+    /// When to ask next, if somebody waits.
     var deadline: Instant? {
-        switch self {
+        switch state {
         case .satisfied: nil
         case .wanted(let askAt, _): askAt
         }
     }
 
+    /// Somebody needs a keyframe.
+    mutating func want(at now: Instant) {
+        guard !isWanted else { return }
+        let earliest = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
+        state = .wanted(askAt: max(now, earliest), tries: 0)
+    }
+
+    /// A keyframe began to arrive, or nobody waits any more.
+    mutating func satisfy() { state = .satisfied }
+
     /// Whether to ask now; if so, the next time is set.
     mutating func isDue(at now: Instant) -> Bool {
-        switch self {
-        case .satisfied:
-            return false
-        case .wanted(let askAt, let tries):
-            guard askAt <= now else { return false }
-            let next = min(tries + 1, Self.maximumBackoff)
-            let interval = Self.intervalMilliseconds << Int64(next - 1)
-            self = .wanted(askAt: now.advanced(milliseconds: interval), tries: next)
-            return true
-        }
+        guard case .wanted(let askAt, let tries) = state, askAt <= now else { return false }
+        let backoff = min(tries, Self.maximumBackoff)
+        let again = now.advanced(milliseconds: Self.intervalMilliseconds << backoff)
+        state = .wanted(askAt: again, tries: tries + 1)
+        lastAsked = now
+        return true
     }
 }

@@ -2,7 +2,8 @@ internal import RTP
 
 /// What is missing of a stream, and when to ask the publisher for it (RFC 4585 §6.2.1).
 struct LossTracker: ~Copyable {
-    private struct Missing: BitwiseCopyable {
+    /// Not private: Swift 6.3.1 fails to link a private element of a generic owner.
+    struct Missing: BitwiseCopyable {
         var number: Int
         var askAt: Instant
         var since: Instant

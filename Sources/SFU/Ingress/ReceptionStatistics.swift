@@ -75,7 +75,7 @@ struct ReceptionStatistics: BitwiseCopyable {
         }
         return ReceptionReport(
             ssrc: ssrc,
-            fractionLost: UInt8(fraction),
+            fractionLost: UInt8(clamping: fraction),
             cumulativeLost: Int32(clamping: max(-0x80_0000, min(0x7f_ffff, lost))),
             highestSequence: UInt32(truncatingIfNeeded: highest),
             jitter: jitter,
