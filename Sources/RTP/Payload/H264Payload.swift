@@ -32,7 +32,10 @@ public struct H264Payload: ~Escapable {
         case 1...23:
             position = payload.count
             return Unit(
-                type: payload[0] & 0x1f, isStart: true, body: payload.extracting(droppingFirst: 1))
+                type: payload[0] & 0x1f,
+                isStart: true,
+                body: payload.extracting(droppingFirst: 1)
+            )
         case Self.aggregate:
             return nextAggregated()
         case Self.fragment:
@@ -64,7 +67,10 @@ public struct H264Payload: ~Escapable {
         }
         position = end
         return Unit(
-            type: payload[start] & 0x1f, isStart: true, body: payload.extracting(start + 1..<end))
+            type: payload[start] & 0x1f,
+            isStart: true,
+            body: payload.extracting(start + 1..<end)
+        )
     }
 
     private static var aggregate: UInt8 { 24 }

@@ -18,7 +18,10 @@ public struct FullIntraRequest: ~Escapable {
     @_lifetime(copy block)
     public init(_ block: RTCPBlock) throws(RTCPError) {
         try block.require(
-            type: RTCPType.payloadFeedback, format: RTCPFormat.fullIntraRequest, length: 12)
+            type: RTCPType.payloadFeedback,
+            format: RTCPFormat.fullIntraRequest,
+            length: 12
+        )
         bytes = block.bytes
         sender = SSRC(rawValue: bytes.u32(at: 4))
         count = (bytes.count - 12) / 8

@@ -9,7 +9,10 @@ public struct GenericNACK: ~Escapable {
     @_lifetime(copy block)
     public init(_ block: RTCPBlock) throws(RTCPError) {
         try block.require(
-            type: RTCPType.transportFeedback, format: RTCPFormat.genericNACK, length: 12)
+            type: RTCPType.transportFeedback,
+            format: RTCPFormat.genericNACK,
+            length: 12
+        )
         bytes = block.bytes
         sender = SSRC(rawValue: bytes.u32(at: 4))
         media = SSRC(rawValue: bytes.u32(at: 8))

@@ -10,7 +10,10 @@ public struct ReceiverEstimate: ~Escapable {
     @_lifetime(copy block)
     public init(_ block: RTCPBlock) throws(RTCPError) {
         try block.require(
-            type: RTCPType.payloadFeedback, format: RTCPFormat.applicationLayer, length: 16)
+            type: RTCPType.payloadFeedback,
+            format: RTCPFormat.applicationLayer,
+            length: 16
+        )
         bytes = block.bytes
         // Other application layer feedback shares the format.
         guard bytes.u32(at: 12) == Self.identifier else { throw .type }
@@ -51,7 +54,8 @@ public struct ReceiverEstimate: ~Escapable {
         output.append(bigEndian: UInt32(0))
         output.append(bigEndian: identifier)
         output.append(
-            bigEndian: UInt32(sources.count) << 24 | UInt32(exponent) << 18 | mantissa)
+            bigEndian: UInt32(sources.count) << 24 | UInt32(exponent) << 18 | mantissa
+        )
         for index in sources.indices { output.append(bigEndian: sources[index].rawValue) }
     }
 

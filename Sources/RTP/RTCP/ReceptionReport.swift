@@ -50,7 +50,8 @@ public struct ReceptionReport: Equatable, Sendable {
         let lost = min(max(cumulativeLost, -0x80_0000), 0x7f_ffff)
         output.append(bigEndian: ssrc.rawValue)
         output.append(
-            bigEndian: UInt32(fractionLost) << 24 | UInt32(bitPattern: lost) & 0xff_ffff)
+            bigEndian: UInt32(fractionLost) << 24 | UInt32(bitPattern: lost) & 0xff_ffff
+        )
         output.append(bigEndian: highestSequence)
         output.append(bigEndian: jitter)
         output.append(bigEndian: lastSenderReport)

@@ -46,7 +46,8 @@ public enum TransportFeedbackBuilder {
         output.append(bigEndian: base.rawValue)
         output.append(bigEndian: UInt16(count))
         output.append(
-            bigEndian: UInt32(truncatingIfNeeded: reference) << 8 | UInt32(feedbackCount))
+            bigEndian: UInt32(truncatingIfNeeded: reference) << 8 | UInt32(feedbackCount)
+        )
 
         statuses = start
         while statuses.index < count {

@@ -67,7 +67,10 @@ public struct STUNWriter {
         pad(reasonLength, into: &output)
         if !unknown.isEmpty {
             beginAttribute(
-                STUNAttribute.unknownAttributes, length: 2 * unknown.count, into: &output)
+                STUNAttribute.unknownAttributes,
+                length: 2 * unknown.count,
+                into: &output
+            )
             for index in 0..<unknown.count { output.append(bigEndian: unknown[index]) }
             pad(2 * unknown.count, into: &output)
         }
