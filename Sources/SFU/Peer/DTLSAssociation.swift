@@ -43,7 +43,7 @@ package struct DTLSAssociation: ~Copyable {
         fingerprints: [Fingerprint],
         at now: Instant
     ) throws(DTLSError) {
-        let pipe = DTLSPipe(fingerprints: fingerprints)
+        let pipe = DTLSPipe(fingerprints: fingerprints, profiles: identity.profiles)
         unsafe ssl = try Self.makeSSL(identity, pipe, role)
         self.pipe = pipe
         self.role = role
@@ -101,8 +101,9 @@ package struct DTLSAssociation: ~Copyable {
             return
         }
         ERR_clear_error()
-        // Reading, though there is nothing, brings back the buffers that were let go.
-        _ = drain()
+        // OpenSSL writes through a null pointer where its buffers were let go; reading, though
+        // there is nothing to read, brings them back.
+        _ = readIgnored()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
         phase = .closed
@@ -112,20 +113,22 @@ package struct DTLSAssociation: ~Copyable {
     private mutating func proceed(at now: Instant) -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let before = pipe.outgoing.count
+        let before = pipe.written
         let result = unsafe SSL_do_handshake(ssl)
         guard result != 1 else { return finish() }
         guard unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
             return fail(pipe.refusal ?? .handshakeFailed)
         }
-        if pipe.outgoing.count > before { schedule.restart(at: now) }
+        if pipe.written > before { schedule.restart(at: now) }
         return .handshaking
     }
 
     private mutating func finish() -> DTLSProgress {
         guard pipe.isVerified else { return fail(.fingerprintMismatch) }
         guard let chosen = unsafe SSL_get_selected_srtp_profile(ssl),
-            let profile = unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: chosen.pointee.id))
+            let profile = unsafe SRTPProfile(
+                rawValue: UInt16(truncatingIfNeeded: chosen.pointee.id)
+            )
         else { return fail(.noSRTPProfile) }
         guard let keys = exportKeys(for: profile) else { return fail(.handshakeFailed) }
         phase = .established
@@ -140,7 +143,15 @@ package struct DTLSAssociation: ~Copyable {
         return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { material in
             defer { unsafe OPENSSL_cleanse(material.baseAddress, length) }
             let done = unsafe SSL_export_keying_material(
-                ssl, material.baseAddress, length, label, label.utf8.count, nil, 0, 0)
+                ssl,
+                material.baseAddress,
+                length,
+                label,
+                label.utf8.count,
+                nil,
+                0,
+                0
+            )
             guard done == 1 else { return nil }
             let exported = unsafe Span(_unsafeElements: UnsafeBufferPointer(material))
             return SRTPKeys(profile: profile, exported: exported, role: role)
@@ -153,16 +164,22 @@ package struct DTLSAssociation: ~Copyable {
     private mutating func drain() -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        var result: Int32 = 1
-        while result > 0 {
-            result = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1_024) { ignored in
-                unsafe SSL_read(ssl, ignored.baseAddress, Int32(ignored.count))
-            }
-        }
+        let result = readIgnored()
         if unsafe SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ { phase = .closed }
         unsafe SSL_free_buffers(ssl)
         if case .closed = phase { return .closed }
         return .established
+    }
+
+    /// Reads until there is no more; returns what `SSL_read` said last.
+    private func readIgnored() -> Int32 {
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1_024) { bytes in
+            var result: Int32 = 1
+            while result > 0 {
+                result = unsafe SSL_read(ssl, bytes.baseAddress, Int32(bytes.count))
+            }
+            return result
+        }
     }
 
     private mutating func fail(_ reason: DisconnectReason) -> DTLSProgress {

@@ -10,6 +10,7 @@ package enum DTLSError: Error, Equatable, Sendable { case unavailable }
 @safe
 package final class DTLSIdentity: @unchecked Sendable {
     let context: OpaquePointer
+    let profiles: [SRTPProfile]
     /// The certificate's SHA-256, for `a=fingerprint`.
     package let fingerprint: Fingerprint
 
@@ -33,9 +34,11 @@ package final class DTLSIdentity: @unchecked Sendable {
             let context = unsafe SSL_CTX_new(DTLS_method())
         else { throw .unavailable }
         unsafe self.context = context
+        self.profiles = profiles
         fingerprint = Fingerprint(algorithm: .sha256, digest: digest)
 
-        let configured = unsafe SSL_CTX_use_certificate(context, certificate) == 1
+        let configured =
+            unsafe SSL_CTX_use_certificate(context, certificate) == 1
             && SSL_CTX_use_PrivateKey(context, key) == 1
             && Self.configure(context, profiles)
         guard configured else { throw .unavailable }
@@ -70,6 +73,7 @@ package final class DTLSIdentity: @unchecked Sendable {
             let names = profiles.map(\.libraryName).joined(separator: ":")
             // Unlike its neighbours this one answers 0 when all is well.
             guard unsafe SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else { return false }
+            unsafe SSL_CTX_set_client_hello_cb(context, DTLSPipe.greet, nil)
         }
         unsafe ssl_ctx_set_datagram_options(context)
         unsafe ssl_ctx_disable_session_cache(context)
@@ -94,12 +98,20 @@ package final class DTLSIdentity: @unchecked Sendable {
             [digits[Int($0 >> 4)], digits[Int($0 & 15)]]
         }
         let subject = unsafe X509_get_subject_name(certificate)
-        let made = unsafe X509_set_version(certificate, 2) == 1
+        let made =
+            unsafe X509_set_version(certificate, 2) == 1
             && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial | 1) == 1
             && X509_gmtime_adj(X509_getm_notBefore(certificate), -day) != nil
             && X509_gmtime_adj(X509_getm_notAfter(certificate), 365 * day) != nil
             && X509_NAME_add_entry_by_txt(
-                subject, "CN", MBSTRING_ASC, name, Int32(name.count), -1, 0) == 1
+                subject,
+                "CN",
+                MBSTRING_ASC,
+                name,
+                Int32(name.count),
+                -1,
+                0
+            ) == 1
             && X509_set_issuer_name(certificate, subject) == 1
             && X509_set_pubkey(certificate, key) == 1
             && X509_sign(certificate, key, EVP_sha256()) > 0

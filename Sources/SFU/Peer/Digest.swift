@@ -24,7 +24,11 @@ package enum Digest {
                         let context = unsafe EVP_MAC_CTX_new(hmac)
                         defer { unsafe EVP_MAC_CTX_free(context) }
                         return unsafe EVP_MAC_init(
-                            context, nonNull(key), key.count, sha1Parameters) == 1
+                            context,
+                            nonNull(key),
+                            key.count,
+                            sha1Parameters
+                        ) == 1
                             && EVP_MAC_update(context, head.baseAddress, head.count) == 1
                             && EVP_MAC_update(context, body.baseAddress, body.count) == 1
                             && EVP_MAC_final(context, output.baseAddress, &length, output.count)

@@ -28,7 +28,11 @@ package struct SRTPSession: ~Copyable {
         #if canImport(CNothing)
             if let manager = context.manager {
                 multiBuffer = try MultiBufferSRTP(
-                    profile: profile, keys: keys, manager: manager, maxStreams: maxStreams)
+                    profile: profile,
+                    keys: keys,
+                    manager: manager,
+                    maxStreams: maxStreams
+                )
                 portable = nil
                 return
             }
@@ -51,7 +55,10 @@ package struct SRTPSession: ~Copyable {
         guard headerLength + profile.rtpOverhead <= packet.count else { throw .malformed }
         #if canImport(CNothing)
             let length = try multiBuffer?.unprotectRTP(
-                packet, headerLength: headerLength, into: &output)
+                packet,
+                headerLength: headerLength,
+                into: &output
+            )
             if let length { return length }
         #endif
         return try portable?.unprotectRTP(packet, into: &output) ?? 0
