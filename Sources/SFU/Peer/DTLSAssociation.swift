@@ -113,13 +113,13 @@ package struct DTLSAssociation: ~Copyable {
     private mutating func proceed(at now: Instant) -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let before = pipe.outgoing.count
+        let before = pipe.written
         let result = unsafe SSL_do_handshake(ssl)
         guard result != 1 else { return finish() }
         guard unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
             return fail(pipe.refusal ?? .handshakeFailed)
         }
-        if pipe.outgoing.count > before { schedule.restart(at: now) }
+        if pipe.written > before { schedule.restart(at: now) }
         return .handshaking
     }
 

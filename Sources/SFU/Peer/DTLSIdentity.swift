@@ -73,13 +73,13 @@ package final class DTLSIdentity: @unchecked Sendable {
             let names = profiles.map(\.libraryName).joined(separator: ":")
             // Unlike its neighbours this one answers 0 when all is well.
             guard unsafe SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else { return false }
+            unsafe SSL_CTX_set_client_hello_cb(context, DTLSPipe.greet, nil)
         }
         unsafe ssl_ctx_set_datagram_options(context)
         unsafe ssl_ctx_disable_session_cache(context)
         unsafe ssl_ctx_limit_certificates(context, 16_384)
         unsafe ssl_ctx_release_buffers(context)
 
-        unsafe SSL_CTX_set_client_hello_cb(context, DTLSPipe.greet, nil)
         // The peer's certificate signs itself: what vouches for it is its hash in the SDP
         // (RFC 8122 §6.2), so this replaces all of X.509's own verification.
         let mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
