@@ -1,5 +1,5 @@
 /// What one receiver says of one stream (RFC 3550 §6.4.1).
-public struct ReceptionReport: Equatable, Sendable {
+public struct ReceptionReport: Equatable, Sendable, BitwiseCopyable {
     public var ssrc: SSRC
     /// Loss since the last report, in 256ths.
     public var fractionLost: UInt8

@@ -1,5 +1,5 @@
 /// A sender's clocks and counts (RFC 3550 §6.4.1); the report blocks are `ReceptionReports`.
-public struct SenderReport: Equatable, Sendable {
+public struct SenderReport: Equatable, Sendable, BitwiseCopyable {
     public var sender: SSRC
     public var ntp: NTPTime
     public var rtpTimestamp: UInt32
