@@ -9,7 +9,7 @@ struct EncodingSelection: Sendable {
     /// For the answer; empty where there is no simulcast.
     private(set) var rids: [RIDAttribute] = []
 
-    /// - Parameter hasRID: whether packets can name their encoding.
+    /// Simulcast needs packets that name their encoding: without `hasRID` there is one encoding.
     init(_ media: MediaDescription, formats: FormatSelection, hasRID: Bool) {
         if hasRID, let simulcast = media.simulcast {
             rids = Self.rids(media, streams: simulcast.send, formats: formats)

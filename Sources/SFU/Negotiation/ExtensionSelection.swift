@@ -14,7 +14,7 @@ struct ExtensionSelection: Sendable {
     /// For the answer, in the offer's order.
     private(set) var attributes: [ExtensionAttribute] = []
 
-    /// - Parameter direction: what the client offers to do.
+    /// Chooses for an m-line of which `direction` is what the client offers to do.
     init(_ media: MediaDescription, direction: Direction) {
         var known: Set<ExtensionKind> = []
         for offered in media.extensions {

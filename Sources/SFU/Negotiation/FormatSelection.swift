@@ -7,8 +7,8 @@ struct FormatSelection: Sendable {
     /// For the answer: the codecs, RED and retransmission formats.
     private(set) var descriptions: [FormatDescription] = []
 
-    /// - Parameter transportWide: whether the transport-wide sequence number was agreed on, without
-    ///   which its feedback means nothing.
+    /// Feedback on transport-wide sequence numbers means nothing without them: it needs
+    /// `transportWide`.
     init(_ media: MediaDescription, kind: MediaKind, transportWide: Bool) {
         var formats = [MediaFormat?](repeating: nil, count: 128)
         for offered in media.formats {

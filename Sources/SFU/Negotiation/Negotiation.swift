@@ -21,10 +21,8 @@ package struct Negotiation: Sendable {
 
     /// Answers an offer, the first or a later one.
     ///
-    /// On error nothing has changed and no identifier is taken.
-    ///
-    /// - Parameter policy: a word for why the client may not send on an m-line, or `nil` where it
-    ///   may.
+    /// On error nothing has changed and no identifier is taken. `policy` says with a word why the
+    /// client may not send on an m-line, or `nil` where it may: it is asked anew at each offer.
     package mutating func answer(
         _ offer: String,
         identifiers: inout WorkerIdentifiers,

@@ -18,7 +18,7 @@ struct OfferedLine: Sendable {
     /// `nil`: rejected.
     let content: Content?
 
-    /// - Parameter hasTransport: whether the m-line is on the transport that sfud answers.
+    /// Without a transport to go on, the m-line is rejected whatever it offers.
     init(
         _ media: MediaDescription,
         session: SessionDescription,
