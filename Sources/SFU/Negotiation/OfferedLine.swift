@@ -32,7 +32,7 @@ struct OfferedLine: Sendable {
             content = nil
             return
         }
-        let extensions = ExtensionSelection(media, direction: direction)
+        let extensions = ExtensionSelection(media)
         let formats = FormatSelection(
             media,
             kind: kind,
