@@ -28,7 +28,7 @@ struct AnsweredSession {
         if !offered.bundle.isEmpty {
             let accepted = Set(offered.lines.filter { $0.content != nil }.map(\.mid))
             let bundle = offered.bundle.filter(accepted.contains)
-            if !bundle.isEmpty { answer.bundles = [bundle] }
+            if !bundle.isEmpty { answer.bundles = [BundleGroup(mids: bundle)] }
         }
         return answer
     }

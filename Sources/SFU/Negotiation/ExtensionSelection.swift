@@ -29,7 +29,11 @@ struct ExtensionSelection: Sendable {
             if way.receives, !isOfEncodings { outgoing[kind] = id }
             attributes.append(
                 ExtensionAttribute(
-                    id: offered.id, direction: offered.direction?.mirrored, uri: offered.uri))
+                    id: offered.id,
+                    direction: offered.direction?.mirrored,
+                    uri: offered.uri
+                )
+            )
         }
     }
 }
