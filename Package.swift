@@ -49,7 +49,8 @@ let package = Package(
         .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
         .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
