@@ -63,7 +63,8 @@ let package = Package(
         .testTarget(
             name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
