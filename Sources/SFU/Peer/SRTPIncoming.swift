@@ -67,7 +67,9 @@ struct SRTPIncoming: ~Copyable {
         return Candidate(place: place, ssrc: ssrc, index: index)
     }
 
-    /// Checks the 31-bit index that an RTCP packet names. Throws `streamLimit` or `replay`.
+    /// Checks the 31-bit index that an RTCP packet names.
+    ///
+    /// Throws `streamLimit` or `replay`.
     mutating func rtcpCandidate(_ ssrc: UInt32, index: UInt32) throws(SRTPError) -> Candidate {
         guard let place = find(ssrc) else {
             guard count < maxStreams else { throw .streamLimit }
@@ -136,7 +138,8 @@ struct SRTPIncoming: ~Copyable {
         let capacity = unsafe min(2 * streams.count, maxStreams)
         let wider = UnsafeMutableBufferPointer<Stream>.allocate(capacity: capacity)
         let longer = UnsafeMutableBufferPointer<UInt64>.allocate(
-            capacity: capacity * Self.wordsPerStream)
+            capacity: capacity * Self.wordsPerStream
+        )
         _ = unsafe wider.update(fromContentsOf: streams)
         _ = unsafe longer.update(fromContentsOf: bits)
         unsafe streams.deallocate()

@@ -34,10 +34,19 @@ enum SRTPKeyDerivation {
             unsafe counter.span.withUnsafeBufferPointer { counter in
                 unsafe output.withUnsafeMutableBufferPointer { bytes in
                     unsafe EVP_EncryptInit_ex(
-                        cipher, kind, nil, key.baseAddress, counter.baseAddress) == 1
+                        cipher,
+                        kind,
+                        nil,
+                        key.baseAddress,
+                        counter.baseAddress
+                    ) == 1
                         && EVP_EncryptUpdate(
-                            cipher, bytes.baseAddress, &written, bytes.baseAddress,
-                            Int32(bytes.count)) == 1
+                            cipher,
+                            bytes.baseAddress,
+                            &written,
+                            bytes.baseAddress,
+                            Int32(bytes.count)
+                        ) == 1
                 }
             }
         }

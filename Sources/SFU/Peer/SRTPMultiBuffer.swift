@@ -40,8 +40,6 @@
     ///
     /// The library only ciphers and hashes: indexes and windows are kept here.
     struct MultiBufferSRTP: ~Copyable {
-        /// Kept alive for the transforms, and not touched for a packet.
-        private let manager: MultiBufferManager
         private let rtpIn: SRTPTransform
         private let rtcpIn: SRTPTransform
         private let rtpOut: SRTPTransform
@@ -64,7 +62,6 @@
             self.rtcpIn = rtcpIn
             self.rtpOut = rtpOut
             self.rtcpOut = rtcpOut
-            self.manager = manager
             self.profile = profile
             incoming = SRTPIncoming(maxStreams: maxStreams)
         }
@@ -142,7 +139,13 @@
             _ manager: MultiBufferManager
         ) throws(SRTPError) -> SRTPTransform {
             try transform(
-                profile, master, manager, .rtpEncryption, .rtpAuthentication, .rtpSalt)
+                profile,
+                master,
+                manager,
+                .rtpEncryption,
+                .rtpAuthentication,
+                .rtpSalt
+            )
         }
 
         private static func rtcp(
@@ -151,7 +154,13 @@
             _ manager: MultiBufferManager
         ) throws(SRTPError) -> SRTPTransform {
             try transform(
-                profile, master, manager, .rtcpEncryption, .rtcpAuthentication, .rtcpSalt)
+                profile,
+                master,
+                manager,
+                .rtcpEncryption,
+                .rtcpAuthentication,
+                .rtcpSalt
+            )
         }
 
         private static func transform(
@@ -199,7 +208,7 @@
     struct SRTCPIndexes {
         private var last: [(ssrc: UInt32, index: UInt32)] = []
 
-        /// The next index, from 1 on. Throws `exhausted` after 2^31 - 1.
+        /// The next index, from 1 on; throws `exhausted` after 2^31 - 1.
         mutating func next(for ssrc: UInt32) throws(SRTPError) -> UInt32 {
             guard let place = last.firstIndex(where: { $0.ssrc == ssrc }) else {
                 last.append((ssrc, 1))

@@ -5,10 +5,11 @@
 
     /// One of a session's four ciphers with its session keys: RTP or RTCP, in or out.
     ///
-    /// It ciphers and checks single packets of known index; it remembers nothing. Its manager
-    /// must outlive it.
+    /// It ciphers and checks single packets of known index; it remembers nothing.
     @safe
     struct SRTPTransform: ~Copyable {
+        /// Keeps what the two pointers below point to; not touched for a packet.
+        private let owner: MultiBufferManager
         private let manager: UnsafeMutablePointer<IMB_MGR>
         private let scratch: UnsafeMutablePointer<gcm_context_data>
         /// The prepared key: `gcm_key_data` or `mb_cm_key`.
@@ -35,9 +36,11 @@
             wide = profile == .aeadAes256Gcm ? 1 : 0
             tagLength = profile.rtpOverhead
             self.salt = Self.words(salt)
+            owner = manager
             unsafe self.manager = manager.manager
             unsafe scratch = manager.scratch
-            keySize = profile.isAEAD
+            keySize =
+                profile.isAEAD
                 ? MemoryLayout<gcm_key_data>.size : MemoryLayout<mb_cm_key>.size
             // The library's wide loads want 64-byte alignment.
             unsafe key = .allocate(byteCount: keySize, alignment: 64)
@@ -47,14 +50,20 @@
                     precondition(authentication.count == Digest.sha1Length)
                     unsafe authentication.withUnsafeBufferPointer { authentication in
                         unsafe mb_cm_prepare(
-                            manager.manager, encryption.baseAddress, authentication.baseAddress,
-                            key.assumingMemoryBound(to: mb_cm_key.self))
+                            manager.manager,
+                            encryption.baseAddress,
+                            authentication.baseAddress,
+                            key.assumingMemoryBound(to: mb_cm_key.self)
+                        )
                     }
                     return
                 }
                 unsafe mb_gcm_prepare(
-                    manager.manager, wide, encryption.baseAddress,
-                    key.assumingMemoryBound(to: gcm_key_data.self))
+                    manager.manager,
+                    wide,
+                    encryption.baseAddress,
+                    key.assumingMemoryBound(to: gcm_key_data.self)
+                )
             }
         }
 
@@ -79,8 +88,15 @@
                 output.copy(rest, at: headerLength + prefixLength)
                 output.put(UInt32(truncatingIfNeeded: index >> 16), at: length)
                 return runCounterMode(
-                    encrypting: true, &output, from: headerLength, to: length,
-                    hashed: length + 4, ssrc: ssrc, index: index, tagAt: length)
+                    encrypting: true,
+                    &output,
+                    from: headerLength,
+                    to: length,
+                    hashed: length + 4,
+                    ssrc: ssrc,
+                    index: index,
+                    tagAt: length
+                )
             }
             unsafe output.withUnsafeMutableBufferPointer { output in
                 unsafe rest.withUnsafeBufferPointer { rest in
@@ -90,13 +106,32 @@
                     unsafe withVector(ssrc, index) { vector in
                         if prefixLength == 0 {
                             unsafe mb_gcm_encrypt(
-                                manager, wide, gcmKey, scratch, payload, source,
-                                UInt64(rest.count), vector, header, UInt64(headerLength),
-                                payload + rest.count)
+                                manager,
+                                wide,
+                                gcmKey,
+                                scratch,
+                                payload,
+                                source,
+                                UInt64(rest.count),
+                                vector,
+                                header,
+                                UInt64(headerLength),
+                                payload + rest.count
+                            )
                         } else {
                             unsafe mb_gcm_encrypt_parts(
-                                manager, wide, gcmKey, scratch, payload, UInt64(prefixLength),
-                                source, UInt64(rest.count), vector, header, UInt64(headerLength))
+                                manager,
+                                wide,
+                                gcmKey,
+                                scratch,
+                                payload,
+                                UInt64(prefixLength),
+                                source,
+                                UInt64(rest.count),
+                                vector,
+                                header,
+                                UInt64(headerLength)
+                            )
                         }
                     }
                 }
@@ -119,8 +154,15 @@
                 output.copy(packet.extracting(0..<end), at: 0)
                 output.put(UInt32(truncatingIfNeeded: index >> 16), at: end)
                 return runCounterMode(
-                    encrypting: false, &output, from: headerLength, to: end,
-                    hashed: end + 4, ssrc: ssrc, index: index, tagAt: end)
+                    encrypting: false,
+                    &output,
+                    from: headerLength,
+                    to: end,
+                    hashed: end + 4,
+                    ssrc: ssrc,
+                    index: index,
+                    tagAt: end
+                )
                     && isTag(packet.extracting(end..<packet.count), in: output.span, at: end)
             }
             output.copy(packet.extracting(0..<headerLength), at: 0)
@@ -147,8 +189,15 @@
             guard isAEAD else {
                 buffer.put(word, at: length)
                 return runCounterMode(
-                    encrypting: true, &buffer, from: 8, to: length,
-                    hashed: length + 4, ssrc: ssrc, index: UInt64(index), tagAt: length + 4)
+                    encrypting: true,
+                    &buffer,
+                    from: 8,
+                    to: length,
+                    hashed: length + 4,
+                    ssrc: ssrc,
+                    index: UInt64(index),
+                    tagAt: length + 4
+                )
             }
             buffer.put(word, at: length + tagLength)
             let aad = Self.rtcpAAD(buffer.span, word)
@@ -157,9 +206,18 @@
                 unsafe aad.span.withUnsafeBufferPointer { aad in
                     unsafe withVector(ssrc, UInt64(index)) { vector in
                         unsafe mb_gcm_encrypt(
-                            manager, wide, gcmKey, scratch, header + 8, header + 8,
-                            UInt64(length - 8), vector, aad.baseAddress, UInt64(aad.count),
-                            header + length)
+                            manager,
+                            wide,
+                            gcmKey,
+                            scratch,
+                            header + 8,
+                            header + 8,
+                            UInt64(length - 8),
+                            vector,
+                            aad.baseAddress,
+                            UInt64(aad.count),
+                            header + length
+                        )
                     }
                 }
             }
@@ -178,10 +236,20 @@
             guard isAEAD else {
                 output.copy(packet.extracting(0..<end + 4), at: 0)
                 return runCounterMode(
-                    encrypting: false, &output, from: 8, to: end,
-                    hashed: end + 4, ssrc: ssrc, index: UInt64(index), tagAt: end + 4)
+                    encrypting: false,
+                    &output,
+                    from: 8,
+                    to: end,
+                    hashed: end + 4,
+                    ssrc: ssrc,
+                    index: UInt64(index),
+                    tagAt: end + 4
+                )
                     && isTag(
-                        packet.extracting(end + 4..<packet.count), in: output.span, at: end + 4)
+                        packet.extracting(end + 4..<packet.count),
+                        in: output.span,
+                        at: end + 4
+                    )
             }
             output.copy(packet.extracting(0..<8), at: 0)
             let aad = Self.rtcpAAD(packet, 0x8000_0000 | index)
@@ -223,9 +291,18 @@
                             let source = unsafe input.baseAddress ?? UnsafePointer(target)
                             unsafe withVector(ssrc, index) { vector in
                                 unsafe mb_gcm_decrypt(
-                                    manager, wide, gcmKey, scratch, target, source,
-                                    UInt64(input.count), vector, aad.baseAddress,
-                                    UInt64(aad.count), expected.baseAddress)
+                                    manager,
+                                    wide,
+                                    gcmKey,
+                                    scratch,
+                                    target,
+                                    source,
+                                    UInt64(input.count),
+                                    vector,
+                                    aad.baseAddress,
+                                    UInt64(aad.count),
+                                    expected.baseAddress
+                                )
                             }
                         }
                     }
@@ -234,8 +311,9 @@
             return Digest.equal(expected.span, tag)
         }
 
-        /// Ciphers `start..<end` of `bytes` in place; writes the tag of the first `hashed` bytes
-        /// at `tagOffset`. `false` where the library refuses.
+        /// Ciphers `start..<end` in place, and writes the tag of the first `hashed` bytes.
+        ///
+        /// Returns `false` where the library refuses.
         private func runCounterMode(
             encrypting: Bool,
             _ bytes: inout MutableSpan<UInt8>,
@@ -254,9 +332,16 @@
                 unsafe tagSpan.withUnsafeMutableBufferPointer { tag in
                     unsafe withVector(ssrc, index << 16) { vector in
                         unsafe mb_cm_run(
-                            manager, encrypting ? 1 : 0, key.assumingMemoryBound(to: mb_cm_key.self),
-                            bytes.baseAddress, UInt64(start), UInt64(end), UInt64(hashed), vector,
-                            tag.baseAddress) == 1
+                            manager,
+                            encrypting ? 1 : 0,
+                            key.assumingMemoryBound(to: mb_cm_key.self),
+                            bytes.baseAddress,
+                            UInt64(start),
+                            UInt64(end),
+                            UInt64(hashed),
+                            vector,
+                            tag.baseAddress
+                        ) == 1
                     }
                 }
             }
