@@ -17,7 +17,7 @@ import signal
 import ssl
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Coroutine
 from urllib.parse import urlsplit
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -43,7 +43,10 @@ HEADERS = {
 
 
 def text(longest: int):
-    return lambda value: isinstance(value, str) and 0 < len(value) <= longest
+    half = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no UTF-8 has it
+    return lambda value: (
+        isinstance(value, str) and 0 < len(value) <= longest and not half.search(value)
+    )
 
 
 def matches(pattern: str):
@@ -85,7 +88,7 @@ def checked(data: str) -> dict:
     except (ValueError, RecursionError):
         raise Refused("bad-message", "this is no JSON") from None
     shape = SHAPES.get(str(message.get("type"))) if isinstance(message, dict) else None
-    if shape is None or not isinstance(message.get("id"), int):
+    if shape is None or type(message.get("id")) is not int:
         raise Refused("bad-message", "unknown type, or no id")
     for key, (check, needed) in shape.items():
         if (needed or key in message) and not check(message.get(key)):
@@ -139,38 +142,52 @@ class Hub:
         self.browsers: set[Browser] = set()
         # Joins and leaves are taken one by one, so that no room is closed under a newcomer.
         self.membership = asyncio.Lock()
+        self.tasks: set[asyncio.Task] = set()
 
     def sessions(self) -> list[Session]:
         return [session for room in self.rooms.values() for session in room.values()]
 
     def on_event(self, event: dict) -> None:
-        room = self.rooms.get(event.get("room", ""), {})
-        for session in list(room.values()):
+        name, room, data = event["event"], event.get("room", ""), event["data"]
+        if room not in self.rooms:
+            return
+        if name == "resync":  # sfud no longer holds all that this connection missed
+            self.spawn(self.refresh(room))
+            return
+        for session in list(self.rooms[room].values()):
             session.take(event)
-        if event["event"] == "participant.connection":
-            data = event["data"]
-            if data.get("connection") == "disconnected":
-                session = room.get(data["participant"])
-                if room and (session is None or session.browser is None):
-                    asyncio.create_task(self.remove(event["room"], data["participant"]))
+        if name == "participant.connection" and data["connection"] == "disconnected":
+            session = self.rooms[room].get(data["participant"])
+            if session is None or session.browser is None:
+                self.spawn(self.remove(room, data["participant"]))
+
+    def spawn(self, work: Coroutine) -> None:
+        task = asyncio.create_task(work)
+        self.tasks.add(task)  # or nobody would hold it
+        task.add_done_callback(self.tasks.discard)
 
     async def on_up(self) -> None:
-        """After a lost connection: is this still the sfud in which our participants are?"""
         self.tell_all({"type": "status", "sfud": True})
-        for name, sessions in list(self.rooms.items()):
-            try:
-                room = await self.ipc.call("room.get", room=name)
-            except Refused as refused:
-                if refused.reason != "no-such-room":
-                    raise
-                room = {"participants": []}
-            present = {participant["participant"] for participant in room["participants"]}
-            for session in list(sessions.values()):
-                if session.id in present:
-                    if session.browser:
-                        session.browser.send({"type": "room", "room": room})
-                        session.picture(room)
-                    continue
+        for room in list(self.rooms):
+            await self.refresh(room)
+
+    async def refresh(self, name: str) -> None:
+        """Shows everybody the room anew; who is not in it (another sfud!) has to join again."""
+        try:
+            room = await self.ipc.call("room.get", room=name)
+        except Refused as refused:
+            if refused.reason != "no-such-room":
+                raise
+            room = {"participants": []}
+        present = {participant["participant"] for participant in room["participants"]}
+        for session in list(self.rooms.get(name, {}).values()):
+            if session.held is not None:
+                continue  # it is being shown the room just now
+            if session.id in present:
+                if session.browser:
+                    session.browser.send({"type": "room", "room": room})
+                    session.picture(room)
+            else:
                 self.forget(session)
                 if session.browser:
                     session.browser.send({"type": "gone", "reason": "sfud-restarted"})
@@ -235,7 +252,7 @@ class Browser:
         try:
             self.queue.put_nowait(message)
         except asyncio.QueueFull:
-            asyncio.create_task(self.socket.close(code=WSCloseCode.TRY_AGAIN_LATER))
+            self.hub.spawn(self.socket.close(code=WSCloseCode.TRY_AGAIN_LATER))
 
     async def write(self) -> None:
         try:
@@ -273,7 +290,7 @@ class Browser:
         else:  # a broken network: its media may well be alive
             session.expiry = asyncio.get_running_loop().call_later(
                 GRACE_SECONDS,
-                lambda: asyncio.create_task(self.hub.remove(session.room, session.id)),
+                lambda: self.hub.spawn(self.hub.remove(session.room, session.id)),
             )
 
     async def answer(self, data: str) -> None:
@@ -319,6 +336,8 @@ class Browser:
     def attach(self, session: Session, room: dict):
         if session.expiry:
             session.expiry.cancel()
+        if session.browser:  # another WebSocket, which is broken and does not know it yet
+            session.browser.session = None
         self.session, session.browser = session, self
         result = {"participant": session.id, "key": session.key, "room": room}
         return result, lambda: session.picture(room)

@@ -49,9 +49,12 @@ class IPC:
         if self._writer is None:
             raise Refused("sfud-not-running", f"sfud cannot be reached at {self.path}")
         request = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        line = json.dumps(request).encode() + b"\n"
+        if len(line) > LONGEST_LINE:
+            raise Refused("too-long", f"{method} would be a line of {len(line)} bytes")
         reply = self._waiting[request["id"]] = asyncio.get_running_loop().create_future()
         try:
-            self._writer.write(json.dumps(request).encode() + b"\n")
+            self._writer.write(line)
             return await asyncio.wait_for(reply, CALL_SECONDS)
         except asyncio.TimeoutError:
             raise Refused("timeout", f"sfud did not answer {method} in time") from None
@@ -79,7 +82,7 @@ class IPC:
                 welcome.cancel()
                 self._writer.close()
                 self._writer = None
-                self._lost()
+            self._lost()
 
     async def _welcome(self) -> None:
         try:

@@ -194,6 +194,7 @@ export class Call extends EventTarget {
 
   #take(message) {
     if (this.state === "idle" || this.state === "left") return;
+    if (message.type === "status" && this.state === "joining") return; // `join` itself will tell
     switch (message.type) {
       case "event":
         this.#event(message.event, message.data);
@@ -224,24 +225,26 @@ export class Call extends EventTarget {
   }
 
   #event(event, data) {
-    const mine = data.participant === this.me;
     switch (event) {
       case "participant.joined":
-        this.participants.set(data.participant, data);
+        this.participants.set(data.participant.participant, data.participant);
         break;
       case "participant.left":
-        if (mine) return this.#end("You were taken out of the room.");
+        if (data.participant === this.me) return this.#end("You were taken out of the room.");
         this.participants.delete(data.participant);
         break;
       case "participant.connection":
-        if (mine && data.connection === "disconnected") {
+        if (data.participant === this.me && data.connection === "disconnected") {
           return void this.#rejoin("The connection to sfud was lost. Rejoining…");
         }
-        this.#merge(this.participants, data.participant, data);
+        this.participants.set(data.participant, {
+          ...this.participants.get(data.participant),
+          connection: data.connection,
+        });
         break;
       case "stream.created":
       case "stream.changed":
-        this.#merge(this.streams, data.stream, data);
+        this.streams.set(data.stream.stream, data.stream);
         break;
       case "stream.destroyed":
         this.streams.delete(data.stream);
@@ -251,10 +254,6 @@ export class Call extends EventTarget {
     }
     this.#changed();
     this.#follow();
-  }
-
-  #merge(map, id, data) {
-    map.set(id, { ...map.get(id), ...data });
   }
 
   // ---- Slots follow streams

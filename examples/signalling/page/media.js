@@ -23,23 +23,26 @@ export async function openDevices({ audio = true, video = true, size = SIZE }) {
       width: { ideal: size.width }, height: { ideal: size.height }, frameRate: { ideal: 30 },
     },
   };
+  const names = { audio: "microphone", video: "camera" };
+  const kinds = Object.keys(names).filter((kind) => wish[kind]);
   try {
     return { ...tracks(await navigator.mediaDevices.getUserMedia(wish)), problem: null };
   } catch (error) {
-    if (!(audio && video)) return { ...nothing, problem: explain(error, audio ? "microphone" : "camera") };
+    if (kinds.length === 1) return { ...nothing, problem: explain(error.name, [names[kinds[0]]]) };
   }
   // One of the two may be missing or blocked: take what there is.
-  const problems = [];
   const found = { ...nothing };
-  for (const [kind, name] of [["audio", "microphone"], ["video", "camera"]]) {
+  const failed = new Map(); // the error's name → the devices that met it
+  for (const kind of kinds) {
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ [kind]: wish[kind] });
-      Object.assign(found, { [kind]: tracks(stream)[kind] });
+      found[kind] = tracks(stream)[kind];
     } catch (error) {
-      problems.push(explain(error, name));
+      failed.set(error.name, [...(failed.get(error.name) ?? []), names[kind]]);
     }
   }
-  return { ...found, problem: problems.join(" ") };
+  const problem = [...failed].map(([name, devices]) => explain(name, devices)).join(" ");
+  return { ...found, problem: problem || null };
 }
 
 /** Asks for a screen, window or tab. Returns `{audio, video}`, or `null` where one is not given. */
@@ -72,18 +75,20 @@ function tracks(stream) {
   return { audio: stream.getAudioTracks()[0] ?? null, video: stream.getVideoTracks()[0] ?? null };
 }
 
-function explain(error, name) {
-  switch (error.name) {
+function explain(errorName, devices) {
+  const both = devices.join(" and ");
+  switch (errorName) {
     case "NotAllowedError":
     case "SecurityError":
-      return `The ${name} is blocked for this page: allow it beside the address bar, then reload.`;
+      return `This page may not use your ${both}. Allow it beside the address bar, then switch `
+        + "it on below.";
     case "NotFoundError":
     case "OverconstrainedError":
-      return `No ${name} was found.`;
+      return `No ${devices.join(" and no ")} was found.`;
     case "NotReadableError":
     case "AbortError":
-      return `The ${name} is in use by another program.`;
+      return `Another program uses your ${both}.`;
     default:
-      return `The ${name} cannot be opened (${error.name}).`;
+      return `Your ${both} cannot be opened (${errorName}).`;
   }
 }
