@@ -64,7 +64,8 @@ struct Assembly {
     }
 
     private func controlSetup(
-        _ sockets: [[UDPSocket]], _ identity: DTLSIdentity
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity
     ) throws(StartError) -> ControlSetup {
         var generator = SystemRandomNumberGenerator()
         let interfaces: [Candidates.Interface]
@@ -75,7 +76,10 @@ struct Assembly {
         }
         let candidates = sockets.map { own in
             Candidates.addresses(
-                of: own.map(\.address), announce: configuration.announce, interfaces: interfaces)
+                of: own.map(\.address),
+                announce: configuration.announce,
+                interfaces: interfaces
+            )
         }
         return ControlSetup(
             version: Daemon.version,
@@ -90,7 +94,8 @@ struct Assembly {
     }
 
     private func start(
-        _ sockets: [[UDPSocket]], _ identity: DTLSIdentity
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
         for (index, own) in sockets.enumerated() {

@@ -5,10 +5,14 @@ struct ControlPlane {
     private var output: [ControlOutput] = []
     init(_ setup: ControlSetup) {}
     mutating func receive(
-        _ line: [UInt8], from: ConnectionID, at now: Instant, unixTime: Double
+        _ line: [UInt8],
+        from: ConnectionID,
+        at now: Instant,
+        unixTime: Double
     ) {
         output.append(
-            .reply(from, Array(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601}}"#.utf8)))
+            .reply(from, Array(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601}}"#.utf8))
+        )
     }
     mutating func receive(_ event: Event, from worker: Int, at now: Instant) {}
     mutating func connectionClosed(_ id: ConnectionID) {}

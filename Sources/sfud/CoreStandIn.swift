@@ -11,7 +11,10 @@ struct Core: ~Copyable {
     var statistics = WorkerStatistics()
     init(limits: CoreLimits, seed: UInt64, identity: DTLSIdentity, engine: SRTPEngine) {}
     mutating func receive(
-        _ datagram: Span<UInt8>, on path: Path, at now: Instant, into output: inout Batch
+        _ datagram: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
     ) {
         statistics.datagramsIn += 1
         output.append(to: path) { out in
