@@ -68,8 +68,9 @@ final class HTTPServer {
             bytes: bytes,
             freshUntil: now.advanced(milliseconds: Self.freshMilliseconds)
         )
-        for unsafeconnection in unsafe waiting { unsafe MHD_resume_connection(connection) }
-        unsafe waiting.removeAll()
+        while let connection = unsafe waiting.popLast() {
+            unsafe MHD_resume_connection(connection)
+        }
         run(at: now)
     }
 
