@@ -4,19 +4,16 @@ import Testing
 
 @testable import sfud
 
-struct IPCSocketTests {
-    /// A path in a directory of its own, removed with it.
-    static func withPath(_ body: (String) throws -> Void) throws {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("sfud-\(UInt64.random(in: 0...UInt64.max))")
-        try FileManager.default.createDirectory(
-            at: directory,
-            withIntermediateDirectories: false
-        )
-        defer { try? FileManager.default.removeItem(at: directory) }
-        try body(directory.appendingPathComponent("s").path)
-    }
+/// Runs `body` with a path in a directory of its own, which is removed with all in it.
+func withSocketPath(_ body: (String) throws -> Void) throws {
+    let directory = FileManager.default.temporaryDirectory
+        .appendingPathComponent("sfud-\(UInt64.random(in: 0...UInt64.max))")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    try body(directory.appendingPathComponent("s").path)
+}
 
+struct IPCSocketTests {
     static func refusal(_ path: String) -> StartError? {
         do throws(StartError) {
             try IPCSocket.open(path).close()
@@ -28,7 +25,7 @@ struct IPCSocketTests {
 
     @Test
     func `a socket for owner and group, and nothing left behind`() throws {
-        try Self.withPath { path in
+        try withSocketPath { path in
             let socket = try IPCSocket.open(path)
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             #expect(attributes[.posixPermissions] as? Int == 0o660)
@@ -40,7 +37,7 @@ struct IPCSocketTests {
 
     @Test
     func `a second daemon is refused`() throws {
-        try Self.withPath { path in
+        try withSocketPath { path in
             let first = try IPCSocket.open(path)
             defer { first.close() }
             #expect(
@@ -52,7 +49,7 @@ struct IPCSocketTests {
 
     @Test
     func `a stale socket is cleared away`() throws {
-        try Self.withPath { path in
+        try withSocketPath { path in
             let listener = unsafe kernel_unix_listen(path, 0o660, 1)
             kernel_close(listener)
             #expect(Self.refusal(path) == nil)
@@ -61,7 +58,7 @@ struct IPCSocketTests {
 
     @Test
     func `somebody else's live socket is left alone`() throws {
-        try Self.withPath { path in
+        try withSocketPath { path in
             let listener = unsafe kernel_unix_listen(path, 0o660, 1)
             defer { kernel_close(listener) }
             #expect(Self.refusal(path)?.status == 71)
@@ -71,7 +68,7 @@ struct IPCSocketTests {
 
     @Test
     func `a link and a file are refused and stay`() throws {
-        try Self.withPath { path in
+        try withSocketPath { path in
             try FileManager.default.createSymbolicLink(
                 atPath: path,
                 withDestinationPath: path + ".elsewhere"
@@ -86,6 +83,7 @@ struct IPCSocketTests {
                     == .configuration("ipc", "\"\(file)\" is there and is not a socket")
             )
             #expect(FileManager.default.fileExists(atPath: file))
+            #expect(!FileManager.default.fileExists(atPath: file + ".lock"))
         }
     }
 
