@@ -1,0 +1,47 @@
+extension Room {
+    /// An event to be, and who should hear of it.
+    package struct Announcement: Sendable {
+        package var news: News
+        package var to: Audience
+    }
+
+    package enum Audience: Hashable, Sendable {
+        /// All who are in the room; the awaited are not.
+        case everyone
+        case only([String])
+    }
+
+    package enum News: Sendable {
+        case joined(Participant)
+        case awaited(Participant)
+        case left(Participant, reason: String)
+        case modeChanged(participant: String, mode: Mode)
+        case connection(participant: String, transport: String, Connection)
+        case streamCreated(Stream)
+        case streamChanged(Stream)
+        case streamDestroyed(Stream, reason: String)
+        case subscriptionConnected(Subscription)
+        case subscriptionDisconnected(Subscription, reason: String)
+        case subscriptionReconnected(Subscription)
+        case videoDisabled(Subscription, DisableReason)
+        case videoEnabled(Subscription, DisableReason)
+        case layerChanged(Subscription, MediaKind, from: String?, to: String?)
+        case closed(reason: String)
+    }
+
+    /// Why a stream ended, a participant left or a transport closed.
+    package enum EndReason {
+        package static let unpublished = "unpublished"
+        package static let left = "left"
+        /// A second join took the participant over.
+        package static let takeover = "takeover"
+        package static let transportClosed = "transport-closed"
+        package static let roomClosed = "room-closed"
+        package static let shutdown = "shutdown"
+        /// No longer heard from.
+        package static let disconnected = "disconnected"
+        package static let slotEnded = "slot-ended"
+        package static let reconnecting = "publisher-reconnecting"
+        package static let ownPath = "own-path"
+    }
+}

@@ -1,0 +1,142 @@
+extension Room {
+    /// What a worker says of something that this room owns.
+    package enum Notice: Hashable, Sendable {
+        case transport(TransportPlace, TransportChange)
+        case started(subscription: UInt64, SlotID)
+        case layerChanged(subscription: UInt64, SlotID, from: String?, to: String?)
+        case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+    }
+
+    /// Takes up what a worker has noticed; what is about something gone comes to nothing.
+    package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
+        var change = Change()
+        switch notice {
+        case .transport(let place, let what): take(what, of: place, &shared, &change)
+        case .started(let subscription, _): start(subscription, &change)
+        case .layerChanged(let number, let slot, let from, let to):
+            guard let subscription = subscriptions[number],
+                let kind = kind(of: slot, subscription)
+            else { break }
+            change.announce(
+                .layerChanged(subscription, kind, from: from, to: to),
+                to: .only([subscription.participant]))
+        case .layers(let worker, let publication, let codec, let layers):
+            see(layers, codec, of: .publication(worker: worker, publication), &change)
+        }
+        return change
+    }
+
+    private mutating func start(_ number: UInt64, _ change: inout Change) {
+        guard var subscription = subscriptions[number], !subscription.connected else { return }
+        subscription.connected = true
+        subscriptions[number] = subscription
+        change.announce(
+            .subscriptionConnected(subscription), to: .only([subscription.participant]))
+    }
+
+    private mutating func see(
+        _ layers: [LayerDescription],
+        _ codec: Codec,
+        of place: Place,
+        _ change: inout Change
+    ) {
+        guard let owner = owners[place], case .publication(let worker, let id) = place else {
+            return
+        }
+        for name in participants[owner]?.streams ?? [] {
+            guard var stream = streams[name], stream.worker == worker, stream.video == id,
+                stream.codec != codec || stream.layers != layers
+            else { continue }
+            let isOther = stream.codec != codec
+            stream.codec = codec
+            stream.layers = layers
+            streams[name] = stream
+            change.announce(.streamChanged(stream), to: .everyone)
+            guard isOther else { continue }
+            for number in stream.subscribers.sorted() { settle(subscription: number, &change) }
+        }
+    }
+
+    private mutating func take(
+        _ what: TransportChange,
+        of place: TransportPlace,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let id = owners[.transport(worker: place.worker, place.id)],
+            let participant = participants[id],
+            let index = participant.transports.firstIndex(where: { $0.place == place })
+        else { return }
+        let name = participant.transports[index].name
+        let (now, lasting): (Connection, Connection) =
+            switch what {
+            case .connected: (.connected, .connected)
+            case .reconnecting: (.reconnecting, .reconnecting)
+            case .reconnected: (.reconnected, .connected)
+            case .disconnected: (.disconnected, .disconnected)
+            }
+        participants[id]?.transports[index].connection = lasting
+        participants[id]?.connection = lasting
+        change.announce(
+            .connection(participant: id, transport: name, now),
+            to: participant.admitted ? .everyone : .only([id]))
+        switch what {
+        case .connected: break
+        case .reconnecting: interrupt(id, name, &change)
+        case .reconnected: resume(id, name, &change)
+        case .disconnected:
+            end(transport: name, of: id, EndReason.disconnected, &change)
+            settle(publisher: id, ending: EndReason.disconnected, &shared, &change)
+        }
+    }
+
+    /// Tells those who watch what comes over a transport that it has fallen silent.
+    private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionDisconnected(subscription, reason: EndReason.reconnecting),
+                to: .only([subscription.participant]))
+        }
+    }
+
+    private func resume(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionReconnected(subscription), to: .only([subscription.participant]))
+        }
+        // Whoever was cut off itself could not be told at the time.
+        for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
+        where subscription.connected && subscription.slotName?.transport == transport {
+            change.announce(
+                .subscriptionDisconnected(subscription, reason: EndReason.ownPath),
+                to: .only([id]))
+            change.announce(.subscriptionReconnected(subscription), to: .only([id]))
+        }
+    }
+
+    /// Subscriptions of others that have had media of what this transport sends.
+    private func watchers(of id: String, _ transport: String) -> [Subscription] {
+        var found: [Subscription] = []
+        for name in participants[id]?.streams ?? [] {
+            guard let stream = streams[name], stream.transport == transport else { continue }
+            for number in stream.subscribers.sorted() {
+                guard let subscription = subscriptions[number], subscription.connected,
+                    subscription.participant != id
+                else { continue }
+                found.append(subscription)
+            }
+        }
+        return found
+    }
+
+    private func kind(of slot: SlotID, _ subscription: Subscription) -> MediaKind? {
+        guard let subscriber = participants[subscription.participant] else { return nil }
+        return MediaKind.allCases.first { kind in
+            subscription.slot(kind).flatMap { self.slot($0, of: subscriber)?.id } == slot
+        }
+    }
+}
+
+extension Room.Subscription {
+    fileprivate var slotName: Room.SlotName? { audioSlot ?? videoSlot }
+}
