@@ -39,7 +39,7 @@ extension Room {
                 code: 5116, reason: "not-permitted",
                 message: "closing the room needs the permission close")
             try check(actor, may: .close, orElse: refusal)
-            return close(reason)
+            return close(by: actor, reason)
         }
     }
 

@@ -79,11 +79,12 @@ extension Room {
         participants[id] = nil
     }
 
-    mutating func close(_ reason: String) -> Outcome {
+    /// Ends the room and all in it.
+    mutating func close(by actor: String?, _ reason: String) -> Outcome {
         var outcome = Outcome(isFenced: true)
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
         for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
-        outcome.change.announce(.closed(reason: reason), to: .everyone)
+        outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
         state = .ended
         return outcome
     }

@@ -44,7 +44,7 @@ extension Room {
         participants[participant.id] = participant
         var outcome = Outcome(result: participant.admitted ? .joined : .awaited)
         if participant.admitted {
-            outcome.change.announce(.joined(participant), to: .only(others))
+            outcome.change.announce(.joined(participant, again: false), to: .only(others))
         } else {
             outcome.change.announce(.awaited(participant), to: .only(moderators))
         }
@@ -65,12 +65,13 @@ extension Room {
         guard var participant = participants[present.id] else { return outcome }
         participant.name = call.name ?? participant.name
         participant.connection = .none
-        if let mode = call.mode, mode != participant.mode {
-            participant.mode = mode
-            outcome.change.announce(
-                .modeChanged(participant: participant.id, mode: mode), to: .everyone)
-        }
+        participant.mode = call.mode ?? participant.mode
         participants[participant.id] = participant
+        if participant.admitted {
+            outcome.change.announce(
+                .joined(participant, again: true),
+                to: .only(members.map(\.id).filter { $0 != participant.id }))
+        }
         settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
         return outcome
     }

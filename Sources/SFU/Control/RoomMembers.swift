@@ -22,7 +22,7 @@ extension Room {
         case none
         /// An offer was answered; ICE or DTLS are not done.
         case connecting
-        case connected, reconnecting, reconnected, disconnected
+        case connected, reconnecting, disconnected
     }
 
     /// One WebRTC association of a participant.
@@ -31,7 +31,7 @@ extension Room {
         package let place: TransportPlace
         var negotiation: Negotiation
         package internal(set) var connection: Connection
-        var tracks: [Track] = []
+        package internal(set) var tracks: [Track] = []
         /// In m-line order.
         package internal(set) var slots: [Slot] = []
         /// The publisher allows its viewers' video to be switched off where the path is too thin.
@@ -42,11 +42,13 @@ extension Room {
     }
 
     /// An m-line on which a participant sends.
-    struct Track: Sendable {
-        var mid: String
-        var kind: MediaKind
-        var source: Source
-        var publication: PublicationID
+    package struct Track: Sendable {
+        package internal(set) var mid: String
+        package internal(set) var kind: MediaKind
+        package internal(set) var source: Source
+        package internal(set) var publication: PublicationID
+        /// The most preferred of those agreed on.
+        var codec: Codec?
         /// It was unpublished: it carries nothing until the m-line stops sending and starts anew.
         var withdrawn = false
         /// The worker's gate, as last told; `nil` for a worker that was told nothing yet.
@@ -80,7 +82,7 @@ extension Room {
         package let id: SlotID
         /// What the receiver can decode here.
         var codecs: Set<Codec>
-        var subscription: UInt64?
+        package internal(set) var subscription: UInt64?
         /// What the worker was last told to put here.
         var bound: Binding?
     }
@@ -118,7 +120,11 @@ extension Room {
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
         package internal(set) var audioFallback: Bool
-        package internal(set) var codec: Codec?
+        /// As they last came; before that, as they were agreed on.
+        package internal(set) var audioCodec: Codec?
+        package internal(set) var videoCodec: Codec?
+        /// Video of `videoCodec` has come.
+        var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
         var subscribers: Set<UInt64> = []
 

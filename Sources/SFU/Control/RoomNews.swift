@@ -12,21 +12,21 @@ extension Room {
     }
 
     package enum News: Sendable {
-        case joined(Participant)
+        /// `again`: the participant was here and has been taken over.
+        case joined(Participant, again: Bool)
         case awaited(Participant)
         case left(Participant, reason: String)
-        case modeChanged(participant: String, mode: Mode)
-        case connection(participant: String, transport: String, Connection)
+        case connection(participant: String, transport: String, TransportChange)
         case streamCreated(Stream)
         case streamChanged(Stream)
         case streamDestroyed(Stream, reason: String)
         case subscriptionConnected(Subscription)
-        case subscriptionDisconnected(Subscription, reason: String)
+        case subscriptionDisconnected(Subscription)
         case subscriptionReconnected(Subscription)
         case videoDisabled(Subscription, DisableReason)
         case videoEnabled(Subscription, DisableReason)
         case layerChanged(Subscription, MediaKind, from: String?, to: String?)
-        case closed(reason: String)
+        case closed(reason: String, by: String?)
     }
 
     /// Why a stream ended, a participant left or a transport closed.
@@ -40,8 +40,5 @@ extension Room {
         package static let shutdown = "shutdown"
         /// No longer heard from.
         package static let disconnected = "disconnected"
-        package static let slotEnded = "slot-ended"
-        package static let reconnecting = "publisher-reconnecting"
-        package static let ownPath = "own-path"
     }
 }

@@ -44,15 +44,21 @@ extension Room {
             return
         }
         for name in participants[owner]?.streams ?? [] {
-            guard var stream = streams[name], stream.worker == worker, stream.video == id,
-                stream.codec != codec || stream.layers != layers
-            else { continue }
-            let isOther = stream.codec != codec
-            stream.codec = codec
-            stream.layers = layers
+            guard var stream = streams[name], stream.worker == worker else { continue }
+            let before = (stream.audioCodec, stream.videoCodec, stream.layers)
+            let isNew = !stream.hasVideoCome || stream.videoCodec != codec
+            if stream.audio == id {
+                stream.audioCodec = codec
+            } else if stream.video == id {
+                stream.videoCodec = codec
+                stream.layers = layers
+                stream.hasVideoCome = true
+            }
             streams[name] = stream
-            change.announce(.streamChanged(stream), to: .everyone)
-            guard isOther else { continue }
+            if before != (stream.audioCodec, stream.videoCodec, stream.layers) {
+                change.announce(.streamChanged(stream), to: .everyone)
+            }
+            guard isNew, stream.video == id else { continue }
             for number in stream.subscribers.sorted() { settle(subscription: number, &change) }
         }
     }
@@ -68,17 +74,16 @@ extension Room {
             let index = participant.transports.firstIndex(where: { $0.place == place })
         else { return }
         let name = participant.transports[index].name
-        let (now, lasting): (Connection, Connection) =
+        let connection: Connection =
             switch what {
-            case .connected: (.connected, .connected)
-            case .reconnecting: (.reconnecting, .reconnecting)
-            case .reconnected: (.reconnected, .connected)
-            case .disconnected: (.disconnected, .disconnected)
+            case .connected, .reconnected: .connected
+            case .reconnecting: .reconnecting
+            case .disconnected: .disconnected
             }
-        participants[id]?.transports[index].connection = lasting
-        participants[id]?.connection = lasting
+        participants[id]?.transports[index].connection = connection
+        participants[id]?.connection = connection
         change.announce(
-            .connection(participant: id, transport: name, now),
+            .connection(participant: id, transport: name, what),
             to: participant.admitted ? .everyone : .only([id]))
         switch what {
         case .connected: break
@@ -94,8 +99,7 @@ extension Room {
     private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
         for subscription in watchers(of: id, transport) {
             change.announce(
-                .subscriptionDisconnected(subscription, reason: EndReason.reconnecting),
-                to: .only([subscription.participant]))
+                .subscriptionDisconnected(subscription), to: .only([subscription.participant]))
         }
     }
 
@@ -107,9 +111,7 @@ extension Room {
         // Whoever was cut off itself could not be told at the time.
         for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
         where subscription.connected && subscription.slotName?.transport == transport {
-            change.announce(
-                .subscriptionDisconnected(subscription, reason: EndReason.ownPath),
-                to: .only([id]))
+            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
             change.announce(.subscriptionReconnected(subscription), to: .only([id]))
         }
     }

@@ -131,9 +131,7 @@ extension Room {
         for slot in transport.slots where ended.contains(slot.id) {
             let name = SlotName(transport: transport.name, mid: slot.mid)
             if let subscription = release(slot, name, &change) {
-                change.announce(
-                    .subscriptionDisconnected(subscription, reason: EndReason.slotEnded),
-                    to: .only([id]))
+                change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
             }
         }
     }
@@ -174,7 +172,7 @@ extension Room {
             open(.publication(worker: transport.place.worker, configured.id), for: id, &change)
             return Track(
                 mid: configured.mid, kind: configured.kind, source: source,
-                publication: configured.id)
+                publication: configured.id, codec: configured.formats.first?.format.codec)
         }
     }
 

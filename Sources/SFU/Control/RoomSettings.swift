@@ -33,7 +33,7 @@ extension Room {
         /// Refuses the old mode names in a room that has heard the new ones, and the reverse.
         package var strictModeVocabulary = false
         /// How long a role request waits for its answer, in seconds.
-        package var roleRequestSeconds = 60.0
+        package var roleRequestSeconds = 60
         package var roles = Role.builtIn
 
         package init() {}
@@ -46,13 +46,14 @@ extension Room {
         package var name: String
         package var publish: PublishRights
         package var subscribe: SubscribeRights
-        package var permissions: Set<Permission>
+        /// Words that grant nothing here are kept: a room may mean something by them.
+        package var permissions: Set<String>
 
         package init(
             name: String,
             publish: PublishRights = PublishRights(),
             subscribe: SubscribeRights = SubscribeRights(),
-            permissions: Set<Permission> = []
+            permissions: Set<String> = []
         ) {
             self.name = name
             self.publish = publish
@@ -65,7 +66,7 @@ extension Room {
         package static let participantName = "participant"
 
         package static let moderator = Self(
-            name: moderatorName, publish: .all, permissions: Set(Permission.allCases))
+            name: moderatorName, publish: .all, permissions: Set(Permission.allCases.map(\.rawValue)))
 
         /// The roles of a room that was given none.
         package static let builtIn = [
@@ -111,6 +112,7 @@ extension Room {
 
     package enum Permission: String, Hashable, Sendable, CaseIterable {
         case changeRole, mute, lock, drop, close, approve, floor, pin, record, stream
+        case state, update, mode, unpublish
     }
 
     /// What a participant does in the room.

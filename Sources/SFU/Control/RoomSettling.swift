@@ -57,8 +57,7 @@ extension Room {
             created: shared.unixTime,
             audioFallback: transport.audioFallback
         )
-        stream.audio = tracks.first { $0.kind == .audio }?.publication
-        stream.video = tracks.first { $0.kind == .video }?.publication
+        stream.carry(tracks)
         streams[stream.id] = stream
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
@@ -73,15 +72,7 @@ extension Room {
         _ shared: inout Shared
     ) {
         guard var stream = streams[id] else { return }
-        let audio = tracks.first { $0.kind == .audio }?.publication
-        let video = tracks.first { $0.kind == .video }?.publication
-        guard stream.audio != audio || stream.video != video else { return }
-        if stream.video != video {
-            stream.codec = nil
-            stream.layers = []
-        }
-        stream.audio = audio
-        stream.video = video
+        guard stream.carry(tracks) else { return }
         streams[id] = stream
         change.announce(.streamChanged(stream), to: .everyone)
         for number in stream.subscribers.sorted() {
@@ -165,7 +156,9 @@ extension Room {
             return reason
         }
         if !stream.videoOn { return .publisher }
-        if let codec = stream.codec, !slot.codecs.contains(codec) { return .codec }
+        if stream.hasVideoCome, let codec = stream.videoCodec, !slot.codecs.contains(codec) {
+            return .codec
+        }
         return subscription.videoOn ? nil : .subscriber
     }
 
@@ -180,5 +173,28 @@ extension Room {
             for _ in 0..<12 { id.append(letters[Int.random(in: letters.indices, using: &random)]) }
             if streams[id] == nil { return id }
         }
+    }
+}
+
+extension Room.Stream {
+    /// Takes up the first m-line of each kind.
+    ///
+    /// - Returns: whether that was a change.
+    @discardableResult
+    fileprivate mutating func carry(_ tracks: [Room.Track]) -> Bool {
+        let audio = tracks.first { $0.kind == .audio }
+        let video = tracks.first { $0.kind == .video }
+        guard self.audio != audio?.publication || self.video != video?.publication else {
+            return false
+        }
+        if self.audio != audio?.publication { audioCodec = audio?.codec }
+        if self.video != video?.publication {
+            videoCodec = video?.codec
+            hasVideoCome = false
+            layers = []
+        }
+        self.audio = audio?.publication
+        self.video = video?.publication
+        return true
     }
 }

@@ -30,8 +30,8 @@ extension Room {
             stream = try self.stream(id)
             if actor != stream.participant {
                 try check(
-                    actor, may: .drop,
-                    orElse: .notPermitted("ending another's stream needs the permission drop"))
+                    actor, may: .unpublish,
+                    orElse: .notPermitted("ending another's stream needs the permission unpublish"))
             }
         } else {
             stream = try self.stream(id)
