@@ -50,6 +50,11 @@ let package = Package(
         .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .testTarget(
             name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+        .testTarget(
+            name: "sfudTests",
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -31,8 +31,10 @@ package struct Refusal: Error, Hashable, Sendable {
 extension Refusal {
     static func noSuchParticipant(_ participant: String) -> Self {
         Self(
-            code: 4005, reason: "no-such-participant",
-            message: "no participant \"\(participant)\"")
+            code: 4005,
+            reason: "no-such-participant",
+            message: "no participant \"\(participant)\""
+        )
     }
 
     static func noSuchStream(_ stream: String) -> Self {
@@ -41,8 +43,10 @@ extension Refusal {
 
     static func noSuchSubscription(_ subscription: String) -> Self {
         Self(
-            code: 4007, reason: "no-such-subscription",
-            message: "no subscription \"\(subscription)\"")
+            code: 4007,
+            reason: "no-such-subscription",
+            message: "no subscription \"\(subscription)\""
+        )
     }
 
     static func noSuchTransport(_ transport: String) -> Self {
@@ -59,23 +63,30 @@ extension Refusal {
 
     static func noSuchMid(_ mid: String, _ kind: MediaKind) -> Self {
         Self(
-            code: 4011, reason: "no-such-mid", message: "no \(kind) slot \"\(mid)\"",
-            details: ["mid": .text(mid)])
+            code: 4011,
+            reason: "no-such-mid",
+            message: "no \(kind) slot \"\(mid)\"",
+            details: ["mid": .text(mid)]
+        )
     }
 
     static func badSDP(line: Int, cause: String) -> Self {
         Self(
-            code: 4022, reason: "bad-sdp",
+            code: 4022,
+            reason: "bad-sdp",
             message: line > 0 ? "bad SDP in line \(line): \(cause)" : "bad SDP: \(cause)",
-            details: ["line": .number(line), "cause": .text(cause)])
+            details: ["line": .number(line), "cause": .text(cause)]
+        )
     }
 
     /// `limit` is the configuration key or room setting that says the number.
     static func limitReached(_ limit: String, _ value: Int) -> Self {
         Self(
-            code: 4029, reason: "limit-reached",
+            code: 4029,
+            reason: "limit-reached",
             message: "the limit of \(value) \(limit) is reached",
-            details: ["limit": .text(limit), "value": .number(value)])
+            details: ["limit": .text(limit), "value": .number(value)]
+        )
     }
 
     static func noFreeSlot(_ message: String) -> Self {
@@ -84,8 +95,11 @@ extension Refusal {
 
     static func roleInvalid(_ role: String) -> Self {
         Self(
-            code: 4044, reason: "role-invalid", message: "role invalid",
-            details: ["role": .text(role)])
+            code: 4044,
+            reason: "role-invalid",
+            message: "role invalid",
+            details: ["role": .text(role)]
+        )
     }
 
     static func wrongState(_ message: String, reason: String = "wrong-state") -> Self {

@@ -85,7 +85,8 @@ extension Room {
     ) throws(Refusal) {
         guard let actor else { return }
         let participant = try participant(actor)
-        guard participant.admitted, role(of: participant).permissions.contains(permission.rawValue) else {
+        guard participant.admitted, role(of: participant).permissions.contains(permission.rawValue)
+        else {
             throw refusal
         }
     }

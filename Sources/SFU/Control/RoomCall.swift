@@ -36,8 +36,10 @@ extension Room {
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
         case .close(let actor, let reason):
             let refusal = Refusal(
-                code: 5116, reason: "not-permitted",
-                message: "closing the room needs the permission close")
+                code: 5116,
+                reason: "not-permitted",
+                message: "closing the room needs the permission close"
+            )
             try check(actor, may: .close, orElse: refusal)
             return close(by: actor, reason)
         }

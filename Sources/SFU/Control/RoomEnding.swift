@@ -35,12 +35,16 @@ extension Room {
             let transport = participant.transports.first(where: { $0.name == name })
         else { return }
         let worker = transport.place.worker
-        for slot in transport.slots { release(slot, SlotName(transport: name, mid: slot.mid), &change) }
+        for slot in transport.slots {
+            release(slot, SlotName(transport: name, mid: slot.mid), &change)
+        }
         for stream in participant.streams where streams[stream]?.transport == name {
             end(stream: stream, reason, &change)
         }
         change.tell(worker, .close(transport.place.id))
-        for track in transport.tracks { free(.publication(worker: worker, track.publication), &change) }
+        for track in transport.tracks {
+            free(.publication(worker: worker, track.publication), &change)
+        }
         for slot in transport.slots { free(.slot(worker: worker, slot.id), &change) }
         free(.transport(worker: worker, transport.place.id), &change)
         participants[id]?.transports.removeAll { $0.name == name }

@@ -5,7 +5,8 @@ extension Room {
         {
             throw .wrongState(
                 "the room has heard mode names of the other vocabulary",
-                reason: "mode-vocabulary")
+                reason: "mode-vocabulary"
+            )
         }
         let outcome =
             if let present = participants[call.participant] {
@@ -28,7 +29,9 @@ extension Room {
         let limit = min(settings.maxParticipants ?? daemonLimit, daemonLimit)
         guard participants.count < limit else {
             throw .limitReached(
-                limit == daemonLimit ? "participantsPerRoom" : "maxParticipants", limit)
+                limit == daemonLimit ? "participantsPerRoom" : "maxParticipants",
+                limit
+            )
         }
         let participant = Participant(
             id: call.participant,
@@ -60,7 +63,11 @@ extension Room {
         var outcome = Outcome(result: present.admitted ? .joined : .awaited)
         for transport in present.transports {
             end(
-                transport: transport.name, of: present.id, EndReason.takeover, &outcome.change)
+                transport: transport.name,
+                of: present.id,
+                EndReason.takeover,
+                &outcome.change
+            )
         }
         guard var participant = participants[present.id] else { return outcome }
         participant.name = call.name ?? participant.name
@@ -70,7 +77,8 @@ extension Room {
         if participant.admitted {
             outcome.change.announce(
                 .joined(participant, again: true),
-                to: .only(members.map(\.id).filter { $0 != participant.id }))
+                to: .only(members.map(\.id).filter { $0 != participant.id })
+            )
         }
         settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
         return outcome
@@ -83,7 +91,8 @@ extension Room {
         settleHosts(&outcome.change)
         outcome.change.announce(
             .left(participant, reason: EndReason.left),
-            to: participant.admitted ? .everyone : .only(moderators))
+            to: participant.admitted ? .everyone : .only(moderators)
+        )
         return outcome
     }
 

@@ -91,6 +91,11 @@ extension Room {
     package struct TransportPlace: Hashable, Sendable {
         package var worker: Int
         package var id: TransportID
+
+        package init(worker: Int, id: TransportID) {
+            self.worker = worker
+            self.id = id
+        }
     }
 
     /// Anything of a room that lives in a worker, by its handle there.
@@ -132,6 +137,11 @@ extension Room {
         package var source: Source {
             if isScreen { return .screen }
             return video == nil ? .microphone : .camera
+        }
+
+        /// Whether this m-line is the one that the stream's viewers get.
+        package func carries(_ track: Track) -> Bool {
+            publication(track.kind) == track.publication
         }
 
         func publication(_ kind: MediaKind) -> PublicationID? {

@@ -25,7 +25,7 @@ extension Room {
         case subscriptionReconnected(Subscription)
         case videoDisabled(Subscription, DisableReason)
         case videoEnabled(Subscription, DisableReason)
-        case layerChanged(Subscription, MediaKind, from: String?, to: String?)
+        case layerChanged(Subscription, from: String?, to: String?)
         case closed(reason: String, by: String?)
     }
 

@@ -14,12 +14,13 @@ extension Room {
         case .transport(let place, let what): take(what, of: place, &shared, &change)
         case .started(let subscription, _): start(subscription, &change)
         case .layerChanged(let number, let slot, let from, let to):
-            guard let subscription = subscriptions[number],
-                let kind = kind(of: slot, subscription)
-            else { break }
+            guard let subscription = subscriptions[number], holds(subscription, slot) else {
+                break
+            }
             change.announce(
-                .layerChanged(subscription, kind, from: from, to: to),
-                to: .only([subscription.participant]))
+                .layerChanged(subscription, from: from, to: to),
+                to: .only([subscription.participant])
+            )
         case .layers(let worker, let publication, let codec, let layers):
             see(layers, codec, of: .publication(worker: worker, publication), &change)
         }
@@ -31,7 +32,9 @@ extension Room {
         subscription.connected = true
         subscriptions[number] = subscription
         change.announce(
-            .subscriptionConnected(subscription), to: .only([subscription.participant]))
+            .subscriptionConnected(subscription),
+            to: .only([subscription.participant])
+        )
     }
 
     private mutating func see(
@@ -84,7 +87,8 @@ extension Room {
         participants[id]?.connection = connection
         change.announce(
             .connection(participant: id, transport: name, what),
-            to: participant.admitted ? .everyone : .only([id]))
+            to: participant.admitted ? .everyone : .only([id])
+        )
         switch what {
         case .connected: break
         case .reconnecting: interrupt(id, name, &change)
@@ -99,14 +103,18 @@ extension Room {
     private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
         for subscription in watchers(of: id, transport) {
             change.announce(
-                .subscriptionDisconnected(subscription), to: .only([subscription.participant]))
+                .subscriptionDisconnected(subscription),
+                to: .only([subscription.participant])
+            )
         }
     }
 
     private func resume(_ id: String, _ transport: String, _ change: inout Change) {
         for subscription in watchers(of: id, transport) {
             change.announce(
-                .subscriptionReconnected(subscription), to: .only([subscription.participant]))
+                .subscriptionReconnected(subscription),
+                to: .only([subscription.participant])
+            )
         }
         // Whoever was cut off itself could not be told at the time.
         for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
@@ -131,9 +139,9 @@ extension Room {
         return found
     }
 
-    private func kind(of slot: SlotID, _ subscription: Subscription) -> MediaKind? {
-        guard let subscriber = participants[subscription.participant] else { return nil }
-        return MediaKind.allCases.first { kind in
+    private func holds(_ subscription: Subscription, _ slot: SlotID) -> Bool {
+        guard let subscriber = participants[subscription.participant] else { return false }
+        return MediaKind.allCases.contains { kind in
             subscription.slot(kind).flatMap { self.slot($0, of: subscriber)?.id } == slot
         }
     }

@@ -36,7 +36,9 @@ extension Room {
         }
         guard let id = shared.identifiers[worker].transports.allocate() else {
             throw .limitReached(
-                "transportsPerWorker", shared.identifiers[worker].transports.used)
+                "transportsPerWorker",
+                shared.identifiers[worker].transports.used
+            )
         }
         var local = shared.locals[worker]
         // Another one for each transport, so that nobody is recognised by it (RFC 7022 §4.2).
@@ -79,8 +81,11 @@ extension Room {
             case .malformed: throw .badSDP(line: error.line, cause: error.cause)
             case .exhausted:
                 throw Refusal(
-                    code: 4029, reason: "limit-reached", message: error.cause,
-                    details: ["limit": .text("handlesPerWorker")])
+                    code: 4029,
+                    reason: "limit-reached",
+                    message: error.cause,
+                    details: ["limit": .text("handlesPerWorker")]
+                )
             }
         }
     }
@@ -117,8 +122,11 @@ extension Room {
         for slot in answer.endedSlots { free(.slot(worker: worker, slot), &outcome.change) }
         outcome.result = .answered(
             Answered(
-                sdp: answer.sdp, transport: transport.name,
-                media: lines(answer, of: id, transport)))
+                sdp: answer.sdp,
+                transport: transport.name,
+                media: lines(answer, of: id, transport)
+            )
+        )
         return outcome
     }
 
@@ -152,7 +160,11 @@ extension Room {
             }
             open(.slot(worker: transport.place.worker, configured.id), for: id, &change)
             return Slot(
-                mid: configured.mid, kind: configured.kind, id: configured.id, codecs: codecs)
+                mid: configured.mid,
+                kind: configured.kind,
+                id: configured.id,
+                codecs: codecs
+            )
         }
     }
 
@@ -171,8 +183,12 @@ extension Room {
             }
             open(.publication(worker: transport.place.worker, configured.id), for: id, &change)
             return Track(
-                mid: configured.mid, kind: configured.kind, source: source,
-                publication: configured.id, codec: configured.formats.first?.format.codec)
+                mid: configured.mid,
+                kind: configured.kind,
+                source: source,
+                publication: configured.id,
+                codec: configured.formats.first?.format.codec
+            )
         }
     }
 
@@ -181,8 +197,11 @@ extension Room {
         var lines: [AnsweredLine] = []
         for media in answer.media where !media.mid.isEmpty {
             var line = AnsweredLine(
-                mid: media.mid, kind: media.kind, direction: media.direction,
-                refused: media.refused)
+                mid: media.mid,
+                kind: media.kind,
+                direction: media.direction,
+                refused: media.refused
+            )
             if let track = tracks.first(where: { $0.publication == media.publication }),
                 !track.withdrawn
             {

@@ -88,7 +88,7 @@ extension Room {
     func mayReceive(from publisher: Participant, _ subscriber: Participant) -> ForwardVerdict {
         guard subscriber.admitted, subscriber.mode != .signallingOnly else { return .closed(nil) }
         let rights = role(of: subscriber)
-        if publisher.id != subscriber.id, let roles = rights.subscribe.roles,
+        if publisher.id != subscriber.id, let roles = rights.watches,
             !roles.contains(publisher.role)
         {
             return .closed(.role)

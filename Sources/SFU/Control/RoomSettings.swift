@@ -17,23 +17,17 @@ extension Room {
 
     package enum State: String, Hashable, Sendable { case created, ready, ongoing, ended }
 
-    /// How a room was set up.
+    /// How a room was set up, as far as it decides something here.
     package struct Settings: Hashable, Sendable {
         package var kind = Kind.group
         /// Joiners other than moderators wait until they are approved.
         package var knock = false
         /// `nil`: as many as the daemon allows.
         package var maxParticipants: Int?
-        package var maxActiveTalkers = 6
-        package var autoRecord = false
         /// Hosts of a live event whose streams go out at one time.
         package var maxHosts = 1
-        /// Roles that a change of all roles leaves alone.
-        package var protectedRoles: [String] = []
         /// Refuses the old mode names in a room that has heard the new ones, and the reverse.
         package var strictModeVocabulary = false
-        /// How long a role request waits for its answer, in seconds.
-        package var roleRequestSeconds = 60
         package var roles = Role.builtIn
 
         package init() {}
@@ -45,19 +39,20 @@ extension Room {
     package struct Role: Hashable, Sendable {
         package var name: String
         package var publish: PublishRights
-        package var subscribe: SubscribeRights
+        /// The roles whose streams they may watch; `nil`: all.
+        package var watches: Set<String>?
         /// Words that grant nothing here are kept: a room may mean something by them.
         package var permissions: Set<String>
 
         package init(
             name: String,
             publish: PublishRights = PublishRights(),
-            subscribe: SubscribeRights = SubscribeRights(),
+            watches: Set<String>? = nil,
             permissions: Set<String> = []
         ) {
             self.name = name
             self.publish = publish
-            self.subscribe = subscribe
+            self.watches = watches
             self.permissions = permissions
         }
 
@@ -66,7 +61,10 @@ extension Room {
         package static let participantName = "participant"
 
         package static let moderator = Self(
-            name: moderatorName, publish: .all, permissions: Set(Permission.allCases.map(\.rawValue)))
+            name: moderatorName,
+            publish: .all,
+            permissions: Set(Permission.allCases.map(\.rawValue))
+        )
 
         /// The roles of a room that was given none.
         package static let builtIn = [
@@ -81,13 +79,6 @@ extension Room {
         package var video = false
         /// A screen's picture and its sound.
         package var screen = false
-        /// Pixels.
-        package var maxWidth: Int?
-        package var maxHeight: Int?
-        package var maxFrameRate: Double?
-        /// Bits a second.
-        package var maxBitrate: Int?
-
         package init() {}
 
         package static let all: Self = {
@@ -97,17 +88,6 @@ extension Room {
             rights.screen = true
             return rights
         }()
-    }
-
-    package struct SubscribeRights: Hashable, Sendable {
-        /// Whose streams may be seen; `nil`: everybody's.
-        package var roles: [String]?
-        package var maxWidth: Int?
-        package var maxHeight: Int?
-        /// Bits a second.
-        package var maxBitrate: Int?
-
-        package init() {}
     }
 
     package enum Permission: String, Hashable, Sendable, CaseIterable {

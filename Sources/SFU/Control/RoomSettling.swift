@@ -89,7 +89,10 @@ extension Room {
             let transport = publisher.transports[index]
             for (number, track) in transport.tracks.enumerated() {
                 let stream = stream(
-                    of: id, transport.name, isScreen: track.source == .screen)
+                    of: id,
+                    transport.name,
+                    isScreen: track.source == .screen
+                )
                 let verdict = mayPublish(publisher, track.kind, from: track.source)
                 let open = verdict == .open && !track.withdrawn && stream?.isOn(track.kind) == true
                 guard track.gate != open else { continue }
@@ -123,8 +126,10 @@ extension Room {
             guard let slot = subscription.slot(kind) else { continue }
             let binding = stream.publication(kind).map {
                 Binding(
-                    publication: $0, subscription: number,
-                    open: mayReceive && subscription.isOn(kind))
+                    publication: $0,
+                    subscription: number,
+                    open: mayReceive && subscription.isOn(kind)
+                )
             }
             bind(slot, of: subscriber.id, to: binding, &change)
         }
@@ -151,8 +156,11 @@ extension Room {
         else { return nil }
         let source: Source = stream.isScreen ? .screen : .camera
         if case .closed(let reason?) = mayForward(
-            .video, of: source, from: publisher, to: subscriber)
-        {
+            .video,
+            of: source,
+            from: publisher,
+            to: subscriber
+        ) {
             return reason
         }
         if !stream.videoOn { return .publisher }

@@ -30,8 +30,10 @@ extension Room {
             stream = try self.stream(id)
             if actor != stream.participant {
                 try check(
-                    actor, may: .unpublish,
-                    orElse: .notPermitted("ending another's stream needs the permission unpublish"))
+                    actor,
+                    may: .unpublish,
+                    orElse: .notPermitted("ending another's stream needs the permission unpublish")
+                )
             }
         } else {
             stream = try self.stream(id)
@@ -47,8 +49,11 @@ extension Room {
         }
         participants[stream.participant]?.transports[index].tracks = tracks
         settle(
-            publisher: stream.participant, ending: EndReason.unpublished, &shared,
-            &outcome.change)
+            publisher: stream.participant,
+            ending: EndReason.unpublished,
+            &shared,
+            &outcome.change
+        )
         return outcome
     }
 

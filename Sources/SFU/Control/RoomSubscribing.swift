@@ -7,7 +7,11 @@ extension Room {
         shared.lastSubscription += 1
         let number = shared.lastSubscription
         var subscription = Subscription(
-            number: number, participant: subscriber.id, stream: stream.id, wishes: call.wishes)
+            number: number,
+            participant: subscriber.id,
+            stream: stream.id,
+            wishes: call.wishes
+        )
         for (kind, slot) in slots {
             subscription.set(slot, for: kind)
             withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
@@ -31,7 +35,9 @@ extension Room {
         try checkMayWatch(stream, subscriber)
         guard subscriber.subscriptions.count < limits.subscriptionsPerParticipant else {
             throw .limitReached(
-                "subscriptionsPerParticipant", limits.subscriptionsPerParticipant)
+                "subscriptionsPerParticipant",
+                limits.subscriptionsPerParticipant
+            )
         }
         var slots: [(MediaKind, SlotName)] = []
         for (kind, mid) in [(MediaKind.audio, call.audioMid), (.video, call.videoMid)] {
@@ -61,7 +67,8 @@ extension Room {
             mayReceive(from: publisher, subscriber) == .closed(.role)
         {
             throw .notPermitted(
-                "role \"\(subscriber.role)\" may not watch role \"\(publisher.role)\"")
+                "role \"\(subscriber.role)\" may not watch role \"\(publisher.role)\""
+            )
         }
         for number in subscriber.subscriptions
         where subscriptions[number]?.stream == stream.id {
