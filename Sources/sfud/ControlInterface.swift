@@ -28,7 +28,9 @@ struct ControlSetup: Sendable {
     var bootID: String
     /// Unix time of the start, in seconds.
     var startTime: Double
-    /// For ids, ICE credentials and SSRCs. Some of it is secret: a seed is for tests only.
+    /// For ids, ICE credentials and SSRCs.
+    ///
+    /// Some of it is secret, so a seed is for tests only.
     var random: RandomSource
     /// Of the certificate that every worker shows in DTLS.
     var fingerprint: Fingerprint
