@@ -34,9 +34,10 @@ struct ControlPlane {
     /// How long rooms may take to end at shutdown.
     private static let graceMilliseconds: Int64 = 1_500
 
-    init(_ setup: ControlSetup, at now: Instant) {
+    init(_ setup: ControlSetup) {
         self.setup = setup
-        clock = WallClock(instant: now, unixTime: setup.startTime)
+        // The first line says better; nothing happens before it.
+        clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = SFU.Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
@@ -151,6 +152,9 @@ struct ControlPlane {
         ending = .done
         output.append(.exit)
     }
+
+    var roomCount: Int { rooms.count }
+    var participantCount: Int { rooms.values.reduce(0) { $0 + $1.room.participants.count } }
 
     /// What there is to do, in order; it is handed out once.
     mutating func takeOutput() -> [ControlOutput] {

@@ -76,8 +76,8 @@ extension ControlPlane {
                     counters: PacketCounters(statistics)
                 )
             },
-            rooms: rooms.count,
-            participants: rooms.values.reduce(0) { $0 + $1.room.participants.count },
+            rooms: roomCount,
+            participants: participantCount,
             uptimeSeconds: shared.unixTime - setup.startTime
         )
     }

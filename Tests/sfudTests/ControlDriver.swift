@@ -49,7 +49,7 @@ struct ControlDriver {
             udp: (0..<workers).map { "127.0.0.1:\(5004 + $0)" },
             limits: limits
         )
-        plane = ControlPlane(setup, at: now)
+        plane = ControlPlane(setup)
     }
 
     /// Sends a line and takes up what comes of it, workers' answers not included.
