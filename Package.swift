@@ -52,7 +52,7 @@ let package = Package(
             name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "CKernel"],
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

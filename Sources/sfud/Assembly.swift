@@ -90,7 +90,7 @@ struct Assembly {
             version: Daemon.version,
             bootID: String(generator.next(), radix: 16),
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
-            seed: generator.next(),
+            random: .system,
             fingerprint: identity.fingerprint,
             candidates: candidates,
             udp: sockets.joined().map(\.address.endpointText),

@@ -28,8 +28,10 @@ struct ControlSetup: Sendable {
     var bootID: String
     /// Unix time of the start, in seconds.
     var startTime: Double
-    /// Feeds all randomness of the control plane: ids, ICE credentials, SSRCs.
-    var seed: UInt64
+    /// For ids, ICE credentials and SSRCs.
+    ///
+    /// Some of it is secret, so a seed is for tests only.
+    var random: RandomSource
     /// Of the certificate that every worker shows in DTLS.
     var fingerprint: Fingerprint
     /// The addresses an answer names, best first; one list a worker.
@@ -51,4 +53,8 @@ struct ControlLimits: Hashable, Sendable {
     var transportsPerWorker = 4_096
     /// Events kept a room for `since`; who comes back later gets `resync`.
     var eventsPerRoom = 1_000
+    /// Transports of one participant, those in another room not counted.
+    var transportsPerParticipant = 2
+    /// Streams that one participant watches at one time.
+    var subscriptionsPerParticipant = 100
 }
