@@ -47,7 +47,14 @@ let package = Package(
         .executableTarget(
             name: "sfuctl", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
-        .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .target(
+            name: "LoadPeer",
+            dependencies: ["RTP", "SFU"],
+            path: "benchmarks/LoadPeer",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(
             name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(

@@ -73,14 +73,22 @@ package enum Digest {
     private nonisolated(unsafe) static let sha1Parameters = unsafe sha1ParameterList()
 
     private static func sha1ParameterList() -> UnsafeMutablePointer<OSSL_PARAM> {
-        let name = UnsafeMutablePointer<CChar>.allocate(capacity: 5)
-        for (index, character) in "SHA1\0".utf8.enumerated() {
-            unsafe name[index] = CChar(bitPattern: character)
-        }
         let list = UnsafeMutablePointer<OSSL_PARAM>.allocate(capacity: 2)
-        unsafe list.initialize(to: OSSL_PARAM_construct_utf8_string("digest", name, 0))
+        // OpenSSL keeps both pointers, so neither may be one that Swift lends for the call.
+        let name = unsafe permanentCString("digest")
+        let value = unsafe permanentCString("SHA1")
+        unsafe list.initialize(to: OSSL_PARAM_construct_utf8_string(name, value, 0))
         unsafe (list + 1).initialize(to: OSSL_PARAM_construct_end())
         return unsafe list
+    }
+
+    private static func permanentCString(_ text: String) -> UnsafeMutablePointer<CChar> {
+        let bytes = UnsafeMutablePointer<CChar>.allocate(capacity: text.utf8.count + 1)
+        unsafe bytes.initialize(repeating: 0, count: text.utf8.count + 1)
+        for (index, byte) in text.utf8.enumerated() {
+            unsafe bytes[index] = CChar(bitPattern: byte)
+        }
+        return unsafe bytes
     }
 
     /// An empty key is a key: OpenSSL takes a null pointer for "the key from before".
