@@ -105,8 +105,13 @@ class AioPeer(Peer):
             frame = frame if frame.format.name == "yuv420p" else frame.reformat(format="yuv420p")
             y, u, v = frame.planes
             picture = read_picture(
-                time.time(), frame.width, frame.height, bytes(y),
-                (y.line_size, u.line_size), bytes(u), bytes(v),
+                time.time(),
+                frame.width,
+                frame.height,
+                bytes(y),
+                (y.line_size, u.line_size),
+                bytes(u),
+                bytes(v),
             )
             self._frames.setdefault(self._mid(track), []).append(picture)
 

@@ -61,7 +61,11 @@ class Chromium:
         assert binary, "Chromium is not installed (Debian package chromium)"
         directory = Path(tempfile.mkdtemp(prefix="sfud-chromium-"))
         child = await process.start(
-            binary, *FLAGS, *flags, f"--user-data-dir={directory}", "about:blank",
+            binary,
+            *FLAGS,
+            *flags,
+            f"--user-data-dir={directory}",
+            "about:blank",
             output=directory / "chromium.log",
         )
         browser = cls(directory, child)
@@ -86,9 +90,7 @@ class Chromium:
         )
         self._reader = asyncio.create_task(self._read())
         # Without it a page gathers the default route's address only, and not if it is loopback.
-        await self.command(
-            "Browser.grantPermissions", permissions=["audioCapture", "videoCapture"]
-        )
+        await self.command("Browser.grantPermissions", permissions=["audioCapture", "videoCapture"])
 
     async def _read(self) -> None:
         async for message in self._socket:

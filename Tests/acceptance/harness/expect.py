@@ -109,13 +109,37 @@ async def silent(peer: Peer, mid: str, seconds: float = 5) -> None:
     await until(quiet, f"{peer.stack} goes quiet on {mid}", seconds)
 
 
-async def still(peer: Peer, mid: str, packets: int, seconds: float = 1) -> None:
-    """Not one packet more than `packets` arrives on an m-line for the time given."""
-    end = time.time() + seconds
+async def packets(peer: Peer, mid: str) -> int:
+    return (await peer.inbound(mid)).get("packetsReceived", 0)
+
+
+async def still(peer: Peer, mid: str, seconds: float = 1) -> None:
+    """Nothing arrives on an m-line for the time given, but for what was on its way: the viewer
+    may take a moment to get through its socket's buffer."""
+    begin = time.time()
+    count = await packets(peer, mid)
 
     async def over():
-        count = (await peer.inbound(mid)).get("packetsReceived", 0)
-        assert count == packets, f"{peer.stack}: {count - packets} packets came on {mid}"
-        return time.time() > end
+        nonlocal count
+        before, count = count, await packets(peer, mid)
+        settling = time.time() - begin < 0.3
+        assert settling or count == before, f"{peer.stack}: {count - before} packets came on {mid}"
+        return time.time() - begin > seconds
 
     await until(over, "", seconds + 5)
+
+
+async def size(peer: Peer, mid: str, width: int, height: int, seconds: float = 20) -> None:
+    """Awaits a picture of that size, to which an encoder grows as its estimate does."""
+    last: list[Frame] = []
+
+    async def reached():
+        last[:] = (await peer.frames(mid, time.time() - 1))[-1:]
+        return last and (last[0].width, last[0].height) == (width, height)
+
+    try:
+        await until(reached, "", seconds)
+    except AssertionError:
+        raise AssertionError(
+            f"{peer.stack} sees no {width}x{height} within {seconds} s: {describe(last)}"
+        ) from None

@@ -62,8 +62,14 @@ class Firefox:
         )
         (directory / "user.js").write_text(preferences)
         child = await process.start(
-            binary, "--headless", "--no-remote", "--profile", directory,
-            "--remote-debugging-port", "0", output=directory / "firefox.log",
+            binary,
+            "--headless",
+            "--no-remote",
+            "--profile",
+            directory,
+            "--remote-debugging-port",
+            "0",
+            output=directory / "firefox.log",
         )
         browser = cls(directory, child)
         try:

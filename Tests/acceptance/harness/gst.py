@@ -64,8 +64,15 @@ class GstPeer(Peer):
     ):
         assert not simulcast, "not built for GStreamer"
         await self._request(
-            "publish", hue=hue, tone=tone, codec=codec, audio=audio, video=video,
-            width=width, height=height, fps=fps,
+            "publish",
+            hue=hue,
+            tone=tone,
+            codec=codec,
+            audio=audio,
+            video=video,
+            width=width,
+            height=height,
+            fps=fps,
         )
 
     async def receive(self, slots=1):

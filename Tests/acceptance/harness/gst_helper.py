@@ -88,8 +88,10 @@ class Helper:
 
     def message(self, _, message):
         if message.type in (Gst.MessageType.ERROR, Gst.MessageType.WARNING):
-            parse = message.parse_error if message.type == Gst.MessageType.ERROR else (
-                message.parse_warning
+            parse = (
+                message.parse_error
+                if message.type == Gst.MessageType.ERROR
+                else (message.parse_warning)
             )
             self.errors.append(f"{message.src.get_name()}: {parse()[0].message}")
 
@@ -181,8 +183,13 @@ class Helper:
         data = buffer.extract_dup(0, buffer.get_size())
         offsets, strides = info.offset, info.stride
         frame = read_picture(
-            time.time(), info.width, info.height, data, (strides[0], strides[1]),
-            data[offsets[1] : offsets[2]], data[offsets[2] :],
+            time.time(),
+            info.width,
+            info.height,
+            data,
+            (strides[0], strides[1]),
+            data[offsets[1] : offsets[2]],
+            data[offsets[2] :],
         )
         self.frames.setdefault(mid, []).append(frame)
         return Gst.FlowReturn.OK
@@ -229,9 +236,11 @@ class Helper:
         self.set_remote(
             GstWebRTC.WebRTCSDPType.ANSWER,
             sdp,
-            lambda reply: done(error=reply.to_string())
-            if reply and reply.has_field("error")
-            else done(result=None),
+            lambda reply: (
+                done(error=reply.to_string())
+                if reply and reply.has_field("error")
+                else done(result=None)
+            ),
         )
 
     def answer(self, sdp, done):

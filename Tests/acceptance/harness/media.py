@@ -128,9 +128,7 @@ class ToneMeter:
     def _measure(self, time: float, samples: array.array) -> Sound:
         level = math.sqrt(sum(sample * sample for sample in samples) / len(samples)) / 32768
         # From the first to the last upward zero crossing: whole periods, hence exact for a sine.
-        rises = [
-            at for at in range(1, len(samples)) if samples[at - 1] < 0 <= samples[at]
-        ]
+        rises = [at for at in range(1, len(samples)) if samples[at - 1] < 0 <= samples[at]]
         tone = 0.0
         if len(rises) > 1:
             tone = (len(rises) - 1) * self._rate / (rises[-1] - rises[0])

@@ -169,16 +169,14 @@ class Peer {
     }
     const transceiver = this.connection.addTransceiver(source.video, init);
     if (codec) {
-      const wanted = [`video/${codec}`];
-      // Firefox then offers an rtx for every codec left out, which is no valid SDP.
-      if (!navigator.userAgent.includes("Firefox")) wanted.push("video/rtx");
-      const codecs = RTCRtpReceiver.getCapabilities("video").codecs.filter(({ mimeType }) =>
-        wanted.includes(mimeType),
-      );
-      if (!codecs.some(({ mimeType }) => mimeType === wanted[0])) {
-        throw new Error(`this browser has no ${codec}`);
-      }
-      transceiver.setCodecPreferences(codecs);
+      const { codecs } = RTCRtpReceiver.getCapabilities("video");
+      const wanted = codecs.filter(({ mimeType }) => mimeType === `video/${codec}`);
+      if (wanted.length === 0) throw new Error(`this browser has no ${codec}`);
+      // Firefox leaves feedback lines of every codec left out, so there the others follow.
+      const others = navigator.userAgent.includes("Firefox")
+        ? codecs.filter((one) => !wanted.includes(one))
+        : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
+      transceiver.setCodecPreferences([...wanted, ...others]);
     }
   }
 
