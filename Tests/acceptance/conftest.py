@@ -14,13 +14,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness.aio import AioPeer  # noqa: E402
-from harness.chromium import Chromium  # noqa: E402
-from harness.firefox import Firefox  # noqa: E402
-from harness.gst import GstPeer  # noqa: E402
-from harness.peer import Peer  # noqa: E402
-from harness.room import Room  # noqa: E402
-from harness.sfud import Sfud  # noqa: E402
+from harness.aio import AioPeer
+from harness.chromium import Chromium
+from harness.firefox import Firefox
+from harness.gst import GstPeer
+from harness.peer import Peer
+from harness.room import Room
+from harness.sfud import Sfud
 
 #: Seconds for one test, unless a mark `seconds` says otherwise.
 TEST_SECONDS = 60
@@ -63,10 +63,12 @@ def pytest_pyfunc_call(pyfuncitem):
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     mark = pyfuncitem.get_closest_marker("seconds")
     seconds = mark.args[0] if mark else TEST_SECONDS
-    try:
-        loop.run_until_complete(asyncio.wait_for(pyfuncitem.obj(**arguments), seconds))
-    except asyncio.TimeoutError as error:
-        raise AssertionError(f"the test takes longer than {seconds} s") from error
+
+    async def run():
+        async with asyncio.timeout(seconds):
+            await pyfuncitem.obj(**arguments)
+
+    loop.run_until_complete(run())
     return True
 
 

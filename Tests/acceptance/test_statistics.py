@@ -3,6 +3,7 @@
 import pytest
 
 from harness import expect
+from harness.ipc import Refused
 from harness.looks import ALICE
 from harness.process import until
 
@@ -88,7 +89,7 @@ async def test_no_secret_is_in_the_log(sfud, room, peers):
     bob = await room.join("bob", await peers("aiortc"), slots=1)
     seen = await bob.subscribe(alice.stream)
     await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
-    with pytest.raises(Exception):
+    with pytest.raises(Refused):
         await room.call(
             "transport.offer", participant="bob", sdp="v=0\r\na=ice-pwd:TheSecretOfABadOffer00\r\n"
         )

@@ -1,5 +1,6 @@
 """What a viewer must see and hear; every check awaits its condition and says what it saw."""
 
+import itertools
 import time
 
 from harness.media import COUNTER_BITS, Frame, Sound, hue_distance
@@ -67,9 +68,9 @@ async def moving(
             f"{peer.stack} does not go on on {mid}: {describe(seen)}; {await peer.inbound(mid)}"
         ) from None
     # Compressed cells are misread once in a while where the encoder starts at a low bitrate.
-    steps = [advances(before, after) for before, after in zip(seen, seen[1:])]
+    steps = [advances(before, after) for before, after in itertools.pairwise(seen)]
     assert steps.count(False) <= len(steps) // 20, f"{peer.stack}: not moving: {describe(seen)}"
-    gap = max(after.time - before.time for before, after in zip(seen, seen[1:]))
+    gap = max(after.time - before.time for before, after in itertools.pairwise(seen))
     assert gap <= freeze, f"{peer.stack}: froze for {gap:.2f} s on {mid}: {describe(seen)}"
     strange = [one for one in seen if hue_distance(one.hue, hue) >= 30]
     assert not strange, f"{peer.stack}: pictures of another hue: {describe(strange)}"

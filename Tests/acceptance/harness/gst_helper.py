@@ -1,4 +1,4 @@
-"""A GStreamer `webrtcbin` peer that speaks JSON lines: {"id", "do", ...} → {"id", "result"|"error"}.
+"""A GStreamer `webrtcbin` peer that speaks JSON lines: {"id", "do", …} → {"id", "result"|"error"}.
 
 Run by Debian's python3, which has the `gi` bindings; `gst.py` is the tests' side.
 """
@@ -79,6 +79,8 @@ class Helper:
         self.frames: dict[str, list] = {}
         self.sounds: dict[str, list] = {}
         self.errors: list[str] = []
+        #: The m-line and the kind of what is received, by SSRC.
+        self.received: dict[int, dict] = {}
         self.counter = 0
         self.sinks = 0
         bus = self.pipeline.get_bus()
@@ -158,7 +160,9 @@ class Helper:
             return
         mid = pad.get_property("transceiver").get_property("mid")
         caps = (pad.get_current_caps() or pad.query_caps()).get_structure(0)
-        if caps.get_string("media") == "video":
+        kind = caps.get_string("media")
+        self.received[caps.get_uint("ssrc").value] = {"mid": mid, "kind": kind}
+        if kind == "video":
             decoder = DECODERS[caps.get_string("encoding-name")]
             chain = f"{decoder} ! videoconvert ! video/x-raw,format=I420"
             read = self.read_frame
@@ -257,7 +261,9 @@ class Helper:
                     kind = value.get_name()
                     for name, key in (("inbound-rtp", "in"), ("outbound-rtp", "out")):
                         if kind == f"application/x-{name}" or name in value.to_string()[:60]:
-                            flows[key].append(plain(value))
+                            entry = plain(value)
+                            # webrtcbin knows no mid, and takes every kind for audio.
+                            flows[key].append(entry | self.received.get(entry["ssrc"], {}))
                 return True
 
             promise.get_reply().foreach(visit)
@@ -299,7 +305,7 @@ class Helper:
 
 
 def plain(structure):
-    """A statistics structure as JSON has it; what JSON has not is left out."""
+    """A statistics structure with the names of W3C webrtc-stats; what JSON has not is left out."""
     values = {}
     for index in range(structure.n_fields()):
         name = structure.nth_field_name(index)
@@ -308,7 +314,8 @@ def plain(structure):
         except TypeError:
             continue
         if isinstance(value, (int, float, str, bool)):
-            values[name] = value
+            first, *others = name.split("-")
+            values[first + "".join(map(str.capitalize, others))] = value
     return values
 
 

@@ -121,7 +121,7 @@ class IPC:
                 left = deadline - asyncio.get_running_loop().time()
                 try:
                     await asyncio.wait_for(self._changed.wait(), max(left, 0))
-                except asyncio.TimeoutError:
+                except TimeoutError:
                     tail = [(one.event, one.data) for one in self.events[-8:]]
                     raise AssertionError(
                         f"no event {event} within {seconds} s; the last were {tail}"

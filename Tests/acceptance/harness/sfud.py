@@ -19,9 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 def binary() -> Path:
     """`SFUD_BINARY`, or the release build."""
     path = Path(os.environ.get("SFUD_BINARY", REPOSITORY / ".build/release/sfud"))
-    assert path.exists(), (
-        f"{path} is missing: build it (swift build -c release), or set SFUD_BINARY"
-    )
+    assert path.exists(), f"{path} is missing: swift build -c release, or set SFUD_BINARY"
     return path
 
 
@@ -76,7 +74,7 @@ class Sfud:
         )
         try:
             line = await asyncio.wait_for(daemon.process.stdout.readline(), 10)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             line = b""
         daemon.ready_line = line.decode().rstrip("\n")
         if not daemon.ready_line.startswith("ready "):
@@ -105,9 +103,11 @@ class Sfud:
             self.process.send_signal(signal.SIGTERM)
         try:
             status = await asyncio.wait_for(self.process.wait(), 2)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             await process.kill(self.process)
-            raise AssertionError(f"still there 2 s after SIGTERM; its log:\n{self.log_tail()}")
+            raise AssertionError(
+                f"still there 2 s after SIGTERM; its log:\n{self.log_tail()}"
+            ) from None
         assert status == 0, f"exit status {status}; its log:\n{self.log_tail()}"
         return time.monotonic() - begin
 
