@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from harness import process
 from harness.aio import AioPeer
 from harness.chromium import Chromium
 from harness.firefox import Firefox
@@ -24,12 +25,6 @@ from harness.sfud import Sfud
 
 #: Seconds for one test, unless a mark `seconds` says otherwise.
 TEST_SECONDS = 60
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than ten seconds")
-    config.addinivalue_line("markers", "seconds(n): the time a test may take")
-    config.addinivalue_line("markers", "sfud(*flags): further flags for the daemon")
 
 
 def pytest_sessionstart(session):
@@ -83,15 +78,27 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture
-def sfud(loop, request):
+def start_sfud(loop):
+    """`await start_sfud(*flags)` starts a daemon, for tests that end it themselves."""
+    started = []
+
+    async def start(*flags: str) -> Sfud:
+        started.append(await Sfud.start(*flags))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        loop.run_until_complete(process.kill(daemon.process))
+        daemon.remove()
+
+
+@pytest.fixture
+def sfud(loop, request, start_sfud):
     """A daemon of the test's own: `.ipc` is its socket's path, `.client()` connects to it."""
     mark = request.node.get_closest_marker("sfud")
-    daemon = loop.run_until_complete(Sfud.start(*(mark.args if mark else ())))
+    daemon = loop.run_until_complete(start_sfud(*(mark.args if mark else ())))
     yield daemon
-    try:
-        loop.run_until_complete(daemon.stop())
-    finally:
-        daemon.remove()
+    loop.run_until_complete(daemon.stop())
 
 
 @pytest.fixture

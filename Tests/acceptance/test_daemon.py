@@ -16,7 +16,8 @@ import pytest
 
 from harness import process
 from harness.looks import ALICE
-from harness.sfud import Sfud, binary, free_ports
+from harness.room import Room
+from harness.sfud import binary, free_ports
 
 FLAGS = [
     "--config", "--ipc", "--udp", "--tcp", "--announce", "--workers", "--http", "--log-level",
@@ -163,8 +164,8 @@ async def test_the_ready_line(sfud):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_rooms_and_the_daemon(number):
-    daemon = await Sfud.start()
+async def test_a_signal_ends_rooms_and_the_daemon(start_sfud, number):
+    daemon = await start_sfud()
     async with daemon.client() as ipc:
         await ipc.call("events.subscribe")
         await ipc.call("room.create", room="r1")
@@ -176,24 +177,20 @@ async def test_a_signal_ends_rooms_and_the_daemon(number):
         assert await asyncio.wait_for(daemon.process.wait(), 2) == 0
         assert time.monotonic() - begin < 2
     assert not daemon.ipc.exists()
-    daemon.remove()
 
 
-async def test_it_ends_in_mid_call(peers):
-    from harness.room import Room
-
-    daemon = await Sfud.start()
+async def test_it_ends_in_mid_call(start_sfud, peers):
+    daemon = await start_sfud()
     async with daemon.client() as ipc:
         room = await Room(ipc).open()
         alice = await room.join("alice", await peers("aiortc"), slots=1, **ALICE)
         await alice.subscribe(alice.stream)
         await room.ipc.wait_for("subscription.connected")
         assert await daemon.stop() < 2
-    daemon.remove()
 
 
-async def test_a_socket_left_behind_is_taken_over():
-    daemon = await Sfud.start()
+async def test_a_socket_left_behind_is_taken_over(start_sfud):
+    daemon = await start_sfud()
     await process.kill(daemon.process)
     assert daemon.ipc.exists()
     child = await process.start(
@@ -204,7 +201,6 @@ async def test_a_socket_left_behind_is_taken_over():
     assert line.startswith(b"ready "), daemon.log_text()
     child.send_signal(signal.SIGTERM)
     assert await asyncio.wait_for(child.wait(), 2) == 0
-    daemon.remove()
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:
@@ -215,9 +211,9 @@ def get(port: int, path: str) -> tuple[int, str, str]:
         return error.code, "", ""
 
 
-async def test_health_and_metrics():
+async def test_health_and_metrics(start_sfud):
     port = free_ports()
-    daemon = await Sfud.start("--http", f"127.0.0.1:{port}")
+    daemon = await start_sfud("--http", f"127.0.0.1:{port}")
     async with daemon.client() as ipc:
         await ipc.call("room.create", room="r1")
         status, _, _ = await asyncio.to_thread(get, port, "/healthz")
@@ -233,7 +229,6 @@ async def test_health_and_metrics():
         assert names <= described and "sfud_drops_total" in names
         assert (await asyncio.to_thread(get, port, "/nosuch"))[0] == 404
     await daemon.stop()
-    daemon.remove()
 
 
 async def test_it_idles(sfud):
