@@ -34,7 +34,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     static let sources = Source.all(under: "Sources")
     static let tests = Source.all(under: "Tests")
 
-    /// Where the word `unsafe` may stand: the storage, and the wrappers of libraries and system calls.
+    /// Where the word `unsafe` may stand: storage, and wrappers of libraries and system calls.
     ///
     /// A path that ends in a slash stands for its folder.
     static let quarantine = [
