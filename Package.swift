@@ -60,6 +60,12 @@ let package = Package(
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "sfu-load",
+            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            path: "benchmarks/Load",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(

@@ -47,11 +47,18 @@ package struct LoadPeer: ~Copyable {
         self.identity = identity
         self.context = context
         self.path = path
-        let digits = String(seed, radix: 36)
-        localFragment = "load" + digits
-        localPassword = "loadpeerpassword00000000" + digits
+        localFragment = Self.fragment(seed: seed)
+        localPassword = Self.password(seed: seed)
         tieBreaker = seed
         transaction = seed &* 0x9e37_79b9_7f4a_7c15
+    }
+
+    /// The ICE fragment of a peer made with `seed`, for an offer that is made before it.
+    package static func fragment(seed: UInt64) -> String { "load" + String(seed, radix: 36) }
+
+    /// The ICE password of a peer made with `seed`: as good as its seed, and no better.
+    package static func password(seed: UInt64) -> String {
+        "loadpeerpassword00000000" + String(seed, radix: 36)
     }
 
     /// Begins with checks to the credentials of an answer.
@@ -196,6 +203,11 @@ package struct LoadPeer: ~Copyable {
 
     /// The packet that was decrypted last.
     package func clear(length: Int) -> [UInt8] { Array(packet[0..<length]) }
+
+    /// Lends out the packet that was decrypted last; `length` is what `receive` said.
+    package func withDecrypted(length: Int, _ body: (Span<UInt8>) -> Void) {
+        body(packet.span.extracting(0..<length))
+    }
 
     /// Encrypts and queues a whole RTP packet; `index` counts its wraps (RFC 3711 §3.3.1).
     package mutating func sendRTP(

@@ -23,7 +23,7 @@ package final class DTLSIdentity: @unchecked Sendable {
     package convenience init() throws(DTLSError) { try self.init(profiles: Self.profiles) }
 
     /// With fewer profiles, or none: then handshakes fail for want of one.
-    init(profiles: [SRTPProfile]) throws(DTLSError) {
+    package init(profiles: [SRTPProfile]) throws(DTLSError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard let key = unsafe ssl_make_p256_key() else { throw .unavailable }

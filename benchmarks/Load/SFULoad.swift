@@ -1,0 +1,49 @@
+import CKernel
+import Foundation
+import SFUClient
+
+/// The small load client: one publisher, many viewers, every packet counted.
+@main
+struct SFULoad {
+    static func main() async {
+        // Before there are other threads, which take over what is blocked here.
+        let signals = kernel_signals_open()
+        let status: Int32
+        do throws(UsageError) {
+            let options = try Options(Array(CommandLine.arguments.dropFirst()))
+            if options.wantsHelp {
+                print(Options.help)
+                status = 0
+            } else {
+                status = await run(options, signals)
+            }
+        } catch {
+            complain("\(error.message)\nTry sfu-load --help")
+            status = 2
+        }
+        exit(status)
+    }
+
+    private static func run(_ options: Options, _ signals: Int32) async -> Int32 {
+        let report: Report
+        do {
+            report = try await Load(options, signals: signals).run()
+        } catch {
+            complain("\(error)")
+            return 69
+        }
+        if case .failed(let cause) = report.tally.end {
+            complain(cause)
+            return 1
+        }
+        print(report.text)
+        if report.tally.end == .interrupted { return 130 }
+        let faults = report.tally.faults(viewers: options.viewers)
+        for fault in faults { complain(fault) }
+        return options.checks && !faults.isEmpty ? 1 : 0
+    }
+
+    private static func complain(_ text: String) {
+        FileHandle.standardError.write(Data("sfu-load: \(text)\n".utf8))
+    }
+}
