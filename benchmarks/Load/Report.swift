@@ -103,7 +103,7 @@ struct Report {
     private func row(_ name: String, _ value: UInt64) -> String { row(name, "\(value)") }
 
     private func row(_ name: String, _ value: String) -> String {
-        name.padding(toLength: 28, withPad: " ", startingAt: 0) + value
+        name + String(repeating: " ", count: max(2, 28 - name.count)) + value
     }
 
     private func milliseconds(_ microseconds: Double) -> String {

@@ -5,23 +5,26 @@ import SFUClient
 /// The small load client: one publisher, many viewers, every packet counted.
 @main
 struct SFULoad {
-    static func main() async {
-        // Before there are other threads, which take over what is blocked here.
+    static func main() {
+        // Here, before there is any other thread: those that come take over what is blocked.
         let signals = kernel_signals_open()
-        let status: Int32
+        Task.detached { exit(await start(signals)) }
+        // Not `dispatchMain`, nor an asynchronous `main`: their main thread takes all signals.
+        while true { pause() }
+    }
+
+    private static func start(_ signals: Int32) async -> Int32 {
         do throws(UsageError) {
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
-            if options.wantsHelp {
+            guard !options.wantsHelp else {
                 print(Options.help)
-                status = 0
-            } else {
-                status = await run(options, signals)
+                return 0
             }
+            return await run(options, signals)
         } catch {
             complain("\(error.message)\nTry sfu-load --help")
-            status = 2
+            return 2
         }
-        exit(status)
     }
 
     private static func run(_ options: Options, _ signals: Int32) async -> Int32 {

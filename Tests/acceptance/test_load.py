@@ -1,0 +1,109 @@
+"""One publisher to fifty viewers, every packet counted; and what a packet costs in the core.
+
+The binaries lie beside sfud's, unless `SFU_LOAD_BINARY` and `CORE_COST_BINARY` say otherwise.
+"""
+
+import asyncio
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness.sfud import binary
+
+
+def tool(name: str) -> Path:
+    variable = name.replace("-", "_").upper() + "_BINARY"
+    path = Path(os.environ.get(variable, binary().with_name(name)))
+    assert path.exists(), f"{path} is missing: swift build -c release, or set {variable}"
+    return path
+
+
+async def start(name: str, *arguments) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        str(tool(name)),
+        *map(str, arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode, output.decode(), errors.decode()
+
+
+def figures(report: str) -> dict[str, str]:
+    """The rows of the report: what stands before the wide gap, and after it."""
+    rows = (re.split(" {2,}", line, maxsplit=1) for line in report.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+@pytest.mark.seconds(90)
+@pytest.mark.parametrize("profile", ["gcm", "cm"])
+async def test_fifty_viewers_miss_nothing(sfud, ipc, profile):
+    load = await start(
+        "sfu-load",
+        *("--ipc", sfud.ipc, "--pid", sfud.process.pid, "--profile", profile),
+        *("--viewers", 50, "--seconds", 10, "--check"),
+    )
+    status, output, errors = await finish(load)
+    assert status == 0, f"{errors}\n{output}"
+    print(output)
+
+    report = figures(output)
+    expected = int(report["copies expected"])
+    assert expected > 50 * 10 * 150
+    assert int(report["copies received"]) == expected
+    assert int(report["decrypted and compared"]) == expected
+    for trouble in ("lost", "undecryptable", "discontinuities", "duplicates"):
+        assert int(report[trouble]) == 0, trouble
+    sent = int(report["sent: audio packets"]) + int(report["sent: video packets"])
+    assert int(report["server.stats rtpIn"]) == sent
+    assert int(report["server.stats rtpForwarded"]) == sent
+    assert int(report["server.stats rtpOut"]) == expected
+    assert int(report["server.stats kernelDrops"]) == 0
+    assert "µs" in report["CPU a copy"]
+
+    assert (await ipc.call("room.list"))["rooms"] == []
+
+
+async def test_an_interrupted_load_closes_its_room(sfud, ipc):
+    load = await start("sfu-load", "--ipc", sfud.ipc, "--viewers", 2, "--seconds", 60)
+    while not (await ipc.call("room.list"))["rooms"]:
+        await asyncio.sleep(0.05)
+    load.send_signal(signal.SIGINT)
+    status, _, errors = await asyncio.wait_for(finish(load), 15)
+    assert (status, errors) == (130, "")
+    assert (await ipc.call("room.list"))["rooms"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--viewers", "0"], ["--viewers"], ["--seconds", "soon"], ["--profile", "des"], ["--fast"]],
+    ids=" ".join,
+)
+async def test_a_wrong_command_line_is_one_clear_line(arguments):
+    status, output, errors = await finish(await start("sfu-load", *arguments))
+    assert (status, output) == (2, "")
+    assert arguments[0] in errors.splitlines()[0]
+
+
+async def test_without_a_daemon_it_says_so(tmp_path):
+    load = await start("sfu-load", "--ipc", tmp_path / "none.sock")
+    status, output, errors = await finish(load)
+    assert (status, output) == (69, "")
+    assert "none.sock" in errors and len(errors.splitlines()) == 1
+
+
+@pytest.mark.seconds(120)
+async def test_the_packet_path_neither_allocates_nor_retains_nor_locks():
+    status, output, errors = await finish(await start("core-cost", "--check"))
+    print(output)
+    assert status == 0, f"{errors}\n{output}"
