@@ -9,13 +9,13 @@ PORT ?= 8080
 SFUD_FLAGS ?=
 
 BUILD := .build
-SOURCES := Package.swift Sources Tests
+SOURCES := Package.swift Sources Tests benchmarks
 ENVIRONMENT := .venv/.installed-for
 
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build test unit acceptance lint test-asan test-tsan install packages \
+.PHONY: help run build benchmarks test unit acceptance lint test-asan test-tsan install packages \
 	test-packages clean
 
 help: ## Shows this list
@@ -28,13 +28,17 @@ build: packages ## Builds sfud and sfuctl in release mode
 	$(SWIFT) build -c release --product sfud
 	$(SWIFT) build -c release --product sfuctl
 
+benchmarks: packages ## Builds the load client and the core's cost in release mode
+	$(SWIFT) build -c release --product sfu-load
+	$(SWIFT) build -c release --product core-cost
+
 test: test-packages lint unit build acceptance ## Runs the linter and all tests
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest
 
-acceptance: test-packages $(ENVIRONMENT) build ## Runs real browsers and other clients against sfud
+acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
 	Tests/acceptance/run
 
 lint: ## Checks the Swift sources' format

@@ -74,6 +74,19 @@ async def test_fifty_viewers_miss_nothing(sfud, ipc, profile):
     assert (await ipc.call("room.list"))["rooms"] == []
 
 
+async def test_what_a_publisher_loses_is_asked_for_and_passed_on(sfud):
+    load = await start(
+        "sfu-load",
+        *("--ipc", sfud.ipc, "--viewers", 5, "--seconds", 5, "--lose", 3, "--check"),
+    )
+    status, output, errors = await finish(load)
+    assert status == 0, f"{errors}\n{output}"
+    report = figures(output)
+    assert int(report["sent: thrown away first"]) > 0
+    assert int(report["packets NACKed"]) >= int(report["sent: thrown away first"])
+    assert int(report["copies received"]) == int(report["copies expected"])
+
+
 async def test_an_interrupted_load_closes_its_room(sfud, ipc):
     load = await start("sfu-load", "--ipc", sfud.ipc, "--viewers", 2, "--seconds", 60)
     while not (await ipc.call("room.list"))["rooms"]:

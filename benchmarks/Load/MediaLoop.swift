@@ -20,7 +20,7 @@ struct Plan: Sendable {
 /// All sockets and all media of the load, in one thread; lives on that thread's stack.
 struct MediaLoop: ~Copyable {
     private enum Phase: Equatable {
-        case connecting, settling, measuring, draining
+        case connecting, settling, measuring, finishing, draining
         case ended(Tally.End)
     }
 
@@ -195,6 +195,8 @@ struct MediaLoop: ~Copyable {
     private static let connectMilliseconds: Int64 = 15_000
     /// What goes before the measured interval, so that it holds no beginning.
     private static let settleMilliseconds: Int64 = 2_000
+    /// So much of the media comes whole, that sfud can see what is missing before it.
+    private static let finishMilliseconds: Int64 = 200
     /// For what is still under way when the publisher has stopped.
     private static let drainMilliseconds: Int64 = 500
 }
@@ -213,10 +215,13 @@ extension MediaLoop {
         case .measuring where phaseEnd <= now:
             tally.after = mark(at: now)
             viewing.isMeasuring = false
+            enter(.finishing, at: now, for: Self.finishMilliseconds)
+            publisher?.stopLosing()
+        case .finishing where phaseEnd <= now:
             enter(.draining, at: now, for: Self.drainMilliseconds)
             publisher?.stop()
         case .draining where phaseEnd <= now: phase = .ended(.done)
-        case .connecting, .settling, .measuring, .draining, .ended: break
+        case .connecting, .settling, .measuring, .finishing, .draining, .ended: break
         }
     }
 
@@ -274,7 +279,7 @@ extension MediaLoop {
             let received = clients.reduce(0) { $0 + $1.received }
             let gaps = clients.reduce(0) { $0 + $1.audio.tally.gaps + $1.video.tally.gaps }
             progress.show("\(seconds) s to go, \(received) packets received, \(gaps) missing")
-        case .draining, .ended: break
+        case .finishing, .draining, .ended: break
         }
     }
 }

@@ -15,6 +15,8 @@ struct Options: Sendable {
     var videoBitrate = 1_500_000
     /// Frames a second.
     var frameRate = 30
+    /// Of the video packets, thrown away on purpose.
+    var lossPercent = 0
     var profiles = DTLSIdentity.profiles
     /// sfud's process, whose CPU time is read.
     var pid: Int32?
@@ -34,6 +36,8 @@ struct Options: Sendable {
           --seconds N          how long to measure, 1 to 3600 (default 60)
           --video-bitrate N    bits a second, 50000 to 20000000 (default 1500000)
           --frame-rate N       frames a second, 1 to 120 (default 30)
+          --lose N             throw away N % of the video packets, 0 to 50, unsent, so that
+                               sfud has to ask for them again (default 0)
           --profile P          SRTP by gcm (AEAD_AES_128_GCM, the default) or by cm
                                (AES_CM_128_HMAC_SHA1_80)
           --pid PID            sfud's process, to tell its CPU time
@@ -70,6 +74,7 @@ struct Options: Sendable {
         case "--seconds": seconds = try Self.number(flag, value, 1...3_600)
         case "--video-bitrate": videoBitrate = try Self.number(flag, value, 50_000...20_000_000)
         case "--frame-rate": frameRate = try Self.number(flag, value, 1...120)
+        case "--lose": lossPercent = try Self.number(flag, value, 0...50)
         case "--pid": pid = Int32(try Self.number(flag, value, 1...Int(Int32.max)))
         case "--profile":
             switch try Self.text(flag, value) {

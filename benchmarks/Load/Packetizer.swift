@@ -173,7 +173,8 @@ struct FrameSizes {
         return (0..<count).map { max(least, $0 < count - longer ? share : share + 1) }
     }
 
-    private mutating func random(_ bound: Int) -> Int {
+    /// 0 to `bound - 1`; the same numbers in every run.
+    mutating func random(_ bound: Int) -> Int {
         state ^= state << 13
         state ^= state >> 7
         state ^= state << 17

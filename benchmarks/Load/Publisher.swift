@@ -11,6 +11,8 @@ struct PublisherTally: Sendable {
     /// Bytes of whole SRTP packets, retransmissions left out.
     var videoBytes: UInt64 = 0
     var largestPacket = 0
+    /// Video packets that were not sent when they should have been.
+    var thrownAway: UInt64 = 0
     var retransmissions: UInt64 = 0
     /// Requests for a keyframe, PLI or FIR.
     var keyframeRequests: UInt64 = 0
@@ -25,6 +27,7 @@ struct Publisher {
     private(set) var tally = PublisherTally()
     private let sources: PublishedSources
     private let rtpOverhead: Int
+    private var lossPercent: Int
     private var frames: FrameSizes
     private var packetizer = Packetizer()
     private var audio: Track
@@ -60,6 +63,7 @@ struct Publisher {
     init(_ options: Options, _ sources: PublishedSources, rtpOverhead: Int, at now: Instant) {
         self.sources = sources
         self.rtpOverhead = rtpOverhead
+        lossPercent = options.lossPercent
         frames = FrameSizes(bitrate: options.videoBitrate, frameRate: options.frameRate)
         audio = Track(firstTimestamp: 0 &- UInt32(5 * Wire.audioClock))
         video = Track(firstTimestamp: 0 &- UInt32(5 * Wire.videoClock))
@@ -72,6 +76,9 @@ struct Publisher {
 
     /// When `expire` next has something to do; `nil` once it has stopped.
     var deadline: Instant? { isStopped ? nil : min(nextAudio, nextFrame, nextReport) }
+
+    /// Throws nothing more away.
+    mutating func stopLosing() { lossPercent = 0 }
 
     /// Sends nothing more of its own; what sfud misses it still sends again.
     mutating func stop() { isStopped = true }
@@ -127,7 +134,11 @@ struct Publisher {
                 startsFrame: position == 0,
                 isKeyframe: isKeyframe
             )
-            peer.sendRTP(packet.span, index: video.index, into: &output)
+            if frames.random(100) < lossPercent {
+                tally.thrownAway += 1
+            } else {
+                peer.sendRTP(packet.span, index: video.index, into: &output)
+            }
             video.note(packet.count)
             tally.largestPacket = max(tally.largestPacket, packet.count + rtpOverhead)
             tally.videoPackets += 1

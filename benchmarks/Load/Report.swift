@@ -39,6 +39,8 @@ struct Report {
             row("sent: video packets", sent.videoPackets),
             row("sent: video frames", sent.videoFrames),
             row("sent: keyframes", sent.keyframes),
+            row("sent: thrown away first", sent.thrownAway),
+            row("sent: again by RTX", sent.retransmissions),
             row("copies expected", tally.expected(viewers: options.viewers)),
             row("copies received", slots.received),
             row("lost", tally.lost(viewers: options.viewers)),

@@ -55,17 +55,15 @@ struct Tally: Sendable {
     /// What is wrong, one line each; nothing where all is well.
     func faults(viewers: Int) -> [String] {
         let slots = slots
+        let expected = expected(viewers: viewers)
         let counts: [(String, UInt64)] = [
-            ("lost", lost(viewers: viewers)),
-            ("undecryptable", slots.undecryptable + undecryptableReports),
+            ("packets lost", lost(viewers: viewers)),
+            ("packets undecryptable", slots.undecryptable + undecryptableReports),
             ("discontinuities", slots.discontinuities),
             ("duplicates", slots.duplicates),
-            ("of unknown streams", strangers),
-            (
-                "more than were sent",
-                slots.received - min(slots.received, expected(viewers: viewers))
-            ),
+            ("packets of unknown streams", strangers),
+            ("packets more than were sent", slots.received - min(slots.received, expected)),
         ]
-        return counts.filter { $0.1 > 0 }.map { "\($0.1) packets \($0.0)" }
+        return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
     }
 }
