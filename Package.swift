@@ -53,10 +53,18 @@ let package = Package(
             path: "benchmarks/LoadPeer",
             swiftSettings: strict
         ),
+        .target(name: "CCounting", path: "benchmarks/CCounting"),
+        .executableTarget(
+            name: "core-cost",
+            dependencies: ["CCounting", "LoadPeer", "RTP", "SFU"],
+            path: "benchmarks/CoreCost",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict),
         .testTarget(
             name: "sfudTests",
             dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],

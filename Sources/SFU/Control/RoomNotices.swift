@@ -84,7 +84,7 @@ extension Room {
             case .disconnected: .disconnected
             }
         participants[id]?.transports[index].connection = connection
-        participants[id]?.connection = connection
+        noteConnection(of: id, ifNone: connection)
         change.announce(
             .connection(participant: id, transport: name, what),
             to: participant.admitted ? .everyone : .only([id])
@@ -95,8 +95,16 @@ extension Room {
         case .reconnected: resume(id, name, &change)
         case .disconnected:
             end(transport: name, of: id, EndReason.disconnected, &change)
+            noteConnection(of: id, ifNone: .disconnected)
             settle(publisher: id, ending: EndReason.disconnected, &shared, &change)
         }
+    }
+
+    /// A participant is as well connected as its best transport.
+    mutating func noteConnection(of id: String, ifNone last: Connection) {
+        let order: [Connection] = [.connected, .reconnecting, .connecting, .disconnected]
+        let present = participants[id]?.transports.map(\.connection) ?? []
+        participants[id]?.connection = order.first { present.contains($0) } ?? last
     }
 
     /// Tells those who watch what comes over a transport that it has fallen silent.

@@ -112,7 +112,7 @@ extension Room {
             participants[id]?.transports[index] = transport
         } else {
             participants[id]?.transports.append(transport)
-            participants[id]?.connection = .connecting
+            noteConnection(of: id, ifNone: .none)
             open(.transport(worker: worker, transport.place.id), for: id, &outcome.change)
         }
         settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)

@@ -68,7 +68,7 @@ extension Room {
         }
         var outcome = Outcome(isFenced: true)
         end(transport: name, of: id, EndReason.transportClosed, &outcome.change)
-        if participants[id]?.transports.isEmpty == true { participants[id]?.connection = .none }
+        noteConnection(of: id, ifNone: .none)
         settle(publisher: id, ending: EndReason.transportClosed, &shared, &outcome.change)
         return outcome
     }

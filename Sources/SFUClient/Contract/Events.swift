@@ -90,7 +90,7 @@ public struct ParticipantJoined: EventData {
 public struct ParticipantLeft: EventData {
     public static let event = "participant.left"
     public var participant: ParticipantID
-    /// `left`, `dropped`, `denied`, `room-closed`, …
+    /// A word such as `left` or `room-closed`.
     public var reason: String
 
     public init(participant: ParticipantID, reason: String) {
@@ -109,7 +109,7 @@ public struct ParticipantConnection: EventData {
     public var participant: ParticipantID
     public var transport: TransportName
     public var connection: Change
-    /// Why it is disconnected: `timeout`, `closed`, `dtls-handshake-failed`, …
+    /// Why it is disconnected, in a word such as `timeout` or `dtls-handshake-failed`.
     public var reason: String?
 
     public init(
