@@ -47,12 +47,19 @@ let package = Package(
         .executableTarget(
             name: "sfuctl", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
-        .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .target(
+            name: "LoadPeer",
+            dependencies: ["RTP", "SFU"],
+            path: "benchmarks/LoadPeer",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(
             name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "SFUClient"],
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

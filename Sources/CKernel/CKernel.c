@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,16 +221,16 @@ int64_t kernel_write(int descriptor, const uint8_t *bytes, int64_t count) {
     return written < 0 ? -errno : written;
 }
 
-bool kernel_writable(int descriptor) {
-    struct pollfd poller = {.fd = descriptor, .events = POLLOUT};
-    return poll(&poller, 1, 0) == 1 && (poller.revents & POLLOUT) != 0;
-}
-
 void kernel_fill_standard_descriptors(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         // The lowest free number is the one just found closed.
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
     }
+}
+
+int kernel_open_file(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
 }
 
 int kernel_open_null(void) {

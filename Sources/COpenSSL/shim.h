@@ -1,11 +1,56 @@
 #pragma once
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <openssl/srtp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/time.h>
+
+// Swift imports no function-like macros: one inline function for each that is needed.
+
+static inline EVP_PKEY *ssl_make_p256_key(void) { return EVP_EC_gen("P-256"); }
+
+static inline int ssl_ctx_set_min_version(SSL_CTX *ctx, int version) {
+    return SSL_CTX_set_min_proto_version(ctx, version) == 1;
+}
+
+static inline int ssl_ctx_set_groups(SSL_CTX *ctx, const char *groups) {
+    return SSL_CTX_set1_groups_list(ctx, groups) == 1;
+}
+
+static inline void ssl_ctx_disable_session_cache(SSL_CTX *ctx) {
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+}
+
+static inline void ssl_ctx_limit_certificates(SSL_CTX *ctx, long bytes) {
+    SSL_CTX_set_max_cert_list(ctx, bytes);
+}
+
+static inline void ssl_ctx_release_buffers(SSL_CTX *ctx) {
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+}
+
+static inline int ssl_set_datagram_size(SSL *ssl, long bytes) {
+    return SSL_set_mtu(ssl, bytes) != 0;
+}
+
+static inline long ssl_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
+
+static inline void ssl_set_owner(SSL *ssl, void *owner) { SSL_set_app_data(ssl, owner); }
+
+static inline void *ssl_owner(const SSL *ssl) { return SSL_get_app_data(ssl); }
+
+static inline void bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+
+static inline void bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+// No tickets, no renegotiation, our order of ciphers, and no asking anyone about the MTU.
+static inline void ssl_ctx_set_datagram_options(SSL_CTX *ctx) {
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_QUERY_MTU);
+}

@@ -1,7 +1,7 @@
 package import RTP
 
 /// Why packets went no further; counted, because a log line per packet is an attack surface.
-package enum DropReason: String, CaseIterable, Hashable, Sendable {
+package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyable {
     /// Belongs to no protocol that WebRTC has on this port (RFC 7983).
     case unknownProtocol = "unknown-protocol"
     case oversized
@@ -21,6 +21,8 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable {
     case unknownStream = "unknown-stream"
     case unknownPayloadType = "unknown-payload-type"
     case streamLimit = "stream-limit"
+    /// No place is left to keep the packet in.
+    case bufferFull = "buffer-full"
     case duplicate
     case tooOld = "too-old"
     /// Padding only: nothing to forward.

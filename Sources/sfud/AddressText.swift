@@ -29,7 +29,10 @@ extension Address {
     var text: String {
         var bytes = [CChar](repeating: 0, count: Int(KERNEL_ADDRESS_TEXT))
         let length = unsafe kernel_address_format(kernel, &bytes)
-        return String(decoding: bytes.prefix(Int(length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(
+            decoding: bytes.prefix(Int(length)).map(UInt8.init(bitPattern:)),
+            as: UTF8.self
+        )
     }
 
     /// With the port: `127.0.0.1:5004`, `[::1]:5004`.

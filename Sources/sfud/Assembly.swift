@@ -16,16 +16,21 @@ struct Assembly {
     /// Opens everything, starts the workers, and says that it is ready.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
         let sockets = try udpSockets()
-        let identity = DTLSIdentity()
+        let engine = try engine()
+        let identity = try identity()
         let http: HTTPServer?
         if let address = configuration.http { http = try HTTPServer(address) } else { http = nil }
         let setup = try controlSetup(sockets, identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
-            let workers = try start(sockets, identity)
+            let workers = try start(sockets, identity, engine)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             let udp = setup.udp.joined(separator: ",")
-            log.info("started", [("version", setup.version), ("workers", "\(workers.count)")])
+            let fields = [
+                ("version", setup.version), ("workers", "\(workers.count)"),
+                ("engine", engine.rawValue),
+            ]
+            log.info("started", fields)
             Daemon.say("ready ipc=\(socket.path) udp=\(udp)\n")
             return EventLoop(setup, poller, ipc, http, workers, signals: signals, log: log)
         } catch {
@@ -64,7 +69,8 @@ struct Assembly {
     }
 
     private func controlSetup(
-        _ sockets: [[UDPSocket]], _ identity: DTLSIdentity
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity
     ) throws(StartError) -> ControlSetup {
         var generator = SystemRandomNumberGenerator()
         let interfaces: [Candidates.Interface]
@@ -75,7 +81,10 @@ struct Assembly {
         }
         let candidates = sockets.map { own in
             Candidates.addresses(
-                of: own.map(\.address), announce: configuration.announce, interfaces: interfaces)
+                of: own.map(\.address),
+                announce: configuration.announce,
+                interfaces: interfaces
+            )
         }
         return ControlSetup(
             version: Daemon.version,
@@ -90,7 +99,9 @@ struct Assembly {
     }
 
     private func start(
-        _ sockets: [[UDPSocket]], _ identity: DTLSIdentity
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity,
+        _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
         for (index, own) in sockets.enumerated() {
@@ -107,10 +118,25 @@ struct Assembly {
         return workers
     }
 
-    private var engine: SRTPEngine {
-        switch configuration.engine {
-        case .libsrtp2: .libsrtp2
-        case .auto, .ipsecMB: .ipsecMB
+    /// The certificate that all workers show.
+    private func identity() throws(StartError) -> DTLSIdentity {
+        do throws(DTLSError) {
+            return try DTLSIdentity()
+        } catch {
+            throw .system("dtls", "OpenSSL makes no certificate")
         }
+    }
+
+    private func engine() throws(StartError) -> SRTPEngine {
+        guard let engine = SRTPEngine(rawValue: configuration.engine.rawValue) else {
+            return .best
+        }
+        guard SRTPEngine.available.contains(engine) else {
+            throw .configuration(
+                "srtp-engine",
+                "\(engine.rawValue) is not to be had on this machine"
+            )
+        }
+        return engine
     }
 }

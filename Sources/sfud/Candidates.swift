@@ -13,7 +13,9 @@ enum Candidates {
     ///
     /// `announce` takes the place of what is listened on, family by family.
     static func addresses(
-        of sockets: [Address], announce: [Address], interfaces: [Interface]
+        of sockets: [Address],
+        announce: [Address],
+        interfaces: [Interface]
     ) -> [Address] {
         var addresses: [Address] = []
         for socket in sockets {

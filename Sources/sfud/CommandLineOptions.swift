@@ -1,3 +1,4 @@
+import CKernel
 import Foundation
 
 /// What the command line asks for.
@@ -47,7 +48,8 @@ struct CommandLineOptions {
 
     /// Takes `--flag VALUE` or `--flag=VALUE`.
     private mutating func take(
-        _ argument: String, _ rest: inout ArraySlice<String>
+        _ argument: String,
+        _ rest: inout ArraySlice<String>
     ) throws(ConfigurationError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0].drop { $0 == "-" })
@@ -68,19 +70,32 @@ struct CommandLineOptions {
     }
 
     private static func readFile(_ path: String) throws(ConfigurationError) -> [UInt8] {
-        do {
-            return try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
-        } catch {
-            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            let reason = cause.map { SystemError.text(Int32(truncatingIfNeeded: $0.code)) }
-            throw ConfigurationError(
-                key: "config", reason: "cannot read \"\(path)\": \(reason ?? "unreadable")")
+        func refuse(_ number: Int32) -> ConfigurationError {
+            let reason = "cannot read \"\(path)\": \(SystemError.text(number))"
+            return ConfigurationError(key: "config", reason: reason)
         }
+        let descriptor = unsafe kernel_open_file(path)
+        guard descriptor >= 0 else { throw refuse(-descriptor) }
+        defer { kernel_close(descriptor) }
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while text.count < maximumFileBytes {
+            var places = buffer.mutableSpan
+            let count = kernel_read(descriptor, &places)
+            guard count >= 0 else { throw refuse(Int32(truncatingIfNeeded: -count)) }
+            guard count > 0 else { return text }
+            text += buffer[..<Int(count)]
+        }
+        throw refuse(EFBIG)
     }
+
+    private static let maximumFileBytes = 1 << 20
 
     /// The text of `--help`.
     static func help(_ defaults: Configuration) -> String {
-        var lines = ["Usage: sfud [FLAG]...", "", "Forwards WebRTC media; driven over a Unix socket.", ""]
+        var lines = [
+            "Usage: sfud [FLAG]...", "", "Forwards WebRTC media; driven over a Unix socket.", "",
+        ]
         func add(_ flag: String, _ summary: String, _ value: String?) {
             let padded = flag.padding(toLength: 28, withPad: " ", startingAt: 0)
             lines.append("  \(padded)\(summary)")

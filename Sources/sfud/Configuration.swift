@@ -52,12 +52,15 @@ struct Configuration: Equatable {
             guard Int(address.port) + workers - 1 <= Int(UInt16.max) else {
                 throw ConfigurationError(
                     key: "udp",
-                    reason: "\(address.endpointText) leaves no ports for \(workers) workers")
+                    reason: "\(address.endpointText) leaves no ports for \(workers) workers"
+                )
             }
         }
         guard limits.core.livenessMilliseconds < limits.core.timeoutMilliseconds else {
             throw ConfigurationError(
-                key: "timeout-seconds", reason: "must be greater than liveness-seconds")
+                key: "timeout-seconds",
+                reason: "must be greater than liveness-seconds"
+            )
         }
     }
 

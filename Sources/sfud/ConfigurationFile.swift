@@ -51,6 +51,7 @@ enum ConfigurationValue: Decodable, Equatable {
 extension Configuration {
     /// Sets what a JSON5 text says.
     mutating func apply(file text: [UInt8]) throws(ConfigurationError) {
+        var seen: Set<ConfigurationKey> = []
         for (name, value) in try Self.members(of: text).sorted(by: { $0.key < $1.key }) {
             if name == "limits" {
                 try apply(limits: value)
@@ -58,6 +59,9 @@ extension Configuration {
             }
             guard let key = ConfigurationKey(fileKey: name) else {
                 throw ConfigurationError(key: name, reason: "unknown key")
+            }
+            guard seen.insert(key).inserted else {
+                throw ConfigurationError(key: key.rawValue, reason: "is given more than once")
             }
             try set(key, to: Self.texts(key, value))
         }
@@ -68,27 +72,19 @@ extension Configuration {
     ) throws(ConfigurationError) -> [String: ConfigurationValue] {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
-        do {
-            let value = try decoder.decode(ConfigurationValue.self, from: Data(text))
-            if case .object(let members) = value { return members }
-        } catch {
-            throw ConfigurationError(key: "config", reason: reason(error))
+        // Foundation does not say where: only that, and an operator has the file at hand.
+        guard let value = try? decoder.decode(ConfigurationValue.self, from: Data(text)) else {
+            throw ConfigurationError(key: "config", reason: "the file is not valid JSON5")
         }
-        throw ConfigurationError(key: "config", reason: "the file must hold one object")
-    }
-
-    /// What Foundation says, in one line.
-    private static func reason(_ error: any Error) -> String {
-        var text = "not valid JSON5"
-        if case DecodingError.dataCorrupted(let context) = error {
-            let cause = context.underlyingError.map { ($0 as NSError).userInfo }
-            text += ": \(cause?["NSDebugDescription"] ?? context.debugDescription)"
+        guard case .object(let members) = value else {
+            throw ConfigurationError(key: "config", reason: "the file must hold one object")
         }
-        return text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        return members
     }
 
     private static func texts(
-        _ key: ConfigurationKey, _ value: ConfigurationValue
+        _ key: ConfigurationKey,
+        _ value: ConfigurationValue
     ) throws(ConfigurationError) -> [String] {
         var texts: [String] = []
         let values: [ConfigurationValue]
@@ -116,7 +112,9 @@ extension Configuration {
             else {
                 let range = "\(limit.range.lowerBound) to \(limit.range.upperBound)"
                 throw ConfigurationError(
-                    key: "limits.\(name)", reason: "must be a number from \(range)")
+                    key: "limits.\(name)",
+                    reason: "must be a number from \(range)"
+                )
             }
             limits[keyPath: limit.path] = bound
         }

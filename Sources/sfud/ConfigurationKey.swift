@@ -12,7 +12,8 @@ enum ConfigurationKey: String, CaseIterable {
 
     /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
     init?(fileKey: String) {
-        guard let key = Self.allCases.first(where: { $0.rawValue == fileKey || $0.camel == fileKey })
+        guard
+            let key = Self.allCases.first(where: { $0.rawValue == fileKey || $0.camel == fileKey })
         else { return nil }
         self = key
     }
@@ -134,7 +135,9 @@ extension Configuration {
         for value in values {
             guard let address = read(value) else {
                 throw ConfigurationError(
-                    key: key.rawValue, reason: "\"\(value)\" is not \(expected)")
+                    key: key.rawValue,
+                    reason: "\"\(value)\" is not \(expected)"
+                )
             }
             guard !addresses.contains(address) || address.port == 0 else {
                 throw ConfigurationError(key: key.rawValue, reason: "\"\(value)\" is given twice")
@@ -143,7 +146,9 @@ extension Configuration {
         }
         guard addresses.count <= maximumAddresses else {
             throw ConfigurationError(
-                key: key.rawValue, reason: "more than \(maximumAddresses) addresses")
+                key: key.rawValue,
+                reason: "more than \(maximumAddresses) addresses"
+            )
         }
         return addresses
     }
@@ -154,11 +159,14 @@ extension Configuration {
     }
 
     private static func seconds(
-        _ key: ConfigurationKey, _ value: String
+        _ key: ConfigurationKey,
+        _ value: String
     ) throws(ConfigurationError) -> Int64 {
         guard let number = Double(value), (0.5...3_600).contains(number) else {
             throw ConfigurationError(
-                key: key.rawValue, reason: "\"\(value)\" is not a number from 0.5 to 3600")
+                key: key.rawValue,
+                reason: "\"\(value)\" is not a number from 0.5 to 3600"
+            )
         }
         return Int64((number * 1_000).rounded())
     }

@@ -9,7 +9,10 @@ struct ConfigurationLimit: Sendable {
     static let all = [
         Self(name: "rooms", range: 1...1_000_000, path: \.control.rooms),
         Self(
-            name: "participantsPerRoom", range: 1...100_000, path: \.control.participantsPerRoom),
+            name: "participantsPerRoom",
+            range: 1...100_000,
+            path: \.control.participantsPerRoom
+        ),
         Self(name: "transportsPerWorker", range: 1...65_536, path: \.control.transportsPerWorker),
         Self(name: "eventsPerRoom", range: 0...1_000_000, path: \.control.eventsPerRoom),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),

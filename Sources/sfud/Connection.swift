@@ -21,8 +21,10 @@ struct Connection {
     /// How far its end has come.
     enum Phase: Equatable {
         case open
-        /// Nothing more is read; what waits is written until then.
+        /// The other side has ended its input; replies still to come go out until then.
         case lingering(until: Instant)
+        /// We end it: once what waits has gone out, and no later than then.
+        case closing(until: Instant)
     }
 
     let descriptor: Int32
@@ -36,6 +38,14 @@ struct Connection {
     var interest: Poller.Interest = .readable
 
     init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Whether its time after the end of reading is up.
+    func isOver(at now: Instant) -> Bool {
+        switch phase {
+        case .open: false
+        case .lingering(let end), .closing(let end): end <= now
+        }
+    }
 
     /// What it should be waited for: who does not read is not read from either.
     func wantedInterest(outputLimit: Int) -> Poller.Interest {

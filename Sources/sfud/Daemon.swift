@@ -44,7 +44,10 @@ enum Daemon {
     }
 
     private static func serve(
-        _ configuration: Configuration, _ socket: IPCSocket, signals: Int32, _ log: Log
+        _ configuration: Configuration,
+        _ socket: IPCSocket,
+        signals: Int32,
+        _ log: Log
     ) throws(StartError) -> Int32 {
         var loop: EventLoop
         do throws(StartError) {

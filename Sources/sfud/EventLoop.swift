@@ -48,7 +48,10 @@ struct EventLoop: ~Copyable {
 
     /// Watches everything the loop serves, as it expects it.
     static func poller(
-        _ ipc: IPCServer, _ http: HTTPServer?, _ workers: [Worker], signals: Int32
+        _ ipc: IPCServer,
+        _ http: HTTPServer?,
+        _ workers: [Worker],
+        signals: Int32
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try ipc.watch(with: poller)
@@ -83,10 +86,22 @@ struct EventLoop: ~Copyable {
         }
     }
 
-    /// Lets what was said go out; the workers get what was posted before their end.
+    /// Lets what was said go out, and the workers do what was posted, for a little time.
     mutating func finish() {
         ipc.close()
         for worker in workers { worker.commands.close() }
+        var running = Set(workers.indices)
+        var now = Instant.monotonic()
+        let end = now.advanced(milliseconds: Self.finishMilliseconds)
+        while !running.isEmpty, now < end {
+            for index in 0..<poller.wait(until: end, at: now) {
+                guard case .worker(let worker) = Token(rawValue: poller[index].token) else {
+                    continue
+                }
+                if workers[worker].events.drain().closed { running.remove(worker) }
+            }
+            now = .monotonic()
+        }
     }
 
     private func deadline(at now: Instant) -> Instant? {
@@ -97,7 +112,9 @@ struct EventLoop: ~Copyable {
     }
 
     private mutating func serve(
-        _ token: Token, _ readiness: Poller.Readiness, at now: Instant
+        _ token: Token,
+        _ readiness: Poller.Readiness,
+        at now: Instant
     ) -> Outcome? {
         switch token {
         case .listener:
@@ -185,11 +202,12 @@ struct EventLoop: ~Copyable {
             ipc.subscribe(id, rooms: rooms, replay: replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)
         case .log(let level, let message, let fields): log.log(level, message, fields)
-        case .close(let id): ipc.linger(id, at: now)
+        case .close(let id): ipc.close(id, at: now)
         case .exit: break
         }
     }
 
     /// From the first signal to the exit: two seconds less what ending takes.
     private static let shutdownMilliseconds: Int64 = 1_700
+    private static let finishMilliseconds: Int64 = 150
 }

@@ -30,7 +30,12 @@ final class HTTPServer {
         }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe daemon = http_start(
-            listener, Self.connections, Self.timeoutSeconds, Self.handler, context)
+            listener,
+            Self.connections,
+            Self.timeoutSeconds,
+            Self.handler,
+            context
+        )
         guard unsafe daemon != nil else {
             kernel_close(listener)
             throw .system("http", "\(address.endpointText): the HTTP library does not start")
@@ -60,14 +65,19 @@ final class HTTPServer {
     /// Answers who waits for metrics, and whoever asks until they are a second old.
     func publish(metrics bytes: [UInt8], at now: Instant) {
         metrics = Page(
-            bytes: bytes, freshUntil: now.advanced(milliseconds: Self.freshMilliseconds))
-        for unsafe connection in unsafe waiting { unsafe MHD_resume_connection(connection) }
-        unsafe waiting.removeAll()
+            bytes: bytes,
+            freshUntil: now.advanced(milliseconds: Self.freshMilliseconds)
+        )
+        while let connection = unsafe waiting.popLast() {
+            unsafe MHD_resume_connection(connection)
+        }
         run(at: now)
     }
 
     private func answer(
-        _ connection: OpaquePointer, _ method: String, _ path: String
+        _ connection: OpaquePointer,
+        _ method: String,
+        _ path: String
     ) -> MHD_Result {
         guard method == "GET" || method == "HEAD" else {
             return unsafe respond(connection, 405, Array("only GET\n".utf8))
@@ -89,24 +99,39 @@ final class HTTPServer {
     }
 
     private func respond(
-        _ connection: OpaquePointer, _ status: UInt32, _ body: [UInt8]
+        _ connection: OpaquePointer,
+        _ status: UInt32,
+        _ body: [UInt8]
     ) -> MHD_Result {
         var body = body
         let count = body.count
         let response = unsafe body.withUnsafeMutableBytes { bytes in
             unsafe MHD_create_response_from_buffer(
-                count, bytes.baseAddress, .RESPMEM_MUST_COPY)
+                count,
+                bytes.baseAddress,
+                .RESPMEM_MUST_COPY
+            )
         }
         guard let response = unsafe response else { return .NO }
         defer { unsafe MHD_destroy_response(response) }
         _ = unsafe MHD_add_response_header(
-            response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            response,
+            "Content-Type",
+            "text/plain; version=0.0.4; charset=utf-8"
+        )
         return unsafe MHD_queue_response(connection, status, response)
     }
 
     /// The library's callback; the first call for a request comes before its headers are read.
     private static let handler: MHD_AccessHandlerCallback = {
-        context, connection, path, method, _, _, uploadSize, state in
+        context,
+        connection,
+        path,
+        method,
+        _,
+        _,
+        uploadSize,
+        state in
         guard let context = unsafe context, let connection = unsafe connection,
             let path = unsafe path, let method = unsafe method,
             let uploadSize = unsafe uploadSize, let state = unsafe state

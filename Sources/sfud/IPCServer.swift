@@ -90,7 +90,7 @@ struct IPCServer {
         let count = fill(from: connection.descriptor)
         guard count > 0 else {
             if count == 0 {
-                linger(id, at: now)
+                end(id, at: now) { .lingering(until: $0) }
             } else if count != Int64(-EAGAIN) {
                 drop(id, reason: SystemError.text(Int32(truncatingIfNeeded: -count)))
             }
@@ -100,8 +100,8 @@ struct IPCServer {
         guard let result = connections[id]?.reader.receive(buffer[..<Int(count)]) else { return [] }
         if result.isTooLong {
             reply(id, Self.tooLong)
-            log.warning("ipc connection closed", [("reason", "line too long")])
-            linger(id, at: now)
+            log.warning("ipc line too long", [("connection", "\(id.rawValue)")])
+            close(id, at: now)
         } else if connections[id]?.reader.isPartial == true {
             if !wasPartial || !result.lines.isEmpty { connections[id]?.lineStart = now }
             if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
@@ -155,7 +155,11 @@ struct IPCServer {
                 poller.change(connection.descriptor, to: wanted, token: token)
             }
             connections[id] = connection
-            if let failure, failure != EAGAIN { drop(id, reason: SystemError.text(failure)) }
+            if let failure, failure != EAGAIN {
+                drop(id, reason: SystemError.text(failure))
+            } else if case .closing = connection.phase, connection.output.count == 0 {
+                drop(id, reason: "closed by sfud")
+            }
         }
         touched.removeAll(keepingCapacity: true)
     }
@@ -169,11 +173,19 @@ struct IPCServer {
         }
     }
 
-    /// Ends reading; what waits, and replies still to come, have a little time to go out.
-    mutating func linger(_ id: ConnectionID, at now: Instant) {
+    /// Closes a connection once what waits for it has gone out.
+    mutating func close(_ id: ConnectionID, at now: Instant) {
+        end(id, at: now) { .closing(until: $0) }
+    }
+
+    /// Ends reading.
+    private mutating func end(
+        _ id: ConnectionID,
+        at now: Instant,
+        _ phase: (Instant) -> Connection.Phase
+    ) {
         guard connections[id]?.phase == .open else { return }
-        let end = now.advanced(milliseconds: Self.lingerMilliseconds)
-        connections[id]?.phase = .lingering(until: end)
+        connections[id]?.phase = phase(now.advanced(milliseconds: Self.lingerMilliseconds))
         connections[id]?.lineStart = nil
         touched.insert(id)
         if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
@@ -186,7 +198,7 @@ struct IPCServer {
         let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
         var late: [(ConnectionID, String)] = []
         for (id, connection) in connections {
-            if case .lingering(let end) = connection.phase, end <= now {
+            if connection.isOver(at: now) {
                 late.append((id, "end of input"))
             } else if let start = connection.lineStart, start <= oldest {
                 late.append((id, "limit ipcLineSeconds"))
@@ -230,5 +242,6 @@ struct IPCServer {
         """
         {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"line longer than \
         \(IPCLimits.lineBytes) bytes","data":{"reason":"line-too-long"}}}
-        """.utf8)
+        """.utf8
+    )
 }

@@ -25,6 +25,7 @@ struct IPCSocket {
             guard descriptor >= 0 else { throw refused(path, -descriptor) }
             return IPCSocket(path: path, descriptor: descriptor, lock: lock)
         } catch {
+            _ = unsafe unlink(lockPath(path))
             kernel_close(lock)
             throw error
         }

@@ -13,7 +13,6 @@ final class Log: Sendable {
         var queue: [String] = []
         var dropped: UInt64 = 0
         var limiter = LogLimiter()
-        var writing = false
         var stopped = false
     }
 
@@ -51,24 +50,29 @@ final class Log: Sendable {
 
     /// Queues one line; `cause` tells apart lines of one message that are limited apart.
     func log(
-        _ level: LogLevel, _ message: String, cause: String = "", _ fields: [(String, String)]
+        _ level: LogLevel,
+        _ message: String,
+        cause: String = "",
+        _ fields: [(String, String)]
     ) {
         guard level >= self.level else { return }
         let now = Instant.monotonic()
         let unix = kernel_unix_nanoseconds()
-        let queued = state.withLock { state in
+        let wakes = state.withLock { state in
             let key = LogLimiter.Key(level: level, message: message, cause: cause)
-            guard let held = state.limiter.admit(key, at: now) else { return false }
+            let wasHolding = state.limiter.isHolding
+            guard let held = state.limiter.admit(key, at: now) else { return !wasHolding }
             guard state.queue.count < Self.capacity else {
                 state.dropped += 1
                 return false
             }
             let extra = held > 0 ? [("suppressed", "\(held)")] : []
             state.queue.append(
-                LogLine(unixNanoseconds: unix, level: level, message: message).text(fields + extra))
+                LogLine(unixNanoseconds: unix, level: level, message: message).text(fields + extra)
+            )
             return true
         }
-        if queued { wake.signal() }
+        if wakes { wake.signal() }
     }
 
     /// Waits until all has been written, but no longer than `milliseconds`, and ends the thread.
@@ -78,28 +82,53 @@ final class Log: Sendable {
         _ = finished.wait(timeout: .now() + .milliseconds(milliseconds))
     }
 
+    /// The thread: writes what is queued until `finish`.
     private func write() {
-        var stopped = false
-        while !stopped {
-            wake.wait()
-            var lines: [String] = []
-            var dropped: UInt64 = 0
-            (lines, dropped, stopped) = state.withLock { state in
-                defer {
-                    state.queue = []
-                    state.dropped = 0
-                }
-                return (state.queue, state.dropped, state.stopped)
+        var batch = Batch()
+        while !batch.isLast {
+            if batch.isHolding {
+                _ = wake.wait(timeout: .now() + .seconds(1))
+            } else {
+                wake.wait()
             }
-            if dropped > 0 {
-                let unix = kernel_unix_nanoseconds()
-                let line = LogLine(
-                    unixNanoseconds: unix, level: .warning, message: "log lines dropped")
-                lines.append(line.text([("count", "\(dropped)")]))
-            }
-            for line in lines { write(line) }
+            batch = take()
+            for line in batch.lines { write(line) }
         }
         finished.signal()
+    }
+
+    /// What the thread writes in one go.
+    private struct Batch {
+        var lines: [String] = []
+        /// More will be due in a second, without a signal.
+        var isHolding = false
+        var isLast = false
+    }
+
+    private func take() -> Batch {
+        let unix = kernel_unix_nanoseconds()
+        return state.withLock { state in
+            var lines: [String] = []
+            swap(&lines, &state.queue)
+            for (key, held) in state.limiter.takeHeld(at: .monotonic()) {
+                let line = LogLine(unixNanoseconds: unix, level: key.level, message: key.message)
+                lines.append(line.text([("suppressed", "\(held)")]))
+            }
+            if state.dropped > 0 {
+                let line = LogLine(
+                    unixNanoseconds: unix,
+                    level: .warning,
+                    message: "log lines dropped"
+                )
+                lines.append(line.text([("count", "\(state.dropped)")]))
+                state.dropped = 0
+            }
+            return Batch(
+                lines: lines,
+                isHolding: state.limiter.isHolding,
+                isLast: state.stopped
+            )
+        }
     }
 
     /// Writes one line; gives up on an error, for there is nowhere to tell of it.

@@ -18,10 +18,10 @@ struct LogLine {
 
     /// RFC 3339 in UTC with milliseconds.
     static func timestamp(_ unixNanoseconds: Int64) -> String {
-        let seconds = Double(unixNanoseconds / 1_000_000) / 1_000
-        return Date(timeIntervalSince1970: seconds).formatted(
-            .iso8601.year().month().day().time(includingFractionalSeconds: true)
-                .timeZone(separator: .omitted))
+        let seconds = unixNanoseconds / 1_000_000_000
+        let milliseconds = unixNanoseconds / 1_000_000 % 1_000
+        let date = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+        return "\(date.dropLast()).\(String(1_000 + milliseconds).dropFirst())Z"
     }
 
     private static func isPlain(_ value: String) -> Bool {

@@ -42,35 +42,46 @@ struct Metrics {
 
     private func addProcess(to page: inout Page) {
         page.add(
-            "process_cpu_seconds_total", .counter, "User and system time.",
-            Double(process.cpuNanoseconds) / 1e9)
+            "process_cpu_seconds_total",
+            .counter,
+            "User and system time.",
+            Double(process.cpuNanoseconds) / 1e9
+        )
         page.add(
-            "process_resident_memory_bytes", .gauge, "Resident memory.",
-            Double(process.residentBytes))
+            "process_resident_memory_bytes",
+            .gauge,
+            "Resident memory.",
+            Double(process.residentBytes)
+        )
         page.add(
-            "process_start_time_seconds", .gauge, "Unix time of the start.", process.startTime)
+            "process_start_time_seconds",
+            .gauge,
+            "Unix time of the start.",
+            process.startTime
+        )
     }
 
     private func perWorker(_ value: (WorkerStatistics) -> Double) -> [(String, Double)] {
         workers.enumerated().map { ("worker=\"\($0.offset)\"", value($0.element)) }
     }
 
-    private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] = [
-        ("sfud_datagrams_received_total", "Datagrams taken from sockets.", \.datagramsIn),
-        ("sfud_received_bytes_total", "Bytes of those.", \.bytesIn),
-        ("sfud_stun_received_total", "STUN datagrams in.", \.stunIn),
-        ("sfud_dtls_received_total", "DTLS datagrams in.", \.dtlsIn),
-        ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
-        ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
-        ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
-        ("sfud_datagrams_sent_total", "Datagrams given to sockets.", \.datagramsOut),
-        ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
-        ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
-        ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
-        ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
-        ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
-        ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
-    ]
+    private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] =
+        [
+            ("sfud_datagrams_received_total", "Datagrams taken from sockets.", \.datagramsIn),
+            ("sfud_received_bytes_total", "Bytes of those.", \.bytesIn),
+            ("sfud_stun_received_total", "STUN datagrams in.", \.stunIn),
+            ("sfud_dtls_received_total", "DTLS datagrams in.", \.dtlsIn),
+            ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
+            ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
+            ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
+            ("sfud_datagrams_sent_total", "Datagrams given to sockets.", \.datagramsOut),
+            ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
+            ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
+            ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
+            ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
+            ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
+            ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
+        ]
 
     private enum Kind: String { case counter, gauge }
 
@@ -82,7 +93,10 @@ struct Metrics {
         }
 
         mutating func add(
-            _ name: String, _ kind: Kind, _ help: String, _ rows: () -> [(String, Double)]
+            _ name: String,
+            _ kind: Kind,
+            _ help: String,
+            _ rows: () -> [(String, Double)]
         ) {
             text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
             for (labels, value) in rows() {

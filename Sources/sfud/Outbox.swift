@@ -107,7 +107,8 @@ struct Outbox {
     }
 
     private static func place(of path: Path) -> Int {
-        let mixed = (path.remote.low ^ path.remote.high ^ UInt64(path.remote.port) << 17)
+        let mixed =
+            (path.remote.low ^ path.remote.high ^ UInt64(path.remote.port) << 17)
             &* 0x9e37_79b9_7f4a_7c15
         return Int(truncatingIfNeeded: mixed >> 58)
     }

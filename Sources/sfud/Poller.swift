@@ -19,7 +19,9 @@ struct Poller: ~Copyable {
 
     private let descriptor: Int32
     private var ready = [kernel_readiness](
-        repeating: kernel_readiness(token: 0, events: 0), count: Self.capacity)
+        repeating: kernel_readiness(token: 0, events: 0),
+        count: Self.capacity
+    )
 
     init() throws(SystemError) {
         descriptor = try SystemError.check(kernel_epoll_create(), "epoll")
@@ -28,7 +30,9 @@ struct Poller: ~Copyable {
     deinit { kernel_close(descriptor) }
 
     func add(
-        _ watched: Int32, for interest: Interest, token: UInt64
+        _ watched: Int32,
+        for interest: Interest,
+        token: UInt64
     ) throws(SystemError) {
         let result = kernel_epoll_add(descriptor, watched, interest.rawValue, token)
         _ = try SystemError.check(result, "watching a descriptor")

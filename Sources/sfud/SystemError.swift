@@ -14,7 +14,8 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
 
     /// Returns `result`, or throws what its negative value stands for.
     static func check(
-        _ result: Int32, _ operation: @autoclosure () -> String
+        _ result: Int32,
+        _ operation: @autoclosure () -> String
     ) throws(SystemError) -> Int32 {
         guard result < 0 else { return result }
         throw SystemError(operation: operation(), number: -result)

@@ -18,7 +18,9 @@ struct UDPSocket: Sendable {
 
     static func open(_ address: Address) throws(SystemError) -> UDPSocket {
         let descriptor = try SystemError.check(
-            kernel_udp_open(address.kernel, address.isIPv6), address.endpointText)
+            kernel_udp_open(address.kernel, address.isIPv6),
+            address.endpointText
+        )
         var bound = kernel_address()
         let result = unsafe kernel_local_address(descriptor, &bound)
         _ = try SystemError.check(result, address.endpointText)

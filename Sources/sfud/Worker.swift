@@ -24,7 +24,9 @@ final class Worker: Sendable {
     }
 
     private static func start(
-        _ setup: Setup, _ commands: Mailbox<Command>, _ events: Mailbox<Event>
+        _ setup: Setup,
+        _ commands: Mailbox<Command>,
+        _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
             do throws(SystemError) {

@@ -44,7 +44,8 @@ struct WorkerLoop: ~Copyable {
 
     /// Watches the sockets and the mailbox, as the loop expects it.
     static func poller(
-        for setup: Worker.Setup, _ commands: Mailbox<Command>
+        for setup: Worker.Setup,
+        _ commands: Mailbox<Command>
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try poller.add(commands.descriptor, for: .readable, token: mailboxToken)
@@ -96,7 +97,10 @@ struct WorkerLoop: ~Copyable {
     }
 
     private mutating func receive(
-        _ index: Int, of inbox: borrowing Inbox, socket: Int, at now: Instant
+        _ index: Int,
+        of inbox: borrowing Inbox,
+        socket: Int,
+        at now: Instant
     ) {
         guard !inbox.isTruncated(index) else {
             return counters.noteOversized(bytes: inbox.length(index))
@@ -104,7 +108,10 @@ struct WorkerLoop: ~Copyable {
         if output.free < Core.replyCapacity { outbox.send(&output, from: locals) }
         let local = inbox.local(index)
         let number = locals.number(
-            socket: socket, address: local.address, interface: local.interface)
+            socket: socket,
+            address: local.address,
+            interface: local.interface
+        )
         let path = Path(remote: inbox.remote(index), local: number)
         core.receive(inbox[index], on: path, at: now, into: &output)
     }

@@ -177,11 +177,11 @@ int64_t kernel_read(
 /// Returns how many bytes went; never raises SIGPIPE on a socket.
 int64_t kernel_write(
     int descriptor, const uint8_t *KERNEL_COUNTED_BY(count) bytes KERNEL_NOESCAPE, int64_t count);
-/// Whether a write to `descriptor` would go through now.
-bool kernel_writable(int descriptor);
 /// Opens /dev/null for each of the descriptors 0, 1, 2 that is closed, so that nothing else
 /// gets its number and is written to by mistake.
 void kernel_fill_standard_descriptors(void);
+/// Opens a file for reading.
+int kernel_open_file(const char *path);
 /// Opens /dev/null: a descriptor in reserve for when the table is full.
 int kernel_open_null(void);
 void kernel_close(int descriptor);

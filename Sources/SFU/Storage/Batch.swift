@@ -58,8 +58,8 @@ package struct Batch: ~Copyable {
         count += 1
     }
 
-    /// Adds a datagram that `fill` writes; none when it writes nothing.
-    package mutating func append(to path: Path, _ fill: (inout OutputSpan<UInt8>) -> Void) {
+    /// Lets `fill` write to `next`, and returns how much it wrote; `commit` adds it.
+    package mutating func compose(_ fill: (inout OutputSpan<UInt8>) -> Void) -> Int {
         precondition(count < capacity, "the batch is full")
         let place = unsafe UnsafeMutableBufferPointer(
             start: storage + count * Self.stride,
@@ -67,7 +67,12 @@ package struct Batch: ~Copyable {
         )
         var output = unsafe OutputSpan(buffer: place, initializedCount: 0)
         fill(&output)
-        let length = unsafe output.finalize(for: place)
+        return unsafe output.finalize(for: place)
+    }
+
+    /// Adds a datagram that `fill` writes; none when it writes nothing.
+    package mutating func append(to path: Path, _ fill: (inout OutputSpan<UInt8>) -> Void) {
+        let length = compose(fill)
         guard length > 0 else { return }
         commit(length: length, to: path)
     }

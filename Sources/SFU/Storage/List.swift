@@ -15,7 +15,7 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
     deinit { unsafe slots.deallocate() }
 
     var isEmpty: Bool { count == 0 }
-    var isFull: Bool { count == capacity }
+    var first: Element? { isEmpty ? nil : self[0] }
 
     subscript(index: Int) -> Element {
         get {
@@ -25,6 +25,15 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
         set {
             precondition(index >= 0 && index < count)
             unsafe slots[index] = newValue
+        }
+    }
+
+    /// The elements, borrowed.
+    var span: Span<Element> {
+        @_lifetime(borrow self)
+        get {
+            let span = unsafe Span(_unsafeStart: UnsafePointer(slots), count: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 

@@ -1,0 +1,229 @@
+internal import COpenSSL
+internal import RTP
+
+/// Where OpenSSL reads and writes datagrams, and what its callbacks have to know.
+///
+/// A memory BIO of OpenSSL's forgets where datagrams end; this one keeps them apart.
+@safe
+final class DTLSPipe {
+    /// Any one of these may match the peer's certificate.
+    let fingerprints: [Fingerprint]
+    let profiles: [SRTPProfile]
+    /// Whether the peer's certificate matched.
+    private(set) var isVerified = false
+    /// Why we refused the peer, if we did.
+    private(set) var refusal: DisconnectReason?
+    /// How often OpenSSL has written.
+    private(set) var written = 0
+    private var outgoing: [[UInt8]] = []
+    /// The datagram that is being read, valid during `deliver` only.
+    private var incoming = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    private var timer: UnsafeMutablePointer<timeval>?
+
+    /// What a handshake may leave unsent, in datagrams; more are lost, as on any network.
+    private static let maxOutgoing = 64
+
+    init(fingerprints: [Fingerprint], profiles: [SRTPProfile]) {
+        self.fingerprints = fingerprints
+        self.profiles = profiles
+    }
+
+    /// A new BIO over this pipe, for both directions of an `SSL`, which then owns it.
+    func makeBIO() -> OpaquePointer? {
+        guard let bio = unsafe BIO_new(Self.method) else { return nil }
+        unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
+        unsafe BIO_set_init(bio, 1)
+        return unsafe bio
+    }
+
+    /// Lets OpenSSL read `datagram` while `body` runs.
+    func deliver<Result>(_ datagram: Span<UInt8>, during body: () -> Result) -> Result {
+        unsafe datagram.withUnsafeBufferPointer { bytes in
+            unsafe incoming = UnsafeRawBufferPointer(bytes)
+            defer { unsafe incoming = UnsafeRawBufferPointer(start: nil, count: 0) }
+            return body()
+        }
+    }
+
+    /// The oldest datagram that is still to be sent.
+    func takeOutgoing() -> [UInt8]? {
+        outgoing.isEmpty ? nil : outgoing.removeFirst()
+    }
+
+    /// Makes OpenSSL's retransmission timer, if it runs, one that has run out.
+    ///
+    /// OpenSSL asks the system for the time, and nothing in its interface stands in for that;
+    /// but up to 3.1 it hands its BIO the timer itself, which lives as long as the `SSL`.
+    func expireTimer() {
+        guard Self.timerIsShared, let timer = unsafe timer else { return }
+        if unsafe timer.pointee.tv_sec != 0 || timer.pointee.tv_usec != 0 {
+            unsafe timer.pointee = timeval(tv_sec: 1, tv_usec: 0)
+        }
+    }
+
+    /// Whether OpenSSL's timer can be run by us; later versions hand out a copy of it.
+    private static let timerIsShared = OpenSSL_version_num() < 0x3020_0000
+
+    /// How long OpenSSL's own timer runs, in microseconds, after one of `previous`.
+    ///
+    /// Out of the way where we run it; elsewhere on our schedule, by its own clock.
+    static func timerDuration(after previous: UInt32) -> UInt32 {
+        if timerIsShared { return 3_600_000_000 }
+        guard previous > 0 else { return DTLSSchedule.firstMilliseconds * 1_000 }
+        return min(previous, DTLSSchedule.lastMilliseconds * 500) * 2
+    }
+}
+
+// OpenSSL calls these.
+extension DTLSPipe {
+    private nonisolated(unsafe) static let method: OpaquePointer? = {
+        let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
+        guard let method = unsafe BIO_meth_new(type, "datagrams") else { return nil }
+        unsafe BIO_meth_set_read(method) { bio, output, count in
+            guard let bio = unsafe bio, let output = unsafe output, count > 0 else { return -1 }
+            return unsafe DTLSPipe.of(bio)?.read(bio, output, Int(count)) ?? -1
+        }
+        unsafe BIO_meth_set_write(method) { bio, bytes, count in
+            guard let bio = unsafe bio, let bytes = unsafe bytes, count > 0 else { return -1 }
+            unsafe DTLSPipe.of(bio)?.write(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
+            return count
+        }
+        unsafe BIO_meth_set_ctrl(method) { bio, command, _, argument in
+            switch command {
+            case BIO_CTRL_FLUSH: return 1
+            case BIO_CTRL_DGRAM_SET_NEXT_TIMEOUT:
+                guard let bio = unsafe bio else { return 0 }
+                unsafe DTLSPipe.of(bio)?.timer = argument?.assumingMemoryBound(to: timeval.self)
+                return 1
+            default: return 0
+            }
+        }
+        return unsafe method
+    }()
+
+    private static func of(_ bio: OpaquePointer) -> DTLSPipe? {
+        guard let data = unsafe BIO_get_data(bio) else { return nil }
+        return unsafe Unmanaged<DTLSPipe>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    private func read(
+        _ bio: OpaquePointer,
+        _ output: UnsafeMutablePointer<CChar>,
+        _ capacity: Int
+    ) -> Int32 {
+        unsafe bio_clear_retry(bio)
+        guard unsafe !incoming.isEmpty else {
+            unsafe bio_set_retry_read(bio)
+            return -1
+        }
+        // What does not fit of a datagram is lost, as on a socket.
+        let length = unsafe min(capacity, incoming.count)
+        let target = unsafe UnsafeMutableRawBufferPointer(start: output, count: length)
+        unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: incoming.prefix(length)))
+        unsafe incoming = UnsafeRawBufferPointer(start: nil, count: 0)
+        return Int32(length)
+    }
+
+    /// Takes whole records, and packs those that fit into one datagram, as OpenSSL itself does
+    /// the first time only: a flight in five datagrams is lost five times as often.
+    private func write(_ bytes: UnsafeRawBufferPointer) {
+        written &+= 1
+        if let last = outgoing.last, last.count + bytes.count <= DTLSAssociation.maxDatagram {
+            unsafe outgoing[outgoing.count - 1].append(contentsOf: bytes)
+            return
+        }
+        guard outgoing.count < Self.maxOutgoing else { return }
+        outgoing.append(unsafe [UInt8](bytes))
+    }
+
+    /// Turns away a client that offers no profile of ours, before any cost: OpenSSL's
+    /// `client_hello_cb`.
+    static let greet:
+        @convention(c) (
+            OpaquePointer?, UnsafeMutablePointer<Int32>?, UnsafeMutableRawPointer?
+        ) -> Int32 = { ssl, alert, _ in
+            guard let ssl = unsafe ssl, let owner = unsafe ssl_owner(ssl) else {
+                return SSL_CLIENT_HELLO_ERROR
+            }
+            let pipe = unsafe Unmanaged<DTLSPipe>.fromOpaque(owner).takeUnretainedValue()
+            if unsafe pipe.hasCommonProfile(ssl) { return SSL_CLIENT_HELLO_SUCCESS }
+            pipe.refusal = .noSRTPProfile
+            unsafe alert?.pointee = SSL_AD_HANDSHAKE_FAILURE
+            return SSL_CLIENT_HELLO_ERROR
+        }
+
+    /// Whether the hello's use_srtp extension (RFC 5764 §4.1.1) names a profile of ours.
+    private func hasCommonProfile(_ ssl: OpaquePointer) -> Bool {
+        var start: UnsafePointer<UInt8>?
+        var count = 0
+        let type = UInt32(TLSEXT_TYPE_use_srtp)
+        guard unsafe SSL_client_hello_get0_ext(ssl, type, &start, &count) == 1 else { return false }
+        let bytes = unsafe Span(
+            _unsafeElements: UnsafeBufferPointer(start: start, count: count)
+        )
+        guard bytes.count >= 2 else { return false }
+        let end = min(bytes.count, 2 + Int(bytes.u16(at: 0)))
+        var offset = 2
+        while offset + 2 <= end {
+            if let profile = SRTPProfile(rawValue: bytes.u16(at: offset)),
+                profiles.contains(profile)
+            {
+                return true
+            }
+            offset += 2
+        }
+        return false
+    }
+
+    /// Decides about the peer's certificate: OpenSSL's `cert_verify_callback`.
+    static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
+        store,
+        _ in
+        guard let store = unsafe store,
+            let ssl = unsafe X509_STORE_CTX_get_ex_data(
+                store,
+                SSL_get_ex_data_X509_STORE_CTX_idx()
+            ),
+            let owner = unsafe ssl_owner(OpaquePointer(ssl))
+        else { return 0 }
+        let pipe = unsafe Unmanaged<DTLSPipe>.fromOpaque(owner).takeUnretainedValue()
+        return unsafe pipe.accepts(store, OpaquePointer(ssl)) ? 1 : 0
+    }
+
+    private func accepts(_ store: OpaquePointer, _ ssl: OpaquePointer) -> Bool {
+        // A peer that will not do SRTP is told so by an alert, which it is too late for later.
+        guard unsafe SSL_get_selected_srtp_profile(ssl) != nil else {
+            refusal = .noSRTPProfile
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+            return false
+        }
+        guard let certificate = unsafe X509_STORE_CTX_get0_cert(store),
+            unsafe Self.isModest(certificate)
+        else {
+            refusal = .handshakeFailed
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+            return false
+        }
+        isVerified = fingerprints.contains { fingerprint in
+            let digest = unsafe DTLSIdentity.digest(of: certificate, fingerprint.algorithm)
+            return digest == fingerprint.digest
+        }
+        guard isVerified else {
+            refusal = .fingerprintMismatch
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+            return false
+        }
+        unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        return true
+    }
+
+    /// Whether checking a signature by this certificate is cheap: not by RSA of 16,384 bits.
+    private static func isModest(_ certificate: OpaquePointer) -> Bool {
+        guard let key = unsafe X509_get0_pubkey(certificate) else { return false }
+        switch unsafe EVP_PKEY_get_base_id(key) {
+        case EVP_PKEY_EC, EVP_PKEY_ED25519: return true
+        case EVP_PKEY_RSA: return unsafe EVP_PKEY_get_bits(key) <= 8_192
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,98 @@
+internal import COpenSSL
+
+/// Hashes, random bytes and comparisons that take the same time whatever the bytes are.
+package enum Digest {
+    /// Length of an HMAC-SHA1, in bytes.
+    package static let sha1Length = 20
+
+    /// The HMAC-SHA1 of `head` followed by `body` (RFC 2104), as STUN and SRTP use it.
+    ///
+    /// STUN hashes a header with another length in it than the packet has (RFC 8489 §14.5),
+    /// hence the two parts.
+    package static func hmacSHA1(
+        key: Span<UInt8>,
+        head: Span<UInt8>,
+        body: Span<UInt8>
+    ) -> [20 of UInt8] {
+        var digest = [20 of UInt8](repeating: 0)
+        var length = 0
+        let done: Bool = unsafe key.withUnsafeBufferPointer { key in
+            unsafe head.withUnsafeBufferPointer { head in
+                unsafe body.withUnsafeBufferPointer { body in
+                    var output = digest.mutableSpan
+                    return unsafe output.withUnsafeMutableBufferPointer { output in
+                        let context = unsafe EVP_MAC_CTX_new(hmac)
+                        defer { unsafe EVP_MAC_CTX_free(context) }
+                        return unsafe EVP_MAC_init(
+                            context,
+                            nonNull(key),
+                            key.count,
+                            sha1Parameters
+                        ) == 1
+                            && EVP_MAC_update(context, head.baseAddress, head.count) == 1
+                            && EVP_MAC_update(context, body.baseAddress, body.count) == 1
+                            && EVP_MAC_final(context, output.baseAddress, &length, output.count)
+                                == 1
+                    }
+                }
+            }
+        }
+        precondition(done && length == sha1Length, "HMAC-SHA1 cannot fail on good parameters")
+        return digest
+    }
+
+    /// The HMAC-SHA1 of `message` (RFC 2104).
+    package static func hmacSHA1(key: Span<UInt8>, message: Span<UInt8>) -> [20 of UInt8] {
+        hmacSHA1(key: key, head: message, body: message.extracting(0..<0))
+    }
+
+    /// Whether both hold the same bytes; only their lengths show in the time it takes.
+    package static func equal(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        return unsafe left.withUnsafeBufferPointer { left in
+            unsafe right.withUnsafeBufferPointer { right in
+                unsafe left.isEmpty
+                    || CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+            }
+        }
+    }
+
+    /// `count` bytes from the system's random generator, good for keys.
+    package static func randomBytes(_ count: Int) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            let done = unsafe RAND_bytes(buffer.baseAddress, Int32(count))
+            precondition(done == 1, "the system has no randomness to give")
+            filled = count
+        }
+    }
+
+    /// OpenSSL looks algorithms up by name, slowly; this one is looked up once and kept.
+    private nonisolated(unsafe) static let hmac = unsafe EVP_MAC_fetch(nil, "HMAC", nil)
+
+    /// One parameter and the end mark; read only, and never let go.
+    private nonisolated(unsafe) static let sha1Parameters = unsafe sha1ParameterList()
+
+    private static func sha1ParameterList() -> UnsafeMutablePointer<OSSL_PARAM> {
+        let list = UnsafeMutablePointer<OSSL_PARAM>.allocate(capacity: 2)
+        // OpenSSL keeps both pointers, so neither may be one that Swift lends for the call.
+        let name = unsafe permanentCString("digest")
+        let value = unsafe permanentCString("SHA1")
+        unsafe list.initialize(to: OSSL_PARAM_construct_utf8_string(name, value, 0))
+        unsafe (list + 1).initialize(to: OSSL_PARAM_construct_end())
+        return unsafe list
+    }
+
+    private static func permanentCString(_ text: String) -> UnsafeMutablePointer<CChar> {
+        let bytes = UnsafeMutablePointer<CChar>.allocate(capacity: text.utf8.count + 1)
+        unsafe bytes.initialize(repeating: 0, count: text.utf8.count + 1)
+        for (index, byte) in text.utf8.enumerated() {
+            unsafe bytes[index] = CChar(bitPattern: byte)
+        }
+        return unsafe bytes
+    }
+
+    /// An empty key is a key: OpenSSL takes a null pointer for "the key from before".
+    private static func nonNull(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafePointer<UInt8>? {
+        unsafe bytes.baseAddress ?? UnsafePointer(bitPattern: 1)
+    }
+}

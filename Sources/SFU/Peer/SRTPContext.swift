@@ -1,0 +1,42 @@
+#if canImport(CNothing)
+    internal import CIPSecMB
+#endif
+
+/// Which library does the encryption.
+package enum SRTPEngine: String, Sendable, CaseIterable {
+    /// Portable, and the one that the other is held against.
+    case libsrtp2
+    /// Fast, on x86-64 only.
+    case ipsecMB = "ipsec-mb"
+
+    /// The engines that this build has and this processor can run, the fastest first.
+    package static let available: [Self] = {
+        #if canImport(CNothing)
+            if MultiBufferManager.isSupported { return [.ipsecMB, .libsrtp2] }
+        #endif
+        return [.libsrtp2]
+    }()
+
+    package static var best: Self { available.first ?? .libsrtp2 }
+}
+
+/// What the SRTP sessions of one worker share: its engine.
+///
+/// A worker makes one, keeps it on its own thread, and makes its sessions with it.
+package final class SRTPContext {
+    package let engine: SRTPEngine
+    #if canImport(CNothing)
+        let manager: MultiBufferManager?
+    #endif
+
+    /// `engine` must be one of those `available`; without memory it falls back to libsrtp2.
+    package init(engine: SRTPEngine = .best) {
+        precondition(SRTPEngine.available.contains(engine))
+        #if canImport(CNothing)
+            manager = engine == .ipsecMB ? MultiBufferManager() : nil
+            self.engine = manager == nil ? .libsrtp2 : .ipsecMB
+        #else
+            self.engine = .libsrtp2
+        #endif
+    }
+}

@@ -1,0 +1,60 @@
+internal import COpenSSL
+
+/// The master keys and salts of both directions, as the DTLS exporter gave them.
+///
+/// One heap block that copies of the reference share and that is cleansed at the end: nothing of
+/// it is ever printed.
+@safe
+package final class SRTPKeys: @unchecked Sendable, CustomStringConvertible {
+    /// Local key and salt, then remote key and salt. Written in the initializers only.
+    private let material: UnsafeMutableBufferPointer<UInt8>
+    private let half: Int
+
+    /// Cuts up what the exporter gave (RFC 5764 §4.2): client and server key, then both salts.
+    ///
+    /// `exported` has twice the profile's key and salt length.
+    package init(profile: SRTPProfile, exported: Span<UInt8>, role: DTLSRole) {
+        half = profile.keyLength + profile.saltLength
+        precondition(exported.count == 2 * half)
+        unsafe material = .allocate(capacity: 2 * half)
+        unsafe material.initialize(repeating: 0)
+
+        let key = profile.keyLength
+        let salt = profile.saltLength
+        let client = role == .client ? 0 : half
+        let server = half - client
+        for index in 0..<key {
+            unsafe material[client + index] = exported[index]
+            unsafe material[server + index] = exported[key + index]
+        }
+        for index in 0..<salt {
+            unsafe material[client + key + index] = exported[2 * key + index]
+            unsafe material[server + key + index] = exported[2 * key + salt + index]
+        }
+    }
+
+    deinit {
+        unsafe OPENSSL_cleanse(material.baseAddress, material.count)
+        unsafe material.deallocate()
+    }
+
+    /// Master key and salt of what we send, one after the other.
+    package var local: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(0) }
+    }
+
+    /// Master key and salt of what the peer sends.
+    package var remote: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(half) }
+    }
+
+    package var description: String { "SRTPKeys(redacted)" }
+
+    @_lifetime(borrow self)
+    private func slice(_ start: Int) -> Span<UInt8> {
+        let part = unsafe UnsafeBufferPointer(rebasing: material[start..<start + half])
+        return unsafe _overrideLifetime(Span(_unsafeElements: part), borrowing: self)
+    }
+}

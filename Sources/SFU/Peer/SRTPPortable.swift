@@ -1,0 +1,212 @@
+internal import CSRTP
+
+/// An SRTP session by libsrtp2: portable, and what the other engine is held against.
+///
+/// libsrtp2 keeps roll-over counters and windows itself; what is kept beside it is a count of
+/// its incoming streams, because it has no limit, and where each outgoing stream is, because
+/// the caller numbers those.
+@safe
+struct PortableSRTP: ~Copyable {
+    private let inbound: srtp_t
+    private let outbound: srtp_t
+    private let maxStreams: Int
+    private var incoming: [UInt32] = []
+    private var outgoing: [OutgoingStream] = []
+
+    private struct OutgoingStream {
+        var ssrc: UInt32
+        /// The highest index protected so far.
+        var newest: UInt64
+    }
+
+    init(profile: SRTPProfile, keys: SRTPKeys, maxStreams: Int) throws(SRTPError) {
+        let pair = unsafe try Self.createBoth(profile, keys)
+        unsafe inbound = pair.inbound
+        unsafe outbound = pair.outbound
+        self.maxStreams = maxStreams
+    }
+
+    deinit {
+        _ = unsafe srtp_dealloc(inbound)
+        _ = unsafe srtp_dealloc(outbound)
+    }
+
+    mutating func unprotectRTP(
+        _ packet: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) -> Int {
+        let isNew = try admit(packet.ssrc(at: 8))
+        output.copy(packet, at: 0)
+        var length = Int32(packet.count)
+        let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
+            unsafe srtp_unprotect(inbound, bytes.baseAddress, &length)
+        }
+        try Self.check(status)
+        if isNew { incoming.append(packet.ssrc(at: 8)) }
+        return Int(length)
+    }
+
+    mutating func unprotectRTCP(
+        _ packet: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) -> Int {
+        let isNew = try admit(packet.ssrc(at: 4))
+        output.copy(packet, at: 0)
+        var length = Int32(packet.count)
+        let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
+            unsafe srtp_unprotect_rtcp(inbound, bytes.baseAddress, &length)
+        }
+        try Self.check(status)
+        if isNew { incoming.append(packet.ssrc(at: 4)) }
+        return Int(length)
+    }
+
+    mutating func protectRTP(
+        _ output: inout MutableSpan<UInt8>,
+        length: Int,
+        index: UInt64
+    ) throws(SRTPError) -> Int {
+        try follow(output.span.ssrc(at: 8), to: index)
+        var total = Int32(length)
+        let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
+            unsafe srtp_protect(outbound, bytes.baseAddress, &total)
+        }
+        try Self.check(status)
+        return Int(total)
+    }
+
+    mutating func protectRTCP(
+        _ buffer: inout MutableSpan<UInt8>,
+        length: Int
+    ) throws(SRTPError) -> Int {
+        var total = Int32(length)
+        let status = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
+            unsafe srtp_protect_rtcp(outbound, bytes.baseAddress, &total)
+        }
+        try Self.check(status)
+        return Int(total)
+    }
+
+    mutating func removeIncoming(_ ssrc: UInt32) {
+        guard let place = incoming.firstIndex(of: ssrc) else { return }
+        incoming.swapAt(place, incoming.count - 1)
+        incoming.removeLast()
+        // Unlike all its other calls, this one takes network byte order.
+        _ = unsafe srtp_remove_stream(inbound, ssrc.bigEndian)
+    }
+
+    /// Whether the SSRC is a new one, for which there is room.
+    private func admit(_ ssrc: UInt32) throws(SRTPError) -> Bool {
+        guard !incoming.contains(ssrc) else { return false }
+        guard incoming.count < maxStreams else { throw .streamLimit }
+        return true
+    }
+
+    /// Brings libsrtp2's roll-over counter to where `index` has it.
+    ///
+    /// It guesses the counter from the sequence number, rightly so for steps below 2^15.
+    private mutating func follow(_ ssrc: UInt32, to index: UInt64) throws(SRTPError) {
+        guard let place = outgoing.firstIndex(where: { $0.ssrc == ssrc }) else {
+            if index >> 16 > 0 { try open(ssrc, at: index) }
+            outgoing.append(OutgoingStream(ssrc: ssrc, newest: index))
+            return
+        }
+        let newest = outgoing[place].newest
+        if index > newest {
+            if index - newest >= 1 << 15 { try turn(ssrc, to: index) }
+            outgoing[place].newest = index
+        } else if newest - index >= UInt64(SRTPSession.replayWindow) {
+            throw .replay
+        }
+    }
+
+    /// Makes the stream, which libsrtp2 does on its first packet only, and turns its counter.
+    ///
+    /// The packet is thrown away, so its index has been used for nothing.
+    private func open(_ ssrc: UInt32, at index: UInt64) throws(SRTPError) {
+        var packet = [64 of UInt8](repeating: 0)
+        packet[0] = 0x80
+        for byte in 0..<4 { packet[8 + byte] = UInt8(truncatingIfNeeded: ssrc >> (24 - 8 * byte)) }
+        var length: Int32 = 12
+        var bytes = packet.mutableSpan
+        let status = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            unsafe srtp_protect(outbound, bytes.baseAddress, &length)
+        }
+        try Self.check(status)
+        try turn(ssrc, to: index)
+    }
+
+    private func turn(_ ssrc: UInt32, to index: UInt64) throws(SRTPError) {
+        let counter = UInt32(truncatingIfNeeded: index >> 16)
+        try Self.check(unsafe srtp_set_stream_roc(outbound, ssrc, counter))
+    }
+
+    private static func createBoth(
+        _ profile: SRTPProfile,
+        _ keys: SRTPKeys
+    ) throws(SRTPError) -> (inbound: srtp_t, outbound: srtp_t) {
+        guard libraryIsReady else { throw .unavailable }
+        let inbound = unsafe try create(profile, keys.remote, ssrc_any_inbound)
+        do throws(SRTPError) {
+            return unsafe (inbound, try create(profile, keys.local, ssrc_any_outbound))
+        } catch {
+            _ = unsafe srtp_dealloc(inbound)
+            throw error
+        }
+    }
+
+    private static func create(
+        _ profile: SRTPProfile,
+        _ key: Span<UInt8>,
+        _ direction: srtp_ssrc_type_t
+    ) throws(SRTPError) -> srtp_t {
+        var policy = unsafe srtp_policy_t()
+        unsafe policy.ssrc.type = direction
+        switch profile {
+        case .aes128CmSha1_80:
+            unsafe srtp_crypto_policy_set_rtp_default(&policy.rtp)
+            unsafe srtp_crypto_policy_set_rtcp_default(&policy.rtcp)
+        case .aeadAes128Gcm:
+            unsafe srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtp)
+            unsafe srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtcp)
+        case .aeadAes256Gcm:
+            unsafe srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtp)
+            unsafe srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp)
+        }
+        unsafe policy.window_size = UInt(SRTPSession.replayWindow)
+        unsafe policy.allow_repeat_tx = 1
+        var session: srtp_t?
+        let status = unsafe key.withUnsafeBufferPointer { key in
+            // libsrtp2 only reads the key: its parameter lacks a const.
+            unsafe policy.key = UnsafeMutablePointer(mutating: key.baseAddress)
+            return unsafe srtp_create(&session, &policy)
+        }
+        try check(status)
+        guard let session = unsafe session else { throw .unavailable }
+        return unsafe session
+    }
+
+    private static func check(_ status: srtp_err_status_t) throws(SRTPError) {
+        switch status {
+        case srtp_err_status_ok: return
+        case srtp_err_status_auth_fail, srtp_err_status_cipher_fail: throw .authentication
+        case srtp_err_status_replay_fail, srtp_err_status_replay_old,
+            srtp_err_status_pkt_idx_old:
+            throw .replay
+        case srtp_err_status_key_expired: throw .exhausted
+        case srtp_err_status_alloc_fail, srtp_err_status_init_fail: throw .unavailable
+        default: throw .malformed
+        }
+    }
+
+    /// Set up once in the process, by whoever comes first.
+    private static let libraryIsReady = srtp_init() == srtp_err_status_ok
+}
+
+extension Span<UInt8> {
+    /// The four bytes at `offset` as a number in host order.
+    func ssrc(at offset: Int) -> UInt32 {
+        UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16
+            | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
+    }
+}
