@@ -56,7 +56,8 @@ let package = Package(
         .testTarget(
             name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict),
         .testTarget(
             name: "sfudTests",
             dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],

@@ -90,7 +90,7 @@ public struct ParticipantJoined: EventData {
 public struct ParticipantLeft: EventData {
     public static let event = "participant.left"
     public var participant: ParticipantID
-    /// `left`, `dropped`, `denied`, `room-closed`, …
+    /// A word such as `left` or `room-closed`.
     public var reason: String
 
     public init(participant: ParticipantID, reason: String) {
@@ -109,7 +109,7 @@ public struct ParticipantConnection: EventData {
     public var participant: ParticipantID
     public var transport: TransportName
     public var connection: Change
-    /// Why it is disconnected: `timeout`, `closed`, `dtls-handshake-failed`, …
+    /// Why it is disconnected, in a word such as `timeout` or `dtls-handshake-failed`.
     public var reason: String?
 
     public init(
@@ -128,10 +128,11 @@ public struct ParticipantConnection: EventData {
 /// `resync`: events that the client asked for are no longer held; `room.get` shows how things are.
 ///
 /// It is told to one connection only, and `to` is empty. Its `seq` is that of the room's last
-/// event, so that the next one is `seq` + 1.
+/// event, so that the next one is `seq` + 1; it is 0 where there is no such room.
 public struct Resync: EventData {
     public static let event = "resync"
-    /// `expired`: too long ago; `no-such-room`: ended, or never was; `ahead`: the room is younger.
+    /// From sfud `expired` (too long ago), `no-such-room`, or `ahead` (there never was that
+    /// event); from `EventSequence` itself `restarted` (another daemon), or `gap`.
     public var reason: String
     public init(reason: String) { self.reason = reason }
 }

@@ -17,7 +17,7 @@ public struct StreamDestroyed: EventData {
     public static let event = "stream.destroyed"
     public var stream: StreamID
     public var participant: ParticipantID
-    /// `unpublished`, `left`, `disconnected`, `transport-closed`, `room-closed`, …
+    /// A word such as `unpublished`, `left` or `disconnected`.
     public var reason: String
 
     public init(stream: StreamID, participant: ParticipantID, reason: String) {

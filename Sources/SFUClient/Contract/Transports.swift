@@ -44,7 +44,7 @@ public struct MidInfo: Codable, Hashable, Sendable {
     public var direction: MediaDirection
     /// The stream that the participant sends on it.
     public var stream: StreamID?
-    /// Why it is `inactive`, as a word: `role`, `mode`, `state`, `codec`, `kind`, …
+    /// Why it is `inactive`, in a word such as `role`, `mode` or `codec`.
     public var refused: String?
 
     public init(
