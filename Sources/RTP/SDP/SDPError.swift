@@ -7,7 +7,7 @@ public struct SDPError: Error, Hashable, Sendable {
         case exhausted
     }
 
-    /// Counted from 1; 0 where no line is to blame.
+    /// Counted from 1; the last one where something is missing, 0 where no line is to blame.
     public var line: Int
     /// One clause without secrets, for people.
     public var cause: String

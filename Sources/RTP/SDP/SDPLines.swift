@@ -16,7 +16,7 @@ struct SDPLines {
 
     init(_ text: String) throws(SDPError) {
         guard text.utf8.count <= SDPLimits.bytes else {
-            throw SDPError(line: 0, cause: "longer than \(SDPLimits.bytes) bytes")
+            throw SDPError(line: 1, cause: "longer than \(SDPLimits.bytes) bytes")
         }
         self.text = text.utf8
         position = text.utf8.startIndex

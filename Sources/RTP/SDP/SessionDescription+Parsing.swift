@@ -23,12 +23,13 @@ extension SessionDescription {
             }
         }
         if let finished = reader?.finish() { media.append(finished) }
+        lineCount = lines.number
     }
 
     /// Reads a description that may not be UTF-8.
     public init(utf8 bytes: [UInt8]) throws(SDPError) {
         guard bytes.count <= SDPLimits.bytes else {
-            throw SDPError(line: 0, cause: "longer than \(SDPLimits.bytes) bytes")
+            throw SDPError(line: 1, cause: "longer than \(SDPLimits.bytes) bytes")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -65,7 +66,7 @@ extension SessionDescription {
             guard mids.count <= SDPLimits.mediaLines, bundles.count < SDPLimits.mediaLines else {
                 throw line.error("more than \(SDPLimits.mediaLines) mids or groups")
             }
-            bundles.append(mids.map(String.init))
+            bundles.append(BundleGroup(line: line.number, mids: mids.map(String.init)))
         case "ice-lite": isICELite = true
         case "ice-options": iceOptions = value.fields().map(String.init)
         case "extmap-allow-mixed": mixesExtensionForms = true

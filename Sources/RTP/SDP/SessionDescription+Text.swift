@@ -7,7 +7,7 @@ extension SessionDescription {
         writer.line("s=-")
         writer.line("t=0 0")
         for bundle in bundles {
-            writer.attribute("group", (["BUNDLE"] + bundle).joined(separator: " "))
+            writer.attribute("group", (["BUNDLE"] + bundle.mids).joined(separator: " "))
         }
         if isICELite { writer.flag("ice-lite") }
         if !iceOptions.isEmpty {

@@ -28,7 +28,7 @@ struct AnsweredSession {
         if !offered.bundle.isEmpty {
             let accepted = Set(offered.lines.filter { $0.content != nil }.map(\.mid))
             let bundle = offered.bundle.filter(accepted.contains)
-            if !bundle.isEmpty { answer.bundles = [bundle] }
+            if !bundle.isEmpty { answer.bundles = [BundleGroup(mids: bundle)] }
         }
         return answer
     }
@@ -63,7 +63,8 @@ struct AnsweredSession {
         media.mid = line.mid
         media.direction = halves.directions[index].mirrored
         media.transport = transportAttributes
-        if index == offered.tagged { media.candidates = candidates }
+        // On each m-line: aiortc reads those of the last one that shares its transport.
+        media.candidates = candidates
         media.multiplexesRTCP = true
         media.reducedSizeRTCP = line.media.reducedSizeRTCP
         media.mixesExtensionForms = line.media.mixesExtensionForms

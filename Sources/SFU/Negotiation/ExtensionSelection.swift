@@ -14,19 +14,18 @@ struct ExtensionSelection: Sendable {
     /// For the answer, in the offer's order.
     private(set) var attributes: [ExtensionAttribute] = []
 
-    /// Chooses for an m-line of which `direction` is what the client offers to do.
-    init(_ media: MediaDescription, direction: Direction) {
+    init(_ media: MediaDescription) {
         var known: Set<ExtensionKind> = []
         for offered in media.extensions {
             guard let id = UInt8(exactly: offered.id), (1...14).contains(id),
                 let kind = ExtensionKind(uri: offered.uri), known.insert(kind).inserted
             else { continue }
             let way = offered.direction ?? .sendrecv
-            // A slot carries one encoding: it has no name to tell.
-            let isOfEncodings = kind == .rid || kind == .repairedRID
-            guard !isOfEncodings || direction.sends || direction == .inactive else { continue }
             all[kind] = id
             if way.sends { incoming[kind] = id }
+            // A slot carries one encoding: it has no name to tell. The answer has the RIDs all the
+            // same: Chromium never again offers what was once left out, and then no simulcast.
+            let isOfEncodings = kind == .rid || kind == .repairedRID
             if way.receives, !isOfEncodings { outgoing[kind] = id }
             attributes.append(
                 ExtensionAttribute(

@@ -31,7 +31,7 @@ package struct Negotiation: Sendable {
     ) throws(SDPError) -> Answer {
         let description = try SessionDescription(offer)
         let offered = try OfferedLines(description)
-        try checkContinuity(offered)
+        try checkContinuity(description, offered)
         var session = try nextSession(description, offered, random: &random)
 
         var halves = Halves(previous: lines, offered: offered, policy: policy)
@@ -62,9 +62,15 @@ package struct Negotiation: Sendable {
     }
 
     /// M-lines keep their places (RFC 3264 §8).
-    private func checkContinuity(_ offered: OfferedLines) throws(SDPError) {
+    private func checkContinuity(
+        _ description: SessionDescription,
+        _ offered: OfferedLines
+    ) throws(SDPError) {
         guard offered.lines.count >= lines.count else {
-            throw SDPError(line: 0, cause: "fewer m-lines than in the offer before")
+            throw SDPError(
+                line: description.lineCount,
+                cause: "fewer m-lines than in the offer before"
+            )
         }
         for (index, line) in lines.enumerated() {
             try line.check(offered.lines[index], index: index)
@@ -82,7 +88,7 @@ package struct Negotiation: Sendable {
             return session
         }
         let tagged = offered.lines[offered.tagged].media
-        let first = description.bundles.first?.first
+        let first = description.bundles.first?.mids.first
         let suggested = description.media.first { $0.mid == first }
         var attributes = tagged.transport.completed(by: description.transport)
         if let suggested { attributes = attributes.completed(by: suggested.transport) }

@@ -32,7 +32,7 @@ struct OfferedLine: Sendable {
             content = nil
             return
         }
-        let extensions = ExtensionSelection(media, direction: direction)
+        let extensions = ExtensionSelection(media)
         let formats = FormatSelection(
             media,
             kind: kind,
@@ -82,13 +82,18 @@ struct OfferedLines: Sendable {
     private(set) var tagged: Int
 
     init(_ session: SessionDescription) throws(SDPError) {
-        guard !session.media.isEmpty else { throw SDPError(line: 0, cause: "no m-line") }
+        guard !session.media.isEmpty else {
+            throw SDPError(line: session.lineCount, cause: "no m-line")
+        }
         guard !session.isICELite else {
             // Neither side would send a check (RFC 8445 §6.1.1).
-            throw SDPError(line: 0, cause: "the client is ICE-lite, as sfud is")
+            throw SDPError(
+                line: session.media[0].line,
+                cause: "the client is ICE-lite, as sfud is"
+            )
         }
         let places = try Self.places(session)
-        bundle = session.bundles.first ?? []
+        bundle = session.bundles.first?.mids ?? []
         let members = Set(bundle)
         var alone: Int?
         tagged = bundle.first.flatMap { places[$0] } ?? 0
@@ -121,12 +126,14 @@ struct OfferedLines: Sendable {
             }
         }
         var grouped: Set<String> = []
-        for mid in session.bundles.joined() {
-            guard places[mid] != nil else {
-                throw SDPError(line: 0, cause: "BUNDLE names a mid that no m-line has")
-            }
-            guard grouped.insert(mid).inserted else {
-                throw SDPError(line: 0, cause: "BUNDLE names a mid twice")
+        for group in session.bundles {
+            for mid in group.mids {
+                guard places[mid] != nil else {
+                    throw SDPError(line: group.line, cause: "BUNDLE names a mid without m-line")
+                }
+                guard grouped.insert(mid).inserted else {
+                    throw SDPError(line: group.line, cause: "BUNDLE names a mid twice")
+                }
             }
         }
         return places
