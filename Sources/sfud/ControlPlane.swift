@@ -173,6 +173,17 @@ struct ControlPlane {
         let change = entry.room.take(notice, &shared)
         rooms[name] = entry
         guard !change.announcements.isEmpty || !change.commands.isEmpty else { return }
+        for case .connection(let participant, _, .disconnected(let reason)) in change
+            .announcements.map(\.news)
+        {
+            output.append(
+                .log(
+                    .info,
+                    "transport ended",
+                    [("room", name), ("participant", participant), ("reason", reason.rawValue)]
+                )
+            )
+        }
         conclude(change, in: name, at: now)
     }
 }

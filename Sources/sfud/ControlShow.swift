@@ -5,9 +5,9 @@ import SFUClient
 // The rooms in the contract's words.
 
 extension ControlPlane {
-    func show(_ entry: RoomEntry) -> SFUClient.Room {
+    func show(_ entry: RoomEntry) -> SFUClient::Room {
         let room = entry.room
-        var shown = SFUClient.Room(
+        var shown = SFUClient::Room(
             room: entry.id,
             state: RoomState(room.state),
             settings: entry.settings,

@@ -119,7 +119,7 @@ extension SFU.Room.Settings {
 }
 
 extension SFU.Room.Role {
-    fileprivate init(_ role: SFUClient.Role) {
+    fileprivate init(_ role: SFUClient::Role) {
         var publish = SFU.Room.PublishRights()
         publish.audio = role.publish.audio
         publish.video = role.publish.video

@@ -56,7 +56,7 @@ import Testing
         #expect(
             driver.trace.suffix(3) == ["reply \(offer)", "stream.created", "reply \(get)"]
         )
-        let room = try #require(try driver.replies[get]?.get()).decode(SFUClient.Room.self)
+        let room = try #require(try driver.replies[get]?.get()).decode(SFUClient::Room.self)
         #expect(room.seq == 3)
         #expect(room.streams.count == 1)
     }

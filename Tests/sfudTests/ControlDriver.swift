@@ -185,8 +185,8 @@ extension ControlDriver {
     }
 
     /// The room as `room.get` shows it.
-    mutating func shown(_ room: String = "r") throws -> SFUClient.Room {
-        try done("room.get", ["room": .string(room)]).decode(SFUClient.Room.self)
+    mutating func shown(_ room: String = "r") throws -> SFUClient::Room {
+        try done("room.get", ["room": .string(room)]).decode(SFUClient::Room.self)
     }
 
     mutating func takeEvents() -> [String] {
