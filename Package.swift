@@ -53,6 +53,13 @@ let package = Package(
             path: "benchmarks/LoadPeer",
             swiftSettings: strict
         ),
+        .target(name: "CCounting", path: "benchmarks/CCounting"),
+        .executableTarget(
+            name: "core-cost",
+            dependencies: ["CCounting", "LoadPeer", "RTP", "SFU"],
+            path: "benchmarks/CoreCost",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
         .testTarget(

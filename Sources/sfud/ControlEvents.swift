@@ -67,7 +67,7 @@ extension ControlPlane {
     }
 
     mutating func event(
-        _ announcement: SFU.Room.Announcement,
+        _ announcement: SFU::Room.Announcement,
         in room: String
     ) -> Operation.Event {
         let to = Audience(announcement.to)
@@ -115,7 +115,7 @@ extension ControlPlane {
     }
 
     private mutating func subscriptionEvent(
-        _ news: SFU.Room.News,
+        _ news: SFU::Room.News,
         to: Audience,
         in room: String
     ) -> Operation.Event {
@@ -165,7 +165,7 @@ extension ControlPlane {
 }
 
 extension Audience {
-    fileprivate init(_ audience: SFU.Room.Audience) {
+    fileprivate init(_ audience: SFU::Room.Audience) {
         switch audience {
         case .everyone: self = .all
         case .only(let participants): self = .participants(participants.map { ParticipantID($0) })
@@ -195,7 +195,7 @@ extension ParticipantConnection {
 }
 
 extension SubscriptionReference {
-    fileprivate init(_ subscription: SFU.Room.Subscription) {
+    fileprivate init(_ subscription: SFU::Room.Subscription) {
         self.init(
             subscription: SubscriptionID(subscription.id),
             participant: ParticipantID(subscription.participant),
@@ -205,7 +205,7 @@ extension SubscriptionReference {
 }
 
 extension VideoReason {
-    fileprivate init(_ reason: SFU.Room.DisableReason) {
+    fileprivate init(_ reason: SFU::Room.DisableReason) {
         switch reason {
         case .publisher: self = .publisher
         case .subscriber: self = .subscriber

@@ -3,8 +3,8 @@ import SFUClient
 
 extension ControlLimits {
     /// What one room is held to.
-    var room: SFU.Room.Limits {
-        var limits = SFU.Room.Limits()
+    var room: SFU::Room.Limits {
+        var limits = SFU::Room.Limits()
         limits.participantsPerRoom = participantsPerRoom
         limits.transportsPerParticipant = transportsPerParticipant
         limits.subscriptionsPerParticipant = subscriptionsPerParticipant

@@ -46,7 +46,7 @@ extension ControlPlane {
             try join(request.params(ParticipantJoin.Params.self), for: caller, at: now)
         case ParticipantLeave.name:
             let params = try request.params(ParticipantLeave.Params.self)
-            let leave = SFU.Room.Call.leave(participant: params.participant.rawValue)
+            let leave = SFU::Room.Call.leave(participant: params.participant.rawValue)
             try call(leave, in: params.room, for: caller, at: now)
             rooms[params.room.rawValue]?.customs[params.participant.rawValue] = nil
         case TransportOffer.name:
@@ -66,7 +66,7 @@ extension ControlPlane {
             try update(request.params(StreamUpdate.Params.self), for: caller, at: now)
         case StreamUnpublish.name:
             let params = try request.params(StreamUnpublish.Params.self)
-            let unpublish = SFU.Room.Call.unpublish(
+            let unpublish = SFU::Room.Call.unpublish(
                 params.stream.rawValue,
                 by: params.by?.rawValue
             )
@@ -116,7 +116,7 @@ extension ControlPlane {
         at now: Instant
     ) throws(IPCError) {
         let reason = params.reason?.rawValue ?? "closed"
-        let close = SFU.Room.Call.close(by: params.by?.rawValue, reason: reason)
+        let close = SFU::Room.Call.close(by: params.by?.rawValue, reason: reason)
         try call(close, in: params.room, for: caller, at: now)
     }
 
@@ -126,10 +126,10 @@ extension ControlPlane {
         at now: Instant
     ) throws(IPCError) {
         let id = params.participant.rawValue
-        var join = SFU.Room.Join(participant: id)
+        var join = SFU::Room.Join(participant: id)
         join.name = params.name?.rawValue
         join.role = params.role?.rawValue
-        join.mode = params.mode.map { SFU.Room.Mode($0.mode) }
+        join.mode = params.mode.map { SFU::Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
@@ -151,10 +151,10 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        var offer = SFU.Room.Offer(participant: params.participant.rawValue, sdp: params.sdp)
+        var offer = SFU::Room.Offer(participant: params.participant.rawValue, sdp: params.sdp)
         if let transport = params.transport { offer.transport = transport.rawValue }
         for (mid, source) in params.sources ?? [:] {
-            offer.sources[mid.rawValue] = SFU.Room.Source(source)
+            offer.sources[mid.rawValue] = SFU::Room.Source(source)
         }
         offer.audioFallback = params.audioFallback
         try call(.offer(offer), in: params.room, for: caller, at: now) { outcome, _ in
@@ -171,8 +171,8 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        let name = params.transport?.rawValue ?? SFU.Room.Transport.usualName
-        let close = SFU.Room.Call.closeTransport(
+        let name = params.transport?.rawValue ?? SFU::Room.Transport.usualName
+        let close = SFU::Room.Call.closeTransport(
             participant: params.participant.rawValue,
             transport: name
         )
@@ -184,7 +184,7 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        let update = SFU.Room.Call.updateStream(
+        let update = SFU::Room.Call.updateStream(
             params.stream.rawValue,
             audio: params.audio,
             video: params.video
@@ -197,7 +197,7 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        var subscribe = SFU.Room.Subscribe(
+        var subscribe = SFU::Room.Subscribe(
             participant: params.participant.rawValue,
             stream: params.stream.rawValue
         )
@@ -224,15 +224,15 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        var update = SFU.Room.SubscriptionUpdate()
+        var update = SFU::Room.SubscriptionUpdate()
         update.stream = params.stream?.rawValue
         update.audio = params.audio
         update.video = params.video
-        update.size = SFU.Room.Setting(params.preferredResolution) {
-            SFU.Room.Size(width: $0.width, height: $0.height)
+        update.size = SFU::Room.Setting(params.preferredResolution) {
+            SFU::Room.Size(width: $0.width, height: $0.height)
         }
-        update.frameRate = SFU.Room.Setting(params.preferredFrameRate, \.framesPerSecond)
-        update.priority = SFU.Room.Setting(params.priority, \.rawValue)
+        update.frameRate = SFU::Room.Setting(params.preferredFrameRate, \.framesPerSecond)
+        update.priority = SFU::Room.Setting(params.priority, \.rawValue)
         try call(
             .updateSubscription(params.subscription.rawValue, update),
             in: params.room,

@@ -28,7 +28,7 @@ struct Operation {
     var reply = Reply.none
     var events: [Event] = []
     /// Handles that nobody may get before the workers have let go of them.
-    var freed: [SFU.Room.Place] = []
+    var freed: [SFU::Room.Place] = []
     /// Workers that have not passed the fence.
     var waiting: Set<Int> = []
     /// When the last of them passed it.
@@ -109,7 +109,7 @@ extension ControlPlane {
         finishIfDone()
     }
 
-    private mutating func release(_ place: SFU.Room.Place) {
+    private mutating func release(_ place: SFU::Room.Place) {
         owners[place] = nil
         switch place {
         case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)

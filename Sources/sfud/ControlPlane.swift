@@ -11,9 +11,9 @@ struct ControlPlane {
     var rooms: [String: RoomEntry] = [:]
     var journals: ControlJournals
     /// Handles, ids and randomness, lent to a room for a call.
-    var shared: SFU.Room.Shared
+    var shared: SFU::Room.Shared
     /// The room to which a worker's event goes.
-    var owners: [SFU.Room.Place: String] = [:]
+    var owners: [SFU::Room.Place: String] = [:]
     /// What waits for a fence, by its epoch.
     var operations: [UInt64: Operation] = [:]
     var lastEpoch: UInt64 = 0
@@ -39,7 +39,7 @@ struct ControlPlane {
         // The first line says better; nothing happens before it.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
-        shared = SFU.Room.Shared(
+        shared = SFU::Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
             locals: setup.candidates.map { addresses in
                 LocalDescription(
@@ -78,7 +78,7 @@ struct ControlPlane {
     }
 
     /// Takes what a worker tells.
-    mutating func receive(_ event: SFU.Event, from worker: Int, at now: Instant) {
+    mutating func receive(_ event: SFU::Event, from worker: Int, at now: Instant) {
         shared.unixTime = clock.unixTime(at: now)
         switch event {
         case .fenced(let epoch, let passed, let packets):
@@ -86,7 +86,7 @@ struct ControlPlane {
         case .statistics(let token, let statistics):
             collect(statistics, token, from: worker)
         case .transport(let id, let what):
-            let place = SFU.Room.TransportPlace(worker: worker, id: id)
+            let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
         case .started(let slot, let subscription):
             take(
@@ -163,8 +163,8 @@ struct ControlPlane {
     }
 
     private mutating func take(
-        _ notice: SFU.Room.Notice,
-        of place: SFU.Room.Place,
+        _ notice: SFU::Room.Notice,
+        of place: SFU::Room.Place,
         at now: Instant
     ) {
         // What is gone may still be heard of, until the worker has passed the fence.

@@ -5,12 +5,12 @@ import SFUClient
 /// What `stats.get` asked for, out of all that the workers told.
 struct StatisticsSelection {
     private let params: StatsGet.Params
-    private let room: SFU.Room
-    private var transports: [SFU.Room.Place: TransportStatistics] = [:]
-    private var publications: [SFU.Room.Place: PublicationStatistics] = [:]
-    private var slots: [SFU.Room.Place: SlotStatistics] = [:]
+    private let room: SFU::Room
+    private var transports: [SFU::Room.Place: TransportStatistics] = [:]
+    private var publications: [SFU::Room.Place: PublicationStatistics] = [:]
+    private var slots: [SFU::Room.Place: SlotStatistics] = [:]
 
-    init(_ params: StatsGet.Params, _ room: SFU.Room, _ answers: [Int: WorkerStatistics]) {
+    init(_ params: StatsGet.Params, _ room: SFU::Room, _ answers: [Int: WorkerStatistics]) {
         self.params = params
         self.room = room
         for (worker, statistics) in answers {
@@ -40,8 +40,8 @@ struct StatisticsSelection {
     }
 
     private func shown(
-        _ participant: SFU.Room.Participant,
-        _ transport: SFU.Room.Transport
+        _ participant: SFU::Room.Participant,
+        _ transport: SFU::Room.Transport
     ) -> TransportStats {
         let place = transport.place
         var stats = TransportStats(
@@ -62,8 +62,8 @@ struct StatisticsSelection {
     }
 
     private func streams(
-        _ participant: SFU.Room.Participant,
-        _ transport: SFU.Room.Transport
+        _ participant: SFU::Room.Participant,
+        _ transport: SFU::Room.Transport
     ) -> [StreamStats] {
         var all: [StreamStats] = []
         for id in participant.streams {
@@ -71,7 +71,7 @@ struct StatisticsSelection {
                 continue
             }
             for track in transport.tracks where stream.carries(track) {
-                let place = SFU.Room.Place.publication(
+                let place = SFU::Room.Place.publication(
                     worker: transport.place.worker,
                     track.publication
                 )
@@ -95,12 +95,12 @@ struct StatisticsSelection {
     }
 
     private func subscriptions(
-        _ participant: SFU.Room.Participant,
-        _ transport: SFU.Room.Transport
+        _ participant: SFU::Room.Participant,
+        _ transport: SFU::Room.Transport
     ) -> [SubscriptionStats] {
         var all: [SubscriptionStats] = []
         for slot in transport.slots {
-            let place = SFU.Room.Place.slot(worker: transport.place.worker, slot.id)
+            let place = SFU::Room.Place.slot(worker: transport.place.worker, slot.id)
             guard let number = slot.subscription, let subscription = room.subscriptions[number],
                 let found = slots[place], let mid = Mid(rawValue: slot.mid),
                 params.subscription.map({ $0.rawValue == subscription.id }) ?? true

@@ -4,7 +4,7 @@ import SFUClient
 
 /// A room, and what its callers keep with it that decides nothing.
 struct RoomEntry {
-    var room: SFU.Room
+    var room: SFU::Room
     /// As they are shown, the defaults filled in.
     var settings: RoomSettings
     /// What callers keep with participants.
@@ -31,9 +31,9 @@ extension ControlPlane {
             throw .limitReached("rooms", setup.limits.rooms)
         }
         let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
-        let room = SFU.Room(
+        let room = SFU::Room(
             name: name,
-            settings: SFU.Room.Settings(settings),
+            settings: SFU::Room.Settings(settings),
             worker: leastLoadedWorker,
             at: shared.unixTime
         )
@@ -63,11 +63,11 @@ extension ControlPlane {
     /// `result` is asked with the room as it is after the call; `nil` is `{}`, with the fence
     /// where the call took a right away.
     mutating func call(
-        _ call: SFU.Room.Call,
+        _ call: SFU::Room.Call,
         in room: RoomID,
         for caller: Caller,
         at now: Instant,
-        result: (SFU.Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
+        result: (SFU::Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
     ) throws(IPCError) {
         let outcome = try apply(call, in: room)
         conclude(outcome.change, in: room.rawValue, at: now) { plane in
@@ -81,9 +81,9 @@ extension ControlPlane {
     }
 
     mutating func apply(
-        _ call: SFU.Room.Call,
+        _ call: SFU::Room.Call,
         in room: RoomID
-    ) throws(IPCError) -> SFU.Room.Outcome {
+    ) throws(IPCError) -> SFU::Room.Outcome {
         guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
         do throws(Refusal) {
             // In place: a copy of the room would cost as much as the room is large.
@@ -98,7 +98,7 @@ extension ControlPlane {
 
     /// Numbers and writes the events of a change, and sends it on its way.
     mutating func conclude(
-        _ change: SFU.Room.Change,
+        _ change: SFU::Room.Change,
         in name: String,
         at now: Instant,
         reply: (Self) -> Operation.Reply = { _ in .none }
@@ -117,7 +117,7 @@ extension ControlPlane {
     }
 
     mutating func closeAtShutdown(_ name: String, at now: Instant) {
-        let reason = SFU.Room.EndReason.shutdown
+        let reason = SFU::Room.EndReason.shutdown
         guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
             return
         }

@@ -20,7 +20,7 @@ extension ControlPlane {
         return shown
     }
 
-    func show(_ participant: SFU.Room.Participant, in room: String) -> ParticipantInfo {
+    func show(_ participant: SFU::Room.Participant, in room: String) -> ParticipantInfo {
         ParticipantInfo(
             participant: ParticipantID(participant.id),
             name: participant.name ?? "",
@@ -63,13 +63,13 @@ extension Fingerprint {
 }
 
 extension AwaitedParticipant {
-    init(_ participant: SFU.Room.Participant) {
+    init(_ participant: SFU::Room.Participant) {
         self.init(participant: ParticipantID(participant.id), name: participant.name ?? "")
     }
 }
 
 extension StreamInfo {
-    init(_ stream: SFU.Room.Stream) {
+    init(_ stream: SFU::Room.Stream) {
         self.init(
             stream: StreamID(stream.id),
             participant: ParticipantID(stream.participant),
@@ -104,7 +104,7 @@ extension LayerInfo {
 }
 
 extension TransportOffer.Result {
-    init(_ answered: SFU.Room.Answered) {
+    init(_ answered: SFU::Room.Answered) {
         self.init(
             transport: TransportName(answered.transport),
             sdp: answered.sdp,
@@ -115,7 +115,7 @@ extension TransportOffer.Result {
 
 extension MidInfo {
     /// Returns `nil` for an m-line whose name the contract has no place for.
-    fileprivate init?(_ line: SFU.Room.AnsweredLine) {
+    fileprivate init?(_ line: SFU::Room.AnsweredLine) {
         guard let mid = Mid(rawValue: line.mid) else { return nil }
         self.init(
             mid: mid,
@@ -128,7 +128,7 @@ extension MidInfo {
 }
 
 extension SubscriptionAdd.Result {
-    init(_ subscription: SFU.Room.Subscription) {
+    init(_ subscription: SFU::Room.Subscription) {
         self.init(
             subscription: SubscriptionID(subscription.id),
             audioMid: subscription.audioSlot.flatMap { Mid(rawValue: $0.mid) },

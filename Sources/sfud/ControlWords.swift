@@ -5,7 +5,7 @@ import SFUClient
 // The same words on both sides: the contract's types know no rooms, the rooms no JSON.
 
 extension RoomState {
-    init(_ state: SFU.Room.State) {
+    init(_ state: SFU::Room.State) {
         switch state {
         case .created: self = .created
         case .ready: self = .ready
@@ -16,7 +16,7 @@ extension RoomState {
 }
 
 extension ParticipantMode {
-    init(_ mode: SFU.Room.Mode) {
+    init(_ mode: SFU::Room.Mode) {
         switch mode {
         case .sendAndReceive: self = .sendAndReceive
         case .receiveOnly: self = .receiveOnly
@@ -25,7 +25,7 @@ extension ParticipantMode {
     }
 }
 
-extension SFU.Room.Mode {
+extension SFU::Room.Mode {
     init(_ mode: ParticipantMode) {
         switch mode {
         case .sendAndReceive: self = .sendAndReceive
@@ -36,7 +36,7 @@ extension SFU.Room.Mode {
 }
 
 extension ConnectionState {
-    init(_ connection: SFU.Room.Connection) {
+    init(_ connection: SFU::Room.Connection) {
         switch connection {
         case .none: self = .none
         case .connecting: self = .connecting
@@ -48,7 +48,7 @@ extension ConnectionState {
 }
 
 extension StreamSource {
-    init(_ source: SFU.Room.Source) {
+    init(_ source: SFU::Room.Source) {
         switch source {
         case .camera: self = .camera
         case .microphone: self = .microphone
@@ -57,7 +57,7 @@ extension StreamSource {
     }
 }
 
-extension SFU.Room.Source {
+extension SFU::Room.Source {
     init(_ source: StreamSource) {
         switch source {
         case .camera: self = .camera
@@ -100,7 +100,7 @@ extension MediaDirection {
     }
 }
 
-extension SFU.Room.Settings {
+extension SFU::Room.Settings {
     init(_ settings: RoomSettings) {
         self.init()
         kind =
@@ -114,13 +114,13 @@ extension SFU.Room.Settings {
         maxParticipants = settings.maxParticipants
         maxHosts = settings.maxHosts
         strictModeVocabulary = settings.strictModeVocabulary
-        roles = settings.roles.map(SFU.Room.Role.init)
+        roles = settings.roles.map(SFU::Room.Role.init)
     }
 }
 
-extension SFU.Room.Role {
+extension SFU::Room.Role {
     fileprivate init(_ role: SFUClient::Role) {
-        var publish = SFU.Room.PublishRights()
+        var publish = SFU::Room.PublishRights()
         publish.audio = role.publish.audio
         publish.video = role.publish.video
         publish.screen = role.publish.screen
@@ -133,7 +133,7 @@ extension SFU.Room.Role {
     }
 }
 
-extension SFU.Room.Setting {
+extension SFU::Room.Setting {
     init<Wire>(_ change: Change<Wire>, _ value: (Wire) -> Value) {
         switch change {
         case .keep: self = .keep

@@ -209,7 +209,7 @@ private struct ControlWalk {
         let number = UInt64.random(in: 0..<40, using: &random)
         let slot = SlotID(index: index, generation: generation)
         let publication = PublicationID(index: index, generation: generation)
-        let events: [SFU.Event] = [
+        let events: [SFU::Event] = [
             .transport(transport, changes.randomElement(using: &random) ?? .connected),
             .started(slot, subscription: number),
             .layerChanged(slot, subscription: number, from: nil, to: "h"),
@@ -221,7 +221,7 @@ private struct ControlWalk {
     }
 
     /// Derives anew what each gate and slot should be, and asks the worker.
-    private func check(_ room: SFU.Room) {
+    private func check(_ room: SFU::Room) {
         for participant in room.participants.values {
             for transport in participant.transports {
                 let worker = workers[transport.place.worker]
@@ -250,9 +250,9 @@ private struct ControlWalk {
     }
 
     private func check(
-        _ slot: SFU.Room.Slot,
-        of participant: SFU.Room.Participant,
-        _ room: SFU.Room,
+        _ slot: SFU::Room.Slot,
+        of participant: SFU::Room.Participant,
+        _ room: SFU::Room,
         _ worker: WalkWorker
     ) {
         guard let number = slot.subscription else {

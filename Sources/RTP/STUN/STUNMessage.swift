@@ -118,7 +118,7 @@ extension STUNMessage {
     /// The method; Binding is 1.
     public var method: UInt16 {
         let type = bytes.u16(at: 0)
-        return type & 0x000f | type & 0x00e0 >> 1 | type & 0x3e00 >> 2
+        return type & 0x000f | (type & 0x00e0) >> 1 | (type & 0x3e00) >> 2
     }
 
     public var transactionID: TransactionID {

@@ -53,7 +53,7 @@ package struct DTLSAssociation: ~Copyable {
 
     deinit { unsafe SSL_free(ssl) }
 
-    /// Takes a datagram from the peer. Bytes that make no sense are ignored.
+    /// Takes a datagram from the peer; bytes that make no sense are ignored.
     package mutating func receive(_ datagram: Span<UInt8>, at now: Instant) -> DTLSProgress {
         switch phase {
         case .handshaking:

@@ -1,4 +1,4 @@
-#if canImport(CNothing)
+#if canImport(CIPSecMB)
     internal import CIPSecMB
 #endif
 
@@ -11,7 +11,7 @@ package enum SRTPEngine: String, Sendable, CaseIterable {
 
     /// The engines that this build has and this processor can run, the fastest first.
     package static let available: [Self] = {
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             if MultiBufferManager.isSupported { return [.ipsecMB, .libsrtp2] }
         #endif
         return [.libsrtp2]
@@ -25,14 +25,14 @@ package enum SRTPEngine: String, Sendable, CaseIterable {
 /// A worker makes one, keeps it on its own thread, and makes its sessions with it.
 package final class SRTPContext {
     package let engine: SRTPEngine
-    #if canImport(CNothing)
+    #if canImport(CIPSecMB)
         let manager: MultiBufferManager?
     #endif
 
     /// `engine` must be one of those `available`; without memory it falls back to libsrtp2.
     package init(engine: SRTPEngine = .best) {
         precondition(SRTPEngine.available.contains(engine))
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             manager = engine == .ipsecMB ? MultiBufferManager() : nil
             self.engine = manager == nil ? .libsrtp2 : .ipsecMB
         #else

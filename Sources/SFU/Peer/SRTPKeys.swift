@@ -6,7 +6,7 @@ internal import COpenSSL
 /// it is ever printed.
 @safe
 package final class SRTPKeys: @unchecked Sendable, CustomStringConvertible {
-    /// Local key and salt, then remote key and salt. Written in the initializers only.
+    /// Local key and salt, then remote key and salt; written in the initializer only.
     private let material: UnsafeMutableBufferPointer<UInt8>
     private let half: Int
 

@@ -1,4 +1,5 @@
 internal import CSRTP
+internal import RTP
 
 /// An SRTP session by libsrtp2: portable, and what the other engine is held against.
 ///
@@ -35,14 +36,14 @@ struct PortableSRTP: ~Copyable {
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
     ) throws(SRTPError) -> Int {
-        let isNew = try admit(packet.ssrc(at: 8))
+        let isNew = try admit(packet.u32(at: 8))
         output.copy(packet, at: 0)
         var length = Int32(packet.count)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_unprotect(inbound, bytes.baseAddress, &length)
         }
         try Self.check(status)
-        if isNew { incoming.append(packet.ssrc(at: 8)) }
+        if isNew { incoming.append(packet.u32(at: 8)) }
         return Int(length)
     }
 
@@ -50,14 +51,14 @@ struct PortableSRTP: ~Copyable {
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
     ) throws(SRTPError) -> Int {
-        let isNew = try admit(packet.ssrc(at: 4))
+        let isNew = try admit(packet.u32(at: 4))
         output.copy(packet, at: 0)
         var length = Int32(packet.count)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_unprotect_rtcp(inbound, bytes.baseAddress, &length)
         }
         try Self.check(status)
-        if isNew { incoming.append(packet.ssrc(at: 4)) }
+        if isNew { incoming.append(packet.u32(at: 4)) }
         return Int(length)
     }
 
@@ -66,7 +67,7 @@ struct PortableSRTP: ~Copyable {
         length: Int,
         index: UInt64
     ) throws(SRTPError) -> Int {
-        try follow(output.span.ssrc(at: 8), to: index)
+        try follow(output.span.u32(at: 8), to: index)
         var total = Int32(length)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_protect(outbound, bytes.baseAddress, &total)
@@ -201,12 +202,4 @@ struct PortableSRTP: ~Copyable {
 
     /// Set up once in the process, by whoever comes first.
     private static let libraryIsReady = srtp_init() == srtp_err_status_ok
-}
-
-extension Span<UInt8> {
-    /// The four bytes at `offset` as a number in host order.
-    func ssrc(at offset: Int) -> UInt32 {
-        UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16
-            | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
-    }
 }

@@ -7,7 +7,7 @@ package import RTP
 package struct SRTPSession: ~Copyable {
     package let profile: SRTPProfile
     private var portable: PortableSRTP?
-    #if canImport(CNothing)
+    #if canImport(CIPSecMB)
         private var multiBuffer: MultiBufferSRTP?
     #endif
 
@@ -25,7 +25,7 @@ package struct SRTPSession: ~Copyable {
         maxStreams: Int = 64
     ) throws(SRTPError) {
         self.profile = profile
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             if let manager = context.manager {
                 multiBuffer = try MultiBufferSRTP(
                     profile: profile,
@@ -54,7 +54,7 @@ package struct SRTPSession: ~Copyable {
         precondition(output.count >= packet.count)
         let headerLength = try Self.headerLength(of: packet)
         guard headerLength + profile.rtpOverhead <= packet.count else { throw .malformed }
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             let length = try multiBuffer?.unprotectRTP(
                 packet,
                 headerLength: headerLength,
@@ -80,7 +80,7 @@ package struct SRTPSession: ~Copyable {
         // The E bit leads the index word: the last word with GCM, before the tag otherwise.
         let word = packet.count - (profile.isAEAD ? 4 : 4 + profile.rtpOverhead)
         guard packet[word] & 0x80 != 0 else { throw .authentication }
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             if let length = try multiBuffer?.unprotectRTCP(packet, into: &output) {
                 return length
             }
@@ -109,7 +109,7 @@ package struct SRTPSession: ~Copyable {
         precondition(length + profile.rtpOverhead <= output.count)
         precondition(SequenceNumber(rawValue: UInt16(truncatingIfNeeded: index)) == output.sequence)
         guard index < 1 << 48 else { throw .exhausted }
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             let total = try multiBuffer?.protectRTP(
                 &output,
                 headerLength: headerLength,
@@ -133,7 +133,7 @@ package struct SRTPSession: ~Copyable {
         length: Int
     ) throws(SRTPError) -> Int {
         precondition(length >= 8 && length + profile.rtcpOverhead <= buffer.count)
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             if let total = try multiBuffer?.protectRTCP(&buffer, length: length) {
                 return total
             }
@@ -143,7 +143,7 @@ package struct SRTPSession: ~Copyable {
 
     /// Forgets what is kept for an incoming SSRC, which then counts no more.
     package mutating func removeIncoming(_ ssrc: SSRC) {
-        #if canImport(CNothing)
+        #if canImport(CIPSecMB)
             multiBuffer?.removeIncoming(ssrc.rawValue)
         #endif
         portable?.removeIncoming(ssrc.rawValue)

@@ -1,0 +1,187 @@
+/// Roll-over counters and replay windows of the streams that come in (RFC 3711 §3.3.1–2).
+///
+/// What a packet would change is found first and noted after its tag has been found good. The
+/// decisions are those of libsrtp2, which the other engine leaves to libsrtp2 itself.
+@safe
+struct SRTPIncoming: ~Copyable {
+    /// One SSRC; it has the windows of RTP and RTCP in two pieces of `bits`.
+    private struct Stream {
+        var ssrc: UInt32
+        /// The highest RTCP index that was authenticated.
+        var rtcpNewest: UInt32 = 0
+        /// The highest RTP index that was authenticated, roll-over counter included.
+        var rtpNewest: UInt64 = 0
+    }
+
+    private var streams: UnsafeMutableBufferPointer<Stream>
+    /// For each stream the RTP window's words and then the RTCP window's; bit `index` modulo
+    /// the window's width stands for an index that was seen.
+    private var bits: UnsafeMutableBufferPointer<UInt64>
+    private(set) var count = 0
+    private var latest = 0
+    private let maxStreams: Int
+
+    private static let rtpWords = SRTPSession.replayWindow / 64
+    private static let rtcpWords = SRTPSession.rtcpReplayWindow / 64
+    private static let wordsPerStream = rtpWords + rtcpWords
+    private static let firstCapacity = 4
+
+    init(maxStreams: Int) {
+        precondition(maxStreams > 0)
+        let capacity = min(Self.firstCapacity, maxStreams)
+        self.maxStreams = maxStreams
+        unsafe streams = .allocate(capacity: capacity)
+        unsafe bits = .allocate(capacity: capacity * Self.wordsPerStream)
+    }
+
+    deinit {
+        unsafe streams.deallocate()
+        unsafe bits.deallocate()
+    }
+
+    /// What is known of a packet before its tag is checked.
+    struct Candidate {
+        /// `nil` where the SSRC is a new one.
+        fileprivate var place: Int?
+        fileprivate var ssrc: UInt32
+        var index: UInt64
+    }
+
+    /// The index that an RTP packet most likely has.
+    ///
+    /// Throws `streamLimit`, `replay`, or `exhausted` after 2^48 packets.
+    mutating func rtpCandidate(
+        _ ssrc: UInt32,
+        sequence: UInt16
+    ) throws(SRTPError) -> Candidate {
+        guard let place = find(ssrc) else {
+            guard count < maxStreams else { throw .streamLimit }
+            return Candidate(place: nil, ssrc: ssrc, index: UInt64(sequence))
+        }
+        let newest = unsafe streams[place].rtpNewest
+        let index = Self.estimate(sequence, after: newest)
+        guard index < 1 << 48 else { throw .exhausted }
+        let base = place * Self.wordsPerStream
+        let isNew = isUnseen(index, newest: newest, width: SRTPSession.replayWindow, base: base)
+        guard isNew else { throw .replay }
+        return Candidate(place: place, ssrc: ssrc, index: index)
+    }
+
+    /// Checks the 31-bit index that an RTCP packet names.
+    ///
+    /// Throws `streamLimit` or `replay`.
+    mutating func rtcpCandidate(_ ssrc: UInt32, index: UInt32) throws(SRTPError) -> Candidate {
+        guard let place = find(ssrc) else {
+            guard count < maxStreams else { throw .streamLimit }
+            return Candidate(place: nil, ssrc: ssrc, index: UInt64(index))
+        }
+        let isNew = isUnseen(
+            UInt64(index),
+            newest: UInt64(unsafe streams[place].rtcpNewest),
+            width: SRTPSession.rtcpReplayWindow,
+            base: place * Self.wordsPerStream + Self.rtpWords
+        )
+        guard isNew else { throw .replay }
+        return Candidate(place: place, ssrc: ssrc, index: UInt64(index))
+    }
+
+    /// Notes an RTP packet whose tag was good.
+    mutating func acceptRTP(_ candidate: Candidate) {
+        let place = candidate.place ?? append(candidate.ssrc)
+        let base = place * Self.wordsPerStream
+        let newest = unsafe streams[place].rtpNewest
+        mark(candidate.index, newest: newest, width: SRTPSession.replayWindow, base: base)
+        unsafe streams[place].rtpNewest = max(newest, candidate.index)
+    }
+
+    /// Notes an RTCP packet whose tag was good.
+    mutating func acceptRTCP(_ candidate: Candidate) {
+        let place = candidate.place ?? append(candidate.ssrc)
+        let base = place * Self.wordsPerStream + Self.rtpWords
+        let newest = UInt64(unsafe streams[place].rtcpNewest)
+        mark(candidate.index, newest: newest, width: SRTPSession.rtcpReplayWindow, base: base)
+        unsafe streams[place].rtcpNewest = UInt32(max(newest, candidate.index))
+    }
+
+    /// Forgets an SSRC.
+    mutating func remove(_ ssrc: UInt32) {
+        guard let place = find(ssrc) else { return }
+        count -= 1
+        unsafe streams[place] = streams[count]
+        for word in 0..<Self.wordsPerStream {
+            unsafe bits[place * Self.wordsPerStream + word] =
+                bits[count * Self.wordsPerStream + word]
+        }
+        latest = 0
+    }
+
+    private mutating func find(_ ssrc: UInt32) -> Int? {
+        if latest < count, unsafe streams[latest].ssrc == ssrc { return latest }
+        for place in 0..<count where unsafe streams[place].ssrc == ssrc {
+            latest = place
+            return place
+        }
+        return nil
+    }
+
+    private mutating func append(_ ssrc: UInt32) -> Int {
+        if unsafe count == streams.count { grow() }
+        unsafe (streams.baseAddress.unsafelyUnwrapped + count).initialize(to: Stream(ssrc: ssrc))
+        for word in 0..<Self.wordsPerStream {
+            unsafe bits[count * Self.wordsPerStream + word] = 0
+        }
+        count += 1
+        return count - 1
+    }
+
+    private mutating func grow() {
+        let capacity = unsafe min(2 * streams.count, maxStreams)
+        let wider = UnsafeMutableBufferPointer<Stream>.allocate(capacity: capacity)
+        let longer = UnsafeMutableBufferPointer<UInt64>.allocate(
+            capacity: capacity * Self.wordsPerStream
+        )
+        _ = unsafe wider.update(fromContentsOf: streams)
+        _ = unsafe longer.update(fromContentsOf: bits)
+        unsafe streams.deallocate()
+        unsafe bits.deallocate()
+        unsafe streams = wider
+        unsafe bits = longer
+    }
+
+    /// RFC 3711 appendix A, but that a stream in its first half round counts from 0: nothing
+    /// can have come before that.
+    private static func estimate(_ sequence: UInt16, after newest: UInt64) -> UInt64 {
+        let half = 1 << 15
+        guard newest > half else { return UInt64(sequence) }
+        let last = Int(newest & 0xffff)
+        var counter = newest >> 16
+        if last < half {
+            if Int(sequence) - last > half { counter -= 1 }
+        } else if last - half > Int(sequence) {
+            counter += 1
+        }
+        return counter << 16 | UInt64(sequence)
+    }
+
+    private func isUnseen(_ index: UInt64, newest: UInt64, width: Int, base: Int) -> Bool {
+        if index > newest { return true }
+        guard newest - index < UInt64(width) else { return false }
+        let bit = Int(index & UInt64(width - 1))
+        return unsafe bits[base + (bit >> 6)] >> UInt64(bit & 63) & 1 == 0
+    }
+
+    private mutating func mark(_ index: UInt64, newest: UInt64, width: Int, base: Int) {
+        let mask = UInt64(width - 1)
+        if index > newest {
+            // Indexes that were passed over have not been seen.
+            var passed = max(newest + 1, index >= mask ? index - mask : 0)
+            while passed <= index {
+                let bit = Int(passed & mask)
+                unsafe bits[base + (bit >> 6)] &= ~(1 << UInt64(bit & 63))
+                passed += 1
+            }
+        }
+        let bit = Int(index & mask)
+        unsafe bits[base + (bit >> 6)] |= 1 << UInt64(bit & 63)
+    }
+}

@@ -1,0 +1,55 @@
+internal import COpenSSL
+
+/// Session keys from a master key and salt (RFC 3711 §4.3, RFC 7714 §11).
+///
+/// The key derivation rate is 0, as DTLS-SRTP has it: each key is derived once.
+enum SRTPKeyDerivation {
+    /// Which key; the raw value is RFC 3711's label.
+    enum Label: UInt8 {
+        case rtpEncryption, rtpAuthentication, rtpSalt
+        case rtcpEncryption, rtcpAuthentication, rtcpSalt
+    }
+
+    /// Fills `output` with the key of that label.
+    ///
+    /// A salt of 12 bytes counts as one of 14 with zeros at its end. Throws `unavailable` where
+    /// OpenSSL refuses.
+    static func derive(
+        _ label: Label,
+        key: Span<UInt8>,
+        salt: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) {
+        precondition((key.count == 16 || key.count == 32) && salt.count <= 14)
+        var counter = [16 of UInt8](repeating: 0)
+        for index in salt.indices { counter[index] = salt[index] }
+        counter[7] ^= label.rawValue
+
+        guard let cipher = unsafe EVP_CIPHER_CTX_new() else { throw .unavailable }
+        defer { unsafe EVP_CIPHER_CTX_free(cipher) }
+        let kind = unsafe key.count == 16 ? EVP_aes_128_ctr() : EVP_aes_256_ctr()
+        for index in output.indices { output[index] = 0 }
+        var written: Int32 = 0
+        let done: Bool = unsafe key.withUnsafeBufferPointer { key in
+            unsafe counter.span.withUnsafeBufferPointer { counter in
+                unsafe output.withUnsafeMutableBufferPointer { bytes in
+                    unsafe EVP_EncryptInit_ex(
+                        cipher,
+                        kind,
+                        nil,
+                        key.baseAddress,
+                        counter.baseAddress
+                    ) == 1
+                        && EVP_EncryptUpdate(
+                            cipher,
+                            bytes.baseAddress,
+                            &written,
+                            bytes.baseAddress,
+                            Int32(bytes.count)
+                        ) == 1
+                }
+            }
+        }
+        guard done, Int(written) == output.count else { throw .unavailable }
+    }
+}

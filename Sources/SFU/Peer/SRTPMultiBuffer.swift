@@ -1,0 +1,231 @@
+#if canImport(CIPSecMB)
+    internal import CIPSecMB
+    internal import COpenSSL
+    internal import RTP
+
+    /// A worker's intel-ipsec-mb: its table of functions for this processor, and its jobs.
+    @safe
+    final class MultiBufferManager {
+        let manager: UnsafeMutablePointer<IMB_MGR>
+        /// What the library keeps while it works on one packet.
+        let scratch: UnsafeMutablePointer<gcm_context_data>
+
+        /// Returns `nil` where the library has no memory or fails its own test.
+        init?() {
+            guard let manager = unsafe alloc_mb_mgr(0) else { return nil }
+            var kind = IMB_ARCH_NONE
+            unsafe init_mb_mgr_auto(manager, &kind)
+            guard unsafe imb_get_errno(manager) == 0,
+                unsafe manager.pointee.features & UInt64(IMB_FEATURE_AESNI) != 0
+            else {
+                unsafe free_mb_mgr(manager)
+                return nil
+            }
+            unsafe self.manager = manager
+            unsafe scratch = .allocate(capacity: 1)
+            unsafe scratch.initialize(to: gcm_context_data())
+        }
+
+        deinit {
+            unsafe OPENSSL_cleanse(scratch, MemoryLayout<gcm_context_data>.size)
+            unsafe scratch.deallocate()
+            unsafe free_mb_mgr(manager)
+        }
+
+        /// Whether this processor has what the library is fast with.
+        static let isSupported = MultiBufferManager() != nil
+    }
+
+    /// An SRTP session by intel-ipsec-mb.
+    ///
+    /// The library only ciphers and hashes: indexes and windows are kept here.
+    struct MultiBufferSRTP: ~Copyable {
+        private let rtpIn: SRTPTransform
+        private let rtcpIn: SRTPTransform
+        private let rtpOut: SRTPTransform
+        private let rtcpOut: SRTPTransform
+        private var incoming: SRTPIncoming
+        private var outgoing = SRTCPIndexes()
+        private let profile: SRTPProfile
+
+        init(
+            profile: SRTPProfile,
+            keys: SRTPKeys,
+            manager: MultiBufferManager,
+            maxStreams: Int
+        ) throws(SRTPError) {
+            let rtpIn = try Self.rtp(profile, keys.remote, manager)
+            let rtcpIn = try Self.rtcp(profile, keys.remote, manager)
+            let rtpOut = try Self.rtp(profile, keys.local, manager)
+            let rtcpOut = try Self.rtcp(profile, keys.local, manager)
+            self.rtpIn = rtpIn
+            self.rtcpIn = rtcpIn
+            self.rtpOut = rtpOut
+            self.rtcpOut = rtcpOut
+            self.profile = profile
+            incoming = SRTPIncoming(maxStreams: maxStreams)
+        }
+
+        mutating func unprotectRTP(
+            _ packet: Span<UInt8>,
+            headerLength: Int,
+            into output: inout MutableSpan<UInt8>
+        ) throws(SRTPError) -> Int {
+            let ssrc = packet.u32(at: 8)
+            let candidate = try incoming.rtpCandidate(ssrc, sequence: packet.u16(at: 2))
+            let isGood = rtpIn.unprotectRTP(
+                packet,
+                headerLength: headerLength,
+                ssrc: ssrc,
+                index: candidate.index,
+                into: &output
+            )
+            guard isGood else { throw .authentication }
+            incoming.acceptRTP(candidate)
+            return packet.count - profile.rtpOverhead
+        }
+
+        mutating func unprotectRTCP(
+            _ packet: Span<UInt8>,
+            into output: inout MutableSpan<UInt8>
+        ) throws(SRTPError) -> Int {
+            let ssrc = packet.u32(at: 4)
+            let word = packet.count - (profile.isAEAD ? 4 : 4 + profile.rtpOverhead)
+            let index = packet.u32(at: word) & 0x7fff_ffff
+            let candidate = try incoming.rtcpCandidate(ssrc, index: index)
+            guard rtcpIn.unprotectRTCP(packet, ssrc: ssrc, index: index, into: &output) else {
+                throw .authentication
+            }
+            incoming.acceptRTCP(candidate)
+            return packet.count - profile.rtcpOverhead
+        }
+
+        func protectRTP(
+            _ output: inout MutableSpan<UInt8>,
+            headerLength: Int,
+            prefixLength: Int,
+            rest: Span<UInt8>,
+            index: UInt64
+        ) throws(SRTPError) -> Int {
+            let isDone = rtpOut.protectRTP(
+                &output,
+                headerLength: headerLength,
+                prefixLength: prefixLength,
+                rest: rest,
+                ssrc: output.span.u32(at: 8),
+                index: index
+            )
+            guard isDone else { throw .unavailable }
+            return headerLength + prefixLength + rest.count + profile.rtpOverhead
+        }
+
+        mutating func protectRTCP(
+            _ buffer: inout MutableSpan<UInt8>,
+            length: Int
+        ) throws(SRTPError) -> Int {
+            let ssrc = buffer.span.u32(at: 4)
+            let index = try outgoing.next(for: ssrc)
+            guard rtcpOut.protectRTCP(&buffer, length: length, ssrc: ssrc, index: index) else {
+                throw .unavailable
+            }
+            return length + profile.rtcpOverhead
+        }
+
+        mutating func removeIncoming(_ ssrc: UInt32) { incoming.remove(ssrc) }
+
+        private static func rtp(
+            _ profile: SRTPProfile,
+            _ master: Span<UInt8>,
+            _ manager: MultiBufferManager
+        ) throws(SRTPError) -> SRTPTransform {
+            try transform(
+                profile,
+                master,
+                manager,
+                .rtpEncryption,
+                .rtpAuthentication,
+                .rtpSalt
+            )
+        }
+
+        private static func rtcp(
+            _ profile: SRTPProfile,
+            _ master: Span<UInt8>,
+            _ manager: MultiBufferManager
+        ) throws(SRTPError) -> SRTPTransform {
+            try transform(
+                profile,
+                master,
+                manager,
+                .rtcpEncryption,
+                .rtcpAuthentication,
+                .rtcpSalt
+            )
+        }
+
+        private static func transform(
+            _ profile: SRTPProfile,
+            _ master: Span<UInt8>,
+            _ manager: MultiBufferManager,
+            _ encryption: SRTPKeyDerivation.Label,
+            _ authentication: SRTPKeyDerivation.Label,
+            _ salting: SRTPKeyDerivation.Label
+        ) throws(SRTPError) -> SRTPTransform {
+            let key = master.extracting(0..<profile.keyLength)
+            let salt = master.extracting(profile.keyLength..<master.count)
+            // On the stack, and wiped: encryption key, salt, authentication key.
+            var derived = [66 of UInt8](repeating: 0)
+            var span = derived.mutableSpan
+            defer { span.wipe() }
+            let saltStart = profile.keyLength
+            let hashStart = saltStart + profile.saltLength
+            let end = profile.isAEAD ? hashStart : hashStart + Digest.sha1Length
+            try derive(encryption, key, salt, into: &span, 0..<saltStart)
+            try derive(salting, key, salt, into: &span, saltStart..<hashStart)
+            try derive(authentication, key, salt, into: &span, hashStart..<end)
+            return SRTPTransform(
+                profile: profile,
+                encryption: span.span.extracting(0..<saltStart),
+                authentication: span.span.extracting(hashStart..<end),
+                salt: span.span.extracting(saltStart..<hashStart),
+                manager: manager
+            )
+        }
+
+        private static func derive(
+            _ label: SRTPKeyDerivation.Label,
+            _ key: Span<UInt8>,
+            _ salt: Span<UInt8>,
+            into output: inout MutableSpan<UInt8>,
+            _ range: Range<Int>
+        ) throws(SRTPError) {
+            var part = output._mutatingExtracting(range)
+            try SRTPKeyDerivation.derive(label, key: key, salt: salt, into: &part)
+        }
+    }
+
+    /// The SRTCP index of each SSRC that we send with (RFC 3711 §3.4).
+    struct SRTCPIndexes {
+        private var last: [(ssrc: UInt32, index: UInt32)] = []
+
+        /// The next index, from 1 on; throws `exhausted` after 2^31 - 1.
+        mutating func next(for ssrc: UInt32) throws(SRTPError) -> UInt32 {
+            guard let place = last.firstIndex(where: { $0.ssrc == ssrc }) else {
+                last.append((ssrc, 1))
+                return 1
+            }
+            guard last[place].index < 0x7fff_ffff else { throw .exhausted }
+            last[place].index += 1
+            return last[place].index
+        }
+    }
+
+    extension MutableSpan<UInt8> {
+        /// Overwrites all bytes, in a way that no optimizer takes out.
+        fileprivate mutating func wipe() {
+            unsafe withUnsafeMutableBufferPointer { bytes in
+                unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+            }
+        }
+    }
+#endif

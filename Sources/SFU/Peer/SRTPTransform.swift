@@ -1,0 +1,393 @@
+#if canImport(CIPSecMB)
+    internal import CIPSecMB
+    internal import COpenSSL
+    internal import RTP
+
+    /// One of a session's four ciphers with its session keys: RTP or RTCP, in or out.
+    ///
+    /// It ciphers and checks single packets of known index; it remembers nothing.
+    @safe
+    struct SRTPTransform: ~Copyable {
+        /// Keeps what the two pointers below point to; not touched for a packet.
+        private let owner: MultiBufferManager
+        private let manager: UnsafeMutablePointer<IMB_MGR>
+        private let scratch: UnsafeMutablePointer<gcm_context_data>
+        /// The prepared key: `gcm_key_data` or `mb_cm_key`.
+        private let key: UnsafeMutableRawPointer
+        private let keySize: Int
+        private let isAEAD: Bool
+        /// 1 for AES-256.
+        private let wide: Int32
+        private let tagLength: Int
+        /// The session salt, left-aligned, in four words.
+        private let salt: SIMD4<UInt32>
+
+        /// `authentication` has 20 bytes with HMAC-SHA1 and none with GCM.
+        init(
+            profile: SRTPProfile,
+            encryption: Span<UInt8>,
+            authentication: Span<UInt8>,
+            salt: Span<UInt8>,
+            manager: MultiBufferManager
+        ) {
+            precondition(encryption.count == profile.keyLength)
+            precondition(salt.count == profile.saltLength)
+            isAEAD = profile.isAEAD
+            wide = profile == .aeadAes256Gcm ? 1 : 0
+            tagLength = profile.rtpOverhead
+            self.salt = Self.words(salt)
+            owner = manager
+            unsafe self.manager = manager.manager
+            unsafe scratch = manager.scratch
+            keySize =
+                profile.isAEAD
+                ? MemoryLayout<gcm_key_data>.size : MemoryLayout<mb_cm_key>.size
+            // The library's wide loads want 64-byte alignment.
+            unsafe key = .allocate(byteCount: keySize, alignment: 64)
+
+            unsafe encryption.withUnsafeBufferPointer { encryption in
+                guard isAEAD else {
+                    precondition(authentication.count == Digest.sha1Length)
+                    unsafe authentication.withUnsafeBufferPointer { authentication in
+                        unsafe mb_cm_prepare(
+                            manager.manager,
+                            encryption.baseAddress,
+                            authentication.baseAddress,
+                            key.assumingMemoryBound(to: mb_cm_key.self)
+                        )
+                    }
+                    return
+                }
+                unsafe mb_gcm_prepare(
+                    manager.manager,
+                    wide,
+                    encryption.baseAddress,
+                    key.assumingMemoryBound(to: gcm_key_data.self)
+                )
+            }
+        }
+
+        deinit {
+            unsafe OPENSSL_cleanse(key, keySize)
+            unsafe key.deallocate()
+        }
+
+        /// As `SRTPSession.protectRTP`, for a known SSRC; `false` where the library refuses.
+        func protectRTP(
+            _ output: inout MutableSpan<UInt8>,
+            headerLength: Int,
+            prefixLength: Int,
+            rest: Span<UInt8>,
+            ssrc: UInt32,
+            index: UInt64
+        ) -> Bool {
+            let length = headerLength + prefixLength + rest.count
+            precondition(headerLength >= 0 && prefixLength >= 0)
+            precondition(length + tagLength <= output.count)
+            guard isAEAD else {
+                output.copy(rest, at: headerLength + prefixLength)
+                output.put(UInt32(truncatingIfNeeded: index >> 16), at: length)
+                return runCounterMode(
+                    encrypting: true,
+                    &output,
+                    from: headerLength,
+                    to: length,
+                    hashed: length + 4,
+                    ssrc: ssrc,
+                    index: index,
+                    tagAt: length
+                )
+            }
+            unsafe output.withUnsafeMutableBufferPointer { output in
+                unsafe rest.withUnsafeBufferPointer { rest in
+                    guard let header = output.baseAddress else { return }
+                    let payload = unsafe header + headerLength
+                    let source = unsafe rest.baseAddress ?? UnsafePointer(payload)
+                    unsafe withVector(ssrc, index) { vector in
+                        if prefixLength == 0 {
+                            unsafe mb_gcm_encrypt(
+                                manager,
+                                wide,
+                                gcmKey,
+                                scratch,
+                                payload,
+                                source,
+                                UInt64(rest.count),
+                                vector,
+                                header,
+                                UInt64(headerLength),
+                                payload + rest.count
+                            )
+                        } else {
+                            unsafe mb_gcm_encrypt_parts(
+                                manager,
+                                wide,
+                                gcmKey,
+                                scratch,
+                                payload,
+                                UInt64(prefixLength),
+                                source,
+                                UInt64(rest.count),
+                                vector,
+                                header,
+                                UInt64(headerLength)
+                            )
+                        }
+                    }
+                }
+            }
+            return true
+        }
+
+        /// Decrypts `packet` into `output`; `false` where its tag is not the one it should have.
+        func unprotectRTP(
+            _ packet: Span<UInt8>,
+            headerLength: Int,
+            ssrc: UInt32,
+            index: UInt64,
+            into output: inout MutableSpan<UInt8>
+        ) -> Bool {
+            let end = packet.count - tagLength
+            precondition(headerLength >= 0 && headerLength <= end)
+            precondition(output.count >= packet.count)
+            guard isAEAD else {
+                output.copy(packet.extracting(0..<end), at: 0)
+                output.put(UInt32(truncatingIfNeeded: index >> 16), at: end)
+                return runCounterMode(
+                    encrypting: false,
+                    &output,
+                    from: headerLength,
+                    to: end,
+                    hashed: end + 4,
+                    ssrc: ssrc,
+                    index: index,
+                    tagAt: end
+                )
+                    && isTag(packet.extracting(end..<packet.count), in: output.span, at: end)
+            }
+            output.copy(packet.extracting(0..<headerLength), at: 0)
+            return decrypt(
+                packet.extracting(headerLength..<end),
+                tag: packet.extracting(end..<packet.count),
+                aad: packet.extracting(0..<headerLength),
+                ssrc: ssrc,
+                index: index,
+                into: &output,
+                at: headerLength
+            )
+        }
+
+        /// As `SRTPSession.protectRTCP`, for a known index of 31 bits.
+        func protectRTCP(
+            _ buffer: inout MutableSpan<UInt8>,
+            length: Int,
+            ssrc: UInt32,
+            index: UInt32
+        ) -> Bool {
+            precondition(length >= 8 && length + tagLength + 4 <= buffer.count)
+            let word = 0x8000_0000 | index
+            guard isAEAD else {
+                buffer.put(word, at: length)
+                return runCounterMode(
+                    encrypting: true,
+                    &buffer,
+                    from: 8,
+                    to: length,
+                    hashed: length + 4,
+                    ssrc: ssrc,
+                    index: UInt64(index),
+                    tagAt: length + 4
+                )
+            }
+            buffer.put(word, at: length + tagLength)
+            let aad = Self.rtcpAAD(buffer.span, word)
+            unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+                guard let header = buffer.baseAddress else { return }
+                unsafe aad.span.withUnsafeBufferPointer { aad in
+                    unsafe withVector(ssrc, UInt64(index)) { vector in
+                        unsafe mb_gcm_encrypt(
+                            manager,
+                            wide,
+                            gcmKey,
+                            scratch,
+                            header + 8,
+                            header + 8,
+                            UInt64(length - 8),
+                            vector,
+                            aad.baseAddress,
+                            UInt64(aad.count),
+                            header + length
+                        )
+                    }
+                }
+            }
+            return true
+        }
+
+        /// As `unprotectRTP`, for the index that the packet names.
+        func unprotectRTCP(
+            _ packet: Span<UInt8>,
+            ssrc: UInt32,
+            index: UInt32,
+            into output: inout MutableSpan<UInt8>
+        ) -> Bool {
+            let end = packet.count - tagLength - 4
+            precondition(end >= 8 && output.count >= packet.count)
+            guard isAEAD else {
+                output.copy(packet.extracting(0..<end + 4), at: 0)
+                return runCounterMode(
+                    encrypting: false,
+                    &output,
+                    from: 8,
+                    to: end,
+                    hashed: end + 4,
+                    ssrc: ssrc,
+                    index: UInt64(index),
+                    tagAt: end + 4
+                )
+                    && isTag(
+                        packet.extracting(end + 4..<packet.count),
+                        in: output.span,
+                        at: end + 4
+                    )
+            }
+            output.copy(packet.extracting(0..<8), at: 0)
+            let aad = Self.rtcpAAD(packet, 0x8000_0000 | index)
+            return decrypt(
+                packet.extracting(8..<end),
+                tag: packet.extracting(end..<end + tagLength),
+                aad: aad.span,
+                ssrc: ssrc,
+                index: UInt64(index),
+                into: &output,
+                at: 8
+            )
+        }
+    }
+
+    extension SRTPTransform {
+        private var gcmKey: UnsafePointer<gcm_key_data> {
+            unsafe UnsafePointer(key.assumingMemoryBound(to: gcm_key_data.self))
+        }
+
+        private func decrypt(
+            _ input: Span<UInt8>,
+            tag: Span<UInt8>,
+            aad: Span<UInt8>,
+            ssrc: UInt32,
+            index: UInt64,
+            into output: inout MutableSpan<UInt8>,
+            at offset: Int
+        ) -> Bool {
+            precondition(offset + input.count <= output.count)
+            var expected = [16 of UInt8](repeating: 0)
+            var expectedSpan = expected.mutableSpan
+            unsafe output.withUnsafeMutableBufferPointer { output in
+                unsafe input.withUnsafeBufferPointer { input in
+                    unsafe aad.withUnsafeBufferPointer { aad in
+                        unsafe expectedSpan.withUnsafeMutableBufferPointer { expected in
+                            guard let base = output.baseAddress else { return }
+                            let target = unsafe base + offset
+                            let source = unsafe input.baseAddress ?? UnsafePointer(target)
+                            unsafe withVector(ssrc, index) { vector in
+                                unsafe mb_gcm_decrypt(
+                                    manager,
+                                    wide,
+                                    gcmKey,
+                                    scratch,
+                                    target,
+                                    source,
+                                    UInt64(input.count),
+                                    vector,
+                                    aad.baseAddress,
+                                    UInt64(aad.count),
+                                    expected.baseAddress
+                                )
+                            }
+                        }
+                    }
+                }
+            }
+            return Digest.equal(expected.span, tag)
+        }
+
+        /// Ciphers `start..<end` in place, and writes the tag of the first `hashed` bytes.
+        ///
+        /// Returns `false` where the library refuses.
+        private func runCounterMode(
+            encrypting: Bool,
+            _ bytes: inout MutableSpan<UInt8>,
+            from start: Int,
+            to end: Int,
+            hashed: Int,
+            ssrc: UInt32,
+            index: UInt64,
+            tagAt tagOffset: Int
+        ) -> Bool {
+            precondition(start <= end && end <= hashed && hashed <= bytes.count)
+            precondition(tagOffset + tagLength <= bytes.count)
+            var tag = [12 of UInt8](repeating: 0)
+            var tagSpan = tag.mutableSpan
+            let done: Bool = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+                unsafe tagSpan.withUnsafeMutableBufferPointer { tag in
+                    unsafe withVector(ssrc, index << 16) { vector in
+                        unsafe mb_cm_run(
+                            manager,
+                            encrypting ? 1 : 0,
+                            key.assumingMemoryBound(to: mb_cm_key.self),
+                            bytes.baseAddress,
+                            UInt64(start),
+                            UInt64(end),
+                            UInt64(hashed),
+                            vector,
+                            tag.baseAddress
+                        ) == 1
+                    }
+                }
+            }
+            for place in 0..<tagLength { bytes[tagOffset + place] = tag[place] }
+            return done
+        }
+
+        private func isTag(_ tag: Span<UInt8>, in bytes: Span<UInt8>, at offset: Int) -> Bool {
+            Digest.equal(tag, bytes.extracting(offset..<offset + tagLength))
+        }
+
+        /// The initialization vector: RFC 7714 §8.1 and §9.1, 12 bytes; RFC 3711 §4.1.1, 16
+        /// bytes, with the index two bytes further left.
+        private func withVector<Result>(
+            _ ssrc: UInt32,
+            _ index: UInt64,
+            _ body: (UnsafePointer<UInt8>) -> Result
+        ) -> Result {
+            let high = UInt32(truncatingIfNeeded: index >> 32)
+            let low = UInt32(truncatingIfNeeded: index)
+            let words: SIMD4<UInt32> =
+                isAEAD
+                ? SIMD4(ssrc >> 16, ssrc << 16 | high, low, 0) : SIMD4(0, ssrc, high, low)
+            var mixed = words ^ salt
+            for word in 0..<4 { mixed[word] = mixed[word].bigEndian }
+            return unsafe withUnsafePointer(to: mixed) { mixed in
+                unsafe body(UnsafeRawPointer(mixed).assumingMemoryBound(to: UInt8.self))
+            }
+        }
+
+        private static func words(_ salt: Span<UInt8>) -> SIMD4<UInt32> {
+            var words = SIMD4<UInt32>()
+            for index in salt.indices {
+                words[index / 4] |= UInt32(salt[index]) << UInt32(24 - 8 * (index % 4))
+            }
+            return words
+        }
+
+        /// What GCM authenticates of an RTCP packet beside its payload (RFC 7714 §9.2).
+        private static func rtcpAAD(_ packet: Span<UInt8>, _ word: UInt32) -> [12 of UInt8] {
+            var aad = [12 of UInt8](repeating: 0)
+            for index in 0..<8 { aad[index] = packet[index] }
+            for index in 0..<4 {
+                aad[8 + index] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * index))
+            }
+            return aad
+        }
+    }
+#endif
