@@ -89,7 +89,6 @@ extension Room {
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
             subscription.stream = target
-            subscription.connected = false
             outcome.isFenced = true
         }
         subscription.audioOn = call.audio ?? subscription.audioOn
