@@ -1,5 +1,10 @@
 """What the daemon counts adds up, and what it writes gives nothing away."""
 
+import asyncio
+import socket
+import time
+from random import Random
+
 import pytest
 
 from harness import expect
@@ -53,6 +58,35 @@ async def test_packets_in_are_forwarded_or_dropped_by_cause(room, peers):
         assert_sums(await room.ipc.call("server.stats"))
 
 
+async def test_noise_is_counted_and_harms_nobody(sfud, room, peers):
+    alice = await room.join("alice", await peers("Chromium"), **ALICE)
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+    seen = await bob.subscribe(alice.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+
+    begin = time.time()
+    random = Random(1)
+    address, port = sfud.udp.rsplit(":", 1)
+    sent = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        while sent < 20_000:
+            for _ in range(100):
+                datagram = random.randbytes(random.randint(1, 1500))
+                stranger.sendto(datagram, (address, int(port) + sent % 2))
+                sent += 1
+            await asyncio.sleep(0.005)
+
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], begin, frames=60)
+
+    async def counted():
+        stats = await room.ipc.call("server.stats")
+        assert_sums(stats)
+        dropped = sum(stats["drops"].get(cause, 0) for cause in EARLY_DROPS)
+        return dropped + stats["kernelDrops"] >= sent
+
+    await until(counted, f"{sent} drops", 5)
+
+
 async def test_the_network_statistics_of_a_call(room, peers):
     alice = await room.join("alice", await peers("Chromium"), codec="VP8", **ALICE)
     bob = await room.join("bob", await peers("Chromium"), slots=1)
@@ -83,7 +117,6 @@ async def test_the_network_statistics_of_a_call(room, peers):
     await until(round_trip, "a round trip time", 10)
 
 
-@pytest.mark.sfud("--log-level", "debug")
 async def test_no_secret_is_in_the_log(sfud, room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("aiortc"), slots=1)
