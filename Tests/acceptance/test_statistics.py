@@ -111,8 +111,9 @@ async def test_the_network_statistics_of_a_call(room, peers):
     assert slots["video"]["packetsLost"] == 0
 
     async def round_trip():
-        one = (await room.call("stats.get", participant="alice"))["transports"]
-        return one[0].get("roundTripTime") is not None
+        # From a viewer's receiver reports, which name the sender reports that it had.
+        [one] = (await room.call("stats.get", participant="bob"))["transports"]
+        return one.get("roundTripTime") is not None
 
     await until(round_trip, "a round trip time", 10)
 
@@ -132,7 +133,7 @@ async def test_no_secret_is_in_the_log(sfud, room, peers):
     stats = str(await room.ipc.call("server.stats")) + str(await room.call("stats.get"))
     state = str(await room.call("room.get"))
 
-    assert "alice" in log
+    assert "level=" in log
     secrets = {"TheSecretOfABadOffer00"}
     for member in (alice, bob):
         for sdp in member.offers + member.answers:
