@@ -65,6 +65,11 @@ let package = Package(
         .testTarget(
             name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
             swiftSettings: strict),
+        .testTarget(
+            name: "sfudTests",
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -60,6 +60,14 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var rtcpOut: UInt64 = 0
     /// Indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
+    /// Datagrams that the kernel dropped because the socket's queue was full; not in `datagramsIn`.
+    package var kernelDrops: UInt64 = 0
+    /// Datagrams that the kernel refused to send for other reasons than a full queue.
+    package var sendErrors: UInt64 = 0
+    /// The thread's user and system time, in nanoseconds.
+    package var cpuNanoseconds: UInt64 = 0
+    /// The share of one core that the thread had over the last second or more, 0 to 1.
+    package var load: Double = 0
     package var transports: [TransportStatistics] = []
     package var publications: [PublicationStatistics] = []
     package var slots: [SlotStatistics] = []

@@ -102,15 +102,15 @@ struct Slot: ~Copyable {
 
     /// What the viewer calls a publisher's format.
     ///
-    /// An H.264 decoder of a higher profile plays a lower one (RFC 6184 §8.1).
+    /// An H.264 decoder of a higher profile plays a lower one (RFC 6184 §8.1), and no WebRTC
+    /// encoder uses what Baseline has beyond Constrained Baseline.
     func mapping(for format: MediaFormat) -> FormatMapping? {
         var found: FormatMapping?
         for index in 0..<formats.count where formats[index].format.codec == format.codec {
             let candidate = formats[index]
             if candidate.format.profile == format.profile { return candidate }
-            if format.codec == .h264, candidate.format.profile > format.profile {
-                found = found ?? candidate
-            }
+            let plays = max(candidate.format.profile, 1) >= format.profile
+            if format.codec == .h264, plays { found = found ?? candidate }
         }
         return found
     }

@@ -194,6 +194,29 @@ struct ForwardingTests {
         }
     }
 
+    static let profiles: [(publisher: UInt8, viewer: [UInt8], payloadType: UInt8?)] = [
+        (0, [0], 100), (1, [0], 100), (0, [1], 100), (2, [0], nil), (2, [0, 4], 101),
+        (0, [4, 0], 101), (4, [2, 1], nil),
+    ]
+
+    @Test(arguments: profiles)
+    func `an H264 viewer gets what its decoder plays`(
+        publisher: UInt8,
+        viewer: [UInt8],
+        payloadType: UInt8?
+    ) {
+        let formats = viewer.enumerated().map { position, profile in
+            FormatMapping(
+                format: MediaFormat(codec: .h264, profile: profile),
+                payloadType: 100 + UInt8(position)
+            )
+        }
+        let configuration = Media.slot(0, formats: formats)
+        let slot = Slot(configuration, transport: 0, random: 1, rtxRandom: 1)
+        let mapping = slot.mapping(for: MediaFormat(codec: .h264, profile: publisher))
+        #expect(mapping?.payloadType == payloadType)
+    }
+
     @Test func `padding between frames leaves no hole`() throws {
         var call = try Self.call()
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
