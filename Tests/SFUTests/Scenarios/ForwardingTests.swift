@@ -421,7 +421,8 @@ extension WorkerStatistics {
         let firstRTP = DropReason.malformedRTP.index
         var beforeRTP: UInt64 = 0
         var ofRTP: UInt64 = 0
-        for reason in DropReason.allCases where reason != .malformedRTCP {
+        for reason in DropReason.allCases
+        where reason != .sendQueueFull {
             if reason.index < firstRTP {
                 beforeRTP += drops[reason.index]
             } else {
