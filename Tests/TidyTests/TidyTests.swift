@@ -40,6 +40,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     static let quarantine = [
         "Sources/SFU/Storage/",
         "Sources/SFU/Peer/",
+        "Sources/SFUClient/Client/UnixSocket.swift",
     ]
 
     @Test func `there is something to read`() {
