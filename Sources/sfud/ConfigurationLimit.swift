@@ -17,7 +17,7 @@ struct ConfigurationLimit: Sendable {
         Self(name: "eventsPerRoom", range: 0...1_000_000, path: \.control.eventsPerRoom),
         Self(
             name: "transportsPerParticipant",
-            range: 1...64,
+            range: 1...16,
             path: \.control.transportsPerParticipant
         ),
         Self(

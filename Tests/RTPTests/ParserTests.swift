@@ -96,12 +96,7 @@ private func readRTCP(_ bytes: Span<UInt8>) -> Int {
             for index in 0..<estimate.count { sum &+= Int(estimate[index].rawValue) }
         }
         if var feedback = try? TransportFeedback(block) {
-            // Long runs would take all the time there is; their walk has no other paths.
-            var left = 300
-            while left > 0, let status = feedback.next() {
-                sum &+= Int(status.arrival ?? 1)
-                left -= 1
-            }
+            while let status = feedback.nextArrived() { sum &+= Int(status.arrival) }
         }
     }
     return sum

@@ -25,6 +25,19 @@ private struct Message: Equatable {
             #expect(number.rawValue == expected)
             arrivals.append(arrival)
         }
+        try expectArrivedAlone(bytes)
+    }
+
+    /// The walk over arrivals alone gives the same as the whole one.
+    private func expectArrivedAlone(_ bytes: [UInt8]) throws {
+        var blocks = RTCPBlocks(bytes.span)
+        guard let block = blocks.next() else { return }
+        var feedback = try TransportFeedback(block)
+        var arrived = [Int64?](repeating: nil, count: count)
+        while let (number, arrival) = feedback.nextArrived() {
+            arrived[Int(number.rawValue &- base)] = arrival
+        }
+        #expect(arrived == arrivals)
     }
 }
 
@@ -108,7 +121,9 @@ private struct Message: Equatable {
     @Test func `writes a message bit for bit`() {
         let arrivals: [Int64] = [129_000_000, -1, 131_000_000, 231_000_000, -1, 230_750_000]
         var count = 0
+        // It follows another packet, as in a compound.
         let bytes = encoded { output in
+            output.append(0xee)
             count = TransportFeedbackBuilder.encode(
                 sender: SSRC(rawValue: 1),
                 media: SSRC(rawValue: 2),
@@ -123,7 +138,7 @@ private struct Message: Equatable {
             "afcd0006 00000001 00000002 fffe 0006 000002 07" + "d188" + "04 08 0190 ffff"
         )
         #expect(count == 6)
-        #expect(bytes == [0x8f] + expected.dropFirst())
+        #expect(bytes == [0xee, 0x8f] + expected.dropFirst())
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)

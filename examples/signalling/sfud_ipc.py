@@ -126,7 +126,8 @@ class IPC:
 
     def _take_event(self, event: dict) -> None:
         if (room := event.get("room")) is not None:
-            if event["event"] == "room.closed":
+            gone = event["event"] == "resync" and event["data"].get("reason") == "no-such-room"
+            if gone or event["event"] == "room.closed":
                 self._seen.pop(room, None)
             elif "seq" in event:
                 self._seen[room] = event["seq"]

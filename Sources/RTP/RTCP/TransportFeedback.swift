@@ -1,7 +1,7 @@
 /// When packets of a whole transport arrived, as their receiver saw it
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 ///
-/// The initializer checks that every status has its delta, so the walk cannot fail. Both are one
+/// The initializer checks that every status has its delta, so the walk cannot fail. `next` is one
 /// pass over at most 65,535 statuses.
 public struct TransportFeedback: ~Escapable {
     private let bytes: Span<UInt8>
@@ -42,13 +42,39 @@ public struct TransportFeedback: ~Escapable {
     /// `referenceTime`, or `nil` if it had not; `nil` at the end.
     public mutating func next() -> (sequenceNumber: SequenceNumber, arrival: Int64?)? {
         guard index < statusCount else { return nil }
-        if chunk.isEmpty {
-            chunk = StatusChunk(bytes.u16(at: chunkOffset))
-            chunkOffset += 2
-        }
+        loadChunk()
         let number = baseSequence.advanced(by: index)
         index += 1
-        switch chunk.removeFirst() {
+        return (number, takeArrival(chunk.removeFirst()))
+    }
+
+    /// Like `next`, but passes over packets that had not arrived.
+    ///
+    /// Its whole walk takes time in proportion to the message's bytes, however many lost packets
+    /// a few of them claim.
+    public mutating func nextArrived() -> (sequenceNumber: SequenceNumber, arrival: Int64)? {
+        while index < statusCount {
+            loadChunk()
+            if let run = chunk.run, run.status == .lost {
+                index += run.length
+                chunk = .empty
+                continue
+            }
+            let number = baseSequence.advanced(by: index)
+            index += 1
+            if let arrival = takeArrival(chunk.removeFirst()) { return (number, arrival) }
+        }
+        return nil
+    }
+
+    private mutating func loadChunk() {
+        guard chunk.isEmpty else { return }
+        chunk = StatusChunk(bytes.u16(at: chunkOffset))
+        chunkOffset += 2
+    }
+
+    private mutating func takeArrival(_ status: PacketStatus) -> Int64? {
+        switch status {
         case .small:
             arrivalTicks += Int64(bytes[deltaOffset])
             deltaOffset += 1
@@ -56,9 +82,9 @@ public struct TransportFeedback: ~Escapable {
             arrivalTicks += Int64(Int16(bitPattern: bytes.u16(at: deltaOffset)))
             deltaOffset += 2
         case .lost, .reserved:
-            return (number, nil)
+            return nil
         }
-        return (number, arrivalTicks * Self.nanosecondsPerTick)
+        return arrivalTicks * Self.nanosecondsPerTick
     }
 
     /// Where the deltas start, once every chunk and delta is known to be there.

@@ -1,6 +1,6 @@
 /// Writes transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 ///
-/// It keeps nothing: the caller's list of arrivals is walked a few times, and nothing is allocated.
+/// It keeps nothing: the caller's list of arrivals is walked four times, and nothing is allocated.
 public enum TransportFeedbackBuilder {
     /// Appends one message about the packets from `base` on and returns how many it covers.
     ///
@@ -27,20 +27,13 @@ public enum TransportFeedbackBuilder {
     ) -> Int {
         guard let reference = reference(of: arrivals) else { return 0 }
         let start = Statuses(lastTick: reference * TransportFeedback.ticksPerReference)
-        let (count, deltaBytes) = extent(start, arrivals, capacity: output.freeCapacity)
+        let count = extent(start, arrivals, capacity: output.freeCapacity)
         guard count > 0 else { return 0 }
 
-        var statuses = start
-        var chunks = 0
-        while statuses.index < count {
-            _ = takeChunk(&statuses, arrivals, end: count)
-            chunks += 1
-        }
-        let length = TransportFeedback.headerSize + 2 * chunks + deltaBytes
-        let padding = -length & 3
-        output.append((padding > 0 ? 0xa0 : 0x80) | RTCPFormat.transportWide)
+        let header = output.count
+        output.append(0x80 | RTCPFormat.transportWide)
         output.append(RTCPType.transportFeedback)
-        output.append(bigEndian: UInt16((length + padding) / 4 - 1))
+        output.append(bigEndian: UInt16(0))
         output.append(bigEndian: sender.rawValue)
         output.append(bigEndian: media.rawValue)
         output.append(bigEndian: base.rawValue)
@@ -48,16 +41,12 @@ public enum TransportFeedbackBuilder {
         output.append(
             bigEndian: UInt32(truncatingIfNeeded: reference) << 8 | UInt32(feedbackCount)
         )
-
-        statuses = start
+        var statuses = start
         while statuses.index < count {
             output.append(bigEndian: takeChunk(&statuses, arrivals, end: count))
         }
         appendDeltas(start, arrivals, end: count, into: &output)
-        if padding > 0 {
-            output.append(repeating: 0, count: padding - 1)
-            output.append(UInt8(padding))
-        }
+        finish(from: header, into: &output)
         return count
     }
 
@@ -70,14 +59,14 @@ public enum TransportFeedbackBuilder {
         return nil
     }
 
-    /// How many statuses fit into `capacity` bytes, and the bytes of their deltas.
+    /// How many statuses fit into `capacity` bytes.
     ///
     /// Reckons seven statuses a chunk, the fewest that any but the last one holds.
     private static func extent(
         _ start: Statuses,
         _ arrivals: Span<Int64>,
         capacity: Int
-    ) -> (count: Int, deltaBytes: Int) {
+    ) -> Int {
         var statuses = start
         var deltaBytes = 0
         while statuses.index < min(arrivals.count, 65_535) {
@@ -85,12 +74,10 @@ public enum TransportFeedbackBuilder {
             let status = statuses.next(arrivals)
             let chunks = index / 7 + 1
             let size = TransportFeedback.headerSize + 2 * chunks + deltaBytes + status.deltaSize
-            guard status != .reserved, (size + 3) & ~3 <= capacity else {
-                return (index, deltaBytes)
-            }
+            guard status != .reserved, (size + 3) & ~3 <= capacity else { return index }
             deltaBytes += status.deltaSize
         }
-        return (statuses.index, deltaBytes)
+        return statuses.index
     }
 
     /// Takes one chunk's statuses: a long run, or else 14 without a large delta, or else 7.
@@ -154,6 +141,19 @@ public enum TransportFeedbackBuilder {
             case .lost, .reserved: break
             }
         }
+    }
+
+    /// Pads to a multiple of four and puts in the length, which only now is known.
+    private static func finish(from header: Int, into output: inout OutputSpan<UInt8>) {
+        let padding = -(output.count - header) & 3
+        if padding > 0 {
+            output.append(repeating: 0, count: padding - 1)
+            output.append(UInt8(padding))
+        }
+        let words = (output.count - header) / 4 - 1
+        var written = output.mutableSpan
+        written.put(UInt16(words), at: header + 2)
+        if padding > 0 { written[header] |= 0x20 }
     }
 }
 

@@ -73,7 +73,9 @@ struct PacketWriter: BitwiseCopyable {
         let ids = slot.extensions
         // A long element or a high id needs the two-byte form for all (RFC 8285 §4.3).
         isTwoByte = slot.hasHighExtensionID || slot.mid.count > 16
-        if info.dependencyDescriptor.length > 16 { isTwoByte = true }
+        if info.flags.contains(.frameNumbered), info.dependencyDescriptor.length > 16 {
+            isTwoByte = true
+        }
         position = 16
         if slot.mid.count > 0 {
             begin(ids[.mid], length: slot.mid.count, into: &output)
@@ -105,6 +107,9 @@ struct PacketWriter: BitwiseCopyable {
     }
 
     /// The frame number counts on over all sources (AV1 RTP specification, A.8.2).
+    ///
+    /// Only AV1 needs it: the other codecs' own descriptors say as much, and Chromium numbers
+    /// their frames over all simulcast layers, which no single offset follows.
     private mutating func writeDependencyDescriptor(
         _ info: borrowing PacketInfo,
         of packet: Span<UInt8>,
@@ -113,8 +118,9 @@ struct PacketWriter: BitwiseCopyable {
         into output: inout MutableSpan<UInt8>
     ) {
         let start = position
+        guard info.flags.contains(.frameNumbered) else { return }
         copy(info.dependencyDescriptor, of: packet, id: id, into: &output)
-        guard position > start, info.dependencyDescriptor.length >= 3 else { return }
+        guard position > start else { return }
         let element = position - Int(info.dependencyDescriptor.length)
         output.put(info.pictureID &+ rewriting.span.pictureOffset, at: element + 1)
     }

@@ -20,6 +20,8 @@ struct PacketInfo: BitwiseCopyable {
         static let repaired = Self(rawValue: 8)
         /// Padding only: subscribers' numbering closes over it.
         static let skipped = Self(rawValue: 16)
+        /// `pictureID` is the dependency descriptor's frame number.
+        static let frameNumbered = Self(rawValue: 32)
     }
 
     var arrival = Instant(nanoseconds: 0)

@@ -134,6 +134,7 @@ extension PacketInfo {
     private mutating func inspectAV1(_ packet: Span<UInt8>, payload: Span<UInt8>) -> Resolution? {
         if dependencyDescriptor.length >= 3 {
             pictureID = packet.u16(at: Int(dependencyDescriptor.offset) + 1)
+            flags.insert(.frameNumbered)
         }
         guard let header = AV1AggregationHeader(payload), header.isKeyframeStart else { return nil }
         flags.insert(.keyframeStart)

@@ -132,7 +132,7 @@ extension Core {
             &- report.delaySinceLastSenderReport
         // More than ten seconds is a clock gone wrong, as is less than nothing.
         guard passed < 10 << 16 else { return }
-        transports[transport].roundTripNanoseconds = Int64(passed) * 1_000_000_000 >> 16
+        transports[transport].roundTripNanoseconds = (Int64(passed) * 1_000_000_000) >> 16
     }
 
     /// A viewer cannot show what it has: its encoding's publisher is asked for a keyframe.

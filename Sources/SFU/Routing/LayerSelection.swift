@@ -143,13 +143,13 @@ extension Slot {
 }
 
 extension [LayerDescription] {
-    /// Whether viewers would notice: a layer more or less, another size, a quarter of the rate.
+    /// Whether viewers would notice: a layer more or less, another size, twice or half the rate.
     func differ(notablyFrom others: Self) -> Bool {
         guard count == others.count else { return true }
         return zip(self, others).contains { layer, other in
             layer.active != other.active || layer.width != other.width
                 || layer.height != other.height
-                || Swift.abs(layer.bitrate - other.bitrate) * 4
+                || Swift.abs(layer.bitrate - other.bitrate) * 2
                     > Swift.max(layer.bitrate, other.bitrate)
         }
     }

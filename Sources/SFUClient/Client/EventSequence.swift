@@ -138,14 +138,27 @@ extension EventSequence.Iterator {
             switch message {
             case .event(let event): early.append(event)
             case .reply(let reply) where reply.id == id:
-                do throws(IPCError) {
-                    return try reply.outcome.get().decode(M.Result.self)
-                } catch {
-                    throw .refused(error)
-                }
+                return try result(of: method, reply)
             case .reply: throw .protocolViolation("a reply to nothing")
             }
         }
         return nil
+    }
+
+    private func result<M: IPCMethod>(
+        of method: M.Type,
+        _ reply: IPCReply
+    ) throws(ClientError) -> M.Result {
+        let json: JSON
+        do throws(IPCError) {
+            json = try reply.outcome.get()
+        } catch {
+            throw .refused(error)
+        }
+        do throws(IPCError) {
+            return try json.decode(M.Result.self)
+        } catch {
+            throw .protocolViolation("\(M.name): \(error.message)")
+        }
     }
 }
