@@ -185,6 +185,7 @@ extension Room {
                 mid: configured.mid,
                 kind: configured.kind,
                 id: configured.id,
+                pair: answer.media.first { $0.slot == configured.id }?.pair ?? 0,
                 codecs: codecs
             )
         }

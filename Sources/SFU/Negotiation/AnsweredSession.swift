@@ -177,6 +177,7 @@ extension AnsweredSession {
                 direction: halves.directions[index],
                 publication: halves.lines[index].publication,
                 slot: halves.lines[index].slot?.id,
+                pair: halves.lines[index].slot?.pair,
                 refused: halves.refusals[index],
                 isRejected: offered.lines[index].content == nil
             )
