@@ -47,9 +47,29 @@ let package = Package(
         .executableTarget(
             name: "sfuctl", dependencies: ["SFUClient"], swiftSettings: strict),
         .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
-        .testTarget(name: "SFUTests", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .target(
+            name: "LoadPeer",
+            dependencies: ["RTP", "SFU"],
+            path: "benchmarks/LoadPeer",
+            swiftSettings: strict
+        ),
+        .target(name: "CCounting", path: "benchmarks/CCounting"),
+        .executableTarget(
+            name: "core-cost",
+            dependencies: ["CCounting", "LoadPeer", "RTP", "SFU"],
+            path: "benchmarks/CoreCost",
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
+        .testTarget(
+            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "sfudTests",
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

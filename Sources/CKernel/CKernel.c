@@ -1,1 +1,241 @@
+#define _GNU_SOURCE 1
+
 #include "CKernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t clock_nanoseconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t kernel_monotonic_nanoseconds(void) { return clock_nanoseconds(CLOCK_MONOTONIC); }
+int64_t kernel_unix_nanoseconds(void) { return clock_nanoseconds(CLOCK_REALTIME); }
+int64_t kernel_process_nanoseconds(void) { return clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
+int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
+
+int kernel_epoll_create(void) {
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    return epoll < 0 ? -errno : epoll;
+}
+
+static int epoll_control(int epoll, int operation, int descriptor, uint32_t interest,
+                         uint64_t token) {
+    struct epoll_event event = {.events = 0, .data = {.u64 = token}};
+    if (interest & KERNEL_READABLE) event.events |= EPOLLIN | EPOLLRDHUP;
+    if (interest & KERNEL_WRITABLE) event.events |= EPOLLOUT;
+    return epoll_ctl(epoll, operation, descriptor, &event) < 0 ? -errno : 0;
+}
+
+int kernel_epoll_add(int epoll, int descriptor, uint32_t interest, uint64_t token) {
+    return epoll_control(epoll, EPOLL_CTL_ADD, descriptor, interest, token);
+}
+
+int kernel_epoll_change(int epoll, int descriptor, uint32_t interest, uint64_t token) {
+    return epoll_control(epoll, EPOLL_CTL_MOD, descriptor, interest, token);
+}
+
+int kernel_epoll_remove(int epoll, int descriptor) {
+    return epoll_control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0);
+}
+
+int kernel_epoll_wait(int epoll, struct kernel_readiness *ready, int capacity,
+                      int64_t nanoseconds) {
+    struct epoll_event events[64];
+    if (capacity > 64) capacity = 64;
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000,
+                            .tv_nsec = nanoseconds % 1000000000};
+    int count = epoll_pwait2(epoll, events, capacity, nanoseconds < 0 ? NULL : &time, NULL);
+    if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
+        // Linux before 5.11, or a sandbox that does not know the call: milliseconds, rounded up.
+        int64_t milliseconds = (nanoseconds + 999999) / 1000000;
+        if (milliseconds > 3600000) milliseconds = 3600000;
+        count = epoll_wait(epoll, events, capacity, nanoseconds < 0 ? -1 : (int)milliseconds);
+    }
+    if (count < 0) return errno == EINTR ? 0 : -errno;
+    for (int index = 0; index < count; index++) {
+        uint32_t told = 0;
+        if (events[index].events & EPOLLIN) told |= KERNEL_READABLE;
+        if (events[index].events & EPOLLOUT) told |= KERNEL_WRITABLE;
+        if (events[index].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) told |= KERNEL_HUNG_UP;
+        ready[index].token = events[index].data.u64;
+        ready[index].events = told;
+    }
+    return count;
+}
+
+int kernel_eventfd_create(void) {
+    int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int kernel_eventfd_signal(int descriptor) {
+    uint64_t one = 1;
+    return write(descriptor, &one, sizeof one) < 0 ? -errno : 0;
+}
+
+int kernel_eventfd_drain(int descriptor) {
+    uint64_t count = 0;
+    return read(descriptor, &count, sizeof count) == sizeof count;
+}
+
+static sigset_t watched_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+int kernel_signals_open(void) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    sigset_t set = watched_signals();
+    int status = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (status != 0) return -status;
+    int descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int kernel_signals_next(int descriptor) {
+    struct signalfd_siginfo information;
+    ssize_t count = read(descriptor, &information, sizeof information);
+    return count == sizeof information ? (int)information.ssi_signo : 0;
+}
+
+void kernel_signals_close(int descriptor) {
+    sigset_t set = watched_signals();
+    close(descriptor);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int unix_address(const char *path, struct sockaddr_un *address) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (path[0] == 0) return -EINVAL;
+    if (strlen(path) >= sizeof address->sun_path) return -ENAMETOOLONG;
+    strcpy(address->sun_path, path);
+    return 0;
+}
+
+static int unix_socket(void) {
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int kernel_unix_listen(const char *path, unsigned mode, int backlog) {
+    struct sockaddr_un address;
+    int status = unix_address(path, &address);
+    if (status < 0) return status;
+    int descriptor = unix_socket();
+    if (descriptor < 0) return descriptor;
+    // The file has its mode from the start: a chmod afterwards would leave a moment open.
+    mode_t before = umask(~mode & 0777);
+    status = bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+    umask(before);
+    if (status == 0 && listen(descriptor, backlog) < 0) status = -errno;
+    if (status == 0) return descriptor;
+    close(descriptor);
+    return status;
+}
+
+int kernel_unix_connect(const char *path) {
+    struct sockaddr_un address;
+    int status = unix_address(path, &address);
+    if (status < 0) return status;
+    int descriptor = unix_socket();
+    if (descriptor < 0) return descriptor;
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    status = -errno;
+    close(descriptor);
+    return status;
+}
+
+int kernel_accept(int descriptor) {
+    int connection = accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return connection < 0 ? -errno : connection;
+}
+
+int kernel_lock_file(const char *path, unsigned mode) {
+    for (int attempt = 0; attempt < 8; attempt++) {
+        int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (descriptor < 0) return -errno;
+        int status = flock(descriptor, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+        struct stat locked, named;
+        if (status == 0 && fstat(descriptor, &locked) == 0 && lstat(path, &named) == 0
+            && locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+            return descriptor;
+        }
+        close(descriptor);
+        if (status < 0) return status;
+    }
+    return -EAGAIN;
+}
+
+int kernel_file_kind(const char *path) {
+    struct stat information;
+    if (lstat(path, &information) < 0) return errno == ENOENT ? KERNEL_FILE_NONE : -errno;
+    if (S_ISSOCK(information.st_mode)) return KERNEL_FILE_SOCKET;
+    return S_ISLNK(information.st_mode) ? KERNEL_FILE_LINK : KERNEL_FILE_OTHER;
+}
+
+int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentials) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) return -errno;
+    credentials->pid = peer.pid;
+    credentials->uid = peer.uid;
+    credentials->gid = peer.gid;
+    return 0;
+}
+
+int64_t kernel_read(int descriptor, uint8_t *bytes, int64_t count) {
+    ssize_t read_count;
+    do {
+        read_count = read(descriptor, bytes, (size_t)count);
+    } while (read_count < 0 && errno == EINTR);
+    return read_count < 0 ? -errno : read_count;
+}
+
+int64_t kernel_write(int descriptor, const uint8_t *bytes, int64_t count) {
+    ssize_t written;
+    do {
+        written = send(descriptor, bytes, (size_t)count, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (written < 0 && errno == ENOTSOCK) written = write(descriptor, bytes, (size_t)count);
+    } while (written < 0 && errno == EINTR);
+    return written < 0 ? -errno : written;
+}
+
+void kernel_fill_standard_descriptors(void) {
+    for (int descriptor = 0; descriptor <= 2; descriptor++) {
+        // The lowest free number is the one just found closed.
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+    }
+}
+
+int kernel_open_file(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int kernel_open_null(void) {
+    int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+void kernel_close(int descriptor) { close(descriptor); }

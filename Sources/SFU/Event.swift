@@ -50,7 +50,12 @@ package struct LayerDescription: Hashable, Sendable {
     package var active: Bool
 
     package init(
-        rid: String?, width: Int, height: Int, frameRate: Double, bitrate: Int, active: Bool
+        rid: String?,
+        width: Int,
+        height: Int,
+        frameRate: Double,
+        bitrate: Int,
+        active: Bool
     ) {
         self.rid = rid
         self.width = width

@@ -2,7 +2,7 @@
 ///
 /// The control plane hands them out, so a stale one meets an empty place or another generation
 /// and never somebody else's media.
-package struct Handle<Kind>: Hashable, Sendable {
+package struct Handle<Kind>: Hashable, Sendable, BitwiseCopyable {
     package var index: UInt32
     package var generation: UInt32
 

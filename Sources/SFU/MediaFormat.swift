@@ -1,8 +1,10 @@
 /// Audio or video.
-package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable { case audio, video }
+package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+    case audio, video
+}
 
 /// A codec that sfud forwards.
-package enum Codec: UInt8, Hashable, Sendable, CaseIterable {
+package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case opus, red, vp8, vp9, h264, av1
 
     package var kind: MediaKind {
@@ -26,7 +28,7 @@ package enum Codec: UInt8, Hashable, Sendable, CaseIterable {
 /// `profile` is VP9's profile-id, AV1's profile, or the H.264 profile's rank
 /// (0 constrained baseline, 1 baseline, 2 main, 3 constrained high, 4 high); H.264 is always
 /// packetization-mode 1. It is 0 for the others.
-package struct MediaFormat: Hashable, Sendable {
+package struct MediaFormat: Hashable, Sendable, BitwiseCopyable {
     package var codec: Codec
     package var profile: UInt8
 
@@ -37,7 +39,7 @@ package struct MediaFormat: Hashable, Sendable {
 }
 
 /// A format's payload types on one m-line.
-package struct FormatMapping: Hashable, Sendable {
+package struct FormatMapping: Hashable, Sendable, BitwiseCopyable {
     package var format: MediaFormat
     package var payloadType: UInt8
     /// The retransmission format that repairs it (RFC 4588), where negotiated.
@@ -59,7 +61,7 @@ package struct FormatMapping: Hashable, Sendable {
 }
 
 /// RTCP feedback that was agreed on (RFC 4585 §4.2, RFC 5104 §7).
-package struct FeedbackKinds: OptionSet, Hashable, Sendable {
+package struct FeedbackKinds: OptionSet, Hashable, Sendable, BitwiseCopyable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 

@@ -1,5 +1,5 @@
 /// An IP address and port; IPv4 is kept as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
-package struct Address: Hashable, Sendable {
+package struct Address: Hashable, Sendable, BitwiseCopyable {
     package var high: UInt64
     package var low: UInt64
     package var port: UInt16
@@ -23,7 +23,7 @@ package struct Address: Hashable, Sendable {
 }
 
 /// The way a datagram came or goes: our address and the peer's.
-package struct Path: Hashable, Sendable {
+package struct Path: Hashable, Sendable, BitwiseCopyable {
     package var remote: Address
     /// Which of the worker's own addresses; the socket layer numbers them.
     package var local: UInt16

@@ -1,7 +1,7 @@
 package import RTP
 
 /// Why packets went no further; counted, because a log line per packet is an attack surface.
-package enum DropReason: String, CaseIterable, Hashable, Sendable {
+package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyable {
     /// Belongs to no protocol that WebRTC has on this port (RFC 7983).
     case unknownProtocol = "unknown-protocol"
     case oversized
@@ -21,6 +21,8 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable {
     case unknownStream = "unknown-stream"
     case unknownPayloadType = "unknown-payload-type"
     case streamLimit = "stream-limit"
+    /// No place is left to keep the packet in.
+    case bufferFull = "buffer-full"
     case duplicate
     case tooOld = "too-old"
     /// Padding only: nothing to forward.
@@ -58,6 +60,14 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var rtcpOut: UInt64 = 0
     /// Indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
+    /// Datagrams that the kernel dropped because the socket's queue was full; not in `datagramsIn`.
+    package var kernelDrops: UInt64 = 0
+    /// Datagrams that the kernel refused to send for other reasons than a full queue.
+    package var sendErrors: UInt64 = 0
+    /// The thread's user and system time, in nanoseconds.
+    package var cpuNanoseconds: UInt64 = 0
+    /// The share of one core that the thread had over the last second or more, 0 to 1.
+    package var load: Double = 0
     package var transports: [TransportStatistics] = []
     package var publications: [PublicationStatistics] = []
     package var slots: [SlotStatistics] = []

@@ -31,7 +31,9 @@ package struct TransportConfiguration: Hashable, Sendable {
     }
 }
 
-/// Short-term credentials of both sides (RFC 8445 §5.3). Secret: never logged.
+/// Short-term credentials of both sides (RFC 8445 §5.3).
+///
+/// Secret: never logged.
 package struct ICECredentials: Hashable, Sendable {
     package var localFragment: String
     package var localPassword: String

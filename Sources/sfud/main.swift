@@ -1,1 +1,3 @@
-print("sfud")
+import Foundation
+
+exit(Daemon.main(Array(CommandLine.arguments.dropFirst())))

@@ -1,1 +1,94 @@
+import Foundation
 import Testing
+
+/// One file of the package, read as text.
+struct Source: CustomTestStringConvertible, Sendable {
+    /// Relative to the package.
+    var path: String
+    var text: String
+
+    var testDescription: String { path }
+
+    /// The lines with their numbers, comments left out.
+    var code: [(number: Int, line: Substring)] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.enumerated().map { ($0 + 1, $1) }.filter { _, line in
+            !line.drop { $0 == " " }.hasPrefix("//")
+        }
+    }
+
+    /// All Swift files under `folder` of the package.
+    static func all(under folder: String) -> [Source] {
+        let package = URL(filePath: #filePath).appending(path: "../../..").standardized
+        let directory = package.appending(path: folder)
+        let files = FileManager.default.enumerator(atPath: directory.path)
+        return (files?.compactMap { $0 as? String } ?? []).sorted().compactMap { name in
+            guard name.hasSuffix(".swift") else { return nil }
+            let text = try? String(contentsOf: directory.appending(path: name), encoding: .utf8)
+            return text.map { Source(path: "\(folder)/\(name)", text: $0) }
+        }
+    }
+}
+
+@Suite struct TidyTests {
+    static let sources = Source.all(under: "Sources")
+    static let tests = Source.all(under: "Tests")
+
+    /// Where the word `unsafe` may stand: the storage, and one wrapper for each foreign library.
+    ///
+    /// A path that ends in a slash stands for its folder.
+    static let quarantine = [
+        "Sources/SFU/Storage/",
+        "Sources/SFU/Peer/",
+    ]
+
+    @Test func `there is something to read`() {
+        #expect(!Self.sources.isEmpty)
+        #expect(!Self.tests.isEmpty)
+    }
+
+    @Test(arguments: sources + tests)
+    func `lines have at most 100 columns and files 500 lines`(_ source: Source) {
+        let lines = source.text.split(separator: "\n", omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() where line.count > 100 {
+            Issue.record("\(source.path):\(index + 1) has \(line.count) columns")
+        }
+        #expect(lines.count <= 501, "\(source.path)")
+    }
+
+    @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/RTP/") })
+    func `RTP imports nothing`(_ source: Source) {
+        expectNone(of: ["import "], in: source)
+    }
+
+    @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/SFU/") })
+    func `SFU does without Foundation`(_ source: Source) {
+        expectNone(of: ["import Foundation", "import Dispatch"], in: source)
+    }
+
+    @Test(arguments: sources)
+    func `unsafe code stays in its files`(_ source: Source) {
+        let isQuarantined = Self.quarantine.contains { place in
+            place.hasSuffix("/") ? source.path.hasPrefix(place) : source.path == place
+        }
+        guard !isQuarantined else { return }
+        expectNone(of: ["unsafe ", "@unsafe"], in: source)
+    }
+
+    @Test(arguments: sources)
+    func `nothing is left for later and nothing gives up`(_ source: Source) {
+        expectNone(of: ["try!", "fatalError"], in: source)
+        // In comments too.
+        for word in ["TODO", "FIXME"] where source.text.contains(word) {
+            Issue.record("\(source.path) says \(word)")
+        }
+    }
+
+    private func expectNone(of words: [String], in source: Source) {
+        for (number, line) in source.code {
+            for word in words where line.contains(word) {
+                Issue.record("\(source.path):\(number) says \(word)")
+            }
+        }
+    }
+}

@@ -21,7 +21,7 @@ public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
 }
 
 /// Which id each extension has on one m-line, both ways round; 0 means not negotiated.
-public struct ExtensionMap: Hashable, Sendable {
+public struct ExtensionMap: Hashable, Sendable, BitwiseCopyable {
     /// Indexed by `ExtensionKind.rawValue`.
     @usableFromInline var ids: InlineArray<11, UInt8>
 

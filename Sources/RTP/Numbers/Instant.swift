@@ -1,7 +1,7 @@
 /// A point on the caller's monotonic clock, in nanoseconds from an origin of its own.
 ///
 /// Eight bytes: `ContinuousClock.Instant` and `Duration` have sixteen and are slower.
-public struct Instant: Hashable, Comparable, Sendable {
+public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     public var nanoseconds: Int64
 
     @inlinable

@@ -1,5 +1,5 @@
 /// Wall-clock time as RTCP writes it: seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
-public struct NTPTime: RawRepresentable, Hashable, Sendable {
+public struct NTPTime: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt64
 
     @inlinable

@@ -1,5 +1,5 @@
 /// An RTP payload type, 0 to 127 (RFC 3550 §5.1).
-public struct PayloadType: RawRepresentable, Hashable, Sendable {
+public struct PayloadType: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt8
 
     @inlinable

@@ -1,5 +1,5 @@
 /// A synchronization source identifier (RFC 3550 §3).
-public struct SSRC: RawRepresentable, Hashable, Sendable {
+public struct SSRC: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt32
 
     @inlinable

@@ -1,7 +1,7 @@
 /// A 16-bit RTP sequence number (RFC 3550 §5.1).
 ///
 /// It wraps, so it is ordered by distance and has no `<`.
-public struct SequenceNumber: RawRepresentable, Hashable, Sendable {
+public struct SequenceNumber: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt16
 
     @inlinable

@@ -46,6 +46,7 @@ package struct SRTPSession: ~Copyable {
     /// `output` must have room for `packet.count` bytes, more than the result: what lies beyond
     /// the result is scratch. Roll-over counter, window and SSRC table change only after the tag
     /// has been found good.
+    @_lifetime(output: copy output)
     package mutating func unprotectRTP(
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
@@ -67,6 +68,7 @@ package struct SRTPSession: ~Copyable {
     /// Checks and decrypts a whole SRTCP packet into `output`; returns the length in clear.
     ///
     /// As `unprotectRTP`. A packet that says it is not encrypted is refused.
+    @_lifetime(output: copy output)
     package mutating func unprotectRTCP(
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
@@ -94,6 +96,7 @@ package struct SRTPSession: ~Copyable {
     /// number that the header has: a stream starts with counter 0. The same index may be
     /// protected again, up to `replayWindow` behind the newest, if the bytes are the same.
     /// There must be room for all of it and `rtpOverhead`.
+    @_lifetime(output: copy output)
     package mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
         headerLength: Int,
@@ -124,6 +127,7 @@ package struct SRTPSession: ~Copyable {
     ///
     /// The session numbers the SRTCP index, for each SSRC of ours from 1 on. There must be room
     /// for `rtcpOverhead`.
+    @_lifetime(buffer: copy buffer)
     package mutating func protectRTCP(
         _ buffer: inout MutableSpan<UInt8>,
         length: Int

@@ -1,0 +1,66 @@
+# `make help` lists what there is.
+
+SWIFT ?= swift
+PYTHON ?= /usr/bin/python3
+PREFIX ?= /usr/local
+# Where the demo is served, and what else its sfud is told.
+HOST ?= 127.0.0.1
+PORT ?= 8080
+SFUD_FLAGS ?=
+
+BUILD := .build
+SOURCES := Package.swift Sources Tests
+ENVIRONMENT := .venv/.installed-for
+
+.DEFAULT_GOAL := help
+# SwiftPM works on one build at a time.
+.NOTPARALLEL:
+.PHONY: help run build test unit acceptance lint test-asan test-tsan install packages \
+	test-packages clean
+
+help: ## Shows this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+run: packages build ## Starts sfud and the demo, and prints its address; Ctrl-C stops both
+	@PYTHON="$(PYTHON)" HOST="$(HOST)" PORT="$(PORT)" Scripts/run $(SFUD_FLAGS)
+
+build: packages ## Builds sfud and sfuctl in release mode
+	$(SWIFT) build -c release --product sfud
+	$(SWIFT) build -c release --product sfuctl
+
+test: test-packages lint unit build acceptance ## Runs the linter and all tests
+
+unit: test-packages ## Runs the Swift tests in a debug build
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build --disable-xctest
+
+acceptance: test-packages $(ENVIRONMENT) build ## Runs real browsers and other clients against sfud
+	Tests/acceptance/run
+
+lint: ## Checks the Swift sources' format
+	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
+
+test-asan: test-packages ## Runs the Swift tests under the address sanitizer
+	$(SWIFT) test --sanitize address --disable-xctest --scratch-path .build-asan
+
+test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
+	$(SWIFT) test --sanitize thread --disable-xctest --scratch-path .build-tsan
+
+install: build ## Installs sfud and sfuctl under PREFIX
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
+
+packages: ## Installs the Debian packages that sfud needs, if any is missing
+	@Scripts/install-packages
+
+test-packages: ## Installs the Debian packages that the tests need, if any is missing
+	@Scripts/install-packages --tests
+
+clean: ## Removes what was built
+	rm -rf .build .build-asan .build-tsan .venv
+
+# GStreamer's Python bindings come from Debian, the rest from PyPI.
+$(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages
+	$(PYTHON) -m venv --system-site-packages .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	cp $< $@

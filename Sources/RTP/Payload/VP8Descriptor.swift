@@ -1,0 +1,125 @@
+/// The VP8 payload descriptor (RFC 7741 §4.2).
+public struct VP8Descriptor: Equatable, Sendable {
+    /// The descriptor's length: the VP8 payload starts there.
+    public let length: Int
+    public let isNonReference: Bool
+    /// S: the packet starts a partition.
+    public let startOfPartition: Bool
+    public let partitionIndex: UInt8
+    /// Seven or fifteen bits.
+    public private(set) var pictureID: UInt16?
+    public private(set) var hasLongPictureID = false
+    /// The picture id's offset in the payload, or 0.
+    public private(set) var pictureIDOffset = 0
+    public private(set) var tl0PictureIndex: UInt8?
+    /// The TL0PICIDX's offset in the payload, or 0.
+    public private(set) var tl0PictureIndexOffset = 0
+    public private(set) var temporalID: UInt8?
+    /// Y: the frame depends on the base layer only.
+    public private(set) var layerSync = false
+    public private(set) var keyIndex: UInt8?
+
+    public init?(_ payload: Span<UInt8>) {
+        guard payload.count >= 1 else { return nil }
+        isNonReference = payload[0] & 0x20 != 0
+        startOfPartition = payload[0] & 0x10 != 0
+        partitionIndex = payload[0] & 0x07
+        guard payload[0] & 0x80 != 0 else {
+            length = 1
+            return
+        }
+
+        guard payload.count >= 2 else { return nil }
+        let flags = payload[1]
+        var position = 2
+        if flags & 0x80 != 0 {
+            guard position < payload.count else { return nil }
+            pictureIDOffset = position
+            hasLongPictureID = payload[position] & 0x80 != 0
+            let size = hasLongPictureID ? 2 : 1
+            guard position + size <= payload.count else { return nil }
+            pictureID =
+                hasLongPictureID
+                ? payload.u16(at: position) & 0x7fff : UInt16(payload[position])
+            position += size
+        }
+        if flags & 0x40 != 0 {
+            guard position < payload.count else { return nil }
+            tl0PictureIndexOffset = position
+            tl0PictureIndex = payload[position]
+            position += 1
+        }
+        if flags & 0x30 != 0 {
+            guard position < payload.count else { return nil }
+            if flags & 0x20 != 0 {
+                temporalID = payload[position] >> 6
+                layerSync = payload[position] & 0x20 != 0
+            }
+            if flags & 0x10 != 0 { keyIndex = payload[position] & 0x1f }
+            position += 1
+        }
+        length = position
+    }
+
+    /// Whether `payload`, which this describes, starts a key frame (RFC 7741 §4.3).
+    public func isKeyframeStart(_ payload: Span<UInt8>) -> Bool {
+        startsFrame && length < payload.count && payload[length] & 1 == 0
+    }
+
+    /// Whether the payload holds a frame's first byte.
+    public var startsFrame: Bool { startOfPartition && partitionIndex == 0 }
+
+    /// The size in the header of a key frame that starts in `payload` (RFC 6386 §9.1).
+    public func resolution(_ payload: Span<UInt8>) -> Resolution? {
+        guard isKeyframeStart(payload), payload.count - length >= 10 else { return nil }
+        let frame = payload.extracting(length..<payload.count)
+        guard frame.u24(at: 3) == 0x9d_012a else { return nil }
+        // Little-endian, with two bits of scaling on top.
+        let width = UInt32(frame[6]) | UInt32(frame[7] & 0x3f) << 8
+        let height = UInt32(frame[8]) | UInt32(frame[9] & 0x3f) << 8
+        return Resolution(width: width, height: height)
+    }
+
+    /// Puts other numbers into the packet this was read from, where it has such numbers.
+    ///
+    /// The lengths stay: a seven-bit picture id gets the low seven bits.
+    /// - Parameters:
+    ///   - pictureID: The new picture id.
+    ///   - tl0PictureIndex: The new TL0PICIDX.
+    ///   - packet: The packet, or its payload.
+    ///   - payloadOffset: Where the payload starts in `packet`.
+    public func rewrite(
+        pictureID: UInt16,
+        tl0PictureIndex: UInt8,
+        in packet: inout MutableSpan<UInt8>,
+        payloadOffset: Int
+    ) {
+        if pictureIDOffset > 0 {
+            PictureID.put(
+                pictureID,
+                isLong: hasLongPictureID,
+                at: payloadOffset + pictureIDOffset,
+                in: &packet
+            )
+        }
+        if tl0PictureIndexOffset > 0 {
+            packet[payloadOffset + tl0PictureIndexOffset] = tl0PictureIndex
+        }
+    }
+}
+
+/// The picture id that VP8 and VP9 write alike (RFC 7741 §4.2, RFC 9628 §4.2).
+enum PictureID {
+    static func put(
+        _ value: UInt16,
+        isLong: Bool,
+        at offset: Int,
+        in packet: inout MutableSpan<UInt8>
+    ) {
+        if isLong {
+            packet.put(0x8000 | value, at: offset)
+        } else {
+            packet[offset] = UInt8(value & 0x7f)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// Commands senders to code a key frame (RFC 5104 §4.3.1).
+public struct FullIntraRequest: ~Escapable {
+    /// One command; a repeated `number` is the same command again.
+    public struct Entry: Equatable, Sendable {
+        public var media: SSRC
+        public var number: UInt8
+
+        public init(media: SSRC, number: UInt8) {
+            self.media = media
+            self.number = number
+        }
+    }
+
+    private let bytes: Span<UInt8>
+    public let sender: SSRC
+    public let count: Int
+
+    @_lifetime(copy block)
+    public init(_ block: RTCPBlock) throws(RTCPError) {
+        try block.require(
+            type: RTCPType.payloadFeedback,
+            format: RTCPFormat.fullIntraRequest,
+            length: 12
+        )
+        bytes = block.bytes
+        sender = SSRC(rawValue: bytes.u32(at: 4))
+        count = (bytes.count - 12) / 8
+    }
+
+    public subscript(index: Int) -> Entry {
+        precondition(index >= 0 && index < count, "no such entry")
+        let offset = 12 + 8 * index
+        return Entry(media: SSRC(rawValue: bytes.u32(at: offset)), number: bytes[offset + 4])
+    }
+
+    /// The encoded size with one entry, in bytes.
+    public static var encodedSize: Int { 20 }
+
+    /// Appends a packet of one entry; `output` must have `encodedSize` bytes free.
+    public static func encode(
+        sender: SSRC,
+        entry: Entry,
+        into output: inout OutputSpan<UInt8>
+    ) {
+        output.append(0x80 | RTCPFormat.fullIntraRequest)
+        output.append(RTCPType.payloadFeedback)
+        output.append(bigEndian: UInt16(encodedSize / 4 - 1))
+        output.append(bigEndian: sender.rawValue)
+        // The media source of the header is not used (RFC 5104 §4.3.1.2).
+        output.append(bigEndian: UInt32(0))
+        output.append(bigEndian: entry.media.rawValue)
+        output.append(bigEndian: UInt32(entry.number) << 24)
+    }
+}

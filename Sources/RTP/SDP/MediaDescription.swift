@@ -1,0 +1,162 @@
+/// One m-line with its attributes, as far as WebRTC media needs them (RFC 8866 §5.14).
+public struct MediaDescription: Hashable, Sendable {
+    /// Where its `m=` stood, counted from 1; 0 in a description made here.
+    public var line = 0
+    /// `audio`, `video`, `application` or another.
+    public var media: String
+    public var port: UInt16
+    /// As written: `UDP/TLS/RTP/SAVPF`.
+    public var transportProtocol: String
+    /// The RTP formats in order of preference; empty for other protocols.
+    public var formats: [FormatDescription] = []
+    /// The format list of a protocol that is not RTP.
+    public var otherFormats: String = ""
+    /// The connection address, for printing; what an offer says is not read.
+    public var address: String?
+    public var mid: String?
+    public var direction: Direction?
+    public var transport = TransportAttributes()
+    /// For printing; those of an offer are not read, as nothing is ever sent to them.
+    public var candidates: [CandidateAttribute] = []
+    public var isBundleOnly = false
+    public var multiplexesRTCP = false
+    public var reducedSizeRTCP = false
+    /// `a=extmap-allow-mixed` (RFC 8285 §6).
+    public var mixesExtensionForms = false
+    public var extensions: [ExtensionAttribute] = []
+    public var streams: StreamAttribute?
+    public var sources: [SourceAttribute] = []
+    public var sourceGroups: [SourceGroupAttribute] = []
+    public var rids: [RIDAttribute] = []
+    public var simulcast: SimulcastAttribute?
+
+    public init(media: String, port: UInt16, transportProtocol: String) {
+        self.media = media
+        self.port = port
+        self.transportProtocol = transportProtocol
+    }
+
+    /// Whether the protocol's formats are RTP payload types.
+    public var isRTP: Bool {
+        transportProtocol.hasPrefix("RTP/") || transportProtocol.contains("/RTP/")
+    }
+}
+
+/// A payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` (RFC 8866 §6.6, RFC 4585 §4.2).
+public struct FormatDescription: Hashable, Sendable {
+    public var payloadType: UInt8
+    /// Empty where there is no `a=rtpmap`.
+    public var name = ""
+    public var clockRate: UInt32 = 0
+    /// 1 where none is written.
+    public var channels: UInt8 = 1
+    /// What follows the payload type in `a=fmtp`.
+    public var parameters = ""
+    /// What follows the payload type in each `a=rtcp-fb`: `nack pli`.
+    public var feedback: [String] = []
+
+    public init(payloadType: UInt8) { self.payloadType = payloadType }
+
+    /// Names are compared without regard to case (RFC 4855 §3).
+    public func isNamed(_ name: String) -> Bool { self.name.lowercased() == name }
+
+    /// The value of a `name=value` parameter, names without regard to case.
+    public func parameter(_ name: String) -> Substring? {
+        for part in parameters[...].fields(";") {
+            var value = part.trimmed
+            let key = value.cut(at: "=").trimmed
+            if key.lowercased() == name { return value.trimmed }
+        }
+        return nil
+    }
+}
+
+/// `a=extmap` (RFC 8285 §8).
+public struct ExtensionAttribute: Hashable, Sendable {
+    public var id: UInt16
+    public var direction: Direction?
+    public var uri: String
+
+    public init(id: UInt16, direction: Direction?, uri: String) {
+        self.id = id
+        self.direction = direction
+        self.uri = uri
+    }
+}
+
+/// `a=msid` (RFC 8830 §2).
+public struct StreamAttribute: Hashable, Sendable {
+    public var stream: String
+    public var track: String
+
+    public init(stream: String, track: String) {
+        self.stream = stream
+        self.track = track
+    }
+}
+
+/// An SSRC of `a=ssrc` lines (RFC 5576 §4.1).
+public struct SourceAttribute: Hashable, Sendable {
+    public var ssrc: SSRC
+    public var cname: String?
+
+    public init(ssrc: SSRC, cname: String? = nil) {
+        self.ssrc = ssrc
+        self.cname = cname
+    }
+}
+
+/// `a=ssrc-group` (RFC 5576 §4.2).
+public struct SourceGroupAttribute: Hashable, Sendable {
+    /// `FID`, `SIM` or another.
+    public var semantics: String
+    public var ssrcs: [SSRC]
+
+    public init(semantics: String, ssrcs: [SSRC]) {
+        self.semantics = semantics
+        self.ssrcs = ssrcs
+    }
+}
+
+/// `a=rid` (RFC 8851 §10).
+public struct RIDAttribute: Hashable, Sendable {
+    public var id: String
+    public var sends: Bool
+    /// `pt=`, where given.
+    public var payloadTypes: [UInt8]
+    /// The other restrictions as written, `;` between.
+    public var restrictions: String
+
+    public init(id: String, sends: Bool, payloadTypes: [UInt8] = [], restrictions: String = "") {
+        self.id = id
+        self.sends = sends
+        self.payloadTypes = payloadTypes
+        self.restrictions = restrictions
+    }
+}
+
+/// `a=simulcast` (RFC 8853 §5.1): of each stream its alternatives, without the pause marks.
+public struct SimulcastAttribute: Hashable, Sendable {
+    public var send: [[String]]
+    public var receive: [[String]]
+
+    public init(send: [[String]] = [], receive: [[String]] = []) {
+        self.send = send
+        self.receive = receive
+    }
+}
+
+/// `a=candidate` for a UDP host candidate (RFC 8839 §5.1).
+public struct CandidateAttribute: Hashable, Sendable {
+    public var foundation: String
+    public var priority: UInt32
+    public var address: String
+    public var port: UInt16
+
+    public init(foundation: String, priority: UInt32, address: String, port: UInt16) {
+        self.foundation = foundation
+        self.priority = priority
+        self.address = address
+        self.port = port
+    }
+}

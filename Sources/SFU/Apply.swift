@@ -1,0 +1,170 @@
+package import RTP
+
+/// What the control plane decided, carried out between two batches.
+extension Core {
+    /// Does what a command says; it holds for the very next packet.
+    package mutating func apply(
+        _ command: Command,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        switch command {
+        case .configure(let id, let configuration):
+            configure(id, configuration, at: now, into: &output)
+        case .close(let id):
+            close(id, into: &output)
+        case .gate(let id, let open):
+            gate(id, open: open, at: now)
+        case .bind(let id, let binding):
+            bind(id, to: binding, at: now)
+        case .report(let token):
+            emit(.statistics(token: token, report(at: now)))
+        case .fence(let epoch):
+            emit(.fenced(epoch: epoch, at: now, packets: packetsUnderLostRights))
+            packetsUnderLostRights = 0
+        }
+    }
+
+    private mutating func configure(
+        _ id: TransportID,
+        _ configuration: TransportConfiguration,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        let transport = Int(id.index)
+        if transports.contains(id) {
+            let ice = configuration.ice
+            if ice != transports[transport].ice.credentials {
+                forgetFragments(of: transport, keepingCurrent: true)
+                transports[transport].ice.restart(with: ice)
+            }
+            transports[transport].configuration = configuration
+        } else {
+            let ssrc = SSRC(rawValue: UInt32(truncatingIfNeeded: random.next()) | 1)
+            transports.insert(Transport(id, configuration, ssrc: ssrc, at: now), at: id)
+        }
+        fragments[fragmentKey(transports[transport].ice.localFragment.span)] = id
+        configureExtensions(of: transport)
+        configurePublications(of: transport)
+        configureSlots(of: transport)
+        schedule(transport)
+    }
+
+    private mutating func configureExtensions(of transport: Int) {
+        var union = ExtensionMap()
+        var sendsFeedback = false
+        var sendsREMB = false
+        for publication in transports[transport].configuration.publications {
+            for kind in ExtensionKind.allCases where publication.extensions[kind] != 0 {
+                union[kind] = publication.extensions[kind]
+            }
+            for format in publication.formats {
+                if format.feedback.contains(.transportWide) { sendsFeedback = true }
+                if format.feedback.contains(.remb) { sendsREMB = true }
+            }
+        }
+        transports[transport].extensions = union
+        transports[transport].sendsTransportFeedback =
+            sendsFeedback && union[.transportSequenceNumber] != 0
+        transports[transport].sendsREMB =
+            sendsREMB && !transports[transport].sendsTransportFeedback
+    }
+
+    private mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
+        if let old = transports[transport].ice.previous {
+            fragments[fragmentKey(old.localFragment.span)] = nil
+        }
+        guard !keepingCurrent else { return }
+        fragments[fragmentKey(transports[transport].ice.localFragment.span)] = nil
+    }
+
+    private mutating func close(_ id: TransportID, into output: inout Batch) {
+        guard transports.contains(id) else { return }
+        let transport = Int(id.index)
+        if let path = transports[transport].path {
+            transports[transport].dtls?.close()
+            sendDTLS(transport, to: path, into: &output)
+        }
+        while let publication = transports[transport].publications.first {
+            remove(publication: Int(publication))
+        }
+        while let slot = transports[transport].slots.first { remove(slot: Int(slot)) }
+        forgetFragments(of: transport, keepingCurrent: false)
+        release(transport)
+        _ = transports.remove(at: transport)
+    }
+
+    /// Opens or closes a publisher's gate.
+    ///
+    /// Its transport and RTCP go on: no loss is signalled.
+    private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+        guard publications.contains(id) else { return }
+        let publication = Int(id.index)
+        guard publications[publication].isOpen != open else { return }
+        if !open { packetsUnderLostRights &+= publications[publication].forwarded }
+        publications[publication].isOpen = open
+        publications[publication].forwarded = 0
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = Int(publications[publication].encodings[position])
+            // What was kept under the old right must not leave later as a retransmission.
+            encodings[encoding].history.removeAll(from: &pool)
+            encodings[encoding].losses.removeAll()
+            encodings[encoding].keyframes.satisfy()
+        }
+        for index in 0..<publications[publication].subscribers.count {
+            let slot = Int(publications[publication].subscribers[index])
+            slots[slot].source = .waiting
+            if open { wantKeyframe(forSlot: slot, at: now) }
+        }
+    }
+
+    private mutating func bind(_ id: SlotID, to binding: Binding?, at now: Instant) {
+        guard slots.contains(id) else { return }
+        let slot = Int(id.index)
+        var target = -1
+        if let binding, publications.contains(binding.publication) {
+            target = Int(binding.publication.index)
+        }
+        let isOpen = binding?.open == true && target >= 0
+        let isSame = Int32(target) == slots[slot].publication
+        if slots[slot].isOpen, !isOpen || !isSame {
+            packetsUnderLostRights &+= slots[slot].forwarded
+            slots[slot].forwarded = 0
+        }
+        if !isSame { move(slot, to: target) }
+        if let binding, binding.subscription != slots[slot].subscription {
+            slots[slot].subscription = binding.subscription
+            slots[slot].hasStarted = false
+            slots[slot].encodingSent = .max
+        }
+        let wasOpen = slots[slot].isOpen
+        slots[slot].isOpen = isOpen
+        guard isOpen else {
+            slots[slot].source = .idle
+            return
+        }
+        guard !wasOpen || !isSame else { return }
+        slots[slot].source = .waiting
+        wantKeyframe(forSlot: slot, at: now)
+    }
+
+    /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.
+    private mutating func move(_ slot: Int, to publication: Int) {
+        let old = Int(slots[slot].publication)
+        if old >= 0 { publications[old].subscribers.remove(Int32(slot)) }
+        if publication >= 0 { publications[publication].subscribers.append(Int32(slot)) }
+        slots[slot].publication = Int32(publication)
+        slots[slot].incomingPayloadType = 0xff
+        slots[slot].outgoing = nil
+    }
+
+    /// This viewer waits; if it can be served at all, the publisher is asked.
+    mutating func wantKeyframe(forSlot slot: Int, at now: Instant) {
+        guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
+            transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
+        else { return }
+        let publication = Int(slots[slot].publication)
+        guard publications[publication].isOpen, publications[publication].best >= 0 else { return }
+        wantKeyframe(of: Int(publications[publication].best), at: now)
+    }
+}

@@ -1,0 +1,98 @@
+/// A room as a value: who is in it, what they send, who gets it.
+///
+/// A call is a function from room and call to the room after it, commands for the workers and
+/// announcements, or a typed refusal that has changed nothing. Two functions answer who may do
+/// what, `mayPublish` and `mayForward` (`RoomRights.swift`); the rest only carries their answers
+/// to the workers, as the difference to what they were told last (`RoomSettling.swift`).
+///
+/// The room changes at once, when the call is judged. That a right is gone from the media path
+/// too is known later, when the workers have passed the fence; the reply and the announcements
+/// wait for that outside, in `ControlPlane`. Calls that come meanwhile are judged on the room as
+/// it will be, and their replies keep the order of the calls.
+package struct Room: Sendable {
+    package let name: String
+    /// Unix time, in seconds.
+    package let created: Double
+    package let settings: Settings
+    package internal(set) var state: State
+    /// Where its transports are made.
+    package let worker: Int
+    package internal(set) var participants: [String: Participant] = [:]
+    package internal(set) var streams: [String: Stream] = [:]
+    package internal(set) var subscriptions: [UInt64: Subscription] = [:]
+    /// Publishing hosts of a live event in the order in which they began.
+    ///
+    /// The first `maxHosts` of them have a place.
+    var hosts: [String] = []
+    /// Which mode names have been heard first.
+    var vocabulary: ModeVocabulary?
+    /// Numbers whatever is made here, so that lists have an order.
+    var births: UInt64 = 0
+    /// Whose streams the workers' events are about.
+    var owners: [Place: String] = [:]
+
+    package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
+        self.name = name
+        self.settings = settings
+        self.worker = worker
+        created = unixTime
+        state = settings.kind.isLiveEvent ? .created : .ongoing
+    }
+}
+
+extension Room {
+    /// Those who have entered, by the time they did.
+    package var members: [Participant] {
+        participants.values.filter(\.admitted).sorted { $0.birth < $1.birth }
+    }
+
+    /// Those who have knocked, by the time they did.
+    package var awaited: [Participant] {
+        participants.values.filter { !$0.admitted }.sorted { $0.birth < $1.birth }
+    }
+
+    package var streamsInOrder: [Stream] { streams.values.sorted { $0.birth < $1.birth } }
+
+    package func participant(_ id: String) throws(Refusal) -> Participant {
+        guard let participant = participants[id] else { throw .noSuchParticipant(id) }
+        return participant
+    }
+
+    package func stream(_ id: String) throws(Refusal) -> Stream {
+        guard let stream = streams[id] else { throw .noSuchStream(id) }
+        return stream
+    }
+
+    package func subscription(_ id: String) throws(Refusal) -> Subscription {
+        guard let number = Subscription.number(of: id), let found = subscriptions[number] else {
+            throw .noSuchSubscription(id)
+        }
+        return found
+    }
+
+    func role(of participant: Participant) -> Role {
+        guard let role = settings.role(named: participant.role) else {
+            preconditionFailure("a participant has a role that its room has not")
+        }
+        return role
+    }
+
+    /// Checks that `actor`, where a call was made on somebody's behalf, may do this.
+    func check(
+        _ actor: String?,
+        may permission: Permission,
+        orElse refusal: Refusal
+    ) throws(Refusal) {
+        guard let actor else { return }
+        let participant = try participant(actor)
+        guard participant.admitted, role(of: participant).permissions.contains(permission.rawValue)
+        else {
+            throw refusal
+        }
+    }
+
+    mutating func nextBirth() -> UInt64 {
+        births += 1
+        return births
+    }
+}

@@ -1,0 +1,235 @@
+package import RTP
+
+extension Room {
+    /// What a signalling server may ask of a room; who may ask it is checked in the room.
+    package enum Call: Sendable {
+        case join(Join)
+        case leave(participant: String)
+        case offer(Offer)
+        case closeTransport(participant: String, transport: String)
+        case updateStream(String, audio: Bool?, video: Bool?)
+        case unpublish(String, by: String?)
+        case subscribe(Subscribe)
+        case updateSubscription(String, SubscriptionUpdate)
+        case unsubscribe(String)
+        case close(by: String?, reason: String)
+    }
+
+    /// Carries a call out, or refuses it and leaves everything as it was.
+    package mutating func apply(
+        _ call: Call,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        switch call {
+        case .join(let join): return try self.join(join, &shared)
+        case .leave(let participant): return try leave(participant, &shared)
+        case .offer(let offer): return try self.offer(offer, &shared)
+        case .closeTransport(let participant, let transport):
+            return try closeTransport(transport, of: participant, &shared)
+        case .updateStream(let stream, let audio, let video):
+            return try update(stream: stream, audio: audio, video: video, &shared)
+        case .unpublish(let stream, let actor):
+            return try unpublish(stream: stream, by: actor, &shared)
+        case .subscribe(let subscribe): return try self.subscribe(subscribe, &shared)
+        case .updateSubscription(let subscription, let update):
+            return try self.update(subscription: subscription, update)
+        case .unsubscribe(let subscription): return try unsubscribe(subscription)
+        case .close(let actor, let reason):
+            let refusal = Refusal(
+                code: 5116,
+                reason: "not-permitted",
+                message: "closing the room needs the permission close"
+            )
+            try check(actor, may: .close, orElse: refusal)
+            return close(by: actor, reason)
+        }
+    }
+
+    package struct Join: Sendable {
+        package var participant: String
+        package var name: String?
+        package var role: String?
+        package var mode: Mode?
+        package var vocabulary: ModeVocabulary?
+
+        package init(participant: String) { self.participant = participant }
+    }
+
+    package struct Offer: Sendable {
+        package var participant: String
+        package var sdp: String
+        package var transport: String
+        package var sources: [String: Source]
+        package var audioFallback: Bool?
+
+        package init(
+            participant: String,
+            sdp: String,
+            transport: String = Transport.usualName,
+            sources: [String: Source] = [:],
+            audioFallback: Bool? = nil
+        ) {
+            self.participant = participant
+            self.sdp = sdp
+            self.transport = transport
+            self.sources = sources
+            self.audioFallback = audioFallback
+        }
+    }
+
+    package struct Subscribe: Sendable {
+        package var participant: String
+        package var stream: String
+        package var audioMid: String?
+        package var videoMid: String?
+        package var wishes: Wishes
+
+        package init(
+            participant: String,
+            stream: String,
+            audioMid: String? = nil,
+            videoMid: String? = nil,
+            wishes: Wishes = Wishes()
+        ) {
+            self.participant = participant
+            self.stream = stream
+            self.audioMid = audioMid
+            self.videoMid = videoMid
+            self.wishes = wishes
+        }
+    }
+
+    package struct SubscriptionUpdate: Sendable {
+        package var stream: String?
+        package var audio: Bool?
+        package var video: Bool?
+        package var size = Setting<Size>.keep
+        package var frameRate = Setting<Double>.keep
+        package var priority = Setting<Int>.keep
+
+        package init() {}
+    }
+
+    /// In pixels.
+    package struct Size: Hashable, Sendable {
+        package var width: Int
+        package var height: Int
+
+        package init(width: Int, height: Int) {
+            self.width = width
+            self.height = height
+        }
+    }
+
+    /// What an update says of one preference.
+    package enum Setting<Value: Sendable>: Sendable {
+        case keep, clear
+        case set(Value)
+
+        func applied(to old: Value?) -> Value? {
+            switch self {
+            case .keep: old
+            case .clear: nil
+            case .set(let value): value
+            }
+        }
+    }
+
+    /// What a call came to.
+    package struct Outcome: Sendable {
+        package var result = Result.none
+        package var change = Change()
+        /// It takes a right away: the reply says how the fence went.
+        package var isFenced = false
+    }
+
+    package enum Result: Hashable, Sendable {
+        case none
+        case joined
+        case awaited
+        case answered(Answered)
+        /// The number of the new subscription.
+        case subscribed(UInt64)
+    }
+
+    package struct Answered: Hashable, Sendable {
+        package var sdp: String
+        package var transport: String
+        package var media: [AnsweredLine]
+    }
+
+    package struct AnsweredLine: Hashable, Sendable {
+        package var mid: String
+        package var kind: MediaKind?
+        package var direction: Direction
+        package var stream: String?
+        package var refused: String?
+    }
+
+    /// All that follows from one call or notice, collected while the room changes.
+    package struct Change: Sendable {
+        /// By worker, in order.
+        package private(set) var commands: [Int: [Command]] = [:]
+        package internal(set) var announcements: [Announcement] = []
+        package internal(set) var opened: [Place] = []
+        /// Go back to their pools once the workers have passed the fence.
+        package internal(set) var freed: [Place] = []
+
+        mutating func tell(_ worker: Int, _ command: Command) {
+            commands[worker, default: []].append(command)
+        }
+
+        mutating func announce(_ news: News, to audience: Audience) {
+            announcements.append(Announcement(news: news, to: audience))
+        }
+    }
+
+    /// What all rooms share, lent to one of them for a call.
+    package struct Shared: Sendable {
+        /// One a worker.
+        package var identifiers: [WorkerIdentifiers]
+        package var locals: [LocalDescription]
+        package var random: RandomSource
+        package var lastSubscription: UInt64 = 0
+        package var limits: Limits
+        /// In seconds; renewed before each call.
+        package var unixTime = 0.0
+
+        package init(
+            identifiers: [WorkerIdentifiers],
+            locals: [LocalDescription],
+            random: RandomSource,
+            limits: Limits
+        ) {
+            self.identifiers = identifiers
+            self.locals = locals
+            self.random = random
+            self.limits = limits
+        }
+    }
+
+    /// Bounds on what one room keeps; past one the call is refused with `4029 limit-reached`.
+    package struct Limits: Hashable, Sendable {
+        /// Where a room's settings name no lower number.
+        package var participantsPerRoom = 1_000
+        package var transportsPerParticipant = 2
+        package var subscriptionsPerParticipant = 100
+
+        package init() {}
+    }
+}
+
+/// Where random numbers come from: the system in the daemon, a seed in tests.
+package struct RandomSource: RandomNumberGenerator, Sendable {
+    private let draw: @Sendable () -> UInt64
+
+    package init(_ draw: @escaping @Sendable () -> UInt64) { self.draw = draw }
+
+    package mutating func next() -> UInt64 { draw() }
+
+    /// Fit for secrets.
+    package static let system = Self {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+}

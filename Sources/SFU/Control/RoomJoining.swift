@@ -1,0 +1,102 @@
+extension Room {
+    mutating func join(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        if let vocabulary = call.vocabulary, settings.strictModeVocabulary,
+            let heard = self.vocabulary, heard != vocabulary
+        {
+            throw .wrongState(
+                "the room has heard mode names of the other vocabulary",
+                reason: "mode-vocabulary"
+            )
+        }
+        let outcome =
+            if let present = participants[call.participant] {
+                takeOver(present, call, &shared)
+            } else {
+                try enter(call, &shared)
+            }
+        vocabulary = vocabulary ?? call.vocabulary
+        return outcome
+    }
+
+    private mutating func enter(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let role = call.role ?? Role.participantName
+        guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
+        let isModerator = role == Role.moderatorName
+        if state == .created, !isModerator {
+            throw .wrongState("the live event is not ready: only its hosts may enter")
+        }
+        let daemonLimit = shared.limits.participantsPerRoom
+        let limit = min(settings.maxParticipants ?? daemonLimit, daemonLimit)
+        guard participants.count < limit else {
+            throw .limitReached(
+                limit == daemonLimit ? "participantsPerRoom" : "maxParticipants",
+                limit
+            )
+        }
+        let participant = Participant(
+            id: call.participant,
+            birth: nextBirth(),
+            name: call.name,
+            role: role,
+            mode: call.mode ?? .sendAndReceive,
+            admitted: !settings.knock || isModerator,
+            connection: .none,
+            joined: shared.unixTime
+        )
+        let others = members.map(\.id)
+        participants[participant.id] = participant
+        var outcome = Outcome(result: participant.admitted ? .joined : .awaited)
+        if participant.admitted {
+            outcome.change.announce(.joined(participant, again: false), to: .only(others))
+        } else {
+            outcome.change.announce(.awaited(participant), to: .only(moderators))
+        }
+        return outcome
+    }
+
+    /// A second join is a reconnect: what the room knows of the participant stays.
+    private mutating func takeOver(
+        _ present: Participant,
+        _ call: Join,
+        _ shared: inout Shared
+    ) -> Outcome {
+        var outcome = Outcome(result: present.admitted ? .joined : .awaited)
+        for transport in present.transports {
+            end(
+                transport: transport.name,
+                of: present.id,
+                EndReason.takeover,
+                &outcome.change
+            )
+        }
+        guard var participant = participants[present.id] else { return outcome }
+        participant.name = call.name ?? participant.name
+        participant.connection = .none
+        participant.mode = call.mode ?? participant.mode
+        participants[participant.id] = participant
+        if participant.admitted {
+            outcome.change.announce(
+                .joined(participant, again: true),
+                to: .only(members.map(\.id).filter { $0 != participant.id })
+            )
+        }
+        settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
+        return outcome
+    }
+
+    mutating func leave(_ id: String, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let participant = try participant(id)
+        var outcome = Outcome(isFenced: true)
+        remove(id, EndReason.left, &outcome.change)
+        settleHosts(&outcome.change)
+        outcome.change.announce(
+            .left(participant, reason: EndReason.left),
+            to: participant.admitted ? .everyone : .only(moderators)
+        )
+        return outcome
+    }
+
+    private var moderators: [String] {
+        members.filter { $0.role == Role.moderatorName }.map(\.id)
+    }
+}

@@ -1,0 +1,161 @@
+extension Room {
+    package struct Participant: Sendable {
+        package let id: String
+        /// Orders participants by when they came.
+        package let birth: UInt64
+        package internal(set) var name: String?
+        package internal(set) var role: String
+        package internal(set) var mode: Mode
+        /// `false`: has knocked and waits.
+        package internal(set) var admitted: Bool
+        package internal(set) var connection: Connection
+        /// Unix time, in seconds.
+        package let joined: Double
+        package internal(set) var transports: [Transport] = []
+        /// In the order in which they were made.
+        package internal(set) var subscriptions: [UInt64] = []
+        package internal(set) var streams: [String] = []
+    }
+
+    package enum Connection: String, Hashable, Sendable {
+        /// Has had no transport yet, or closed it.
+        case none
+        /// An offer was answered; ICE or DTLS are not done.
+        case connecting
+        case connected, reconnecting, disconnected
+    }
+
+    /// One WebRTC association of a participant.
+    package struct Transport: Sendable {
+        package let name: String
+        package let place: TransportPlace
+        var negotiation: Negotiation
+        package internal(set) var connection: Connection
+        package internal(set) var tracks: [Track] = []
+        /// In m-line order.
+        package internal(set) var slots: [Slot] = []
+        /// The publisher allows its viewers' video to be switched off where the path is too thin.
+        var audioFallback = true
+
+        /// What a transport is called that was given no name.
+        package static let usualName = "main"
+    }
+
+    /// An m-line on which a participant sends.
+    package struct Track: Sendable {
+        package internal(set) var mid: String
+        package internal(set) var kind: MediaKind
+        package internal(set) var source: Source
+        package internal(set) var publication: PublicationID
+        /// The most preferred of those agreed on.
+        var codec: Codec?
+        /// It was unpublished: it carries nothing until the m-line stops sending and starts anew.
+        var withdrawn = false
+        /// The worker's gate, as last told; `nil` for a worker that was told nothing yet.
+        var gate: Bool?
+    }
+
+    package enum Source: String, Hashable, Sendable, CaseIterable {
+        case camera, microphone, screen
+
+        /// What an m-line carries whose source was not named.
+        static func usual(for kind: MediaKind) -> Self {
+            switch kind {
+            case .audio: .microphone
+            case .video: .camera
+            }
+        }
+
+        func fits(_ kind: MediaKind) -> Bool {
+            switch self {
+            case .camera: kind == .video
+            case .microphone: kind == .audio
+            case .screen: true
+            }
+        }
+    }
+
+    /// An m-line on which a participant receives.
+    package struct Slot: Sendable {
+        package let mid: String
+        package let kind: MediaKind
+        package let id: SlotID
+        /// What the receiver can decode here.
+        var codecs: Set<Codec>
+        package internal(set) var subscription: UInt64?
+        /// What the worker was last told to put here.
+        var bound: Binding?
+    }
+
+    /// Where a transport lives: the worker, and its place there.
+    package struct TransportPlace: Hashable, Sendable {
+        package var worker: Int
+        package var id: TransportID
+
+        package init(worker: Int, id: TransportID) {
+            self.worker = worker
+            self.id = id
+        }
+    }
+
+    /// Anything of a room that lives in a worker, by its handle there.
+    package enum Place: Hashable, Sendable {
+        case transport(worker: Int, TransportID)
+        case publication(worker: Int, PublicationID)
+        case slot(worker: Int, SlotID)
+        /// Unique in the process, so no worker is named.
+        case subscription(UInt64)
+    }
+
+    /// What others can subscribe to: a camera with its microphone, or a screen with its sound.
+    ///
+    /// It lasts while one of its m-lines sends and its publisher is on stage.
+    package struct Stream: Sendable {
+        package let id: String
+        package let birth: UInt64
+        package let participant: String
+        package let transport: String
+        let worker: Int
+        package let isScreen: Bool
+        /// Unix time, in seconds.
+        package let created: Double
+        package internal(set) var audio: PublicationID?
+        package internal(set) var video: PublicationID?
+        /// The publisher's own switches.
+        package internal(set) var audioOn = true
+        package internal(set) var videoOn = true
+        package internal(set) var audioFallback: Bool
+        /// As they last came; before that, as they were agreed on.
+        package internal(set) var audioCodec: Codec?
+        package internal(set) var videoCodec: Codec?
+        /// Video of `videoCodec` has come.
+        var hasVideoCome = false
+        package internal(set) var layers: [LayerDescription] = []
+        var subscribers: Set<UInt64> = []
+
+        /// As a listing names it.
+        package var source: Source {
+            if isScreen { return .screen }
+            return video == nil ? .microphone : .camera
+        }
+
+        /// Whether this m-line is the one that the stream's viewers get.
+        package func carries(_ track: Track) -> Bool {
+            publication(track.kind) == track.publication
+        }
+
+        func publication(_ kind: MediaKind) -> PublicationID? {
+            switch kind {
+            case .audio: audio
+            case .video: video
+            }
+        }
+
+        func isOn(_ kind: MediaKind) -> Bool {
+            switch kind {
+            case .audio: audioOn
+            case .video: videoOn
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+extension Room {
+    /// What a worker says of something that this room owns.
+    package enum Notice: Hashable, Sendable {
+        case transport(TransportPlace, TransportChange)
+        case started(subscription: UInt64, SlotID)
+        case layerChanged(subscription: UInt64, SlotID, from: String?, to: String?)
+        case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+    }
+
+    /// Takes up what a worker has noticed; what is about something gone comes to nothing.
+    package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
+        var change = Change()
+        switch notice {
+        case .transport(let place, let what): take(what, of: place, &shared, &change)
+        case .started(let subscription, _): start(subscription, &change)
+        case .layerChanged(let number, let slot, let from, let to):
+            guard let subscription = subscriptions[number], holds(subscription, slot) else {
+                break
+            }
+            change.announce(
+                .layerChanged(subscription, from: from, to: to),
+                to: .only([subscription.participant])
+            )
+        case .layers(let worker, let publication, let codec, let layers):
+            see(layers, codec, of: .publication(worker: worker, publication), &change)
+        }
+        return change
+    }
+
+    private mutating func start(_ number: UInt64, _ change: inout Change) {
+        guard var subscription = subscriptions[number], !subscription.connected else { return }
+        subscription.connected = true
+        subscriptions[number] = subscription
+        change.announce(
+            .subscriptionConnected(subscription),
+            to: .only([subscription.participant])
+        )
+    }
+
+    private mutating func see(
+        _ layers: [LayerDescription],
+        _ codec: Codec,
+        of place: Place,
+        _ change: inout Change
+    ) {
+        guard let owner = owners[place], case .publication(let worker, let id) = place else {
+            return
+        }
+        for name in participants[owner]?.streams ?? [] {
+            guard var stream = streams[name], stream.worker == worker else { continue }
+            let before = (stream.audioCodec, stream.videoCodec, stream.layers)
+            let isNew = !stream.hasVideoCome || stream.videoCodec != codec
+            if stream.audio == id {
+                stream.audioCodec = codec
+            } else if stream.video == id {
+                stream.videoCodec = codec
+                stream.layers = layers
+                stream.hasVideoCome = true
+            }
+            streams[name] = stream
+            if before != (stream.audioCodec, stream.videoCodec, stream.layers) {
+                change.announce(.streamChanged(stream), to: .everyone)
+            }
+            guard isNew, stream.video == id else { continue }
+            for number in stream.subscribers.sorted() { settle(subscription: number, &change) }
+        }
+    }
+
+    private mutating func take(
+        _ what: TransportChange,
+        of place: TransportPlace,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let id = owners[.transport(worker: place.worker, place.id)],
+            let participant = participants[id],
+            let index = participant.transports.firstIndex(where: { $0.place == place })
+        else { return }
+        let name = participant.transports[index].name
+        let connection: Connection =
+            switch what {
+            case .connected, .reconnected: .connected
+            case .reconnecting: .reconnecting
+            case .disconnected: .disconnected
+            }
+        participants[id]?.transports[index].connection = connection
+        noteConnection(of: id, ifNone: connection)
+        change.announce(
+            .connection(participant: id, transport: name, what),
+            to: participant.admitted ? .everyone : .only([id])
+        )
+        switch what {
+        case .connected: break
+        case .reconnecting: interrupt(id, name, &change)
+        case .reconnected: resume(id, name, &change)
+        case .disconnected:
+            end(transport: name, of: id, EndReason.disconnected, &change)
+            noteConnection(of: id, ifNone: .disconnected)
+            settle(publisher: id, ending: EndReason.disconnected, &shared, &change)
+        }
+    }
+
+    /// A participant is as well connected as its best transport.
+    mutating func noteConnection(of id: String, ifNone last: Connection) {
+        let order: [Connection] = [.connected, .reconnecting, .connecting, .disconnected]
+        let present = participants[id]?.transports.map(\.connection) ?? []
+        participants[id]?.connection = order.first { present.contains($0) } ?? last
+    }
+
+    /// Tells those who watch what comes over a transport that it has fallen silent.
+    private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionDisconnected(subscription),
+                to: .only([subscription.participant])
+            )
+        }
+    }
+
+    private func resume(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionReconnected(subscription),
+                to: .only([subscription.participant])
+            )
+        }
+        // Whoever was cut off itself could not be told at the time.
+        for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
+        where subscription.connected && subscription.slotName?.transport == transport {
+            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            change.announce(.subscriptionReconnected(subscription), to: .only([id]))
+        }
+    }
+
+    /// Subscriptions of others that have had media of what this transport sends.
+    private func watchers(of id: String, _ transport: String) -> [Subscription] {
+        var found: [Subscription] = []
+        for name in participants[id]?.streams ?? [] {
+            guard let stream = streams[name], stream.transport == transport else { continue }
+            for number in stream.subscribers.sorted() {
+                guard let subscription = subscriptions[number], subscription.connected,
+                    subscription.participant != id
+                else { continue }
+                found.append(subscription)
+            }
+        }
+        return found
+    }
+
+    private func holds(_ subscription: Subscription, _ slot: SlotID) -> Bool {
+        guard let subscriber = participants[subscription.participant] else { return false }
+        return MediaKind.allCases.contains { kind in
+            subscription.slot(kind).flatMap { self.slot($0, of: subscriber)?.id } == slot
+        }
+    }
+}
+
+extension Room.Subscription {
+    fileprivate var slotName: Room.SlotName? { audioSlot ?? videoSlot }
+}

@@ -1,0 +1,208 @@
+// Carries the answers of `mayPublish` and `mayForward` to the workers: what should be is held
+// against what was told last, and the difference is told.
+
+extension Room {
+    /// Brings a participant's streams and gates to what its rights now say.
+    mutating func settle(
+        publisher id: String,
+        ending reason: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let publisher = participants[id] else { return }
+        for transport in publisher.transports {
+            for isScreen in [false, true] {
+                settleStream(of: publisher, transport, isScreen, reason, &shared, &change)
+            }
+        }
+        settleGates(of: id, &change)
+        settleHosts(&change)
+    }
+
+    private mutating func settleStream(
+        of publisher: Participant,
+        _ transport: Transport,
+        _ isScreen: Bool,
+        _ reason: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        let tracks = transport.tracks.filter {
+            ($0.source == .screen) == isScreen && isOnStage($0, publisher)
+        }
+        guard let id = stream(of: publisher.id, transport.name, isScreen: isScreen)?.id else {
+            guard !tracks.isEmpty else { return }
+            create(of: publisher, transport, isScreen, tracks, &shared, &change)
+            return
+        }
+        guard !tracks.isEmpty else { return end(stream: id, reason, &change) }
+        carry(tracks, in: id, &change, &shared)
+    }
+
+    private mutating func create(
+        of publisher: Participant,
+        _ transport: Transport,
+        _ isScreen: Bool,
+        _ tracks: [Track],
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        var stream = Stream(
+            id: freshStreamID(&shared.random),
+            birth: nextBirth(),
+            participant: publisher.id,
+            transport: transport.name,
+            worker: transport.place.worker,
+            isScreen: isScreen,
+            created: shared.unixTime,
+            audioFallback: transport.audioFallback
+        )
+        stream.carry(tracks)
+        streams[stream.id] = stream
+        participants[publisher.id]?.streams.append(stream.id)
+        if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
+        change.announce(.streamCreated(stream), to: .everyone)
+    }
+
+    /// The same stream on other m-lines, or on more or fewer of them.
+    private mutating func carry(
+        _ tracks: [Track],
+        in id: String,
+        _ change: inout Change,
+        _ shared: inout Shared
+    ) {
+        guard var stream = streams[id] else { return }
+        guard stream.carry(tracks) else { return }
+        streams[id] = stream
+        change.announce(.streamChanged(stream), to: .everyone)
+        for number in stream.subscribers.sorted() {
+            takeFreeSlots(for: number)
+            settle(subscription: number, &change)
+        }
+    }
+
+    /// Tells the workers which of a participant's publications may pass.
+    mutating func settleGates(of id: String, _ change: inout Change) {
+        guard var publisher = participants[id] else { return }
+        var touched: Set<String> = []
+        for index in publisher.transports.indices {
+            let transport = publisher.transports[index]
+            for (number, track) in transport.tracks.enumerated() {
+                let stream = stream(
+                    of: id,
+                    transport.name,
+                    isScreen: track.source == .screen
+                )
+                let verdict = mayPublish(publisher, track.kind, from: track.source)
+                let open = verdict == .open && !track.withdrawn && stream?.isOn(track.kind) == true
+                guard track.gate != open else { continue }
+                change.tell(transport.place.worker, .gate(track.publication, open: open))
+                publisher.transports[index].tracks[number].gate = open
+                if let stream { touched.insert(stream.id) }
+            }
+        }
+        participants[id] = publisher
+        for stream in touched.sorted() {
+            for number in (streams[stream]?.subscribers ?? []).sorted() {
+                settle(subscription: number, &change)
+            }
+        }
+    }
+
+    /// Opens the gates of hosts who have come to a place.
+    mutating func settleHosts(_ change: inout Change) {
+        guard settings.kind.isLiveEvent else { return }
+        for host in hosts.prefix(settings.maxHosts) { settleGates(of: host, &change) }
+    }
+
+    /// Tells the worker what a subscription's slots carry, and the subscriber if video stands.
+    mutating func settle(subscription number: UInt64, _ change: inout Change) {
+        guard var subscription = subscriptions[number], let stream = streams[subscription.stream],
+            let publisher = participants[stream.participant],
+            let subscriber = participants[subscription.participant]
+        else { return }
+        let mayReceive = mayReceive(from: publisher, subscriber) == .open
+        for kind in MediaKind.allCases {
+            guard let slot = subscription.slot(kind) else { continue }
+            let binding = stream.publication(kind).map {
+                Binding(
+                    publication: $0,
+                    subscription: number,
+                    open: mayReceive && subscription.isOn(kind)
+                )
+            }
+            bind(slot, of: subscriber.id, to: binding, &change)
+        }
+        let reason = whyNoVideo(subscription, stream, publisher, subscriber)
+        guard reason != subscription.videoDisabled else { return }
+        let audience = Audience.only([subscriber.id])
+        if let reason {
+            change.announce(.videoDisabled(subscription, reason), to: audience)
+        } else if let reason = subscription.videoDisabled {
+            change.announce(.videoEnabled(subscription, reason), to: audience)
+        }
+        subscription.videoDisabled = reason
+        subscriptions[number] = subscription
+    }
+
+    private func whyNoVideo(
+        _ subscription: Subscription,
+        _ stream: Stream,
+        _ publisher: Participant,
+        _ subscriber: Participant
+    ) -> DisableReason? {
+        guard stream.video != nil, let name = subscription.videoSlot,
+            let slot = slot(name, of: subscriber)
+        else { return nil }
+        let source: Source = stream.isScreen ? .screen : .camera
+        if case .closed(let reason?) = mayForward(
+            .video,
+            of: source,
+            from: publisher,
+            to: subscriber
+        ) {
+            return reason
+        }
+        if !stream.videoOn { return .publisher }
+        if stream.hasVideoCome, let codec = stream.videoCodec, !slot.codecs.contains(codec) {
+            return .codec
+        }
+        return subscription.videoOn ? nil : .subscriber
+    }
+
+    private func isOnStage(_ track: Track, _ publisher: Participant) -> Bool {
+        !track.withdrawn && mayPublish(publisher, track.kind, from: track.source).isOnStage
+    }
+
+    private func freshStreamID(_ random: inout RandomSource) -> String {
+        let letters = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        while true {
+            var id = "str-"
+            for _ in 0..<12 { id.append(letters[Int.random(in: letters.indices, using: &random)]) }
+            if streams[id] == nil { return id }
+        }
+    }
+}
+
+extension Room.Stream {
+    /// Takes up the first m-line of each kind.
+    ///
+    /// - Returns: whether that was a change.
+    @discardableResult
+    fileprivate mutating func carry(_ tracks: [Room.Track]) -> Bool {
+        let audio = tracks.first { $0.kind == .audio }
+        let video = tracks.first { $0.kind == .video }
+        guard self.audio != audio?.publication || self.video != video?.publication else {
+            return false
+        }
+        if self.audio != audio?.publication { audioCodec = audio?.codec }
+        if self.video != video?.publication {
+            videoCodec = video?.codec
+            hasVideoCome = false
+            layers = []
+        }
+        self.audio = audio?.publication
+        self.video = video?.publication
+        return true
+    }
+}

@@ -1,0 +1,87 @@
+extension Room {
+    func stream(of participant: String, _ transport: String, isScreen: Bool) -> Stream? {
+        for id in participants[participant]?.streams ?? [] {
+            guard let stream = streams[id] else { continue }
+            if stream.transport == transport, stream.isScreen == isScreen { return stream }
+        }
+        return nil
+    }
+
+    func slot(_ name: SlotName, of participant: Participant) -> Slot? {
+        participant.transports.first { $0.name == name.transport }?.slots
+            .first { $0.mid == name.mid }
+    }
+
+    /// Changes a slot in place; does nothing for one that is gone.
+    mutating func withSlot(
+        _ name: SlotName,
+        of participant: String,
+        _ body: (inout Slot, _ worker: Int) -> Void
+    ) {
+        guard let transports = participants[participant]?.transports,
+            let transport = transports.firstIndex(where: { $0.name == name.transport }),
+            let slot = transports[transport].slots.firstIndex(where: { $0.mid == name.mid })
+        else { return }
+        let worker = transports[transport].place.worker
+        guard var changed = participants[participant]?.transports[transport].slots[slot] else {
+            return
+        }
+        body(&changed, worker)
+        participants[participant]?.transports[transport].slots[slot] = changed
+    }
+
+    /// Says what a slot carries, where that is not what the worker was told last.
+    mutating func bind(
+        _ name: SlotName,
+        of participant: String,
+        to binding: Binding?,
+        _ change: inout Change
+    ) {
+        withSlot(name, of: participant) { slot, worker in
+            guard slot.bound != binding else { return }
+            slot.bound = binding
+            change.tell(worker, .bind(slot.id, binding))
+        }
+    }
+
+    /// The first slot of a kind that nobody has, in m-line order.
+    func freeSlot(_ kind: MediaKind, of participant: Participant) -> SlotName? {
+        for transport in participant.transports {
+            for slot in transport.slots where slot.kind == kind && slot.subscription == nil {
+                return SlotName(transport: transport.name, mid: slot.mid)
+            }
+        }
+        return nil
+    }
+
+    /// The slot that a caller named.
+    func namedSlot(
+        _ mid: String,
+        _ kind: MediaKind,
+        of participant: Participant
+    ) throws(Refusal) -> SlotName {
+        for transport in participant.transports {
+            for slot in transport.slots where slot.mid == mid && slot.kind == kind {
+                guard slot.subscription == nil else {
+                    throw .noFreeSlot("slot \"\(mid)\" carries another subscription")
+                }
+                return SlotName(transport: transport.name, mid: mid)
+            }
+        }
+        throw .noSuchMid(mid, kind)
+    }
+
+    /// Gives a subscription a free slot for each kind that its stream has and it lacks.
+    mutating func takeFreeSlots(for number: UInt64) {
+        guard var subscription = subscriptions[number], let stream = streams[subscription.stream],
+            let subscriber = participants[subscription.participant]
+        else { return }
+        for kind in MediaKind.allCases
+        where stream.publication(kind) != nil && subscription.slot(kind) == nil {
+            guard let slot = freeSlot(kind, of: subscriber) else { continue }
+            subscription.set(slot, for: kind)
+            withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
+        }
+        subscriptions[number] = subscription
+    }
+}

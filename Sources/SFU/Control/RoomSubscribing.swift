@@ -1,0 +1,120 @@
+extension Room {
+    mutating func subscribe(_ call: Subscribe, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let subscriber = try participant(call.participant)
+        let stream = try stream(call.stream)
+        let slots = try slots(for: call, stream, subscriber, shared.limits)
+
+        shared.lastSubscription += 1
+        let number = shared.lastSubscription
+        var subscription = Subscription(
+            number: number,
+            participant: subscriber.id,
+            stream: stream.id,
+            wishes: call.wishes
+        )
+        for (kind, slot) in slots {
+            subscription.set(slot, for: kind)
+            withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
+        }
+        subscriptions[number] = subscription
+        participants[subscriber.id]?.subscriptions.append(number)
+        streams[stream.id]?.subscribers.insert(number)
+        var outcome = Outcome(result: .subscribed(number))
+        open(.subscription(number), for: subscriber.id, &outcome.change)
+        settle(subscription: number, &outcome.change)
+        return outcome
+    }
+
+    /// The slots that a new subscription takes; free ones where none is named.
+    private func slots(
+        for call: Subscribe,
+        _ stream: Stream,
+        _ subscriber: Participant,
+        _ limits: Limits
+    ) throws(Refusal) -> [(MediaKind, SlotName)] {
+        try checkMayWatch(stream, subscriber)
+        guard subscriber.subscriptions.count < limits.subscriptionsPerParticipant else {
+            throw .limitReached(
+                "subscriptionsPerParticipant",
+                limits.subscriptionsPerParticipant
+            )
+        }
+        var slots: [(MediaKind, SlotName)] = []
+        for (kind, mid) in [(MediaKind.audio, call.audioMid), (.video, call.videoMid)] {
+            if let mid {
+                slots.append((kind, try namedSlot(mid, kind, of: subscriber)))
+            } else if stream.publication(kind) != nil,
+                let slot = freeSlot(kind, of: subscriber)
+            {
+                slots.append((kind, slot))
+            }
+        }
+        guard !slots.isEmpty else {
+            throw .noFreeSlot("the participant has no free slot for what the stream carries")
+        }
+        return slots
+    }
+
+    /// Checks that `subscriber` may begin to watch a stream that it does not watch yet.
+    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
+        guard subscriber.admitted else {
+            throw .wrongState("the participant still awaits approval")
+        }
+        guard subscriber.mode != .signallingOnly else {
+            throw .wrongState("a participant in SIGNALLING_ONLY receives nothing")
+        }
+        if let publisher = participants[stream.participant],
+            mayReceive(from: publisher, subscriber) == .closed(.role)
+        {
+            throw .notPermitted(
+                "role \"\(subscriber.role)\" may not watch role \"\(publisher.role)\""
+            )
+        }
+        for number in subscriber.subscriptions
+        where subscriptions[number]?.stream == stream.id {
+            throw .alreadyExists("the participant watches stream \"\(stream.id)\" already")
+        }
+    }
+
+    mutating func update(
+        subscription id: String,
+        _ call: SubscriptionUpdate
+    ) throws(Refusal) -> Outcome {
+        var subscription = try subscription(id)
+        let number = subscription.number
+        var outcome = Outcome(isFenced: call.audio == false || call.video == false)
+        if let target = call.stream, target != subscription.stream {
+            let stream = try stream(target)
+            try checkMayWatch(stream, participant(subscription.participant))
+            streams[subscription.stream]?.subscribers.remove(number)
+            streams[target]?.subscribers.insert(number)
+            subscription.stream = target
+            subscription.connected = false
+            outcome.isFenced = true
+        }
+        subscription.audioOn = call.audio ?? subscription.audioOn
+        subscription.videoOn = call.video ?? subscription.videoOn
+        switch call.size {
+        case .keep: break
+        case .clear:
+            subscription.wishes.width = nil
+            subscription.wishes.height = nil
+        case .set(let size):
+            subscription.wishes.width = size.width
+            subscription.wishes.height = size.height
+        }
+        subscription.wishes.frameRate = call.frameRate.applied(to: subscription.wishes.frameRate)
+        subscription.wishes.priority = call.priority.applied(to: subscription.wishes.priority)
+        subscriptions[number] = subscription
+        takeFreeSlots(for: number)
+        settle(subscription: number, &outcome.change)
+        return outcome
+    }
+
+    mutating func unsubscribe(_ id: String) throws(Refusal) -> Outcome {
+        let subscription = try subscription(id)
+        var outcome = Outcome(isFenced: true)
+        end(subscription: subscription.number, &outcome.change)
+        return outcome
+    }
+}

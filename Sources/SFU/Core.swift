@@ -1,0 +1,153 @@
+package import RTP
+
+/// One worker's share of the SFU: bytes and time in, bytes and events out.
+///
+/// It opens no socket, starts no thread and reads no clock, so a test can drive it through an
+/// hour of packet loss in a millisecond and get the same hour every time. A caller receives a
+/// batch, then calls `flush` until it returns `false`, sending the output each time.
+package struct Core: ~Copyable {
+    let limits: CoreLimits
+    let identity: DTLSIdentity
+    let srtpContext: SRTPContext
+    var random: SplitMix
+
+    var transports = Slab<Transport, HandleKind.Transport>()
+    var publications = Slab<Publication, HandleKind.Publication>()
+    var slots = Slab<Slot, HandleKind.Slot>()
+    var encodings = Slab<Encoding, HandleKind.Encoding>()
+    var encodingIDs = HandleAllocator<HandleKind.Encoding>(capacity: .max)
+
+    private var lastEpoch: UInt32 = 0
+
+    /// Validated addresses.
+    var paths: PathTable
+    /// Local ICE fragments, by a keyed hash.
+    var fragments: [UInt64: TransportID] = [:]
+    let fragmentSeed: UInt64
+    var timers = TimerQueue()
+    var pool: PacketPool
+
+    /// Publications with packets in the batch under way, and how far `flush` has come.
+    var queued = List<Int32>(capacity: 64)
+    var cursor = FlushCursor()
+    var arrivalCount = 0
+
+    var statistics = WorkerStatistics()
+    var drops = DropCounters()
+    var events: [Event] = []
+    var nextEvent = 0
+    /// What the rights that commands took away since the last fence had let through.
+    var packetsUnderLostRights: UInt64 = 0
+    /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
+    var wallClockOffset: Int64 = 0
+
+    /// Packets of one batch: the caller flushes before it has received more.
+    package static let batchCapacity = 128
+
+    package init(limits: CoreLimits, seed: UInt64, identity: DTLSIdentity, engine: SRTPEngine) {
+        self.limits = limits
+        self.identity = identity
+        srtpContext = SRTPContext(engine: engine)
+        var random = SplitMix(seed: seed)
+        paths = PathTable(seed: random.next())
+        fragmentSeed = random.next()
+        pool = PacketPool(capacity: limits.packetPool)
+        self.random = random
+    }
+
+    /// Takes one received datagram.
+    ///
+    /// Bytes are borrowed: what must outlive the call is copied. `output` needs at least
+    /// `Self.replyCapacity` free places.
+    package mutating func receive(
+        _ datagram: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        statistics.datagramsIn &+= 1
+        statistics.bytesIn &+= UInt64(datagram.count)
+        guard datagram.count <= Batch.maximumLength else { return drops.count(.oversized) }
+        switch Datagram(datagram) {
+        case .stun(let bytes):
+            receiveSTUN(bytes, on: path, at: now, into: &output)
+        case .dtls(let bytes):
+            receiveDTLS(bytes, on: path, at: now, into: &output)
+        case .rtp(let bytes):
+            receiveRTP(bytes, on: path, at: now)
+        case .rtcp(let bytes):
+            receiveRTCP(bytes, on: path, at: now, into: &output)
+        case nil:
+            drops.count(.unknownProtocol)
+        }
+    }
+
+    /// Datagrams that one call of `receive`, `expire` or `apply` may add at most.
+    package static let replyCapacity = 16
+
+    /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
+    package mutating func expire(at now: Instant, into output: inout Batch) {
+        forgiveStall(at: now)
+        while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
+            guard transports.contains(entry.transport) else { continue }
+            let index = Int(entry.transport.index)
+            guard transports[index].scheduled == entry.deadline else { continue }
+            transports[index].scheduled = nil
+            expire(transport: index, at: now, into: &output)
+            schedule(index)
+        }
+    }
+
+    /// When `expire(at:)` next has something to do, if ever.
+    package var deadline: Instant? { timers.first }
+
+    /// The next thing that the control plane should know.
+    package mutating func takeEvent() -> Event? {
+        guard nextEvent < events.count else { return nil }
+        let event = events[nextEvent]
+        nextEvent += 1
+        if nextEvent == events.count {
+            events.removeAll(keepingCapacity: true)
+            nextEvent = 0
+        }
+        return event
+    }
+
+    /// Says what Unix time is at a point of the monotonic clock.
+    package mutating func setWallClock(offsetNanoseconds: Int64) {
+        wallClockOffset = offsetNanoseconds
+    }
+
+    /// A name for a numbering of an incoming stream that none had before.
+    ///
+    /// Were one used twice, packets of two streams could get one packet index.
+    mutating func takeEpoch() -> UInt32 {
+        lastEpoch &+= 1
+        return lastEpoch
+    }
+
+    func ntp(at now: Instant) -> NTPTime {
+        NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset)
+    }
+
+    mutating func emit(_ event: Event) { events.append(event) }
+}
+
+extension HandleKind {
+    package enum Encoding {}
+}
+
+/// A small seeded generator (SplitMix64): for SSRCs and first sequence numbers, never for keys.
+struct SplitMix: RandomNumberGenerator, BitwiseCopyable {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var value = state
+        value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9
+        value = (value ^ value >> 27) &* 0x94d0_49bb_1331_11eb
+        return value ^ value >> 31
+    }
+}

@@ -1,0 +1,19 @@
+/// Bounds and times of one worker; `docs/limits.md` says what happens at each.
+package struct CoreLimits: Hashable, Sendable {
+    /// Packets kept for retransmission and forwarding, over all publishers.
+    package var packetPool = 32_768
+    /// Incoming SSRCs a transport.
+    package var streamsPerTransport = 64
+    /// Validated addresses kept a transport.
+    package var pathsPerTransport = 8
+    /// STUN checks answered a second and transport.
+    package var stunChecksPerSecond = 50
+    /// Silence before `reconnecting`, in milliseconds.
+    package var livenessMilliseconds: Int64 = 8_000
+    /// Silence before `disconnected`, in milliseconds.
+    package var timeoutMilliseconds: Int64 = 30_000
+
+    package init() {}
+
+    package static let `default` = Self()
+}

@@ -1,0 +1,201 @@
+internal import RTP
+
+/// What one outgoing packet gets that differs from the incoming one.
+struct Rewriting: BitwiseCopyable {
+    var span: Renumbering.Span
+    var sequence: SequenceNumber
+    var payloadType: UInt8
+    var ssrc: SSRC
+    /// The media's payload types, which RED headers name.
+    var opusPayloadType: UInt8 = 0
+    /// A retransmission says which packet it repairs (RFC 4588 §4).
+    var original: SequenceNumber?
+    /// Only the primary block of a RED packet goes out.
+    var stripsRED = false
+    /// 6.18 fixed-point seconds; `nil` leaves the element out.
+    var sendTime: UInt32?
+    var transportSequence: UInt16?
+}
+
+/// Writes what of an outgoing packet is made anew: header, extensions, payload descriptor.
+///
+/// The rest of the payload goes from the received packet straight into the cipher.
+struct PacketWriter: BitwiseCopyable {
+    private var position = 12
+    private var isTwoByte = false
+
+    /// Returns the length of the header, and of the payload bytes after it that were written.
+    static func write(
+        _ info: borrowing PacketInfo,
+        of packet: Span<UInt8>,
+        for slot: borrowing Slot,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) -> (header: Int, prefix: Int, consumed: Int) {
+        var writer = Self()
+        writer.writeExtensions(info, of: packet, for: slot, as: rewriting, into: &output)
+        writer.writeFixedHeader(info, as: rewriting, into: &output)
+        let header = writer.position
+        var consumed = Int(info.payloadOffset)
+        if let original = rewriting.original {
+            output.put(original.rawValue, at: writer.position)
+            writer.position += 2
+        }
+        if rewriting.stripsRED {
+            consumed += Int(info.primaryOffset)
+        } else if info.descriptorLength > 0 {
+            writer.writeDescriptor(info, of: packet, as: rewriting, into: &output)
+            consumed += Int(info.descriptorLength)
+        }
+        return (header, writer.position - header, consumed)
+    }
+
+    private func writeFixedHeader(
+        _ info: borrowing PacketInfo,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        output[0] = position > 12 ? 0x90 : 0x80
+        let marker: UInt8 = info.flags.contains(.marker) ? 0x80 : 0
+        output[1] = marker | rewriting.payloadType
+        output.put(rewriting.sequence.rawValue, at: 2)
+        output.put(info.timestamp &+ rewriting.span.timestampOffset, at: 4)
+        output.put(rewriting.ssrc.rawValue, at: 8)
+    }
+
+    private mutating func writeExtensions(
+        _ info: borrowing PacketInfo,
+        of packet: Span<UInt8>,
+        for slot: borrowing Slot,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        let ids = slot.extensions
+        // A long element or a high id needs the two-byte form for all (RFC 8285 §4.3).
+        isTwoByte = slot.hasHighExtensionID || slot.mid.count > 16
+        if info.dependencyDescriptor.length > 16 { isTwoByte = true }
+        position = 16
+        if slot.mid.count > 0 {
+            begin(ids[.mid], length: slot.mid.count, into: &output)
+            for index in 0..<slot.mid.count { append(slot.mid[index], into: &output) }
+        }
+        if let time = rewriting.sendTime {
+            begin(ids[.absoluteSendTime], length: 3, into: &output)
+            append(UInt8(truncatingIfNeeded: time >> 16), into: &output)
+            append(UInt8(truncatingIfNeeded: time >> 8), into: &output)
+            append(UInt8(truncatingIfNeeded: time), into: &output)
+        }
+        if let number = rewriting.transportSequence {
+            begin(ids[.transportSequenceNumber], length: 2, into: &output)
+            append(UInt8(truncatingIfNeeded: number >> 8), into: &output)
+            append(UInt8(truncatingIfNeeded: number), into: &output)
+        }
+        copy(info.audioLevel, of: packet, id: ids[.audioLevel], into: &output)
+        copy(info.videoOrientation, of: packet, id: ids[.videoOrientation], into: &output)
+        copy(info.playoutDelay, of: packet, id: ids[.playoutDelay], into: &output)
+        copy(info.absoluteCaptureTime, of: packet, id: ids[.absoluteCaptureTime], into: &output)
+        writeDependencyDescriptor(
+            info,
+            of: packet,
+            id: ids[.dependencyDescriptor],
+            as: rewriting,
+            into: &output
+        )
+        finishExtensions(into: &output)
+    }
+
+    /// The frame number counts on over all sources (AV1 RTP specification, A.8.2).
+    private mutating func writeDependencyDescriptor(
+        _ info: borrowing PacketInfo,
+        of packet: Span<UInt8>,
+        id: UInt8,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        let start = position
+        copy(info.dependencyDescriptor, of: packet, id: id, into: &output)
+        guard position > start, info.dependencyDescriptor.length >= 3 else { return }
+        let element = position - Int(info.dependencyDescriptor.length)
+        output.put(info.pictureID &+ rewriting.span.pictureOffset, at: element + 1)
+    }
+
+    private mutating func finishExtensions(into output: inout MutableSpan<UInt8>) {
+        guard position > 16 else {
+            position = 12
+            return
+        }
+        while position & 3 != 0 { append(0, into: &output) }
+        output.put(UInt16(isTwoByte ? 0x1000 : 0xbede), at: 12)
+        output.put(UInt16(truncatingIfNeeded: (position - 16) / 4), at: 14)
+    }
+
+    private mutating func copy(
+        _ element: PacketInfo.Element,
+        of packet: Span<UInt8>,
+        id: UInt8,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        guard id != 0, element.length > 0 else { return }
+        begin(id, length: Int(element.length), into: &output)
+        let start = Int(element.offset)
+        for index in start..<start + Int(element.length) { append(packet[index], into: &output) }
+    }
+
+    private mutating func begin(_ id: UInt8, length: Int, into output: inout MutableSpan<UInt8>) {
+        if isTwoByte {
+            append(id, into: &output)
+            append(UInt8(truncatingIfNeeded: length), into: &output)
+        } else {
+            append(id << 4 | UInt8(truncatingIfNeeded: length - 1), into: &output)
+        }
+    }
+
+    private mutating func append(_ byte: UInt8, into output: inout MutableSpan<UInt8>) {
+        output[position] = byte
+        position += 1
+    }
+
+    /// Copies the descriptor and puts what counts on in its place.
+    private mutating func writeDescriptor(
+        _ info: borrowing PacketInfo,
+        of packet: Span<UInt8>,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        let start = position
+        let source = Int(info.payloadOffset)
+        for index in source..<source + Int(info.descriptorLength) {
+            append(packet[index], into: &output)
+        }
+        if info.primaryOffset > 0 {
+            renameBlocks(from: start, as: rewriting, into: &output)
+        }
+        if info.pictureIDOffset > 0 {
+            let value = info.pictureID &+ rewriting.span.pictureOffset
+            let at = start + Int(info.pictureIDOffset)
+            if info.flags.contains(.longPictureID) {
+                output.put(0x8000 | value & 0x7fff, at: at)
+            } else {
+                output[at] = UInt8(truncatingIfNeeded: value & 0x7f)
+            }
+        }
+        if info.tl0PictureIndexOffset > 0 {
+            let at = start + Int(info.tl0PictureIndexOffset)
+            output[at] = info.tl0PictureIndex &+ rewriting.span.tl0Offset
+        }
+    }
+
+    /// RED block headers name the codec by the viewer's payload type (RFC 2198 §3).
+    private func renameBlocks(
+        from start: Int,
+        as rewriting: borrowing Rewriting,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        var header = start
+        while header < position {
+            let more = output[header] & 0x80
+            output[header] = more | rewriting.opusPayloadType
+            header += more != 0 ? 4 : position - header
+        }
+    }
+}

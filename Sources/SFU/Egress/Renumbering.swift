@@ -1,0 +1,156 @@
+internal import RTP
+
+/// Turns what changes its source into one continuous stream.
+///
+/// A span is a stretch of outgoing numbers that one offset made. The last spans are kept, so
+/// that a packet that comes late, or is asked for again, gets the number it would have had.
+struct Renumbering: ~Copyable {
+    struct Span: BitwiseCopyable {
+        /// The encoding, and which numbering of it, that the offsets are for.
+        var encoding: UInt32 = .max
+        var epoch: UInt32 = 0
+        var timestampOffset: UInt32 = 0
+        /// The first outgoing number made with it.
+        var first = SequenceNumber(rawValue: 0)
+        var sequenceOffset: UInt16 = 0
+        var pictureOffset: UInt16 = 0
+        var tl0Offset: UInt8 = 0
+
+        func matches(_ info: borrowing PacketInfo) -> Bool {
+            guard encoding == info.encoding else { return false }
+            return epoch == info.epoch
+        }
+    }
+
+    /// Spans kept; RTP that is older than these is not sent again.
+    static let capacity = 16
+
+    private(set) var current = Span()
+    private var older = Ring<Span>(capacity: capacity, filledWith: Span())
+    private var olderCount = 0
+    /// The packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
+    private(set) var highest: Int64
+    private(set) var lastTimestamp: UInt32
+    private(set) var lastArrival: Instant?
+    private var lastPicture: UInt16 = 0
+    private var lastTL0: UInt8 = 0
+
+    /// Starts below 2^15, so that the first wrap is far off (RFC 3711 §3.3.1), from `random`.
+    init(random: UInt64) {
+        highest = Int64(random & 0x3fff) + 1
+        lastTimestamp = UInt32(truncatingIfNeeded: random >> 32)
+    }
+
+    /// Whether a packet was ever sent.
+    var hasStarted: Bool { lastArrival != nil }
+
+    /// Begins a span with this packet: numbers go on without a gap, time by the clock.
+    ///
+    /// `timestamp` is the outgoing timestamp where the sender reports of both sources tell it.
+    mutating func begin(with info: borrowing PacketInfo, clockRate: Int, timestamp: UInt32?) {
+        let next = SequenceNumber(truncating: Int(highest) + 1)
+        let outgoing = nextTimestamp(info, clockRate: clockRate, exact: timestamp)
+        keepCurrent()
+        current = Span(
+            encoding: info.encoding,
+            epoch: info.epoch,
+            timestampOffset: outgoing &- info.timestamp,
+            first: next,
+            sequenceOffset: next.rawValue &- info.sequence.rawValue,
+            pictureOffset: hasStarted ? lastPicture &+ 1 &- info.pictureID : 0,
+            tl0Offset: hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0
+        )
+    }
+
+    private func nextTimestamp(
+        _ info: borrowing PacketInfo,
+        clockRate: Int,
+        exact: UInt32?
+    ) -> UInt32 {
+        guard let lastArrival else { return lastTimestamp }
+        let elapsed = max(0, info.arrival.nanoseconds(since: lastArrival))
+        let ticks = elapsed / 1_000 &* Int64(clockRate) / 1_000_000
+        // Two pictures never share a timestamp.
+        let least = Int64(clockRate / 200)
+        let expected = lastTimestamp &+ UInt32(truncatingIfNeeded: max(ticks, least))
+        guard let exact else { return expected }
+        let step = Int64(Int32(bitPattern: exact &- lastTimestamp))
+        let isPlausible = step >= least && abs(step - ticks) < Int64(clockRate)
+        return isPlausible ? exact : expected
+    }
+
+    private mutating func keepCurrent() {
+        guard hasStarted else { return }
+        older[olderCount] = current
+        olderCount += 1
+    }
+
+    /// Closes the numbering over a packet that is not forwarded, so that nobody misses it.
+    mutating func skip(_ info: borrowing PacketInfo) {
+        guard hasStarted, current.matches(info) else { return }
+        let out = info.sequence.advanced(by: Int(current.sequenceOffset))
+        guard out.distance(from: SequenceNumber(truncating: Int(highest))) > 0 else { return }
+        var span = current
+        span.first = out
+        span.sequenceOffset &-= 1
+        if current.first != out { keepCurrent() }
+        current = span
+    }
+
+    /// The span and packet index of a packet, or `nil` where it is too late to be placed.
+    func place(_ info: borrowing PacketInfo) -> (span: Span, index: Int64)? {
+        let newest = SequenceNumber(truncating: Int(highest))
+        var bound: Int?
+        var span = current
+        var age = 0
+        while true {
+            let start = span.first.distance(from: newest)
+            if span.matches(info) {
+                let out = info.sequence.advanced(by: Int(span.sequenceOffset))
+                let step = out.distance(from: newest)
+                if step >= start, step < bound ?? .max {
+                    let index = highest + Int64(step)
+                    return index >= 0 ? (span, index) : nil
+                }
+            }
+            bound = min(bound ?? .max, start)
+            guard age < min(olderCount, Self.capacity) else { return nil }
+            age += 1
+            span = older[olderCount - age]
+        }
+    }
+
+    /// Which incoming packet an outgoing number was, where that is still known.
+    func original(
+        of out: SequenceNumber
+    ) -> (span: Span, sequence: SequenceNumber, index: Int64)? {
+        guard hasStarted else { return nil }
+        let newest = SequenceNumber(truncating: Int(highest))
+        let step = out.distance(from: newest)
+        guard step <= 0, highest + Int64(step) >= 0 else { return nil }
+        var bound: Int?
+        var span = current
+        var age = 0
+        while true {
+            let start = span.first.distance(from: newest)
+            if step >= start, step < bound ?? .max {
+                let sequence = out.advanced(by: -Int(span.sequenceOffset))
+                return (span, sequence, highest + Int64(step))
+            }
+            bound = min(bound ?? .max, start)
+            guard age < min(olderCount, Self.capacity) else { return nil }
+            age += 1
+            span = older[olderCount - age]
+        }
+    }
+
+    /// A packet was sent at `index`.
+    mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {
+        guard index > highest else { return }
+        highest = index
+        lastTimestamp = info.timestamp &+ span.timestampOffset
+        lastArrival = info.arrival
+        lastPicture = info.pictureID &+ span.pictureOffset
+        lastTL0 = info.tl0PictureIndex &+ span.tl0Offset
+    }
+}

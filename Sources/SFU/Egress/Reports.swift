@@ -1,0 +1,148 @@
+internal import RTP
+
+/// What sfud says of what it sends and gets: RTCP out.
+extension Core {
+    /// Sender and receiver reports go out this often (RFC 3550 §6.2 leaves five seconds).
+    static let reportMilliseconds: Int64 = 1_000
+    /// Sender reports of one datagram; the others follow in the next.
+    private static let reportsPerDatagram = 24
+
+    /// Encrypts and queues one RTCP datagram that `fill` writes.
+    ///
+    /// Where the peer did not agree to reduced-size RTCP, a report and the CNAME lead
+    /// (RFC 3550 §6.1); feedback alone would be thrown away.
+    mutating func sendRTCP(
+        from transport: Int,
+        startsWithReport: Bool = false,
+        into output: inout Batch,
+        _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        guard output.free > 0, transports[transport].canSend,
+            let path = transports[transport].path
+        else { return }
+        let needsReport = !startsWithReport && !transports[transport].configuration.reducedSizeRTCP
+        let ssrc = transports[transport].ssrc
+        let cname = transports[transport].cname
+        let length = output.compose { bytes in
+            if needsReport {
+                let none = List<ReceptionReport>(capacity: 1)
+                ReceiverReport.encode(sender: ssrc, reports: none.span, into: &bytes)
+                SourceDescription.encode(ssrc: ssrc, cname: cname.span, into: &bytes)
+            }
+            fill(&bytes)
+        }
+        guard length > 0 else { return }
+        var buffer = output.next
+        guard let total = try? transports[transport].protectRTCP(&buffer, length: length) else {
+            return
+        }
+        output.commit(length: total, to: path)
+        statistics.rtcpOut &+= 1
+        statistics.datagramsOut &+= 1
+        statistics.bytesOut &+= UInt64(total)
+        transports[transport].packetsOut &+= 1
+        transports[transport].bytesOut &+= UInt64(total)
+    }
+
+    /// The reports of the last second: one for each stream sent and each received.
+    mutating func sendReports(from transport: Int, at now: Instant, into output: inout Batch) {
+        var reports = List<ReceptionReport>(capacity: 8)
+        collectReceptions(of: transport, at: now, into: &reports)
+        var senders = List<SenderReport>(capacity: 8)
+        collectSenders(of: transport, at: now, into: &senders)
+        guard !reports.isEmpty || !senders.isEmpty else { return }
+        let ssrc = transports[transport].ssrc
+        let estimate = transports[transport].sendsREMB ? transports[transport].estimate.bitrate : 0
+        let sources = mediaSources(of: transport)
+        var position = 0
+        repeat {
+            let end = min(position + Self.reportsPerDatagram, senders.count)
+            let isFirst = position == 0
+            let cname = transports[transport].cname
+            sendRTCP(from: transport, startsWithReport: true, into: &output) { bytes in
+                for index in position..<end { senders[index].encode(into: &bytes) }
+                if isFirst || senders.isEmpty {
+                    ReceiverReport.encode(sender: ssrc, reports: reports.span, into: &bytes)
+                }
+                SourceDescription.encode(ssrc: ssrc, cname: cname.span, into: &bytes)
+                if isFirst, estimate > 0, !sources.isEmpty {
+                    ReceiverEstimate.encode(
+                        sender: ssrc,
+                        bitrate: UInt64(estimate),
+                        sources: sources.span,
+                        into: &bytes
+                    )
+                }
+            }
+            position = end
+        } while position < senders.count && output.free > 0
+    }
+
+    private mutating func collectReceptions(
+        of transport: Int,
+        at now: Instant,
+        into reports: inout List<ReceptionReport>
+    ) {
+        for index in 0..<transports[transport].publications.count {
+            let publication = Int(transports[transport].publications[index])
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                guard reports.count < ReceiverReport.maximumReports,
+                    let ssrc = encodings[encoding].ssrc,
+                    encodings[encoding].rate.isActive(within: 10_000, at: now)
+                else { continue }
+                reports.append(encodings[encoding].reception.report(ssrc: ssrc, at: now))
+            }
+        }
+    }
+
+    /// The media SSRCs that a bandwidth estimate names.
+    private func mediaSources(of transport: Int) -> List<SSRC> {
+        var sources = List<SSRC>(capacity: 4)
+        for index in 0..<transports[transport].streams.count
+        where !transports[transport].streams[index].isRetransmission {
+            if sources.count < 16 { sources.append(transports[transport].streams[index].ssrc) }
+        }
+        return sources
+    }
+
+    private mutating func collectSenders(
+        of transport: Int,
+        at now: Instant,
+        into senders: inout List<SenderReport>
+    ) {
+        for index in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[index])
+            guard let report = senderReport(of: slot, at: now) else { continue }
+            senders.append(report)
+        }
+    }
+
+    /// Says when, by our clock, what is on its way was captured, so that lips stay in sync.
+    ///
+    /// Before the publisher's first report nobody knows, and a guess would make viewers jump.
+    private func senderReport(of slot: Int, at now: Instant) -> SenderReport? {
+        guard slots[slot].isOpen, slots[slot].renumbering.hasStarted else { return nil }
+        let span = slots[slot].renumbering.current
+        let encoding = Int(span.encoding)
+        guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
+            encodings[encoding].reception.senderReportArrival != nil
+        else { return nil }
+        let publisher = publications[encodings[encoding].publication].transport
+        let reported = encodings[encoding].reception.senderNTP
+        guard let sampled = transports[publisher].clock.instant(of: reported) else { return nil }
+        let passed = now.nanoseconds(since: sampled)
+        guard abs(passed) < 60_000_000_000 else { return nil }
+        let ticks = passed / 1_000 &* Int64(encodings[encoding].clockRate) / 1_000_000
+        let timestamp =
+            encodings[encoding].reception.senderTimestamp
+            &+ UInt32(truncatingIfNeeded: ticks) &+ span.timestampOffset
+        return SenderReport(
+            sender: slots[slot].configuration.ssrc,
+            ntp: ntp(at: now),
+            rtpTimestamp: timestamp,
+            packets: UInt32(truncatingIfNeeded: slots[slot].packets),
+            octets: UInt32(truncatingIfNeeded: slots[slot].octets)
+        )
+    }
+}

@@ -1,0 +1,103 @@
+internal import RTP
+
+/// What transports do when their time comes.
+extension Core {
+    mutating func expire(transport: Int, at now: Instant, into output: inout Batch) {
+        guard !transports[transport].hasEnded else { return }
+        if transports[transport].dtls?.deadline.isDue(at: now) == true {
+            expireDTLS(transport, at: now, into: &output)
+        }
+        checkLiveness(of: transport, at: now, into: &output)
+        guard transports[transport].canSend else { return }
+        if transports[transport].feedbackDue.isDue(at: now) {
+            sendTransportFeedback(from: transport, at: now, into: &output)
+        }
+        if transports[transport].nackDue.isDue(at: now) {
+            sendNACKs(from: transport, at: now, into: &output)
+        }
+        if transports[transport].layersDue.isDue(at: now) {
+            reviewLayers(of: transport, at: now)
+        }
+        if transports[transport].keyframeDue.isDue(at: now) {
+            sendKeyframeRequests(from: transport, at: now, into: &output)
+        }
+        if transports[transport].reportDue.isDue(at: now) {
+            transports[transport].estimate.update(at: now)
+            sendReports(from: transport, at: now, into: &output)
+            trimHistories(of: transport, at: now)
+            transports[transport].reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
+        }
+    }
+
+    /// A publisher that went quiet keeps nothing for longer than anybody could ask for it.
+    private mutating func trimHistories(of transport: Int, at now: Instant) {
+        for index in 0..<transports[transport].publications.count {
+            let publication = Int(transports[transport].publications[index])
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                encodings[encoding].history.trim(at: now, pool: &pool)
+                if encodings[encoding].kind == .audio { encodings[encoding].rate.measure(at: now) }
+            }
+        }
+    }
+
+    private mutating func checkLiveness(
+        of transport: Int,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        let silence = now.milliseconds(since: transports[transport].lastHeard)
+        if silence >= limits.timeoutMilliseconds {
+            end(transport, because: .timeout, at: now, into: &output)
+        } else if silence >= limits.livenessMilliseconds,
+            case .connected = transports[transport].state
+        {
+            transports[transport].state = .reconnecting
+            emit(.transport(transports[transport].id, .reconnecting))
+        }
+    }
+
+    /// Silence while the process itself stood still says nothing about the peers.
+    mutating func forgiveStall(at now: Instant) {
+        guard let first = timers.first else { return }
+        let stall = now.nanoseconds(since: first)
+        guard stall > 1_000_000_000 else { return }
+        for index in 0..<transports.capacity where transports.isOccupied(index) {
+            let heard = transports[index].lastHeard.advanced(nanoseconds: stall)
+            transports[index].lastHeard = min(heard, now)
+        }
+    }
+
+    /// Enters a transport's next deadline, unless an earlier one is known already.
+    mutating func schedule(_ transport: Int) {
+        guard !transports[transport].hasEnded else { return }
+        var next = transports[transport].livenessDeadline(limits)
+        next = min(next, transports[transport].dtls?.deadline ?? next)
+        next = min(next, transports[transport].feedbackDue ?? next)
+        next = min(next, transports[transport].nackDue ?? next)
+        next = min(next, transports[transport].keyframeDue ?? next)
+        next = min(next, transports[transport].layersDue ?? next)
+        next = min(next, transports[transport].reportDue ?? next)
+        if let scheduled = transports[transport].scheduled, scheduled <= next { return }
+        transports[transport].scheduled = next
+        timers.insert(transports[transport].id, at: next)
+    }
+}
+
+extension Optional<Instant> {
+    func isDue(at now: Instant) -> Bool {
+        guard let self else { return false }
+        return self <= now
+    }
+}
+
+extension Transport {
+    /// When silence next means something.
+    func livenessDeadline(_ limits: CoreLimits) -> Instant {
+        switch state {
+        case .connected: lastHeard.advanced(milliseconds: limits.livenessMilliseconds)
+        case .connecting, .reconnecting, .ended:
+            lastHeard.advanced(milliseconds: limits.timeoutMilliseconds)
+        }
+    }
+}

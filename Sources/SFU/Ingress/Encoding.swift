@@ -1,0 +1,55 @@
+internal import RTP
+
+/// One incoming stream of a publication: a simulcast layer, or all there is.
+struct Encoding: ~Copyable {
+    /// Index of its publication.
+    let publication: Int
+    /// Its place among the publication's encodings, as the offer listed them.
+    let position: Int
+    let kind: MediaKind
+
+    var ssrc: SSRC?
+    var rtxSSRC: SSRC?
+    /// Names one numbering of one stream, unique in the worker: a new one at each restart.
+    var epoch: UInt32
+    var window = SequenceWindow()
+    var losses = LossTracker()
+    var reception = ReceptionStatistics()
+    var rate = RateMeter()
+    var keyframes = KeyframeRequests()
+    var history: History
+
+    /// The mapping of the last packet's payload type, so that few packets look it up.
+    var mapping: FormatMapping?
+    /// Pixels, from the last keyframe that told; 0 while unknown.
+    var width = 0
+    var height = 0
+    var nacksSent: UInt64 = 0
+    var pictureLossesSent: UInt64 = 0
+    var retransmissionsReceived: UInt64 = 0
+
+    init(publication: Int, position: Int, kind: MediaKind, epoch: UInt32) {
+        self.epoch = epoch
+        self.publication = publication
+        self.position = position
+        self.kind = kind
+        history = History(isEnabled: kind == .video)
+    }
+
+    /// The outgoing wall clock's RTP time at a sender report's moment, for lip sync.
+    var clockRate: Int { kind == .audio ? 48_000 : 90_000 }
+
+    /// Whether media came lately enough for this layer to be offered.
+    func isActive(at now: Instant) -> Bool { rate.isActive(within: 1_000, at: now) }
+
+    /// Another SSRC took this encoding over: nothing of the old numbering holds.
+    mutating func restart(with ssrc: SSRC?, epoch: UInt32, pool: inout PacketPool) {
+        self.ssrc = ssrc
+        self.epoch = epoch
+        window = SequenceWindow()
+        losses.removeAll()
+        reception = ReceptionStatistics()
+        history.removeAll(from: &pool)
+        mapping = nil
+    }
+}

@@ -1,0 +1,151 @@
+internal import RTP
+
+/// What peers say of what they send and what they get.
+extension Core {
+    mutating func receiveRTCP(
+        _ bytes: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        let owner = paths[path]
+        guard owner >= 0 else { return drops.count(.unknownSource) }
+        let transport = Int(owner)
+        guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
+        let place = pool.allocate()
+        guard place >= 0 else { return drops.count(.bufferFull) }
+        defer { pool.release(place) }
+        do throws(SRTPError) {
+            var packets = pool.packets
+            var clear = packets.mutableBytes(at: place)
+            let length = try transports[transport].unprotectRTCP(bytes, into: &clear)
+            statistics.rtcpIn &+= 1
+            transports[transport].packetsIn &+= 1
+            transports[transport].bytesIn &+= UInt64(bytes.count)
+            heard(from: transport, at: now)
+            readBlocks(place, length: length, from: transport, at: now, into: &output)
+        } catch {
+            drops.count(error == .malformed ? .malformedRTCP : DropReason(error))
+        }
+    }
+
+    /// Each block stands alone; what follows a bad one is left (RFC 3550 A.2).
+    private mutating func readBlocks(
+        _ place: Int32,
+        length: Int,
+        from transport: Int,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        var position = 0
+        while position < length {
+            guard length - position >= 4 else { return }
+            let words = pool.packets.bytes(at: place, count: length).u16(at: position + 2)
+            let next = position + 4 * (Int(words) + 1)
+            guard next <= length else { return }
+            read(place, at: position..<next, from: transport, now, &output)
+            position = next
+        }
+    }
+
+    private mutating func read(
+        _ place: Int32,
+        at range: Range<Int>,
+        from transport: Int,
+        _ now: Instant,
+        _ output: inout Batch
+    ) {
+        let packets = pool.packets
+        var blocks = RTCPBlocks(
+            packets.bytes(at: place, count: range.upperBound).extracting(range)
+        )
+        guard let block = blocks.next() else { return }
+        switch block.type {
+        case RTCPType.senderReport:
+            guard let report = try? SenderReport(block) else { return }
+            note(report, from: transport, at: now)
+            noteReceptions(block, from: transport, at: now)
+        case RTCPType.receiverReport:
+            noteReceptions(block, from: transport, at: now)
+        case RTCPType.transportFeedback where block.count == 1:
+            guard let request = try? GenericNACK(block) else { return }
+            let slot = slot(of: request.media, transport: transport)
+            guard slot >= 0 else { return }
+            retransmit(request, to: slot, at: now, into: &output)
+        case RTCPType.payloadFeedback where block.count == 1:
+            guard let loss = try? PictureLoss(block) else { return }
+            refreshPicture(of: loss.media, transport: transport, at: now)
+        case RTCPType.payloadFeedback where block.count == 4:
+            guard let request = try? FullIntraRequest(block) else { return }
+            for index in 0..<request.count {
+                refreshPicture(of: request[index].media, transport: transport, at: now)
+            }
+        default:
+            break
+        }
+    }
+
+    /// The slot that sends with this SSRC, or -1.
+    private func slot(of ssrc: SSRC, transport: Int) -> Int {
+        for index in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[index])
+            if slots[slot].configuration.ssrc == ssrc { return slot }
+        }
+        return -1
+    }
+
+    /// Keeps the publisher's clock, for lip sync and round trips (RFC 3550 §6.4.1).
+    private mutating func note(_ report: SenderReport, from transport: Int, at now: Instant) {
+        guard let stream = transports[transport].stream(of: report.sender),
+            !stream.isRetransmission
+        else { return }
+        encodings[Int(stream.encoding)].reception.receive(report, at: now)
+        transports[transport].clock.receive(report.ntp, at: now)
+    }
+
+    private mutating func noteReceptions(
+        _ block: borrowing RTCPBlock,
+        from transport: Int,
+        at now: Instant
+    ) {
+        guard let reports = try? ReceptionReports(copy block) else { return }
+        for index in 0..<reports.count {
+            let report = reports[index]
+            let slot = slot(of: report.ssrc, transport: transport)
+            guard slot >= 0 else { continue }
+            slots[slot].packetsLost = Int64(report.cumulativeLost)
+            slots[slot].fractionLost = report.fractionLost
+            slots[slot].jitter = report.jitter
+            noteRoundTrip(report, transport: transport, at: now)
+        }
+    }
+
+    /// Now less LSR less DLSR, in the 16.16 seconds of the reports (RFC 3550 §6.4.1).
+    private mutating func noteRoundTrip(
+        _ report: ReceptionReport,
+        transport: Int,
+        at now: Instant
+    ) {
+        guard report.lastSenderReport != 0 else { return }
+        let passed =
+            ntp(at: now).compact &- report.lastSenderReport
+            &- report.delaySinceLastSenderReport
+        // More than ten seconds is a clock gone wrong, as is less than nothing.
+        guard passed < 10 << 16 else { return }
+        transports[transport].roundTripNanoseconds = Int64(passed) * 1_000_000_000 >> 16
+    }
+
+    /// A viewer cannot show what it has: its encoding's publisher is asked for a keyframe.
+    private mutating func refreshPicture(of ssrc: SSRC, transport: Int, at now: Instant) {
+        let slot = slot(of: ssrc, transport: transport)
+        guard slot >= 0, slots[slot].kind == .video else { return }
+        slots[slot].pictureLossesReceived &+= 1
+        guard slots[slot].isOpen else { return }
+        switch slots[slot].source {
+        case .idle: break
+        case .waiting: wantKeyframe(forSlot: slot, at: now)
+        case .flowing(let encoding), .switching(from: let encoding, to: _):
+            wantKeyframe(of: Int(encoding), at: now)
+        }
+    }
+}

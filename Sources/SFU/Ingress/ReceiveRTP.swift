@@ -1,0 +1,251 @@
+internal import RTP
+
+/// Step 1 of a media packet's way: whose it is, and that it is genuine.
+extension Core {
+    mutating func receiveRTP(_ bytes: Span<UInt8>, on path: Path, at now: Instant) {
+        let owner = paths[path]
+        guard owner >= 0 else { return drops.count(.unknownSource) }
+        let transport = Int(owner)
+        guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
+        statistics.rtpIn &+= 1
+        transports[transport].packetsIn &+= 1
+        transports[transport].bytesIn &+= UInt64(bytes.count)
+
+        // A caller that forgot to flush would make the queue grow without end.
+        guard arrivalCount < Self.batchCapacity else { return drops.count(.bufferFull) }
+        let place = pool.allocate()
+        guard place >= 0 else { return drops.count(.bufferFull) }
+        do throws(SRTPError) {
+            let length = try decrypt(bytes, transport: transport, into: place)
+            heard(from: transport, at: now)
+            if let drop = admit(place, length: length, from: transport, at: now) {
+                drops.count(drop)
+                pool.release(place)
+            }
+        } catch {
+            drops.count(DropReason(error))
+            pool.release(place)
+        }
+    }
+
+    private mutating func decrypt(
+        _ bytes: Span<UInt8>,
+        transport: Int,
+        into place: Int32
+    ) throws(SRTPError) -> Int {
+        var packets = pool.packets
+        var clear = packets.mutableBytes(at: place)
+        return try transports[transport].unprotectRTP(bytes, into: &clear)
+    }
+
+    /// Something authenticated came: the peer is there.
+    mutating func heard(from transport: Int, at now: Instant) {
+        transports[transport].lastHeard = now
+        if case .reconnecting = transports[transport].state {
+            transports[transport].state = .connected
+            emit(.transport(transports[transport].id, .reconnected))
+        }
+    }
+
+    /// Steps 2 to 5: which stream, is it new, may it pass, what is in it.
+    ///
+    /// Returns why it goes no further; `nil` where the packet was kept.
+    private mutating func admit(
+        _ place: Int32,
+        length: Int,
+        from transport: Int,
+        at now: Instant
+    ) -> DropReason? {
+        var info = PacketInfo()
+        var labels = StreamLabels()
+        info.arrival = now
+        let ssrc: SSRC
+        let packets = pool.packets
+        do throws(PacketError) {
+            let packet = try Packet(packets.bytes(at: place, count: length))
+            ssrc = packet.ssrc
+            info.describe(packet)
+            labels.read(packet, map: transports[transport].extensions, into: &info)
+        } catch {
+            return .malformedRTP
+        }
+        if let number = labels.transportSequence {
+            noteArrival(number, transport: transport, at: now)
+        }
+        transports[transport].estimate.receive(bytes: length)
+
+        let stream: Transport.Stream
+        switch find(ssrc, info: info, labels: labels, place: place, transport: transport) {
+        case .success(let found): stream = found
+        case .failure(let error): return error.reason
+        }
+        let encoding = Int(stream.encoding)
+        info.encoding = UInt32(bitPattern: stream.encoding)
+        if stream.isRetransmission, let drop = unwrapRTX(&info, place: place, encoding: encoding) {
+            return drop
+        }
+        return enter(info, place: place, length: length, encoding: encoding)
+    }
+
+    private mutating func noteArrival(
+        _ number: SequenceNumber,
+        transport: Int,
+        at now: Instant
+    ) {
+        guard transports[transport].sendsTransportFeedback else { return }
+        if transports[transport].arrivals == nil { transports[transport].arrivals = ArrivalLog() }
+        transports[transport].arrivals?.receive(number, at: now)
+        guard transports[transport].feedbackDue == nil else { return }
+        transports[transport].feedbackDue = now.advanced(
+            milliseconds: ArrivalLog.intervalMilliseconds
+        )
+        schedule(transport)
+    }
+
+    /// Takes the retransmission header off: it is the original packet from here on (RFC 4588 §4).
+    private mutating func unwrapRTX(
+        _ info: inout PacketInfo,
+        place: Int32,
+        encoding: Int
+    ) -> DropReason? {
+        guard info.payloadLength > 2 else { return .padding }
+        let end = Int(info.payloadOffset) + 2
+        let original = pool.packets.bytes(at: place, count: end).u16(at: end - 2)
+        let publication = encodings[encoding].publication
+        guard let mapping = publications[publication].mapping(of: info.payloadType),
+            mapping.rtxPayloadType == info.payloadType
+        else { return .unknownPayloadType }
+        info.sequence = SequenceNumber(rawValue: original)
+        info.payloadOffset += 2
+        info.payloadLength -= 2
+        info.payloadType = mapping.payloadType
+        info.flags.insert(.repaired)
+        encodings[encoding].retransmissionsReceived &+= 1
+        return nil
+    }
+
+    /// Steps 4 to 6: numbering and statistics, the gate, the payload, and into the batch.
+    private mutating func enter(
+        _ info: PacketInfo,
+        place: Int32,
+        length: Int,
+        encoding: Int
+    ) -> DropReason? {
+        var info = info
+        let publication = encodings[encoding].publication
+        let verdict = encodings[encoding].window.insert(info.sequence)
+        switch verdict {
+        case .duplicate: return .duplicate
+        case .tooOld: return .tooOld
+        case .newest, .late, .restarted: break
+        }
+        count(verdict, info: info, length: length, encoding: encoding)
+        info.epoch = encodings[encoding].epoch
+        guard publications[publication].isOpen else {
+            encodings[encoding].losses.removeAll()
+            return .gated
+        }
+        if info.payloadLength == 0 {
+            info.flags.insert(.skipped)
+            info.drop = .padding
+        } else if let drop = inspect(&info, place: place, encoding: encoding) {
+            return drop
+        }
+        keep(info, place: place, encoding: encoding, publication: publication)
+        return nil
+    }
+
+    private mutating func count(
+        _ verdict: SequenceWindow.Verdict,
+        info: PacketInfo,
+        length: Int,
+        encoding: Int
+    ) {
+        let newest = encodings[encoding].window.highest ?? 0
+        let extended =
+            newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+        if verdict == .restarted {
+            encodings[encoding].epoch = takeEpoch()
+            encodings[encoding].losses.removeAll()
+            encodings[encoding].history.removeAll(from: &pool)
+            encodings[encoding].reception.restart(at: extended)
+        }
+        if case .newest(let gap) = verdict {
+            expectRetransmission(of: gap, before: newest, encoding: encoding, at: info.arrival)
+        } else {
+            encodings[encoding].losses.found(extended)
+        }
+        encodings[encoding].reception.receive(
+            extended: extended,
+            timestamp: info.timestamp,
+            length: length,
+            clockRate: encodings[encoding].clockRate,
+            at: info.arrival
+        )
+        encodings[encoding].rate.receive(
+            bytes: length,
+            endsFrame: info.flags.contains(.marker),
+            at: info.arrival
+        )
+    }
+
+    /// Asks again for what is missing, where the publisher answers to that.
+    private mutating func expectRetransmission(
+        of gap: Int,
+        before newest: Int,
+        encoding: Int,
+        at now: Instant
+    ) {
+        guard gap > 0 else { return }
+        let transport = publications[encodings[encoding].publication].transport
+        transports[transport].estimate.lose(gap)
+        guard let mapping = encodings[encoding].mapping, mapping.feedback.contains(.nack) else {
+            return
+        }
+        encodings[encoding].losses.expect(gap: gap, before: newest, at: now)
+        let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
+        if transports[transport].nackDue.map({ $0 > due }) ?? true {
+            transports[transport].nackDue = due
+            schedule(transport)
+        }
+    }
+
+    /// Puts the packet into the batch under way, and into the history of its encoding.
+    private mutating func keep(
+        _ info: PacketInfo,
+        place: Int32,
+        encoding: Int,
+        publication: Int
+    ) {
+        pool[place] = info
+        var isKept = false
+        if !info.flags.contains(.skipped), let newest = encodings[encoding].window.highest {
+            let number =
+                newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+            isKept = encodings[encoding].history.insert(
+                place,
+                number: number,
+                at: info.arrival,
+                pool: &pool
+            )
+        }
+        if !isKept { pool.retire(place) }
+        publications[publication].append(place, pool: &pool)
+        arrivalCount += 1
+        if !publications[publication].isQueued {
+            publications[publication].isQueued = true
+            queued.append(Int32(publication))
+        }
+    }
+}
+
+extension DropReason {
+    init(_ error: SRTPError) {
+        switch error {
+        case .replay: self = .srtpReplay
+        case .streamLimit: self = .streamLimit
+        case .malformed: self = .malformedRTP
+        case .authentication, .exhausted, .unavailable: self = .srtpAuthentication
+        }
+    }
+}

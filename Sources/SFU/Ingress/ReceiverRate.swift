@@ -1,0 +1,44 @@
+internal import RTP
+
+/// What a publisher without transport-wide feedback is told that it may send
+/// (draft-alvestrand-rmcat-remb-03).
+///
+/// It follows what arrives: half as much again while nothing is lost, less on loss.
+struct ReceiverRate: BitwiseCopyable {
+    static let start = 1_000_000
+    static let minimum = 100_000
+    static let maximum = 8_000_000
+    static let intervalMilliseconds: Int64 = 1_000
+
+    private(set) var bitrate = start
+    private var bytes: UInt64 = 0
+    private var packets = 0
+    private var lost = 0
+    private var since: Instant?
+
+    mutating func receive(bytes count: Int) {
+        bytes &+= UInt64(count)
+        packets += 1
+    }
+
+    mutating func lose(_ count: Int) { lost += count }
+
+    /// Works the next estimate out from the interval that ends now.
+    mutating func update(at now: Instant) {
+        defer {
+            since = now
+            bytes = 0
+            packets = 0
+            lost = 0
+        }
+        guard let since, packets > 0 else { return }
+        let elapsed = max(1, now.milliseconds(since: since))
+        let arrived = Int(clamping: bytes &* 8_000 / UInt64(elapsed))
+        if lost * 10 > packets {
+            bitrate = max(Self.minimum, min(bitrate, arrived) * 85 / 100)
+        } else if lost * 50 < packets {
+            let most = max(arrived * 3 / 2 + 100_000, bitrate)
+            bitrate = min(Self.maximum, min(bitrate * 13 / 10, most))
+        }
+    }
+}

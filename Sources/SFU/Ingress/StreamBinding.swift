@@ -1,0 +1,158 @@
+internal import RTP
+
+/// What a packet says of the stream it belongs to, in its header extensions.
+///
+/// MID and RID are places in the packet (offset and length), for a comparison in place.
+struct StreamLabels: BitwiseCopyable {
+    var mid = PacketInfo.Element()
+    var rid = PacketInfo.Element()
+    var repairedRID = PacketInfo.Element()
+    var transportSequence: SequenceNumber?
+
+    /// Walks the extensions once, for the labels and for what is carried through.
+    mutating func read(_ packet: borrowing Packet, map: ExtensionMap, into info: inout PacketInfo) {
+        var elements = packet.extensions
+        while let element = elements.next() {
+            guard let kind = map.kind(of: element.id), element.length > 0 else { continue }
+            let place = PacketInfo.Element(
+                offset: UInt16(truncatingIfNeeded: element.offset),
+                length: UInt8(truncatingIfNeeded: element.length)
+            )
+            switch kind {
+            case .mid: mid = place
+            case .rid: rid = place
+            case .repairedRID: repairedRID = place
+            case .transportSequenceNumber where element.length >= 2:
+                transportSequence = SequenceNumber(rawValue: packet.bytes.u16(at: element.offset))
+            case .audioLevel: info.audioLevel = place
+            case .videoOrientation: info.videoOrientation = place
+            case .playoutDelay: info.playoutDelay = place
+            case .absoluteCaptureTime: info.absoluteCaptureTime = place
+            case .dependencyDescriptor: info.dependencyDescriptor = place
+            case .absoluteSendTime, .transportSequenceNumber, .videoLayersAllocation: break
+            }
+        }
+    }
+}
+
+extension PacketInfo {
+    /// Takes over what the fixed header says.
+    mutating func describe(_ packet: borrowing Packet) {
+        sequence = packet.sequenceNumber
+        timestamp = packet.timestamp
+        payloadType = packet.payloadType.rawValue
+        if packet.marker { flags.insert(.marker) }
+        payloadOffset = UInt16(truncatingIfNeeded: packet.headerLength)
+        payloadLength = UInt16(
+            truncatingIfNeeded: packet.bytes.count - packet.headerLength - packet.paddingLength
+        )
+    }
+}
+
+/// Step 2: which m-line and encoding an SSRC belongs to (RFC 8843 §9.2, RFC 8852).
+extension Core {
+    struct BindingError: Error { var reason: DropReason }
+
+    /// The stream of a packet, bound anew where its SSRC was never seen.
+    mutating func find(
+        _ ssrc: SSRC,
+        info: PacketInfo,
+        labels: StreamLabels,
+        place: Int32,
+        transport: Int
+    ) -> Result<Transport.Stream, BindingError> {
+        if let stream = transports[transport].stream(of: ssrc) { return .success(stream) }
+        let publication = publication(of: info, labels: labels, place: place, transport: transport)
+        guard publication >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
+        guard let mapping = publications[publication].mapping(of: info.payloadType) else {
+            return .failure(BindingError(reason: .unknownPayloadType))
+        }
+        let isRetransmission = mapping.rtxPayloadType == info.payloadType
+        let rid =
+            isRetransmission && labels.repairedRID.length > 0 ? labels.repairedRID : labels.rid
+        let encoding = encoding(of: publication, rid: rid, place: place)
+        guard encoding >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
+        guard transports[transport].streams.count < limits.streamsPerTransport else {
+            return .failure(BindingError(reason: .streamLimit))
+        }
+        let stream = Transport.Stream(
+            ssrc: ssrc,
+            encoding: encoding,
+            isRetransmission: isRetransmission
+        )
+        bind(stream, transport: transport)
+        return .success(stream)
+    }
+
+    /// Makes `stream` the one of its encoding; an SSRC that had that place before loses it.
+    mutating func bind(_ stream: Transport.Stream, transport: Int) {
+        let encoding = Int(stream.encoding)
+        let old =
+            stream.isRetransmission ? encodings[encoding].rtxSSRC : encodings[encoding].ssrc
+        if let old { forget(old, transport: transport) }
+        if stream.isRetransmission {
+            encodings[encoding].rtxSSRC = stream.ssrc
+        } else {
+            let epoch = takeEpoch()
+            encodings[encoding].restart(with: stream.ssrc, epoch: epoch, pool: &pool)
+        }
+        transports[transport].streams.append(stream)
+    }
+
+    private mutating func forget(_ ssrc: SSRC, transport: Int) {
+        for index in 0..<transports[transport].streams.count
+        where transports[transport].streams[index].ssrc == ssrc {
+            transports[transport].streams.remove(swappingAt: index)
+            transports[transport].srtp?.removeIncoming(ssrc)
+            return
+        }
+    }
+
+    /// By MID; else by a payload type or RID that only one m-line has.
+    private func publication(
+        of info: PacketInfo,
+        labels: StreamLabels,
+        place: Int32,
+        transport: Int
+    ) -> Int {
+        var found = -1
+        for index in 0..<transports[transport].publications.count {
+            let publication = Int(transports[transport].publications[index])
+            if labels.mid.length > 0 {
+                let mid = publications[publication].configuration.mid
+                if equals(labels.mid, mid, place: place) { return publication }
+            } else if publications[publication].mapping(of: info.payloadType) != nil {
+                // Two m-lines have it: without a MID nobody can tell.
+                guard found < 0 else { return -1 }
+                found = publication
+            }
+        }
+        return labels.mid.length > 0 ? -1 : found
+    }
+
+    private func encoding(of publication: Int, rid: PacketInfo.Element, place: Int32) -> Int32 {
+        let count = publications[publication].encodings.count
+        guard rid.length > 0 else {
+            return count == 1 ? publications[publication].encodings[0] : -1
+        }
+        for position in 0..<count {
+            let name = publications[publication].configuration.encodings[position].rid
+            if let name, equals(rid, name, place: place) {
+                return publications[publication].encodings[position]
+            }
+        }
+        // A single encoding may carry a RID that the offer did not restrict.
+        return count == 1 ? publications[publication].encodings[0] : -1
+    }
+
+    private func equals(_ element: PacketInfo.Element, _ text: String, place: Int32) -> Bool {
+        let bytes = pool.packets.bytes(at: place, count: Int(element.offset) + Int(element.length))
+        guard text.utf8.count == Int(element.length) else { return false }
+        var offset = Int(element.offset)
+        for byte in text.utf8 {
+            guard bytes[offset] == byte else { return false }
+            offset += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,114 @@
+package import RTP
+
+/// What one transport has agreed on with its client, over all its offers.
+///
+/// The client always offers and sfud always answers (RFC 8829 §5.3). All media is bundled on one
+/// transport; an m-line that is no part of it is rejected.
+package struct Negotiation: Sendable {
+    private let local: LocalDescription
+    private var session: Session?
+    private var lines: [AgreedLine] = []
+
+    /// What concerns all m-lines.
+    private struct Session: Sendable {
+        var identifier: UInt64
+        var version: UInt64
+        var transport: AgreedTransport
+        var ssrcs: SSRCSequence
+    }
+
+    package init(local: LocalDescription) { self.local = local }
+
+    /// Answers an offer, the first or a later one.
+    ///
+    /// On error nothing has changed and no identifier is taken. `policy` says with a word why the
+    /// client may not send on an m-line, or `nil` where it may: it is asked anew at each offer.
+    package mutating func answer(
+        _ offer: String,
+        identifiers: inout WorkerIdentifiers,
+        random: inout some RandomNumberGenerator,
+        policy: (OfferedMedia) -> String?
+    ) throws(SDPError) -> Answer {
+        let description = try SessionDescription(offer)
+        let offered = try OfferedLines(description)
+        try checkContinuity(description, offered)
+        var session = try nextSession(description, offered, random: &random)
+
+        var halves = Halves(previous: lines, offered: offered, policy: policy)
+        try halves.allocate(from: &identifiers, ssrcs: &session.ssrcs)
+
+        let answered = AnsweredSession(
+            local: local,
+            identifier: session.identifier,
+            version: session.version,
+            transport: session.transport,
+            offer: description,
+            offered: offered,
+            halves: halves
+        )
+        let isICERestart =
+            self.session.map { $0.transport.ice != session.transport.ice } ?? false
+        let ended = halves.ended(of: lines)
+        self.session = session
+        lines = halves.lines
+        return Answer(
+            sdp: answered.description.text,
+            configuration: answered.configuration,
+            media: answered.media,
+            endedPublications: ended.publications,
+            endedSlots: ended.slots,
+            isICERestart: isICERestart
+        )
+    }
+
+    /// M-lines keep their places (RFC 3264 §8).
+    private func checkContinuity(
+        _ description: SessionDescription,
+        _ offered: OfferedLines
+    ) throws(SDPError) {
+        guard offered.lines.count >= lines.count else {
+            throw SDPError(
+                line: description.lineCount,
+                cause: "fewer m-lines than in the offer before"
+            )
+        }
+        for (index, line) in lines.enumerated() {
+            try line.check(offered.lines[index], index: index)
+        }
+    }
+
+    private func nextSession(
+        _ description: SessionDescription,
+        _ offered: OfferedLines,
+        random: inout some RandomNumberGenerator
+    ) throws(SDPError) -> Session {
+        if var session, offered.lines.allSatisfy({ $0.content == nil }) {
+            // Nothing is left that could speak of the transport: it stays as it is.
+            session.version += 1
+            return session
+        }
+        let tagged = offered.lines[offered.tagged].media
+        let first = description.bundles.first?.mids.first
+        let suggested = description.media.first { $0.mid == first }
+        var attributes = tagged.transport.completed(by: description.transport)
+        if let suggested { attributes = attributes.completed(by: suggested.transport) }
+        let transport = try AgreedTransport(
+            attributes,
+            line: tagged.line,
+            previous: session?.transport,
+            random: &random
+        )
+        guard var session else {
+            return Session(
+                // Positive in 64 bits (RFC 8829 §5.2.1).
+                identifier: random.next() >> 1,
+                version: 1,
+                transport: transport,
+                ssrcs: SSRCSequence(random: &random)
+            )
+        }
+        session.version += 1
+        session.transport = transport
+        return session
+    }
+}

@@ -1,0 +1,109 @@
+internal import RTP
+
+/// The lite side of one ICE session (RFC 8445 §2.4, §7.3): it answers, and never asks.
+///
+/// It keeps the addresses that passed a check and which of them the peer nominated. An ICE
+/// restart (RFC 8445 §9) changes credentials only: the path in use stays until a new check.
+struct ICEAgent {
+    private(set) var credentials: ICECredentials
+    /// Bytes of what HMAC is keyed with and of the two halves of USERNAME.
+    private(set) var localPassword: [UInt8]
+    private(set) var localFragment: [UInt8]
+    private var remoteFragment: [UInt8]
+    /// Those before the last restart; good for addresses that are validated already.
+    private(set) var previous: (localFragment: [UInt8], localPassword: [UInt8])?
+    private(set) var paths: [Path] = []
+    private(set) var selected: Path?
+
+    /// Checks answered in the second that began at `secondStart`.
+    private var checks = 0
+    private var secondStart = Instant(nanoseconds: .min / 2)
+
+    init(_ credentials: ICECredentials) {
+        self.credentials = credentials
+        localPassword = Array(credentials.localPassword.utf8)
+        localFragment = Array(credentials.localFragment.utf8)
+        remoteFragment = Array(credentials.remoteFragment.utf8)
+    }
+
+    /// Takes new credentials; the old ones stay good for the addresses that have them.
+    mutating func restart(with credentials: ICECredentials) {
+        previous = (localFragment, localPassword)
+        let kept = (paths, selected)
+        self = Self(credentials, previous: previous)
+        (paths, selected) = kept
+    }
+
+    private init(
+        _ credentials: ICECredentials,
+        previous: (localFragment: [UInt8], localPassword: [UInt8])?
+    ) {
+        self.init(credentials)
+        self.previous = previous
+    }
+
+    /// Whether the peer's half of USERNAME is the one it offered.
+    func isPeer(_ fragment: Span<UInt8>) -> Bool { Self.equal(remoteFragment, fragment) }
+
+    /// Whether this is our fragment now.
+    func isLocal(_ fragment: Span<UInt8>) -> Bool { Self.equal(localFragment, fragment) }
+
+    /// Whether it was ours until the last restart.
+    func wasLocal(_ fragment: Span<UInt8>) -> Bool {
+        guard let previous else { return false }
+        return Self.equal(previous.localFragment, fragment)
+    }
+
+    /// What a check is authenticated with.
+    func password(isCurrent: Bool) -> [UInt8] {
+        isCurrent ? localPassword : previous?.localPassword ?? localPassword
+    }
+
+    private static func equal(_ bytes: [UInt8], _ other: Span<UInt8>) -> Bool {
+        guard bytes.count == other.count else { return false }
+        for index in other.indices where bytes[index] != other[index] { return false }
+        return true
+    }
+
+    /// Another transport has this address now.
+    mutating func forget(_ path: Path) {
+        paths.removeAll { $0 == path }
+        if selected == path { selected = paths.last }
+    }
+
+    mutating func forgetPaths() {
+        paths = []
+        selected = nil
+    }
+
+    func isValidated(_ path: Path) -> Bool { paths.contains(path) }
+
+    /// Counts a check against the limit a second.
+    mutating func admitCheck(limit: Int, at now: Instant) -> Bool {
+        if now.milliseconds(since: secondStart) >= 1_000 {
+            secondStart = now
+            checks = 0
+        }
+        checks += 1
+        return checks <= limit
+    }
+
+    /// Notes that a check from `path` held; returns the address that had to make room, if any.
+    mutating func validated(
+        _ path: Path,
+        isNominated: Bool,
+        underCurrentCredentials: Bool,
+        limit: Int
+    ) -> Path? {
+        if underCurrentCredentials { previous = nil }
+        var evicted: Path?
+        if !paths.contains(path) {
+            if paths.count >= limit, let index = paths.firstIndex(where: { $0 != selected }) {
+                evicted = paths.remove(at: index)
+            }
+            paths.append(path)
+        }
+        if isNominated || selected == nil { selected = path }
+        return evicted
+    }
+}

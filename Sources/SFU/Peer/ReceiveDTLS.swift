@@ -1,0 +1,145 @@
+internal import RTP
+
+/// The handshake, and what comes on the association after it.
+extension Core {
+    mutating func receiveDTLS(
+        _ bytes: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        let owner = paths[path]
+        // No byte is answered to an address that has not passed an ICE check.
+        guard owner >= 0 else { return drops.count(.unknownSource) }
+        let transport = Int(owner)
+        guard !transports[transport].hasEnded else { return drops.count(.dtlsUnexpected) }
+        statistics.dtlsIn &+= 1
+        transports[transport].packetsIn &+= 1
+        transports[transport].bytesIn &+= UInt64(bytes.count)
+        makeAssociation(transport, at: now, into: &output)
+        guard let progress = transports[transport].dtls?.receive(bytes, at: now) else { return }
+        take(progress, transport: transport, on: path, at: now, into: &output)
+    }
+
+    /// Begins the handshake where it is ours to begin.
+    mutating func startDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
+        guard transports[transport].configuration.dtlsRole == .client,
+            transports[transport].dtls == nil, let path = transports[transport].path
+        else { return }
+        makeAssociation(transport, at: now, into: &output)
+        sendDTLS(transport, to: path, into: &output)
+        schedule(transport)
+    }
+
+    private mutating func makeAssociation(
+        _ transport: Int,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard transports[transport].dtls == nil else { return }
+        do throws(DTLSError) {
+            transports[transport].dtls = try DTLSAssociation(
+                identity: identity,
+                role: transports[transport].configuration.dtlsRole,
+                fingerprints: transports[transport].configuration.fingerprints,
+                at: now
+            )
+        } catch {
+            end(transport, because: .handshakeFailed, at: now, into: &output)
+        }
+    }
+
+    /// Does what is due in the handshake.
+    mutating func expireDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
+        guard let progress = transports[transport].dtls?.expire(at: now),
+            let path = transports[transport].path
+        else { return }
+        take(progress, transport: transport, on: path, at: now, into: &output)
+    }
+
+    private mutating func take(
+        _ progress: DTLSProgress,
+        transport: Int,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        sendDTLS(transport, to: path, into: &output)
+        switch progress {
+        case .handshaking:
+            break
+        case .established:
+            heard(from: transport, at: now)
+        case .connected(let profile, let keys):
+            connect(transport, profile: profile, keys: keys, at: now, into: &output)
+        case .failed(let reason):
+            end(transport, because: reason, at: now, into: &output)
+        case .closed:
+            end(transport, because: .closed, at: now, into: &output)
+        }
+        schedule(transport)
+    }
+
+    mutating func sendDTLS(_ transport: Int, to path: Path, into output: inout Batch) {
+        while output.free > 1 {
+            var isDone = false
+            let before = output.count
+            output.append(to: path) { bytes in
+                isDone = transports[transport].dtls?.nextDatagram(into: &bytes) != true
+            }
+            if isDone || output.count == before { return }
+            statistics.datagramsOut &+= 1
+        }
+    }
+
+    private mutating func connect(
+        _ transport: Int,
+        profile: SRTPProfile,
+        keys: SRTPKeys,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        do throws(SRTPError) {
+            transports[transport].srtp = try SRTPSession(
+                profile: profile,
+                keys: keys,
+                context: srtpContext,
+                maxStreams: limits.streamsPerTransport
+            )
+        } catch {
+            return end(transport, because: .handshakeFailed, at: now, into: &output)
+        }
+        transports[transport].profile = profile
+        transports[transport].state = .connected
+        heard(from: transport, at: now)
+        transports[transport].reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
+        emit(.transport(transports[transport].id, .connected))
+        // What this viewer waits for can be sent now.
+        for index in 0..<transports[transport].slots.count {
+            wantKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
+        }
+    }
+
+    /// The association is over; the control plane closes the transport.
+    mutating func end(
+        _ transport: Int,
+        because reason: DisconnectReason,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard !transports[transport].hasEnded else { return }
+        release(transport)
+        transports[transport].state = .ended
+        emit(.transport(transports[transport].id, .disconnected(reason)))
+    }
+
+    /// Lets keys, addresses and the handshake go.
+    mutating func release(_ transport: Int) {
+        let index = Int32(transport)
+        for path in transports[transport].ice.paths { paths.remove(path, transport: index) }
+        transports[transport].ice.forgetPaths()
+        transports[transport].path = nil
+        transports[transport].srtp = nil
+        transports[transport].dtls = nil
+    }
+}

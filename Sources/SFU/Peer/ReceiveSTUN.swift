@@ -1,0 +1,160 @@
+internal import RTP
+
+/// Connectivity checks: the only way that an address gets anything from sfud (RFC 8445 §7.3).
+extension Core {
+    mutating func receiveSTUN(
+        _ bytes: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        do throws(STUNError) {
+            let message = try STUNMessage(bytes)
+            statistics.stunIn &+= 1
+            guard message.messageClass == .request, message.method == 1 else {
+                // Indications keep bindings alive; responses answer nothing that we asked.
+                return
+            }
+            if let reason = check(message, on: path, at: now, into: &output) {
+                statistics.stunIn &-= 1
+                drops.count(reason)
+            }
+        } catch {
+            drops.count(.stunMalformed)
+        }
+    }
+
+    /// Answers a check; returns why not, where it is dropped without a word.
+    private mutating func check(
+        _ message: borrowing STUNMessage,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) -> DropReason? {
+        guard message.isFingerprintValid, message.integrityOffset != nil,
+            let (transport, isCurrent) = owner(of: message, path: path)
+        else { return .stunUnauthenticated }
+        guard transports[transport].ice.admitCheck(limit: limits.stunChecksPerSecond, at: now)
+        else { return .stunRateLimited }
+        let key = transports[transport].ice.password(isCurrent: isCurrent)
+        guard isAuthentic(message, key: key.span) else { return .stunUnauthenticated }
+
+        let unknown = message.unknownAttributes
+        if !unknown.isEmpty {
+            output.append(to: path) { bytes in
+                STUNWriter.bindingError(
+                    message.transactionID,
+                    code: 420,
+                    reason: "Unknown Attribute",
+                    unknown: unknown,
+                    into: &bytes,
+                    integrity: { Digest.hmacSHA1(key: key.span, message: $0) }
+                )
+            }
+            return nil
+        }
+        // A lite agent is always controlled: a peer that thinks so too must change its mind
+        // (RFC 8445 §7.3.1.1).
+        if message.iceControlled != nil {
+            output.append(to: path) { bytes in
+                STUNWriter.bindingError(
+                    message.transactionID,
+                    code: 487,
+                    reason: "Role Conflict",
+                    into: &bytes,
+                    integrity: { Digest.hmacSHA1(key: key.span, message: $0) }
+                )
+            }
+            return nil
+        }
+        output.append(to: path) { bytes in
+            STUNWriter.bindingSuccess(
+                message.transactionID,
+                address: STUNAddress(
+                    high: path.remote.high,
+                    low: path.remote.low,
+                    port: path.remote.port
+                ),
+                into: &bytes,
+                integrity: { Digest.hmacSHA1(key: key.span, message: $0) }
+            )
+        }
+        validate(
+            path,
+            of: transport,
+            isNominated: message.useCandidate,
+            isCurrent: isCurrent,
+            at: now,
+            into: &output
+        )
+        return nil
+    }
+
+    /// The transport whose fragment leads USERNAME, and whether it is the present one.
+    private func owner(of message: borrowing STUNMessage, path: Path) -> (Int, Bool)? {
+        let username = message.username
+        guard let colon = username.first(0x3a) else { return nil }
+        let local = username.extracting(0..<colon)
+        let remote = username.extracting((colon + 1)..<username.count)
+        guard let id = fragments[fragmentKey(local)], transports.contains(id) else { return nil }
+        let transport = Int(id.index)
+        if transports[transport].ice.isLocal(local) {
+            return transports[transport].ice.isPeer(remote) ? (transport, true) : nil
+        }
+        // Credentials from before a restart are good for what they had validated, no more.
+        let wasLocal = transports[transport].ice.wasLocal(local)
+        return wasLocal && transports[transport].ice.isValidated(path) ? (transport, false) : nil
+    }
+
+    /// FNV-1a with the worker's own start, so that nobody can aim at one bucket.
+    func fragmentKey(_ fragment: Span<UInt8>) -> UInt64 {
+        var hash = fragmentSeed
+        for index in fragment.indices {
+            hash = (hash ^ UInt64(fragment[index])) &* 0x100_0000_01b3
+        }
+        return hash
+    }
+
+    private func isAuthentic(_ message: borrowing STUNMessage, key: Span<UInt8>) -> Bool {
+        let covered = [UInt8](capacity: message.bytes.count) { output in
+            message.integrityInput(into: &output)
+        }
+        let expected = Digest.hmacSHA1(key: key, message: covered.span)
+        return Digest.equal(expected.span, message.integrityTag)
+    }
+
+    /// The peer answers for this address: what comes from it is looked at, and if it was
+    /// nominated, media goes there.
+    private mutating func validate(
+        _ path: Path,
+        of transport: Int,
+        isNominated: Bool,
+        isCurrent: Bool,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard !transports[transport].hasEnded else { return }
+        let evicted = transports[transport].ice.validated(
+            path,
+            isNominated: isNominated,
+            underCurrentCredentials: isCurrent,
+            limit: limits.pathsPerTransport
+        )
+        let index = Int32(transport)
+        if let evicted { paths.remove(evicted, transport: index) }
+        let other = paths[path]
+        if other >= 0, other != index { transports[Int(other)].ice.forget(path) }
+        paths.insert(path, transport: index)
+        transports[transport].path = transports[transport].ice.selected
+        heard(from: transport, at: now)
+        startDTLS(transport, at: now, into: &output)
+    }
+}
+
+extension Span<UInt8> {
+    /// Where `byte` first stands.
+    func first(_ byte: UInt8) -> Int? {
+        for index in indices where self[index] == byte { return index }
+        return nil
+    }
+}

@@ -1,0 +1,158 @@
+internal import RTP
+
+/// One participant's ICE and DTLS association: its path, its keys, its m-lines.
+struct Transport: ~Copyable {
+    /// How far it has come, and whether its peer is heard of.
+    enum State: BitwiseCopyable {
+        case connecting
+        case connected
+        /// Silent for the first limit.
+        case reconnecting
+        /// Over; kept until the control plane closes it.
+        case ended
+    }
+
+    /// Which stream an incoming SSRC is.
+    struct Stream: BitwiseCopyable {
+        var ssrc: SSRC
+        var encoding: Int32
+        var isRetransmission: Bool
+    }
+
+    let id: TransportID
+    var configuration: TransportConfiguration
+    var ice: ICEAgent
+    var dtls: DTLSAssociation?
+    var srtp: SRTPSession?
+    var profile: SRTPProfile?
+    var state = State.connecting
+    /// When anything authenticated last came.
+    var lastHeard: Instant
+    /// Where media goes, once ICE has nominated it.
+    var path: Path?
+
+    var streams = List<Stream>(capacity: 8)
+    var publications = List<Int32>()
+    var slots = List<Int32>()
+    /// Of all m-lines together: an id means one thing on a bundled transport (RFC 8843 §9).
+    var extensions = ExtensionMap()
+    /// Feedback comes from this SSRC where no slot is at hand.
+    let ssrc: SSRC
+    let cname: [UInt8]
+
+    var arrivals: ArrivalLog?
+    /// The last outgoing transport-wide sequence number.
+    var transportSequence: UInt16 = 0
+    /// Whether this publisher hears transport-wide feedback, or else REMB.
+    var sendsTransportFeedback = false
+    var sendsREMB = false
+    var estimate = ReceiverRate()
+    var clock = SenderClock()
+
+    var feedbackDue: Instant?
+    var reportDue: Instant?
+    var nackDue: Instant?
+    var keyframeDue: Instant?
+    var layersDue: Instant?
+    /// The earliest deadline that the queue knows of.
+    var scheduled: Instant?
+
+    var bytesIn: UInt64 = 0
+    var bytesOut: UInt64 = 0
+    var packetsIn: UInt64 = 0
+    var packetsOut: UInt64 = 0
+    var roundTripNanoseconds: Int64?
+
+    init(_ id: TransportID, _ configuration: TransportConfiguration, ssrc: SSRC, at now: Instant) {
+        self.id = id
+        self.configuration = configuration
+        self.ssrc = ssrc
+        cname = Array(configuration.cname.utf8.prefix(64))
+        ice = ICEAgent(configuration.ice)
+        lastHeard = now
+        arrivals = nil
+    }
+
+    /// Whether media may go out: keys agreed, address validated, not over.
+    var canSend: Bool {
+        guard srtp != nil, path != nil else { return false }
+        switch state {
+        case .connected, .reconnecting: return true
+        case .connecting, .ended: return false
+        }
+    }
+
+    var hasEnded: Bool {
+        switch state {
+        case .ended: true
+        case .connecting, .connected, .reconnecting: false
+        }
+    }
+
+    /// Checks and decrypts; a transport without keys accepts nothing.
+    @_lifetime(output: copy output)
+    mutating func unprotectRTP(
+        _ packet: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) -> Int {
+        guard let length = try srtp?.unprotectRTP(packet, into: &output) else {
+            throw .authentication
+        }
+        return length
+    }
+
+    @_lifetime(output: copy output)
+    mutating func unprotectRTCP(
+        _ packet: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) -> Int {
+        guard let length = try srtp?.unprotectRTCP(packet, into: &output) else {
+            throw .authentication
+        }
+        return length
+    }
+
+    @_lifetime(buffer: copy buffer)
+    mutating func protectRTCP(
+        _ buffer: inout MutableSpan<UInt8>,
+        length: Int
+    ) throws(SRTPError) -> Int {
+        guard let total = try srtp?.protectRTCP(&buffer, length: length) else {
+            throw .authentication
+        }
+        return total
+    }
+
+    /// Encrypts one packet whose new part lies in `output` already.
+    @_lifetime(output: copy output)
+    mutating func protectRTP(
+        _ output: inout MutableSpan<UInt8>,
+        headerLength: Int,
+        prefixLength: Int,
+        rest: Span<UInt8>,
+        index: UInt64
+    ) throws(SRTPError) -> Int {
+        let length = try srtp?.protectRTP(
+            &output,
+            headerLength: headerLength,
+            prefixLength: prefixLength,
+            rest: rest,
+            index: index
+        )
+        guard let length else { throw .authentication }
+        return length
+    }
+
+    /// The stream of an SSRC that was seen or declared before.
+    func stream(of ssrc: SSRC) -> Stream? {
+        for index in 0..<streams.count where streams[index].ssrc == ssrc {
+            return streams[index]
+        }
+        return nil
+    }
+
+    /// Retransmission requests are repeated after about a round trip.
+    var nackRetryMilliseconds: Int64 {
+        min(500, max(30, (roundTripNanoseconds ?? 100_000_000) / 1_000_000 + 10))
+    }
+}

@@ -1,0 +1,83 @@
+internal import RTP
+
+/// The counters, put together for the control plane.
+extension Core {
+    func report(at now: Instant) -> WorkerStatistics {
+        var result = statistics
+        result.drops = DropReason.allCases.map { drops[$0] }
+        for index in 0..<transports.capacity where transports.isOccupied(index) {
+            result.transports.append(report(transport: index))
+        }
+        for index in 0..<publications.capacity where publications.isOccupied(index) {
+            result.publications.append(report(publication: index, at: now))
+        }
+        for index in 0..<slots.capacity where slots.isOccupied(index) {
+            result.slots.append(report(slot: index))
+        }
+        return result
+    }
+
+    private func report(transport: Int) -> TransportStatistics {
+        var result = TransportStatistics(id: transports[transport].id)
+        result.connected = transports[transport].canSend
+        result.remote = transports[transport].path?.remote
+        result.srtpProfile = transports[transport].profile?.name
+        result.bytesIn = transports[transport].bytesIn
+        result.bytesOut = transports[transport].bytesOut
+        result.packetsIn = transports[transport].packetsIn
+        result.packetsOut = transports[transport].packetsOut
+        result.roundTripNanoseconds = transports[transport].roundTripNanoseconds
+        return result
+    }
+
+    private func report(publication: Int, at now: Instant) -> PublicationStatistics {
+        var result = PublicationStatistics(
+            id: publications.handle(at: publication),
+            codec: nil,
+            encodings: []
+        )
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = Int(publications[publication].encodings[position])
+            guard let ssrc = encodings[encoding].ssrc else { continue }
+            if let mapping = encodings[encoding].mapping { result.codec = mapping.format.codec }
+            var entry = EncodingStatistics(
+                layer: layer(at: position, of: publication, now: now),
+                ssrc: ssrc
+            )
+            entry.packets = encodings[encoding].reception.packets
+            entry.bytes = encodings[encoding].reception.bytes
+            entry.packetsLost = encodings[encoding].reception.lost
+            entry.jitter = encodings[encoding].reception.jitter
+            entry.nacksSent = encodings[encoding].nacksSent
+            entry.pictureLossesSent = encodings[encoding].pictureLossesSent
+            entry.retransmissionsReceived = encodings[encoding].retransmissionsReceived
+            result.encodings.append(entry)
+        }
+        return result
+    }
+
+    private func report(slot: Int) -> SlotStatistics {
+        var result = SlotStatistics(id: slots.handle(at: slot))
+        let publication = Int(slots[slot].publication)
+        if publication >= 0 {
+            result.subscription = slots[slot].subscription
+            result.codec = slots[slot].outgoing?.format.codec
+            if slots[slot].encodingSent != .max,
+                encodings.isOccupied(Int(slots[slot].encodingSent))
+            {
+                let position = encodings[Int(slots[slot].encodingSent)].position
+                let names = publications[publication].configuration.encodings
+                if position < names.count { result.rid = names[position].rid }
+            }
+        }
+        result.packets = slots[slot].packets
+        result.bytes = slots[slot].bytes
+        result.packetsLost = slots[slot].packetsLost
+        result.fractionLost = slots[slot].fractionLost
+        result.jitter = slots[slot].jitter
+        result.nacksReceived = slots[slot].nacksReceived
+        result.pictureLossesReceived = slots[slot].pictureLossesReceived
+        result.retransmissionsSent = slots[slot].retransmissions
+        return result
+    }
+}

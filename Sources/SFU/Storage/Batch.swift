@@ -1,0 +1,103 @@
+/// Datagrams that wait to be sent, each in a place of its own.
+///
+/// The core fills it and the socket empties it. Consecutive datagrams of one path lie in order,
+/// so that equal sizes can leave in one call. It never grows: who fills it looks at `free`.
+@safe
+package struct Batch: ~Copyable {
+    /// Bytes from one place to the next; what libsrtp2 and cache lines want.
+    package static let stride = 1_536
+    /// The largest datagram, in bytes: what an Ethernet path carries over IPv4.
+    package static let maximumLength = 1_472
+
+    private let storage: UnsafeMutablePointer<UInt8>
+    private let lengths: UnsafeMutablePointer<Int>
+    private let paths: UnsafeMutablePointer<Path>
+    package let capacity: Int
+    package private(set) var count = 0
+
+    package init(capacity: Int) {
+        precondition(capacity > 0, "a batch holds at least one datagram")
+        self.capacity = capacity
+        let bytes = UnsafeMutableRawPointer.allocate(
+            byteCount: capacity * Self.stride,
+            alignment: 64
+        )
+        unsafe storage = bytes.bindMemory(to: UInt8.self, capacity: capacity * Self.stride)
+        unsafe lengths = .allocate(capacity: capacity)
+        unsafe lengths.initialize(repeating: 0, count: capacity)
+        unsafe paths = .allocate(capacity: capacity)
+        let nowhere = Path(remote: Address(high: 0, low: 0, port: 0), local: 0)
+        unsafe paths.initialize(repeating: nowhere, count: capacity)
+    }
+
+    deinit {
+        unsafe storage.deallocate()
+        unsafe lengths.deallocate()
+        unsafe paths.deallocate()
+    }
+
+    /// Places that are still empty.
+    package var free: Int { capacity - count }
+
+    /// Where the next datagram is written before `commit`; the batch must not be full.
+    package var next: MutableSpan<UInt8> {
+        @_lifetime(&self)
+        mutating get {
+            precondition(count < capacity, "the batch is full")
+            let start = unsafe storage + count * Self.stride
+            let span = unsafe MutableSpan(_unsafeStart: start, count: Self.stride)
+            return unsafe _overrideLifetime(span, mutating: &self)
+        }
+    }
+
+    /// Adds what was written to `next`.
+    package mutating func commit(length: Int, to path: Path) {
+        precondition(count < capacity && length > 0 && length <= Self.stride)
+        unsafe lengths[count] = length
+        unsafe paths[count] = path
+        count += 1
+    }
+
+    /// Lets `fill` write to `next`, and returns how much it wrote; `commit` adds it.
+    package mutating func compose(_ fill: (inout OutputSpan<UInt8>) -> Void) -> Int {
+        precondition(count < capacity, "the batch is full")
+        let place = unsafe UnsafeMutableBufferPointer(
+            start: storage + count * Self.stride,
+            count: Self.stride
+        )
+        var output = unsafe OutputSpan(buffer: place, initializedCount: 0)
+        fill(&output)
+        return unsafe output.finalize(for: place)
+    }
+
+    /// Adds a datagram that `fill` writes; none when it writes nothing.
+    package mutating func append(to path: Path, _ fill: (inout OutputSpan<UInt8>) -> Void) {
+        let length = compose(fill)
+        guard length > 0 else { return }
+        commit(length: length, to: path)
+    }
+
+    /// The datagram at `index`, borrowed from the batch.
+    package subscript(index: Int) -> Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            precondition(index < count)
+            let start = unsafe UnsafePointer(storage + index * Self.stride)
+            let span = unsafe Span(_unsafeStart: start, count: lengths[index])
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    package func path(at index: Int) -> Path {
+        precondition(index < count)
+        return unsafe paths[index]
+    }
+
+    package func length(at index: Int) -> Int {
+        precondition(index < count)
+        return unsafe lengths[index]
+    }
+
+    /// Empties the batch once its datagrams have been sent.
+    package mutating func removeAll() { count = 0 }
+}

@@ -1,0 +1,83 @@
+/// A growing row of plain values that is walked without a retain, unlike an `Array`.
+///
+/// It grows on the control path only; nothing in the packet path appends past `reserve`.
+@safe
+struct List<Element: BitwiseCopyable>: ~Copyable {
+    private var slots: UnsafeMutablePointer<Element>
+    private var capacity: Int
+    private(set) var count = 0
+
+    init(capacity: Int = 4) {
+        self.capacity = max(capacity, 1)
+        unsafe slots = .allocate(capacity: self.capacity)
+    }
+
+    deinit { unsafe slots.deallocate() }
+
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { isEmpty ? nil : self[0] }
+
+    subscript(index: Int) -> Element {
+        get {
+            precondition(index >= 0 && index < count)
+            return unsafe slots[index]
+        }
+        set {
+            precondition(index >= 0 && index < count)
+            unsafe slots[index] = newValue
+        }
+    }
+
+    /// The elements, borrowed.
+    var span: Span<Element> {
+        @_lifetime(borrow self)
+        get {
+            let span = unsafe Span(_unsafeStart: UnsafePointer(slots), count: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    mutating func append(_ element: Element) {
+        if count == capacity { grow() }
+        unsafe (slots + count).initialize(to: element)
+        count += 1
+    }
+
+    /// Takes one out; the last one moves into its place.
+    mutating func remove(swappingAt index: Int) {
+        precondition(index >= 0 && index < count)
+        count -= 1
+        unsafe slots[index] = slots[count]
+    }
+
+    mutating func removeLast() -> Element {
+        precondition(count > 0)
+        count -= 1
+        return unsafe slots[count]
+    }
+
+    mutating func removeAll() { count = 0 }
+
+    private mutating func grow() {
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
+        unsafe larger.moveInitialize(from: slots, count: count)
+        unsafe slots.deallocate()
+        unsafe slots = larger
+        capacity *= 2
+    }
+}
+
+extension List where Element: Equatable {
+    /// Takes `element` out if it is there.
+    mutating func remove(_ element: Element) {
+        for index in 0..<count where self[index] == element {
+            remove(swappingAt: index)
+            return
+        }
+    }
+
+    func contains(_ element: Element) -> Bool {
+        for index in 0..<count where self[index] == element { return true }
+        return false
+    }
+}

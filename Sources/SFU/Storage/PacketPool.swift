@@ -1,0 +1,114 @@
+/// Packets in clear, each in a place of its own, with what ingress found out about it.
+///
+/// The places are reserved once; the system gives them memory when they are first touched, and
+/// the place freed last is taken next, so a quiet worker stays small.
+@safe
+struct PacketPool: ~Copyable {
+    /// The places' bytes; copied to a local, it lends them out while the core changes.
+    let packets: PacketBytes
+    private let infos: UnsafeMutablePointer<PacketInfo>
+    private let free: UnsafeMutablePointer<UInt32>
+    private var freeCount: Int
+    private var retired = List<Int32>(capacity: 256)
+    private var touched = 0
+    let capacity: Int
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        packets = PacketBytes(capacity: capacity)
+        unsafe infos = .allocate(capacity: capacity)
+        unsafe free = .allocate(capacity: capacity)
+        freeCount = 0
+    }
+
+    deinit {
+        packets.deallocate()
+        unsafe infos.deallocate()
+        unsafe free.deallocate()
+    }
+
+    var used: Int { touched - freeCount - retired.count }
+
+    /// Takes a place, or -1 where none is left.
+    mutating func allocate() -> Int32 {
+        if freeCount > 0 {
+            freeCount -= 1
+            return Int32(bitPattern: unsafe free[freeCount])
+        }
+        guard touched < capacity else { return -1 }
+        unsafe (infos + touched).initialize(to: PacketInfo())
+        touched += 1
+        return Int32(touched - 1)
+    }
+
+    /// Gives a place back.
+    mutating func release(_ place: Int32) {
+        precondition(place >= 0 && Int(place) < touched && freeCount < touched)
+        unsafe free[freeCount] = UInt32(bitPattern: place)
+        freeCount += 1
+    }
+
+    /// Gives a place back at the next `reclaim`: the batch under way may still read it.
+    mutating func retire(_ place: Int32) { retired.append(place) }
+
+    /// Frees the retired places, once the batch has been forwarded.
+    mutating func reclaim() {
+        for index in 0..<retired.count { release(retired[index]) }
+        retired.removeAll()
+    }
+
+    /// What is known about the packet at `place`.
+    subscript(place: Int32) -> PacketInfo {
+        unsafeAddress {
+            precondition(place >= 0 && Int(place) < touched)
+            return unsafe UnsafePointer(infos + Int(place))
+        }
+        unsafeMutableAddress {
+            precondition(place >= 0 && Int(place) < touched)
+            return unsafe infos + Int(place)
+        }
+    }
+}
+
+/// The memory of a packet pool.
+///
+/// It lives as long as its pool and never moves, and the core, which owns the pool, is the only
+/// one to copy it, within its own methods: so no view outlives the bytes. Views of one place may
+/// overlap a write to another, never to the same.
+@safe
+struct PacketBytes: BitwiseCopyable {
+    /// Bytes of one place: the largest datagram that is taken in.
+    static let stride = 1_536
+
+    private let storage: UnsafeMutablePointer<UInt8>
+    private let capacity: Int
+
+    fileprivate init(capacity: Int) {
+        self.capacity = capacity
+        let bytes = UnsafeMutableRawPointer.allocate(
+            byteCount: capacity * Self.stride,
+            alignment: 64
+        )
+        unsafe storage = bytes.bindMemory(to: UInt8.self, capacity: capacity * Self.stride)
+    }
+
+    fileprivate func deallocate() { unsafe storage.deallocate() }
+
+    /// The first `count` bytes at `place`.
+    @_lifetime(borrow self)
+    func bytes(at place: Int32, count: Int) -> Span<UInt8> {
+        precondition(place >= 0 && Int(place) < capacity && count <= Self.stride)
+        let start = unsafe UnsafePointer(storage + Int(place) * Self.stride)
+        let span = unsafe Span(_unsafeStart: start, count: count)
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    /// Where a packet is decrypted to.
+    @_lifetime(&self)
+    mutating func mutableBytes(at place: Int32) -> MutableSpan<UInt8> {
+        precondition(place >= 0 && Int(place) < capacity)
+        let start = unsafe storage + Int(place) * Self.stride
+        let span = unsafe MutableSpan(_unsafeStart: start, count: Self.stride)
+        return unsafe _overrideLifetime(span, mutating: &self)
+    }
+}

@@ -1,0 +1,87 @@
+/// Objects at the places that the control plane's handles name.
+///
+/// It grows when an object is made, never in the packet path; the elements may own resources.
+@safe
+struct Slab<Element: ~Copyable, Kind>: ~Copyable {
+    private var places: UnsafeMutablePointer<Element>
+    /// 0 marks an empty place.
+    private var generations: UnsafeMutablePointer<UInt32>
+    private(set) var capacity: Int
+    private(set) var count = 0
+
+    init() {
+        capacity = 16
+        unsafe places = .allocate(capacity: 16)
+        unsafe generations = .allocate(capacity: 16)
+        unsafe generations.initialize(repeating: 0, count: 16)
+    }
+
+    deinit {
+        for index in 0..<capacity where unsafe generations[index] != 0 {
+            unsafe (places + index).deinitialize(count: 1)
+        }
+        unsafe places.deallocate()
+        unsafe generations.deallocate()
+    }
+
+    /// Whether `handle` names what lives there now.
+    func contains(_ handle: Handle<Kind>) -> Bool {
+        let index = Int(handle.index)
+        return unsafe index < capacity && handle.generation != 0
+            && generations[index] == handle.generation
+    }
+
+    func isOccupied(_ index: Int) -> Bool {
+        unsafe index >= 0 && index < capacity && generations[index] != 0
+    }
+
+    /// The handle of what lives at an occupied place.
+    func handle(at index: Int) -> Handle<Kind> {
+        precondition(isOccupied(index), "an empty place has no handle")
+        return Handle(index: UInt32(index), generation: unsafe generations[index])
+    }
+
+    /// Moves an element in; the place must be empty.
+    mutating func insert(_ element: consuming Element, at handle: Handle<Kind>) {
+        let index = Int(handle.index)
+        precondition(handle.generation != 0 && !isOccupied(index), "the place is taken")
+        while index >= capacity { grow() }
+        unsafe (places + index).initialize(to: element)
+        unsafe generations[index] = handle.generation
+        count += 1
+    }
+
+    /// Moves the element out.
+    mutating func remove(at index: Int) -> Element {
+        precondition(isOccupied(index), "the place is empty")
+        unsafe generations[index] = 0
+        count -= 1
+        return unsafe (places + index).move()
+    }
+
+    subscript(index: Int) -> Element {
+        unsafeAddress {
+            precondition(isOccupied(index), "the place is empty")
+            return unsafe UnsafePointer(places + index)
+        }
+        unsafeMutableAddress {
+            precondition(isOccupied(index), "the place is empty")
+            return unsafe places + index
+        }
+    }
+
+    private mutating func grow() {
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
+        let moreGenerations = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity * 2)
+        unsafe moreGenerations.initialize(repeating: 0, count: capacity * 2)
+        for index in 0..<capacity where unsafe generations[index] != 0 {
+            unsafe (larger + index).moveInitialize(from: places + index, count: 1)
+            unsafe moreGenerations[index] = generations[index]
+        }
+        unsafe places.deallocate()
+        unsafe generations.deallocate()
+        unsafe places = larger
+        unsafe generations = moreGenerations
+        capacity *= 2
+    }
+}

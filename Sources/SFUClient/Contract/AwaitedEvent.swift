@@ -1,0 +1,6 @@
+/// `participant.awaited`: somebody has knocked.
+public struct ParticipantAwaited: EventData {
+    public static let event = "participant.awaited"
+    public var participant: AwaitedParticipant
+    public init(participant: AwaitedParticipant) { self.participant = participant }
+}

@@ -1,0 +1,143 @@
+/// `stream.created`.
+public struct StreamCreated: EventData {
+    public static let event = "stream.created"
+    public var stream: StreamInfo
+    public init(stream: StreamInfo) { self.stream = stream }
+}
+
+/// `stream.changed`: switched off or on, another codec, other layers.
+public struct StreamChanged: EventData {
+    public static let event = "stream.changed"
+    public var stream: StreamInfo
+    public init(stream: StreamInfo) { self.stream = stream }
+}
+
+/// `stream.destroyed`; its subscriptions have ended with it.
+public struct StreamDestroyed: EventData {
+    public static let event = "stream.destroyed"
+    public var stream: StreamID
+    public var participant: ParticipantID
+    /// A word such as `unpublished`, `left` or `disconnected`.
+    public var reason: String
+
+    public init(stream: StreamID, participant: ParticipantID, reason: String) {
+        self.stream = stream
+        self.participant = participant
+        self.reason = reason
+    }
+}
+
+/// What every event about a subscription names.
+public struct SubscriptionReference: Codable, Hashable, Sendable {
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+
+    public init(
+        subscription: SubscriptionID,
+        participant: ParticipantID,
+        stream: StreamID
+    ) {
+        self.subscription = subscription
+        self.participant = participant
+        self.stream = stream
+    }
+}
+
+/// `subscription.connected`: the first packet has left; for video a key frame.
+public struct SubscriptionConnected: EventData {
+    public static let event = "subscription.connected"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+
+    public init(_ reference: SubscriptionReference) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+    }
+}
+
+/// `subscription.disconnected`: the stream stopped coming, for now or for good.
+public struct SubscriptionDisconnected: EventData {
+    public static let event = "subscription.disconnected"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+
+    public init(_ reference: SubscriptionReference) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+    }
+}
+
+/// `subscription.reconnected`: the stream comes again.
+public struct SubscriptionReconnected: EventData {
+    public static let event = "subscription.reconnected"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+
+    public init(_ reference: SubscriptionReference) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+    }
+}
+
+/// Why a subscription has no video, or has it again.
+public enum VideoReason: String, Codable, Hashable, Sendable, CaseIterable {
+    case publisher, subscriber, quality, codec, muted, role, interrupted
+}
+
+/// `subscription.videoDisabled`.
+public struct SubscriptionVideoDisabled: EventData {
+    public static let event = "subscription.videoDisabled"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+    public var reason: VideoReason
+
+    public init(_ reference: SubscriptionReference, reason: VideoReason) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+        self.reason = reason
+    }
+}
+
+/// `subscription.videoEnabled`; its reason is that of the `videoDisabled` which it ends.
+public struct SubscriptionVideoEnabled: EventData {
+    public static let event = "subscription.videoEnabled"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+    public var reason: VideoReason
+
+    public init(_ reference: SubscriptionReference, reason: VideoReason) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+        self.reason = reason
+    }
+}
+
+/// `subscription.layerChanged`: another layer of the stream is forwarded.
+public struct SubscriptionLayerChanged: EventData {
+    public static let event = "subscription.layerChanged"
+    public var subscription: SubscriptionID
+    public var participant: ParticipantID
+    public var stream: StreamID
+    /// Layers by their RIDs; absent where nothing was or is forwarded, or there is no simulcast.
+    public var from: String?
+    public var to: String?
+
+    public init(_ reference: SubscriptionReference, from: String?, to: String?) {
+        subscription = reference.subscription
+        participant = reference.participant
+        stream = reference.stream
+        self.from = from
+        self.to = to
+    }
+}

@@ -1,0 +1,137 @@
+/// The name of a role: an id.
+public typealias RoleName = Identifier<Role>
+
+extension RoleName {
+    public static let moderator: Self = "moderator"
+    public static let participant: Self = "participant"
+    public static let viewer: Self = "viewer"
+}
+
+/// What the participants who have it may do.
+public struct Role: Codable, Hashable, Sendable {
+    /// Roles in one room.
+    public static let countLimit = 64
+
+    public var name: RoleName
+    public var publish: PublishRights
+    public var subscribe: SubscribeRights
+    public var permissions: [Permission]
+
+    public init(
+        name: RoleName,
+        publish: PublishRights = PublishRights(),
+        subscribe: SubscribeRights = SubscribeRights(),
+        permissions: [Permission] = []
+    ) {
+        self.name = name
+        self.publish = publish
+        self.subscribe = subscribe
+        self.permissions = permissions
+    }
+
+    /// What is left out is not granted; a role without `subscribe` may hear everybody.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(RoleName.self, forKey: .name)
+        publish =
+            try container.decodeIfPresent(PublishRights.self, forKey: .publish) ?? PublishRights()
+        subscribe =
+            try container.decodeIfPresent(SubscribeRights.self, forKey: .subscribe)
+            ?? SubscribeRights()
+        permissions =
+            try container.decodeIfPresent([Permission].self, forKey: .permissions) ?? []
+    }
+
+    public static let moderator = Self(
+        name: .moderator,
+        publish: PublishRights(audio: true, video: true, screen: true),
+        permissions: Permission.known
+    )
+
+    /// The roles of a room whose settings name none.
+    public static let defaults: [Self] = [
+        .moderator,
+        Self(
+            name: .participant,
+            publish: PublishRights(audio: true, video: true, screen: true)
+        ),
+        Self(name: .viewer),
+    ]
+}
+
+/// What a role may send.
+public struct PublishRights: Codable, Hashable, Sendable {
+    public var audio: Bool
+    public var video: Bool
+    public var screen: Bool
+    /// Pixels; layers above it are not forwarded.
+    public var maxWidth: Int?
+    public var maxHeight: Int?
+    /// Frames a second.
+    public var maxFrameRate: Double?
+    /// Bits a second.
+    public var maxBitrate: Int?
+
+    public init(audio: Bool = false, video: Bool = false, screen: Bool = false) {
+        self.audio = audio
+        self.video = video
+        self.screen = screen
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        audio = try container.decodeIfPresent(Bool.self, forKey: .audio) ?? false
+        video = try container.decodeIfPresent(Bool.self, forKey: .video) ?? false
+        screen = try container.decodeIfPresent(Bool.self, forKey: .screen) ?? false
+        maxWidth = try container.integer(in: Limits.pixels, .maxWidth)
+        maxHeight = try container.integer(in: Limits.pixels, .maxHeight)
+        maxFrameRate = try container.number(in: Limits.frameRate, .maxFrameRate)
+        maxBitrate = try container.integer(in: Limits.bitrate, .maxBitrate)
+    }
+}
+
+/// What a role may receive.
+public struct SubscribeRights: Codable, Hashable, Sendable {
+    /// The roles it may hear and see; `nil`: all.
+    public var roles: [RoleName]?
+    /// Pixels.
+    public var maxWidth: Int?
+    public var maxHeight: Int?
+    /// Bits a second.
+    public var maxBitrate: Int?
+
+    public init(roles: [RoleName]? = nil) { self.roles = roles }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        roles = try container.decodeIfPresent([RoleName].self, forKey: .roles)
+        maxWidth = try container.integer(in: Limits.pixels, .maxWidth)
+        maxHeight = try container.integer(in: Limits.pixels, .maxHeight)
+        maxBitrate = try container.integer(in: Limits.bitrate, .maxBitrate)
+    }
+}
+
+/// A right beyond sending and receiving; one that sfud does not know is kept and grants nothing.
+public typealias Permission = Identifier<PublishRights>
+
+extension Permission {
+    public static let changeRole: Self = "changeRole"
+    public static let mute: Self = "mute"
+    public static let lock: Self = "lock"
+    public static let drop: Self = "drop"
+    public static let close: Self = "close"
+    public static let approve: Self = "approve"
+    public static let floor: Self = "floor"
+    public static let pin: Self = "pin"
+    public static let record: Self = "record"
+    public static let stream: Self = "stream"
+    public static let state: Self = "state"
+    public static let update: Self = "update"
+    public static let mode: Self = "mode"
+    public static let unpublish: Self = "unpublish"
+
+    public static let known: [Self] = [
+        changeRole, mute, lock, drop, close, approve, floor, pin, record, stream, state, update,
+        mode, unpublish,
+    ]
+}

@@ -1,0 +1,92 @@
+/// What was decided for a room, every default filled in.
+public struct RoomSettings: Codable, Hashable, Sendable {
+    public var mode: RoomMode = .group
+    public var knock = false
+    /// `nil`: only the server's own limit holds.
+    public var maxParticipants: Int?
+    public var maxActiveTalkers = 6
+    public var autoRecord = false
+    public var roles: [Role] = Role.defaults
+    public var maxHosts = 1
+    /// Roles that a change of all roles leaves alone.
+    public var protectedRoles: [RoleName] = []
+    /// Refuses the old names of modes.
+    public var strictModeVocabulary = false
+    /// How long a request to change role stays open, in seconds.
+    public var roleRequestSeconds = 60
+
+    public init() {}
+
+    /// The role of that name.
+    public func role(_ name: RoleName) -> Role? { roles.first { $0.name == name } }
+
+    /// These settings with what `change` says merged in.
+    ///
+    /// `moderator` always exists: roles that leave it out get it first.
+    public func merging(_ change: RoomSettingsChange) -> Self {
+        var merged = self
+        merged.mode = change.mode ?? mode
+        merged.knock = change.knock ?? knock
+        merged.maxParticipants = change.maxParticipants ?? maxParticipants
+        merged.maxActiveTalkers = change.maxActiveTalkers ?? maxActiveTalkers
+        merged.autoRecord = change.autoRecord ?? autoRecord
+        merged.roles = change.roles ?? roles
+        merged.maxHosts = change.maxHosts ?? maxHosts
+        merged.protectedRoles = change.protectedRoles ?? protectedRoles
+        merged.strictModeVocabulary = change.strictModeVocabulary ?? strictModeVocabulary
+        merged.roleRequestSeconds = change.roleRequestSeconds ?? roleRequestSeconds
+        if merged.role(.moderator) == nil { merged.roles.insert(.moderator, at: 0) }
+        return merged
+    }
+}
+
+/// Who may send, and whether the room is a live event.
+public enum RoomMode: String, Codable, Hashable, Sendable, CaseIterable {
+    case group
+    case lecture
+    case singleHost = "single_host"
+    case singleHostAudioOnly = "single_host_audio_only"
+
+    /// A live event starts `created` and goes through its states; the others start `ongoing`.
+    public var isLiveEvent: Bool { self == .singleHost || self == .singleHostAudioOnly }
+}
+
+/// Settings as a call gives them: what is left out stays as it is, or is the default.
+public struct RoomSettingsChange: Codable, Hashable, Sendable {
+    public var mode: RoomMode?
+    public var knock: Bool?
+    public var maxParticipants: Int?
+    public var maxActiveTalkers: Int?
+    public var autoRecord: Bool?
+    public var roles: [Role]?
+    public var maxHosts: Int?
+    public var protectedRoles: [RoleName]?
+    public var strictModeVocabulary: Bool?
+    public var roleRequestSeconds: Int?
+
+    public init() {}
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        mode = try container.decodeIfPresent(RoomMode.self, forKey: .mode)
+        knock = try container.decodeIfPresent(Bool.self, forKey: .knock)
+        maxParticipants = try container.integer(in: 1...100_000, .maxParticipants)
+        maxActiveTalkers = try container.integer(in: 1...100, .maxActiveTalkers)
+        autoRecord = try container.decodeIfPresent(Bool.self, forKey: .autoRecord)
+        roles = try container.decodeIfPresent([Role].self, forKey: .roles)
+        maxHosts = try container.integer(in: 1...100, .maxHosts)
+        protectedRoles = try container.decodeIfPresent([RoleName].self, forKey: .protectedRoles)
+        strictModeVocabulary = try container.decodeIfPresent(
+            Bool.self,
+            forKey: .strictModeVocabulary
+        )
+        roleRequestSeconds = try container.integer(in: 1...86_400, .roleRequestSeconds)
+        guard let roles else { return }
+        guard roles.count <= Role.countLimit else {
+            throw container.refusal(.roles, "has more than \(Role.countLimit) elements")
+        }
+        guard Set(roles.map(\.name)).count == roles.count else {
+            throw container.refusal(.roles, "names a role twice")
+        }
+    }
+}

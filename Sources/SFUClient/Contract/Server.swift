@@ -1,0 +1,199 @@
+/// Says what the server is.
+public enum ServerInfo: IPCMethod {
+    public static let name = "server.info"
+    public typealias Params = Empty
+
+    public struct Result: Codable, Hashable, Sendable {
+        public var version: String
+        /// Of the contract.
+        public var contract: Int
+        public var workers: Int
+        /// `ADDR:PORT` of each socket.
+        public var udp: [String]
+        /// Of the certificate in DTLS, as SDP writes it: `sha-256 AB:CD:…`.
+        public var fingerprint: String
+        public var limits: ServerLimits
+        /// Another one after each start.
+        public var boot: String
+        /// Unix time of the start, in seconds.
+        public var started: Double
+
+        public init(
+            version: String,
+            workers: Int,
+            udp: [String],
+            fingerprint: String,
+            limits: ServerLimits,
+            boot: String,
+            started: Double
+        ) {
+            self.version = version
+            contract = contractVersion
+            self.workers = workers
+            self.udp = udp
+            self.fingerprint = fingerprint
+            self.limits = limits
+            self.boot = boot
+            self.started = started
+        }
+    }
+}
+
+/// What the server takes at most; the names stand in `4029 limit-reached`.
+public struct ServerLimits: Codable, Hashable, Sendable {
+    public var rooms: Int
+    public var participantsPerRoom: Int
+    public var transportsPerWorker: Int
+    /// Kept for `since`.
+    public var eventsPerRoom: Int
+    /// A line on the IPC, in bytes.
+    public var line = 1 << 20
+    /// An offer, in bytes.
+    public var sdp = 256_000
+    /// M-lines in an offer.
+    public var mLines = 100
+
+    public init(
+        rooms: Int,
+        participantsPerRoom: Int,
+        transportsPerWorker: Int,
+        eventsPerRoom: Int
+    ) {
+        self.rooms = rooms
+        self.participantsPerRoom = participantsPerRoom
+        self.transportsPerWorker = transportsPerWorker
+        self.eventsPerRoom = eventsPerRoom
+    }
+}
+
+/// Packets and bytes; they only grow.
+public struct PacketCounters: Codable, Hashable, Sendable {
+    public var datagramsIn: UInt64 = 0
+    public var bytesIn: UInt64 = 0
+    public var stunIn: UInt64 = 0
+    public var dtlsIn: UInt64 = 0
+    public var rtcpIn: UInt64 = 0
+    public var rtpIn: UInt64 = 0
+    /// RTP packets in that at least one subscriber was sent.
+    public var rtpForwarded: UInt64 = 0
+    public var datagramsOut: UInt64 = 0
+    public var bytesOut: UInt64 = 0
+    /// Forwarded copies, retransmissions not counted.
+    public var rtpOut: UInt64 = 0
+    public var rtxOut: UInt64 = 0
+    public var rtcpOut: UInt64 = 0
+    /// Packets that went no further, by cause.
+    public var drops: [String: UInt64] = [:]
+    /// Datagrams that the kernel dropped because a socket's buffer was full.
+    public var kernelDrops: UInt64 = 0
+
+    public init() {}
+
+    /// Adds another worker's counters.
+    public static func += (sum: inout Self, other: Self) {
+        sum.datagramsIn &+= other.datagramsIn
+        sum.bytesIn &+= other.bytesIn
+        sum.stunIn &+= other.stunIn
+        sum.dtlsIn &+= other.dtlsIn
+        sum.rtcpIn &+= other.rtcpIn
+        sum.rtpIn &+= other.rtpIn
+        sum.rtpForwarded &+= other.rtpForwarded
+        sum.datagramsOut &+= other.datagramsOut
+        sum.bytesOut &+= other.bytesOut
+        sum.rtpOut &+= other.rtpOut
+        sum.rtxOut &+= other.rtxOut
+        sum.rtcpOut &+= other.rtcpOut
+        sum.drops.merge(other.drops) { $0 &+ $1 }
+        sum.kernelDrops &+= other.kernelDrops
+    }
+}
+
+/// One worker.
+public struct WorkerInfo: Codable, Hashable, Sendable {
+    public var worker: Int
+    /// The share of one core that it used of late: 0 to 1.
+    public var load: Double
+    public var transports: Int
+    public var counters: PacketCounters
+
+    public init(worker: Int, load: Double, transports: Int, counters: PacketCounters) {
+        self.worker = worker
+        self.load = load
+        self.transports = transports
+        self.counters = counters
+    }
+
+    private enum CodingKeys: CodingKey { case worker, load, transports }
+
+    /// The counters stand beside the other members, not in one of their own.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        worker = try container.decode(Int.self, forKey: .worker)
+        load = try container.decode(Double.self, forKey: .load)
+        transports = try container.decode(Int.self, forKey: .transports)
+        counters = try PacketCounters(from: decoder)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(worker, forKey: .worker)
+        try container.encode(load, forKey: .load)
+        try container.encode(transports, forKey: .transports)
+        try counters.encode(to: encoder)
+    }
+}
+
+/// Says what has gone in and out.
+public enum ServerStats: IPCMethod {
+    public static let name = "server.stats"
+    public typealias Params = Empty
+
+    public struct Result: Codable, Hashable, Sendable {
+        /// Of all workers together.
+        public var counters: PacketCounters
+        public var workers: [WorkerInfo]
+        public var rooms: Int
+        public var participants: Int
+        public var transports: Int
+        public var uptimeSeconds: Double
+
+        public init(
+            workers: [WorkerInfo],
+            rooms: Int,
+            participants: Int,
+            uptimeSeconds: Double
+        ) {
+            counters = workers.reduce(into: PacketCounters()) { $0 += $1.counters }
+            self.workers = workers
+            self.rooms = rooms
+            self.participants = participants
+            transports = workers.reduce(0) { $0 + $1.transports }
+            self.uptimeSeconds = uptimeSeconds
+        }
+
+        private enum CodingKeys: CodingKey {
+            case workers, rooms, participants, transports, uptimeSeconds
+        }
+
+        /// The counters stand beside the other members, not in one of their own.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            counters = try PacketCounters(from: decoder)
+            workers = try container.decode([WorkerInfo].self, forKey: .workers)
+            rooms = try container.decode(Int.self, forKey: .rooms)
+            participants = try container.decode(Int.self, forKey: .participants)
+            transports = try container.decode(Int.self, forKey: .transports)
+            uptimeSeconds = try container.decode(Double.self, forKey: .uptimeSeconds)
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            try counters.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(workers, forKey: .workers)
+            try container.encode(rooms, forKey: .rooms)
+            try container.encode(participants, forKey: .participants)
+            try container.encode(transports, forKey: .transports)
+            try container.encode(uptimeSeconds, forKey: .uptimeSeconds)
+        }
+    }
+}

@@ -1,0 +1,248 @@
+/// Why a text is not the JSON that we take, and at which byte.
+public struct JSONSyntaxError: Error, Hashable, Sendable {
+    public var offset: Int
+    public var cause: String
+}
+
+extension JSON {
+    /// How deep arrays and objects may stand in one another.
+    public static let depthLimit = 64
+
+    /// Reads exactly one JSON text (RFC 8259) and nothing behind it.
+    ///
+    /// Stricter than Foundation where a lenient reading would hide a mistake or cost memory: no
+    /// byte order mark, no key twice in an object, no lone surrogate, no number that a `Double`
+    /// cannot hold, and no more than `depthLimit` levels.
+    ///
+    /// - Throws: `JSONSyntaxError` with the offset of the first byte that cannot be taken.
+    public init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
+        var parser = JSONParser(bytes: bytes)
+        self = try parser.text()
+    }
+}
+
+/// Reads JSON by recursive descent; the depth limit bounds its stack.
+private struct JSONParser {
+    let bytes: [UInt8]
+    var offset = 0
+    var depth = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func text() throws(JSONSyntaxError) -> JSON {
+        let value = try value()
+        skipSpace()
+        guard offset == bytes.count else { throw failure("more than one value") }
+        return value
+    }
+
+    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+    private func failure(_ cause: String) -> JSONSyntaxError {
+        JSONSyntaxError(offset: offset, cause: cause)
+    }
+
+    private mutating func skipSpace() {
+        while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d {
+            offset += 1
+        }
+    }
+
+    private mutating func take(_ byte: UInt8, or cause: String) throws(JSONSyntaxError) {
+        guard next == byte else { throw failure(cause) }
+        offset += 1
+    }
+
+    private mutating func value() throws(JSONSyntaxError) -> JSON {
+        skipSpace()
+        switch next {
+        case UInt8(ascii: "{"): return try object()
+        case UInt8(ascii: "["): return try array()
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case .some(UInt8(ascii: "0")...UInt8(ascii: "9")), UInt8(ascii: "-"): return try number()
+        case nil: throw failure("the text ends early")
+        default: throw failure("no value starts so")
+        }
+    }
+
+    private mutating func word(_ word: String, _ value: JSON) throws(JSONSyntaxError) -> JSON {
+        for byte in word.utf8 { try take(byte, or: "no value starts so") }
+        return value
+    }
+
+    private mutating func enter() throws(JSONSyntaxError) {
+        guard depth < JSON.depthLimit else { throw failure("nested too deep") }
+        depth += 1
+        offset += 1
+        skipSpace()
+    }
+
+    private mutating func array() throws(JSONSyntaxError) -> JSON {
+        try enter()
+        var elements: [JSON] = []
+        if next != UInt8(ascii: "]") {
+            elements.append(try value())
+            skipSpace()
+            while next == UInt8(ascii: ",") {
+                offset += 1
+                elements.append(try value())
+                skipSpace()
+            }
+        }
+        try take(UInt8(ascii: "]"), or: "an array goes on with , or ]")
+        depth -= 1
+        return .array(elements)
+    }
+
+    private mutating func object() throws(JSONSyntaxError) -> JSON {
+        try enter()
+        var members: [String: JSON] = [:]
+        if next != UInt8(ascii: "}") {
+            try member(into: &members)
+            while next == UInt8(ascii: ",") {
+                offset += 1
+                try member(into: &members)
+            }
+        }
+        try take(UInt8(ascii: "}"), or: "an object goes on with , or }")
+        depth -= 1
+        return .object(members)
+    }
+
+    private mutating func member(into members: inout [String: JSON]) throws(JSONSyntaxError) {
+        skipSpace()
+        guard next == UInt8(ascii: "\"") else { throw failure("a key is a string") }
+        let start = offset
+        let key = try string()
+        skipSpace()
+        try take(UInt8(ascii: ":"), or: "a key is followed by :")
+        let value = try value()
+        guard members.updateValue(value, forKey: key) == nil else {
+            throw JSONSyntaxError(offset: start, cause: "a key stands twice in one object")
+        }
+        skipSpace()
+    }
+
+    // MARK: numbers
+
+    private mutating func number() throws(JSONSyntaxError) -> JSON {
+        let start = offset
+        var whole = true
+        if next == UInt8(ascii: "-") { offset += 1 }
+        if next == UInt8(ascii: "0") {
+            offset += 1
+        } else {
+            try digits()
+        }
+        if next == UInt8(ascii: ".") {
+            whole = false
+            offset += 1
+            try digits()
+        }
+        if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
+            whole = false
+            offset += 1
+            if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { offset += 1 }
+            try digits()
+        }
+        let literal = String(decoding: bytes[start..<offset], as: UTF8.self)
+        if whole, let integer = Int64(literal) { return .integer(integer) }
+        guard let double = Double(literal), double.isFinite else {
+            throw JSONSyntaxError(offset: start, cause: "a number is out of range")
+        }
+        return .number(double)
+    }
+
+    private mutating func digits() throws(JSONSyntaxError) {
+        let start = offset
+        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            offset += 1
+        }
+        guard offset > start else { throw failure("a digit is missing") }
+    }
+
+    // MARK: strings
+
+    private mutating func string() throws(JSONSyntaxError) -> String {
+        offset += 1
+        let start = offset
+        while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+            guard byte >= 0x20 else { throw failure("a control character is not escaped") }
+            offset += 1
+        }
+        if next == UInt8(ascii: "\"") {
+            defer { offset += 1 }
+            return try text(of: bytes[start..<offset], at: start)
+        }
+        var unescaped = Array(bytes[start..<offset])
+        while let byte = next, byte != UInt8(ascii: "\"") {
+            guard byte >= 0x20 else { throw failure("a control character is not escaped") }
+            offset += 1
+            if byte == UInt8(ascii: "\\") {
+                try escape(into: &unescaped)
+            } else {
+                unescaped.append(byte)
+            }
+        }
+        try take(UInt8(ascii: "\""), or: "a string does not end")
+        return try text(of: unescaped[...], at: start)
+    }
+
+    private func text(
+        of bytes: ArraySlice<UInt8>,
+        at start: Int
+    ) throws(JSONSyntaxError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw JSONSyntaxError(offset: start, cause: "a string is not UTF-8")
+        }
+        return text
+    }
+
+    private mutating func escape(into text: inout [UInt8]) throws(JSONSyntaxError) {
+        guard let letter = next else { throw failure("a string does not end") }
+        offset += 1
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(letter)
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "f"): text.append(0x0c)
+        case UInt8(ascii: "n"): text.append(0x0a)
+        case UInt8(ascii: "r"): text.append(0x0d)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "u"): text.append(contentsOf: try unicodeEscape().utf8)
+        default:
+            offset -= 1
+            throw failure("no such escape")
+        }
+    }
+
+    private mutating func unicodeEscape() throws(JSONSyntaxError) -> String {
+        let start = offset
+        let high = try fourHexDigits()
+        if let scalar = Unicode.Scalar(high) { return String(Character(scalar)) }
+        let lone = JSONSyntaxError(offset: start, cause: "a surrogate stands alone")
+        guard high < 0xdc00, next == UInt8(ascii: "\\") else { throw lone }
+        offset += 1
+        guard next == UInt8(ascii: "u") else { throw lone }
+        offset += 1
+        let low = try fourHexDigits()
+        guard (0xdc00...0xdfff).contains(low),
+            let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00))
+        else { throw lone }
+        return String(Character(scalar))
+    }
+
+    private mutating func fourHexDigits() throws(JSONSyntaxError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                throw failure("four hexadecimal digits follow \\u")
+            }
+            value = value << 4 | UInt32(digit)
+            offset += 1
+        }
+        return value
+    }
+}

@@ -1,0 +1,107 @@
+import SFUClient
+
+/// What `--help` prints.
+enum Help {
+    /// A command that has a page of its own.
+    enum Topic: String, CaseIterable {
+        case rooms, room, stats, info, watch, close, call
+    }
+
+    static func text(for topic: Topic?) -> String {
+        guard let topic else { return overview }
+        return """
+            sfuctl \(topic.synopsis)
+
+            \(topic.explanation)
+
+            \(options)
+            """
+    }
+
+    private static var overview: String {
+        let commands = Topic.allCases.map { "  \($0.synopsis)" }
+        let width = commands.map(\.count).max() ?? 0
+        let lines = zip(Topic.allCases, commands).map { topic, command in
+            command + String(repeating: " ", count: width - command.count + 2) + topic.summary
+        }
+        return """
+            sfuctl [--ipc PATH] COMMAND
+
+            Shows what a running sfud does, and tells it what to do.
+
+            Commands:
+            \(lines.joined(separator: "\n"))
+
+            \(options)
+
+            Exit status: 0 done, 1 refused by sfud, 2 wrong command line, 69 no sfud there.
+            """
+    }
+
+    private static let options = """
+        Options:
+          --ipc PATH  sfud's socket (default: $XDG_RUNTIME_DIR/sfud.sock, else
+                      /tmp/sfud-UID.sock; here \(IPCPath.standard))
+          --json      print JSON as sfud gave it
+          --help      print this
+        """
+}
+
+extension Help.Topic {
+    var synopsis: String {
+        switch self {
+        case .rooms, .stats, .info: rawValue
+        case .room, .close: "\(rawValue) ROOM"
+        case .watch: "watch [ROOM...]"
+        case .call: "call METHOD [PARAMS]"
+        }
+    }
+
+    /// How many operands it takes.
+    var operands: ClosedRange<Int> {
+        switch self {
+        case .rooms, .stats, .info: 0...0
+        case .room, .close: 1...1
+        case .watch: 0...100
+        case .call: 1...2
+        }
+    }
+
+    var summary: String {
+        switch self {
+        case .rooms: "list the rooms"
+        case .room: "show one room: participants and streams"
+        case .stats: "show packets in, out and dropped, and the workers' load"
+        case .info: "show version, addresses and limits"
+        case .watch: "print events as they come, one a line"
+        case .close: "end a room"
+        case .call: "call any method"
+        }
+    }
+
+    var explanation: String {
+        switch self {
+        case .rooms: "Lists the rooms, one a line."
+        case .room: "Shows one room: its state, who is in it, and their streams."
+        case .stats:
+            """
+            Shows what has gone in and out since sfud started. What came in is what was
+            forwarded and what was dropped, by cause: docs/ipc.md has the sums.
+            """
+        case .info: "Shows sfud's version, addresses, DTLS fingerprint and limits."
+        case .watch:
+            """
+            Prints the events of these rooms, or of all, one a line: time (UTC), room, number,
+            event, who should hear of it, data. Goes on when sfud was restarted, until it is
+            interrupted.
+            """
+        case .close: "Ends a room; all its participants are disconnected."
+        case .call:
+            """
+            Calls a method of the contract (docs/ipc.md) and prints its result as JSON:
+
+              sfuctl call room.create '{"room":"r1","settings":{"knock":true}}'
+            """
+        }
+    }
+}

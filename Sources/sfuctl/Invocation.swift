@@ -1,0 +1,141 @@
+import SFUClient
+
+/// What the command line asks for.
+struct Invocation: Equatable {
+    var verb: Verb
+    /// `nil`: the standard one.
+    var path: String?
+    var isJSON = false
+
+    /// One thing to do.
+    enum Verb: Equatable {
+        case help(Help.Topic?)
+        case rooms
+        case room(RoomID)
+        case stats
+        case info
+        /// Empty: all rooms.
+        case watch([RoomID])
+        case close(RoomID)
+        case call(method: String, params: JSON)
+    }
+}
+
+/// A command line that cannot be understood.
+struct UsageError: Error, Equatable {
+    var message: String
+    var topic: Help.Topic?
+
+    var hint: String {
+        "Try: sfuctl \(topic.map { $0.rawValue + " " } ?? "")--help"
+    }
+}
+
+extension Invocation {
+    /// Reads the arguments behind the program's name.
+    ///
+    /// - Throws: `UsageError` that names what is wrong.
+    init(_ arguments: [String]) throws(UsageError) {
+        var rest: [String] = []
+        var wantsHelp = false
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            index += 1
+            switch argument {
+            case "--help", "-h": wantsHelp = true
+            case "--json": isJSON = true
+            case "--ipc":
+                guard index < arguments.count else {
+                    throw UsageError(message: "--ipc needs a path")
+                }
+                path = arguments[index]
+                index += 1
+            case _ where argument.hasPrefix("--ipc="): path = String(argument.dropFirst(6))
+            case "--":
+                rest += arguments[index...]
+                index = arguments.count
+            case _ where argument.hasPrefix("-") && argument != "-":
+                throw UsageError(message: "no option \(argument)")
+            default: rest.append(argument)
+            }
+        }
+        verb = try Verb(rest, wantsHelp: wantsHelp)
+    }
+}
+
+extension Invocation.Verb {
+    fileprivate init(_ words: [String], wantsHelp: Bool) throws(UsageError) {
+        guard let name = words.first else {
+            guard wantsHelp else { throw UsageError(message: "what shall be done?") }
+            self = .help(nil)
+            return
+        }
+        let operands = Array(words.dropFirst())
+        if name == "help" {
+            self = .help(nil)
+            if let about = operands.first { self = .help(try Self.topic(about)) }
+            return
+        }
+        let topic = try Self.topic(name)
+        if wantsHelp {
+            self = .help(topic)
+            return
+        }
+        guard topic.operands.contains(operands.count) else {
+            throw UsageError(message: "usage: sfuctl \(topic.synopsis)", topic: topic)
+        }
+        self = try Self.verb(topic, operands)
+    }
+
+    private static func verb(
+        _ topic: Help.Topic,
+        _ operands: [String]
+    ) throws(UsageError) -> Self {
+        switch topic {
+        case .rooms: return .rooms
+        case .room: return .room(try room(operands[0], topic))
+        case .stats: return .stats
+        case .info: return .info
+        case .watch:
+            var rooms: [RoomID] = []
+            for operand in operands { rooms.append(try room(operand, topic)) }
+            return .watch(rooms)
+        case .close: return .close(try room(operands[0], topic))
+        case .call:
+            let params = try operands.count > 1 ? json(operands[1], topic) : [:]
+            return .call(method: operands[0], params: params)
+        }
+    }
+
+    private static func topic(_ name: String) throws(UsageError) -> Help.Topic {
+        guard let topic = Help.Topic(rawValue: name) else {
+            throw UsageError(message: "no command \"\(name)\"")
+        }
+        return topic
+    }
+
+    private static func room(
+        _ name: String,
+        _ topic: Help.Topic
+    ) throws(UsageError) -> RoomID {
+        guard let room = RoomID(rawValue: name) else {
+            throw UsageError(
+                message: "\"\(name)\" is no room: 1 to 128 of A-Z a-z 0-9 . _ : -",
+                topic: topic
+            )
+        }
+        return room
+    }
+
+    private static func json(_ text: String, _ topic: Help.Topic) throws(UsageError) -> JSON {
+        do throws(JSONSyntaxError) {
+            return try JSON(parsing: Array(text.utf8))
+        } catch {
+            throw UsageError(
+                message: "params are not JSON: \(error.cause) (byte \(error.offset))",
+                topic: topic
+            )
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import SFUClient
+
+/// The operator's command line.
+@main
+struct Sfuctl {
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let status: Outcome
+        do throws(UsageError) {
+            status = await run(try Invocation(arguments))
+        } catch {
+            Output.error("sfuctl: \(error.message)\n\(error.hint)")
+            status = .usage
+        }
+        status.exit()
+    }
+
+    static func run(_ invocation: Invocation) async -> Outcome {
+        let client = SFUClient(path: invocation.path ?? IPCPath.standard)
+        do throws(ClientError) {
+            try await run(invocation, client)
+            return .done
+        } catch {
+            Output.error("sfuctl: \(error)")
+            return Outcome(error)
+        }
+    }
+
+    private static func run(
+        _ invocation: Invocation,
+        _ client: SFUClient
+    ) async throws(ClientError) {
+        switch invocation.verb {
+        case .help(let verb): Output.text(Help.text(for: verb))
+        case .rooms:
+            let rooms = try await client.rooms()
+            Output.text(
+                invocation.isJSON ? pretty(RoomList.Result(rooms: rooms)) : Report.rooms(rooms)
+            )
+        case .room(let room):
+            let room = try await client.room(room)
+            Output.text(invocation.isJSON ? pretty(room) : Report.room(room))
+        case .info:
+            let info = try await client.serverInfo()
+            Output.text(invocation.isJSON ? pretty(info) : Report.info(info))
+        case .stats:
+            let stats = try await client.serverStats()
+            Output.text(invocation.isJSON ? pretty(stats) : Report.stats(stats))
+        case .watch(let rooms):
+            for try await event in client.events(rooms: rooms.isEmpty ? nil : rooms) {
+                Output.text(invocation.isJSON ? line(event) : Report.event(event))
+            }
+        case .close(let room): try await client.closeRoom(room)
+        case .call(let method, let params):
+            Output.text(PrettyJSON.text(try await client.call(method, params)))
+        }
+    }
+
+    private static func pretty(_ value: some Encodable) -> String {
+        PrettyJSON.text(JSON(encoding: value))
+    }
+
+    private static func line(_ value: some Encodable) -> String {
+        String(decoding: JSON.encoded(value), as: UTF8.self)
+    }
+}

@@ -1,0 +1,142 @@
+import CKernel
+import Foundation
+import RTP
+import SFU
+
+/// Makes the daemon's parts from its settings and puts them together.
+struct Assembly {
+    private let configuration: Configuration
+    private let log: Log
+
+    init(_ configuration: Configuration, _ log: Log) {
+        self.configuration = configuration
+        self.log = log
+    }
+
+    /// Opens everything, starts the workers, and says that it is ready.
+    func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
+        let sockets = try udpSockets()
+        let engine = try engine()
+        let identity = try identity()
+        let http: HTTPServer?
+        if let address = configuration.http { http = try HTTPServer(address) } else { http = nil }
+        let setup = try controlSetup(sockets, identity)
+        let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
+        do throws(SystemError) {
+            let workers = try start(sockets, identity, engine)
+            let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
+            let udp = setup.udp.joined(separator: ",")
+            let fields = [
+                ("version", setup.version), ("workers", "\(workers.count)"),
+                ("engine", engine.rawValue),
+            ]
+            log.info("started", fields)
+            Daemon.say("ready ipc=\(socket.path) udp=\(udp)\n")
+            return EventLoop(setup, poller, ipc, http, workers, signals: signals, log: log)
+        } catch {
+            throw .system("workers", "\(error)")
+        }
+    }
+
+    /// One list of sockets a worker.
+    private func udpSockets() throws(StartError) -> [[UDPSocket]] {
+        var sockets: [[UDPSocket]] = []
+        for worker in 0..<configuration.workers {
+            var own: [UDPSocket] = []
+            for address in configuration.udp {
+                own.append(try open(address, worker: worker))
+            }
+            sockets.append(own)
+        }
+        return sockets
+    }
+
+    private func open(_ address: Address, worker: Int) throws(StartError) -> UDPSocket {
+        let port = address.port == 0 ? 0 : address.port + UInt16(worker)
+        do throws(SystemError) {
+            let socket = try UDPSocket.open(address.with(port: port))
+            for shortage in socket.setBuffers(configuration.limits.buffers) {
+                let fields = [
+                    ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
+                    ("cure", "sysctl -w \(shortage.sysctl)=\(shortage.wanted)"),
+                ]
+                log.warning("socket buffer too small", cause: shortage.sysctl, fields)
+            }
+            return socket
+        } catch {
+            throw .system("udp", "\(error)")
+        }
+    }
+
+    private func controlSetup(
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity
+    ) throws(StartError) -> ControlSetup {
+        var generator = SystemRandomNumberGenerator()
+        let interfaces: [Candidates.Interface]
+        do throws(SystemError) {
+            interfaces = try Candidates.interfaces()
+        } catch {
+            throw .system("udp", "\(error)")
+        }
+        let candidates = sockets.map { own in
+            Candidates.addresses(
+                of: own.map(\.address),
+                announce: configuration.announce,
+                interfaces: interfaces
+            )
+        }
+        return ControlSetup(
+            version: Daemon.version,
+            bootID: String(generator.next(), radix: 16),
+            startTime: Double(kernel_unix_nanoseconds()) / 1e9,
+            random: .system,
+            fingerprint: identity.fingerprint,
+            candidates: candidates,
+            udp: sockets.joined().map(\.address.endpointText),
+            limits: configuration.limits.control
+        )
+    }
+
+    private func start(
+        _ sockets: [[UDPSocket]],
+        _ identity: DTLSIdentity,
+        _ engine: SRTPEngine
+    ) throws(SystemError) -> [Worker] {
+        var workers: [Worker] = []
+        for (index, own) in sockets.enumerated() {
+            let setup = Worker.Setup(
+                index: index,
+                sockets: own,
+                limits: configuration.limits.core,
+                identity: identity,
+                engine: engine,
+                log: log
+            )
+            workers.append(try Worker(setup))
+        }
+        return workers
+    }
+
+    /// The certificate that all workers show.
+    private func identity() throws(StartError) -> DTLSIdentity {
+        do throws(DTLSError) {
+            return try DTLSIdentity()
+        } catch {
+            throw .system("dtls", "OpenSSL makes no certificate")
+        }
+    }
+
+    private func engine() throws(StartError) -> SRTPEngine {
+        guard let engine = SRTPEngine(rawValue: configuration.engine.rawValue) else {
+            return .best
+        }
+        guard SRTPEngine.available.contains(engine) else {
+            throw .configuration(
+                "srtp-engine",
+                "\(engine.rawValue) is not to be had on this machine"
+            )
+        }
+        return engine
+    }
+}

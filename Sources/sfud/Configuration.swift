@@ -1,0 +1,77 @@
+import Foundation
+import SFU
+
+/// What an operator may choose; `docs/operating.md` and `docs/limits.md` explain each.
+struct Configuration: Equatable {
+    enum EngineChoice: String, CaseIterable {
+        case auto, libsrtp2
+        case ipsecMB = "ipsec-mb"
+    }
+
+    /// Path of the IPC socket.
+    var ipc: String
+    /// Where the first worker listens; the others take the ports above.
+    var udp: [Address] = [Address(ipv4: 0, port: 5004)]
+    /// Addresses that answers name instead of those listened on; their ports are 0.
+    var announce: [Address] = []
+    var workers: Int
+    var http: Address?
+    var logLevel = LogLevel.info
+    var engine = EngineChoice.auto
+    var limits = Limits()
+
+    /// Bounds of all parts; the keys are in `ConfigurationLimit`.
+    struct Limits: Equatable {
+        var core = CoreLimits()
+        var control = ControlLimits()
+        var ipc = IPCLimits()
+        var buffers = UDPSocket.Buffers()
+    }
+
+    /// The defaults, as this user on this machine gets them.
+    init(environment: [String: String], userID: UInt32, cores: Int) {
+        if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
+            ipc = directory + "/sfud.sock"
+        } else {
+            ipc = "/tmp/sfud-\(userID).sock"
+        }
+        workers = max(1, min(cores, Self.maximumWorkers))
+    }
+
+    static func `default`() -> Self {
+        Self(
+            environment: ProcessInfo.processInfo.environment,
+            userID: getuid(),
+            cores: ProcessInfo.processInfo.activeProcessorCount
+        )
+    }
+
+    /// Checks what no single value can tell.
+    func validate() throws(ConfigurationError) {
+        for address in udp where address.port != 0 {
+            guard Int(address.port) + workers - 1 <= Int(UInt16.max) else {
+                throw ConfigurationError(
+                    key: "udp",
+                    reason: "\(address.endpointText) leaves no ports for \(workers) workers"
+                )
+            }
+        }
+        guard limits.core.livenessMilliseconds < limits.core.timeoutMilliseconds else {
+            throw ConfigurationError(
+                key: "timeout-seconds",
+                reason: "must be greater than liveness-seconds"
+            )
+        }
+    }
+
+    static let maximumWorkers = 64
+}
+
+/// A setting that cannot be: one line for the operator, naming the key.
+struct ConfigurationError: Error, Equatable, CustomStringConvertible {
+    /// A flag without its dashes, or a key of the file.
+    var key: String
+    var reason: String
+
+    var description: String { "\(key): \(reason)" }
+}

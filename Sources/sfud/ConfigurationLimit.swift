@@ -1,0 +1,40 @@
+import SFU
+
+/// A bound that the file's `limits` may move.
+struct ConfigurationLimit: Sendable {
+    var name: String
+    var range: ClosedRange<Int>
+    var path: any WritableKeyPath<Configuration.Limits, Int> & Sendable
+
+    static let all = [
+        Self(name: "rooms", range: 1...1_000_000, path: \.control.rooms),
+        Self(
+            name: "participantsPerRoom",
+            range: 1...100_000,
+            path: \.control.participantsPerRoom
+        ),
+        Self(name: "transportsPerWorker", range: 1...65_536, path: \.control.transportsPerWorker),
+        Self(name: "eventsPerRoom", range: 0...1_000_000, path: \.control.eventsPerRoom),
+        Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
+        Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
+        Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),
+        Self(name: "stunChecksPerSecond", range: 1...10_000, path: \.core.stunChecksPerSecond),
+        Self(name: "ipcConnections", range: 1...65_536, path: \.ipc.connections),
+        Self(name: "ipcOutputBytes", range: 65_536...1 << 30, path: \.ipc.outputBytes),
+        Self(name: "ipcLineSeconds", range: 1...3_600, path: \.ipc.lineSeconds),
+        Self(name: "receiveBufferBytes", range: 65_536...1 << 30, path: \.buffers.receive),
+        Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
+    ]
+}
+
+/// Bounds of the IPC server.
+struct IPCLimits: Hashable, Sendable {
+    /// Connections at one time; one more is closed at once.
+    var connections = 1_024
+    /// Bytes that wait for a connection that does not read; past them it is closed.
+    var outputBytes = 8 << 20
+    /// Seconds that a line may take from its first byte to its last.
+    var lineSeconds = 30
+    /// Bytes of a line without its newline; the contract's, and no key.
+    static let lineBytes = 1 << 20
+}

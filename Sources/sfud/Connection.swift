@@ -1,0 +1,57 @@
+import CKernel
+import RTP
+
+/// One IPC connection: what came of a line, what waits to go, and what it hears of.
+struct Connection {
+    /// Which rooms' events it gets.
+    enum Subscription: Equatable {
+        case none
+        case all
+        case rooms(Set<String>)
+
+        func includes(_ room: String) -> Bool {
+            switch self {
+            case .none: false
+            case .all: true
+            case .rooms(let rooms): rooms.contains(room)
+            }
+        }
+    }
+
+    /// How far its end has come.
+    enum Phase: Equatable {
+        case open
+        /// The other side has ended its input; replies still to come go out until then.
+        case lingering(until: Instant)
+        /// We end it: once what waits has gone out, and no later than then.
+        case closing(until: Instant)
+    }
+
+    let descriptor: Int32
+    var reader = LineReader(limit: IPCLimits.lineBytes)
+    var output = OutputQueue()
+    var subscription = Subscription.none
+    var phase = Phase.open
+    /// When the line that is under way began.
+    var lineStart: Instant?
+    /// What the poller waits for.
+    var interest: Poller.Interest = .readable
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Whether its time after the end of reading is up.
+    func isOver(at now: Instant) -> Bool {
+        switch phase {
+        case .open: false
+        case .lingering(let end), .closing(let end): end <= now
+        }
+    }
+
+    /// What it should be waited for: who does not read is not read from either.
+    func wantedInterest(outputLimit: Int) -> Poller.Interest {
+        var wanted: Poller.Interest = []
+        if phase == .open, output.count <= outputLimit / 2 { wanted.insert(.readable) }
+        if output.count > 0 { wanted.insert(.writable) }
+        return wanted
+    }
+}

@@ -1,0 +1,60 @@
+import SFU
+
+/// One IPC connection; never used again in this process once it has closed.
+struct ConnectionID: Hashable, Sendable {
+    var rawValue: UInt64
+}
+
+/// What the control plane wants done, in this order.
+enum ControlOutput {
+    /// A reply to one connection: one JSON object without the newline.
+    case reply(ConnectionID, [UInt8])
+    /// An event, to every connection subscribed to the room.
+    case event(room: String, seq: UInt64, line: [UInt8])
+    /// Sets what a connection hears, `nil`: all rooms; first the events that it missed.
+    case subscribe(ConnectionID, rooms: Set<String>?, replay: [[UInt8]])
+    case commands(worker: Int, [Command])
+    case log(LogLevel, String, [(String, String)])
+    case close(ConnectionID)
+    /// The rooms have ended after `shutdown`: the process may exit.
+    case exit
+}
+
+/// What the control plane is told at start, once.
+struct ControlSetup: Sendable {
+    /// The version that `--version` prints.
+    var version: String
+    /// Another one at every start, so that a client notices a restart.
+    var bootID: String
+    /// Unix time of the start, in seconds.
+    var startTime: Double
+    /// For ids, ICE credentials and SSRCs.
+    ///
+    /// Some of it is secret, so a seed is for tests only.
+    var random: RandomSource
+    /// Of the certificate that every worker shows in DTLS.
+    var fingerprint: Fingerprint
+    /// The addresses an answer names, best first; one list a worker.
+    var candidates: [[Address]]
+    /// `ADDR:PORT` of every UDP socket, as the ready line prints them.
+    var udp: [String]
+    var limits: ControlLimits
+
+    var workers: Int { candidates.count }
+}
+
+/// Bounds on what the control plane keeps; each is a configuration key.
+struct ControlLimits: Hashable, Sendable {
+    /// Rooms at one time; one more is refused with `4029 limit-reached`.
+    var rooms = 10_000
+    /// Participants in one room, where its settings name no lower number.
+    var participantsPerRoom = 1_000
+    /// Transports in one worker; also sizes the worker's tables.
+    var transportsPerWorker = 4_096
+    /// Events kept a room for `since`; who comes back later gets `resync`.
+    var eventsPerRoom = 1_000
+    /// Transports of one participant, those in another room not counted.
+    var transportsPerParticipant = 2
+    /// Streams that one participant watches at one time.
+    var subscriptionsPerParticipant = 100
+}

@@ -1,0 +1,32 @@
+import SFU
+import SFUClient
+
+extension ControlLimits {
+    /// What one room is held to.
+    var room: SFU::Room.Limits {
+        var limits = SFU::Room.Limits()
+        limits.participantsPerRoom = participantsPerRoom
+        limits.transportsPerParticipant = transportsPerParticipant
+        limits.subscriptionsPerParticipant = subscriptionsPerParticipant
+        return limits
+    }
+
+    /// One worker's handles: enough for what an average transport has, and then some.
+    var identifiers: WorkerIdentifiers {
+        WorkerIdentifiers(
+            transports: transportsPerWorker,
+            publications: transportsPerWorker * 8,
+            slots: transportsPerWorker * 64
+        )
+    }
+
+    /// As `server.info` shows them.
+    var shown: ServerLimits {
+        ServerLimits(
+            rooms: rooms,
+            participantsPerRoom: participantsPerRoom,
+            transportsPerWorker: transportsPerWorker,
+            eventsPerRoom: eventsPerRoom
+        )
+    }
+}

@@ -1,0 +1,189 @@
+import RTP
+import SFU
+import SFUClient
+
+/// The rooms, and JSON-RPC in front of them: lines and events in, replies and commands out.
+///
+/// Like the packet path it opens no socket and reads no clock. It is one value on one thread; a
+/// line is judged at once, and answered when its commands have taken effect (`Operation`).
+struct ControlPlane {
+    let setup: ControlSetup
+    var rooms: [String: RoomEntry] = [:]
+    var journals: ControlJournals
+    /// Handles, ids and randomness, lent to a room for a call.
+    var shared: SFU::Room.Shared
+    /// The room to which a worker's event goes.
+    var owners: [SFU::Room.Place: String] = [:]
+    /// What waits for a fence, by its epoch.
+    var operations: [UInt64: Operation] = [:]
+    var lastEpoch: UInt64 = 0
+    /// What waits for the workers' figures, by its token.
+    var reports: [UInt64: StatisticsReport] = [:]
+    var lastToken: UInt64 = 0
+    var clock: WallClock
+    var output: [ControlOutput] = []
+    private var ending = Ending.no
+
+    private enum Ending {
+        case no
+        /// Rooms are ending; the process exits by then at the latest.
+        case by(Instant)
+        case done
+    }
+
+    /// How long rooms may take to end at shutdown.
+    private static let graceMilliseconds: Int64 = 1_500
+
+    init(_ setup: ControlSetup) {
+        self.setup = setup
+        // The first line says better; nothing happens before it.
+        clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
+        journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
+        shared = SFU::Room.Shared(
+            identifiers: setup.candidates.map { _ in setup.limits.identifiers },
+            locals: setup.candidates.map { addresses in
+                LocalDescription(
+                    candidates: addresses.map { Candidate(address: $0.text, port: $0.port) },
+                    fingerprint: setup.fingerprint,
+                    cname: ""
+                )
+            },
+            random: setup.random,
+            limits: setup.limits.room
+        )
+    }
+
+    /// Takes one line of a connection; it is answered exactly once.
+    mutating func receive(
+        _ line: [UInt8],
+        from connection: ConnectionID,
+        at now: Instant,
+        unixTime: Double
+    ) {
+        clock = WallClock(instant: now, unixTime: unixTime)
+        shared.unixTime = unixTime
+        do throws(IPCRefusal) {
+            let request = try IPCRequest(line: line)
+            let caller = Caller(connection: connection, request: request.id)
+            do throws(IPCError) {
+                try carryOut(request, for: caller, at: now)
+            } catch {
+                output.append(
+                    .reply(connection, IPCReply.encoded(id: request.id, error: error))
+                )
+            }
+        } catch {
+            output.append(.reply(connection, error.encoded()))
+        }
+    }
+
+    /// Takes what a worker tells.
+    mutating func receive(_ event: SFU.Event, from worker: Int, at now: Instant) {
+        shared.unixTime = clock.unixTime(at: now)
+        switch event {
+        case .fenced(let epoch, let passed, let packets):
+            fenced(epoch, by: worker, at: passed, packets)
+        case .statistics(let token, let statistics):
+            collect(statistics, token, from: worker)
+        case .transport(let id, let what):
+            let place = SFU::Room.TransportPlace(worker: worker, id: id)
+            take(.transport(place, what), of: .transport(worker: worker, id), at: now)
+        case .started(let slot, let subscription):
+            take(
+                .started(subscription: subscription, slot),
+                of: .subscription(subscription),
+                at: now
+            )
+        case .layerChanged(let slot, let subscription, let from, let to):
+            take(
+                .layerChanged(subscription: subscription, slot, from: from, to: to),
+                of: .subscription(subscription),
+                at: now
+            )
+        case .layers(let id, let codec, let layers):
+            take(
+                .layers(worker: worker, id, codec: codec, layers),
+                of: .publication(worker: worker, id),
+                at: now
+            )
+        }
+    }
+
+    /// Forgets a connection: its calls take effect, but nobody is there for the replies.
+    mutating func connectionClosed(_ connection: ConnectionID) {
+        for (epoch, operation) in operations {
+            switch operation.reply {
+            case .written(connection, _): operations[epoch]?.reply = .none
+            case .fenced(let caller) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced: break
+            }
+        }
+        reports = reports.filter { $0.value.caller.connection != connection }
+    }
+
+    /// When `expire(at:)` next has something to do, if ever.
+    var deadline: Instant? {
+        if case .by(let instant) = ending { instant } else { nil }
+    }
+
+    /// Does what is due.
+    mutating func expire(at now: Instant) {
+        if let deadline, deadline <= now { finish() }
+    }
+
+    /// Ends all rooms; `ControlOutput.exit` follows when the workers have passed it.
+    mutating func shutdown(at now: Instant) {
+        guard case .no = ending else { return }
+        ending = .by(now.advanced(milliseconds: Self.graceMilliseconds))
+        shared.unixTime = clock.unixTime(at: now)
+        for name in rooms.keys.sorted() { closeAtShutdown(name, at: now) }
+        finishIfDone()
+    }
+
+    /// Takes no new rooms.
+    var isEnding: Bool { if case .no = ending { false } else { true } }
+
+    mutating func finishIfDone() {
+        if case .by = ending, operations.isEmpty { finish() }
+    }
+
+    private mutating func finish() {
+        ending = .done
+        output.append(.exit)
+    }
+
+    var roomCount: Int { rooms.count }
+    var participantCount: Int { rooms.values.reduce(0) { $0 + $1.room.participants.count } }
+
+    /// What there is to do, in order; it is handed out once.
+    mutating func takeOutput() -> [ControlOutput] {
+        defer { output = [] }
+        return output
+    }
+
+    private mutating func take(
+        _ notice: SFU::Room.Notice,
+        of place: SFU::Room.Place,
+        at now: Instant
+    ) {
+        // What is gone may still be heard of, until the worker has passed the fence.
+        guard let name = owners[place], var entry = rooms[name] else { return }
+        rooms[name] = nil
+        let change = entry.room.take(notice, &shared)
+        rooms[name] = entry
+        guard !change.announcements.isEmpty || !change.commands.isEmpty else { return }
+        conclude(change, in: name, at: now)
+    }
+}
+
+/// Turns the monotonic clock into the time of day.
+struct WallClock: Sendable {
+    var instant: Instant
+    var unixTime: Double
+
+    /// Unix time, in seconds.
+    func unixTime(at other: Instant) -> Double {
+        unixTime + Double(other.nanoseconds(since: instant)) / 1e9
+    }
+}

@@ -1,0 +1,140 @@
+import RTP
+import SFU
+import SFUClient
+
+/// A room, and what its callers keep with it that decides nothing.
+struct RoomEntry {
+    var room: SFU::Room
+    /// As they are shown, the defaults filled in.
+    var settings: RoomSettings
+    /// What callers keep with participants.
+    var customs: [String: JSON] = [:]
+
+    var id: RoomID { RoomID(room.name) }
+}
+
+extension ControlPlane {
+    func entry(_ room: RoomID) throws(IPCError) -> RoomEntry {
+        guard let entry = rooms[room.rawValue] else { throw .noSuchRoom(room) }
+        return entry
+    }
+
+    mutating func create(
+        _ params: RoomCreate.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let name = params.room.rawValue
+        guard !isEnding else { throw .draining() }
+        guard rooms[name] == nil else { throw .alreadyExists("room \"\(name)\"") }
+        guard rooms.count < setup.limits.rooms else {
+            throw .limitReached("rooms", setup.limits.rooms)
+        }
+        let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
+        let room = SFU::Room(
+            name: name,
+            settings: SFU::Room.Settings(settings),
+            worker: leastLoadedWorker,
+            at: shared.unixTime
+        )
+        let entry = RoomEntry(room: room, settings: settings)
+        rooms[name] = entry
+        journals.open(name)
+        var operation = Operation(at: now)
+        let created = RoomCreated(state: RoomState(room.state), settings: settings)
+        operation.events = [event(created, to: .all, in: name)]
+        operation.reply = .written(
+            caller.connection,
+            IPCReply.encoded(id: caller.request, result: show(entry))
+        )
+        commit(operation, [:], in: name)
+    }
+
+    /// Rooms without transports count too, as they were made to get some.
+    private var leastLoadedWorker: Int {
+        var load = shared.identifiers.map { $0.transports.used }
+        for entry in rooms.values { load[entry.room.worker] += 1 }
+        return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
+    }
+
+    /// Carries a call out in its room and answers when it has taken effect.
+    ///
+    /// `result` is asked with the room as it is after the call; `nil` is `{}`, with the fence
+    /// where the call took a right away.
+    mutating func call(
+        _ call: SFU::Room.Call,
+        in room: RoomID,
+        for caller: Caller,
+        at now: Instant,
+        result: (SFU::Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
+    ) throws(IPCError) {
+        let outcome = try apply(call, in: room)
+        conclude(outcome.change, in: room.rawValue, at: now) { plane in
+            if let line = result(outcome, plane) { return .written(caller.connection, line) }
+            if outcome.isFenced { return .fenced(caller) }
+            return .written(
+                caller.connection,
+                IPCReply.encoded(id: caller.request, result: Done())
+            )
+        }
+    }
+
+    mutating func apply(
+        _ call: SFU::Room.Call,
+        in room: RoomID
+    ) throws(IPCError) -> SFU::Room.Outcome {
+        guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
+        do throws(Refusal) {
+            // In place: a copy of the room would cost as much as the room is large.
+            guard let outcome = try rooms[room.rawValue]?.room.apply(call, &shared) else {
+                throw Refusal(code: -32603, reason: "internal-error", message: "the room is gone")
+            }
+            return outcome
+        } catch {
+            throw IPCError(error)
+        }
+    }
+
+    /// Numbers and writes the events of a change, and sends it on its way.
+    mutating func conclude(
+        _ change: SFU::Room.Change,
+        in name: String,
+        at now: Instant,
+        reply: (Self) -> Operation.Reply = { _ in .none }
+    ) {
+        var operation = Operation(at: now)
+        for place in change.opened { owners[place] = name }
+        operation.freed = change.freed
+        operation.events = change.announcements.map { event($0, in: name) }
+        operation.reply = reply(self)
+        commit(operation, change.commands, in: name)
+        if rooms[name]?.room.state == .ended {
+            rooms[name] = nil
+            journals.close(name)
+        }
+    }
+
+    mutating func closeAtShutdown(_ name: String, at now: Instant) {
+        let reason = SFU::Room.EndReason.shutdown
+        guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
+            return
+        }
+        conclude(outcome.change, in: name, at: now)
+    }
+}
+
+extension IPCError {
+    init(_ refusal: Refusal) {
+        self.init(
+            code: refusal.code,
+            message: refusal.message,
+            reason: refusal.reason,
+            details: refusal.details.mapValues { detail in
+                switch detail {
+                case .text(let text): .string(text)
+                case .number(let number): .integer(Int64(number))
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,155 @@
+import CKernel
+import CMicroHTTPD
+import RTP
+import SFU
+
+/// `/metrics` and `/healthz` by libmicrohttpd, run by the control thread; it has no thread.
+///
+/// Safe: the library calls back only inside `run`, on the thread that called it, and this
+/// object outlives the library's daemon, which it stops itself.
+@safe
+final class HTTPServer {
+    /// A page, and how long it may be shown.
+    private struct Page {
+        var bytes: [UInt8]
+        var freshUntil: Instant
+    }
+
+    private var daemon: OpaquePointer?
+    private var metrics: Page?
+    private var waiting: [OpaquePointer] = unsafe []
+    private var now = Instant(nanoseconds: 0)
+    /// What `/healthz` answers; `false` while the daemon shuts down.
+    var isHealthy = true
+
+    /// Listens at `address`.
+    init(_ address: Address) throws(StartError) {
+        let listener = kernel_tcp_listen(address.kernel, address.isIPv6, Self.backlog)
+        guard listener >= 0 else {
+            throw .system("http", "\(address.endpointText): \(SystemError.text(-listener))")
+        }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe daemon = http_start(
+            listener,
+            Self.connections,
+            Self.timeoutSeconds,
+            Self.handler,
+            context
+        )
+        guard unsafe daemon != nil else {
+            kernel_close(listener)
+            throw .system("http", "\(address.endpointText): the HTTP library does not start")
+        }
+    }
+
+    deinit { unsafe MHD_stop_daemon(daemon) }
+
+    /// Readable when `run` has something to do.
+    var descriptor: Int32 { unsafe http_descriptor(daemon) }
+
+    /// When `run` must be called at the latest, for its timeouts.
+    func deadline(at now: Instant) -> Instant? {
+        let left = unsafe http_timeout(daemon)
+        return left < 0 ? nil : now.advanced(milliseconds: left)
+    }
+
+    /// Somebody waits for numbers fresher than those at hand.
+    var wantsMetrics: Bool { unsafe !waiting.isEmpty }
+
+    /// Does what its descriptor told of.
+    func run(at now: Instant) {
+        self.now = now
+        _ = unsafe MHD_run(daemon)
+    }
+
+    /// Answers who waits for metrics, and whoever asks until they are a second old.
+    func publish(metrics bytes: [UInt8], at now: Instant) {
+        metrics = Page(
+            bytes: bytes,
+            freshUntil: now.advanced(milliseconds: Self.freshMilliseconds)
+        )
+        while let connection = unsafe waiting.popLast() {
+            unsafe MHD_resume_connection(connection)
+        }
+        run(at: now)
+    }
+
+    private func answer(
+        _ connection: OpaquePointer,
+        _ method: String,
+        _ path: String
+    ) -> MHD_Result {
+        guard method == "GET" || method == "HEAD" else {
+            return unsafe respond(connection, 405, Array("only GET\n".utf8))
+        }
+        switch path {
+        case "/healthz":
+            let body = isHealthy ? "ok\n" : "shutting down\n"
+            return unsafe respond(connection, isHealthy ? 200 : 503, Array(body.utf8))
+        case "/metrics":
+            if let metrics, now < metrics.freshUntil {
+                return unsafe respond(connection, 200, metrics.bytes)
+            }
+            unsafe waiting.append(connection)
+            unsafe MHD_suspend_connection(connection)
+            return .YES
+        default:
+            return unsafe respond(connection, 404, Array("not found\n".utf8))
+        }
+    }
+
+    private func respond(
+        _ connection: OpaquePointer,
+        _ status: UInt32,
+        _ body: [UInt8]
+    ) -> MHD_Result {
+        var body = body
+        let count = body.count
+        let response = unsafe body.withUnsafeMutableBytes { bytes in
+            unsafe MHD_create_response_from_buffer(
+                count,
+                bytes.baseAddress,
+                .RESPMEM_MUST_COPY
+            )
+        }
+        guard let response = unsafe response else { return .NO }
+        defer { unsafe MHD_destroy_response(response) }
+        _ = unsafe MHD_add_response_header(
+            response,
+            "Content-Type",
+            "text/plain; version=0.0.4; charset=utf-8"
+        )
+        return unsafe MHD_queue_response(connection, status, response)
+    }
+
+    /// The library's callback; the first call for a request comes before its headers are read.
+    private static let handler: MHD_AccessHandlerCallback = {
+        context,
+        connection,
+        path,
+        method,
+        _,
+        _,
+        uploadSize,
+        state in
+        guard let context = unsafe context, let connection = unsafe connection,
+            let path = unsafe path, let method = unsafe method,
+            let uploadSize = unsafe uploadSize, let state = unsafe state
+        else { return .NO }
+        if unsafe state.pointee == nil {
+            unsafe state.pointee = context
+            return .YES
+        }
+        guard unsafe uploadSize.pointee == 0 else {
+            unsafe uploadSize.pointee = 0
+            return .YES
+        }
+        let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+        return unsafe server.answer(connection, String(cString: method), String(cString: path))
+    }
+
+    private static let backlog: Int32 = 16
+    private static let connections: UInt32 = 64
+    private static let timeoutSeconds: UInt32 = 10
+    private static let freshMilliseconds: Int64 = 1_000
+}

@@ -1,0 +1,50 @@
+import CKernel
+import Synchronization
+
+/// Messages from one thread to another, with a descriptor that is readable while some lie there.
+///
+/// The receiver looks in only when its poller says so: the packet path takes no lock. The queue
+/// has no bound of its own: one side waits for fences of the other, and the number of commands
+/// and events between two fences is bounded by what exists.
+final class Mailbox<Message: Sendable>: Sendable {
+    private struct State {
+        var messages: [Message] = []
+        var closed = false
+    }
+
+    let descriptor: Int32
+    private let state = Mutex(State())
+
+    init() throws(SystemError) {
+        descriptor = try SystemError.check(kernel_eventfd_create(), "eventfd")
+    }
+
+    deinit { kernel_close(descriptor) }
+
+    /// Adds messages in order; wakes the receiver where it has nothing to look at yet.
+    func post(_ messages: [Message]) {
+        guard !messages.isEmpty else { return }
+        let wasEmpty = state.withLock { state in
+            defer { state.messages.append(contentsOf: messages) }
+            return state.messages.isEmpty
+        }
+        if wasEmpty { _ = kernel_eventfd_signal(descriptor) }
+    }
+
+    /// Tells the receiver that nothing more will come.
+    func close() {
+        state.withLock { $0.closed = true }
+        _ = kernel_eventfd_signal(descriptor)
+    }
+
+    /// Everything that lies there, and whether the sender has closed it.
+    func drain() -> (messages: [Message], closed: Bool) {
+        // Before the look, so that a message that comes after it signals again.
+        _ = kernel_eventfd_drain(descriptor)
+        return state.withLock { state in
+            var taken: [Message] = []
+            swap(&taken, &state.messages)
+            return (taken, state.closed)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import SFU
+
+/// What `/metrics` shows, in Prometheus' text format (version 0.0.4).
+struct Metrics {
+    var version: String
+    var workers: [WorkerStatistics]
+    var rooms: Int
+    var participants: Int
+    var connections: Int
+    var process: ProcessStatistics
+
+    /// The page.
+    var text: String {
+        var page = Page()
+        page.add("sfud_build_info", .gauge, "The version that runs.") {
+            [("version=\"\(version)\"", 1)]
+        }
+        page.add("sfud_rooms", .gauge, "Rooms that exist.", Double(rooms))
+        page.add("sfud_participants", .gauge, "Participants in rooms.", Double(participants))
+        page.add("sfud_ipc_connections", .gauge, "IPC connections.", Double(connections))
+        for (name, help, path) in Self.sums {
+            page.add(name, .counter, help, Double(workers.reduce(0) { $0 + $1[keyPath: path] }))
+        }
+        page.add("sfud_drops_total", .counter, "Packets that went no further, by cause.") {
+            DropReason.allCases.enumerated().map { index, reason in
+                let count = workers.reduce(0) { $0 + $1.drops[index] }
+                return ("cause=\"\(reason.rawValue)\"", Double(count))
+            }
+        }
+        page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
+            perWorker { $0.load }
+        }
+        page.add("sfud_worker_cpu_seconds_total", .counter, "CPU time of a worker.") {
+            perWorker { Double($0.cpuNanoseconds) / 1e9 }
+        }
+        page.add("sfud_worker_transports", .gauge, "Transports of a worker.") {
+            perWorker { Double($0.transports.count) }
+        }
+        addProcess(to: &page)
+        return page.text
+    }
+
+    private func addProcess(to page: inout Page) {
+        page.add(
+            "process_cpu_seconds_total",
+            .counter,
+            "User and system time.",
+            Double(process.cpuNanoseconds) / 1e9
+        )
+        page.add(
+            "process_resident_memory_bytes",
+            .gauge,
+            "Resident memory.",
+            Double(process.residentBytes)
+        )
+        page.add(
+            "process_start_time_seconds",
+            .gauge,
+            "Unix time of the start.",
+            process.startTime
+        )
+    }
+
+    private func perWorker(_ value: (WorkerStatistics) -> Double) -> [(String, Double)] {
+        workers.enumerated().map { ("worker=\"\($0.offset)\"", value($0.element)) }
+    }
+
+    private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] =
+        [
+            ("sfud_datagrams_received_total", "Datagrams taken from sockets.", \.datagramsIn),
+            ("sfud_received_bytes_total", "Bytes of those.", \.bytesIn),
+            ("sfud_stun_received_total", "STUN datagrams in.", \.stunIn),
+            ("sfud_dtls_received_total", "DTLS datagrams in.", \.dtlsIn),
+            ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
+            ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
+            ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
+            ("sfud_datagrams_sent_total", "Datagrams given to sockets.", \.datagramsOut),
+            ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
+            ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
+            ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
+            ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
+            ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
+            ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
+        ]
+
+    private enum Kind: String { case counter, gauge }
+
+    private struct Page {
+        var text = ""
+
+        mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
+            add(name, kind, help) { [("", value)] }
+        }
+
+        mutating func add(
+            _ name: String,
+            _ kind: Kind,
+            _ help: String,
+            _ rows: () -> [(String, Double)]
+        ) {
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+            for (labels, value) in rows() {
+                text += labels.isEmpty ? name : "\(name){\(labels)}"
+                text += " \(Int64(exactly: value).map(String.init) ?? "\(value)")\n"
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import CKernel
+
+/// Bytes that wait for a connection to take them; bounded by whoever adds.
+struct OutputQueue {
+    private var bytes: [UInt8] = []
+    private var head = 0
+
+    var count: Int { bytes.count - head }
+
+    mutating func append(line: [UInt8]) {
+        bytes += line
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// Writes what the connection takes now; returns the errno where it takes nothing more.
+    mutating func write(to descriptor: Int32) -> Int32? {
+        while head < bytes.count {
+            let written = kernel_write(descriptor, bytes.span.extracting(head..<bytes.count))
+            guard written > 0 else {
+                compact()
+                return Int32(truncatingIfNeeded: -written)
+            }
+            head += Int(written)
+        }
+        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
+        head = 0
+        return nil
+    }
+
+    /// Gives back what has gone once it is most of it, so that a byte is moved at most once.
+    private mutating func compact() {
+        guard head > bytes.count / 2 else { return }
+        bytes.removeSubrange(..<head)
+        head = 0
+    }
+
+    private static let keptCapacity = 1 << 16
+}

@@ -1,0 +1,45 @@
+import Foundation
+import SFU
+
+/// One thread with its own sockets and its own core; it shares nothing but its mailboxes.
+final class Worker: Sendable {
+    /// What a worker needs to start.
+    struct Setup: Sendable {
+        var index: Int
+        var sockets: [UDPSocket]
+        var limits: CoreLimits
+        var identity: DTLSIdentity
+        var engine: SRTPEngine
+        var log: Log
+    }
+
+    let commands: Mailbox<Command>
+    let events: Mailbox<Event>
+
+    /// Starts the thread, which runs until `commands` is closed and then closes `events`.
+    init(_ setup: Setup) throws(SystemError) {
+        commands = try Mailbox()
+        events = try Mailbox()
+        Self.start(setup, commands, events)
+    }
+
+    private static func start(
+        _ setup: Setup,
+        _ commands: Mailbox<Command>,
+        _ events: Mailbox<Event>
+    ) {
+        let thread = Thread { @Sendable in
+            do throws(SystemError) {
+                let poller = try WorkerLoop.poller(for: setup, commands)
+                var loop = WorkerLoop(setup, poller, commands, events)
+                loop.run()
+            } catch {
+                setup.log.error("worker cannot start", [("cause", "\(error)")])
+            }
+            events.close()
+        }
+        thread.name = "worker-\(setup.index)"
+        thread.stackSize = 1 << 20
+        thread.start()
+    }
+}

@@ -1,0 +1,187 @@
+import CKernel
+import Glibc
+import RTP
+import SFU
+
+/// What a worker's thread does, round after round; lives on that thread's stack.
+struct WorkerLoop: ~Copyable {
+    private let setup: Worker.Setup
+    private let commands: Mailbox<Command>
+    private let events: Mailbox<Event>
+    private var poller: Poller
+    private var core: Core
+    private var output = Batch(capacity: Core.batchCapacity)
+    private var outbox: Outbox
+    private var locals: LocalAddresses
+    private var counters: SocketCounters
+    private var load: LoadMeter
+    private var nextRefresh: Instant
+
+    init(
+        _ setup: Worker.Setup,
+        _ poller: consuming Poller,
+        _ commands: Mailbox<Command>,
+        _ events: Mailbox<Event>
+    ) {
+        let now = Instant.monotonic()
+        self.setup = setup
+        self.poller = poller
+        self.commands = commands
+        self.events = events
+        var generator = SystemRandomNumberGenerator()
+        core = Core(
+            limits: setup.limits,
+            seed: generator.next(),
+            identity: setup.identity,
+            engine: setup.engine
+        )
+        outbox = Outbox(setup.sockets)
+        locals = LocalAddresses(setup.sockets)
+        counters = SocketCounters(sockets: setup.sockets.count)
+        load = LoadMeter(at: now, cpu: kernel_thread_nanoseconds())
+        nextRefresh = now
+    }
+
+    /// Watches the sockets and the mailbox, as the loop expects it.
+    static func poller(
+        for setup: Worker.Setup,
+        _ commands: Mailbox<Command>
+    ) throws(SystemError) -> Poller {
+        let poller = try Poller()
+        try poller.add(commands.descriptor, for: .readable, token: mailboxToken)
+        for (index, socket) in setup.sockets.enumerated() {
+            try poller.add(socket.descriptor, for: .readable, token: UInt64(index))
+        }
+        return poller
+    }
+
+    /// Runs until the mailbox is closed.
+    mutating func run() {
+        var inbox = Inbox()
+        var now = Instant.monotonic()
+        while true {
+            refresh(at: now)
+            let deadline = min(core.deadline ?? nextRefresh, nextRefresh)
+            let ready = poller.wait(until: deadline, at: now)
+            now = .monotonic()
+            var open = true
+            for index in 0..<ready {
+                let found = poller[index]
+                if found.token == Self.mailboxToken {
+                    open = takeCommands(at: now)
+                } else {
+                    receive(socket: Int(found.token), into: &inbox, at: now)
+                }
+            }
+            core.expire(at: now, into: &output)
+            flush(at: now)
+            tell()
+            guard open else { return }
+        }
+    }
+
+    /// Takes what has come to a socket, a bounded number of rounds so that none starves others.
+    private mutating func receive(socket: Int, into inbox: inout Inbox, at now: Instant) {
+        for _ in 0..<Self.rounds {
+            if let error = inbox.receive(from: setup.sockets[socket]) {
+                if error != EAGAIN && error != EINTR { receiveFailed(error) }
+                return
+            }
+            counters.note(queueDrops: inbox.queueDrops, socket: socket)
+            for index in 0..<inbox.count {
+                receive(index, of: inbox, socket: socket, at: now)
+            }
+            flush(at: now)
+            guard inbox.count == Inbox.capacity else { return }
+        }
+    }
+
+    private mutating func receive(
+        _ index: Int,
+        of inbox: borrowing Inbox,
+        socket: Int,
+        at now: Instant
+    ) {
+        guard !inbox.isTruncated(index) else {
+            return counters.noteOversized(bytes: inbox.length(index))
+        }
+        if output.free < Core.replyCapacity { outbox.send(&output, from: locals) }
+        let local = inbox.local(index)
+        let number = locals.number(
+            socket: socket,
+            address: local.address,
+            interface: local.interface
+        )
+        let path = Path(remote: inbox.remote(index), local: number)
+        core.receive(inbox[index], on: path, at: now, into: &output)
+    }
+
+    /// An error that stays must not make the loop spin: a millisecond is nothing to media.
+    private func receiveFailed(_ number: Int32) {
+        setup.log.warning(
+            "receiving fails",
+            [("worker", "\(setup.index)"), ("cause", SystemError.text(number))]
+        )
+        usleep(1_000)
+    }
+
+    /// Carries out what the control plane wants; returns `false` when that is to end.
+    private mutating func takeCommands(at now: Instant) -> Bool {
+        let (messages, closed) = commands.drain()
+        for command in messages {
+            if output.free < Core.replyCapacity { flush(at: now) }
+            core.apply(command, at: now, into: &output)
+        }
+        return !closed
+    }
+
+    /// Sends all that the core has to say.
+    private mutating func flush(at now: Instant) {
+        while core.flush(into: &output, at: now) { outbox.send(&output, from: locals) }
+        outbox.send(&output, from: locals)
+        if let trouble = outbox.takeTrouble() { report(trouble) }
+    }
+
+    /// Passes events on; after `flush`, so that a fence comes back when all has been sent.
+    private mutating func tell() {
+        var told: [Event] = []
+        while let event = core.takeEvent() {
+            guard case .statistics(let token, var statistics) = event else {
+                told.append(event)
+                continue
+            }
+            counters.add(to: &statistics, outbox)
+            statistics.cpuNanoseconds = UInt64(max(0, kernel_thread_nanoseconds()))
+            statistics.load = load.share(at: .monotonic(), cpu: kernel_thread_nanoseconds())
+            told.append(.statistics(token: token, statistics))
+        }
+        events.post(told)
+    }
+
+    /// Follows the wall clock, which may have been set.
+    private mutating func refresh(at now: Instant) {
+        guard now >= nextRefresh else { return }
+        core.setWallClock(offsetNanoseconds: wallClockOffset())
+        nextRefresh = now.advanced(milliseconds: Self.refreshMilliseconds)
+    }
+
+    private func report(_ trouble: Outbox.Trouble) {
+        let worker = ("worker", "\(setup.index)")
+        switch trouble {
+        case .segmentationRefused(let socket, let number):
+            let fields = [
+                worker, ("socket", setup.sockets[socket].address.endpointText),
+                ("cause", SystemError.text(number)),
+            ]
+            setup.log.warning("segmented sends refused, sending one by one", fields)
+        case .refused(let number):
+            let cause = SystemError.text(number)
+            setup.log.warning("sending fails", cause: cause, [worker, ("cause", cause)])
+        }
+    }
+
+    private static let mailboxToken = UInt64.max
+    /// Receive calls in a row on one socket before others have their turn.
+    private static let rounds = 8
+    private static let refreshMilliseconds: Int64 = 10_000
+}

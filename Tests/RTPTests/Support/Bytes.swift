@@ -1,0 +1,49 @@
+/// The bytes that hexadecimal digits say; spaces and line breaks are for the reader.
+func hex(_ text: String) -> [UInt8] {
+    let digits = text.compactMap(\.hexDigitValue)
+    precondition(digits.count.isMultiple(of: 2), "half a byte")
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+/// What `body` writes into a buffer of `capacity` bytes.
+func encoded(
+    capacity: Int = 2048,
+    _ body: (inout OutputSpan<UInt8>) -> Void
+) -> [UInt8] {
+    [UInt8](capacity: capacity) { output in body(&output) }
+}
+
+/// Random numbers that are the same for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ mixed >> 31
+    }
+}
+
+/// Writes bits, most significant first.
+struct BitWriter {
+    private(set) var bytes: [UInt8] = []
+    private var count = 0
+
+    mutating func put(_ value: Int, bits: Int) {
+        for shift in stride(from: bits - 1, through: 0, by: -1) {
+            if count % 8 == 0 { bytes.append(0) }
+            bytes[count / 8] |= UInt8(value >> shift & 1) << UInt8(7 - count % 8)
+            count += 1
+        }
+    }
+
+    /// `ue(v)` (ITU-T H.264 §9.1).
+    mutating func putExponentialGolomb(_ value: Int) {
+        let width = Int.bitWidth - (value + 1).leadingZeroBitCount
+        put(value + 1, bits: 2 * width - 1)
+    }
+}

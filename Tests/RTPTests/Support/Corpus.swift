@@ -1,0 +1,46 @@
+import Foundation
+
+/// Sample files that lie beside the repository; where they do not, the tests over them do nothing.
+enum Corpus {
+    /// The bytes of each file in a folder of the corpora, by name.
+    static func files(_ folder: String) -> [(name: String, bytes: [UInt8])] {
+        let directory = root.appending(path: "corpora").appending(path: folder)
+        let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
+        return (names ?? []).sorted().compactMap { name in
+            let data = try? Data(contentsOf: directory.appending(path: name))
+            return data.map { (name, [UInt8]($0)) }
+        }
+    }
+
+    /// The UDP payloads of a capture, empty where it is not there.
+    static func datagrams(capture name: String) -> [[UInt8]] {
+        files("pcap").filter { $0.name == name }.flatMap { udpPayloads($0.bytes) }
+    }
+
+    private static var root: URL {
+        if let path = ProcessInfo.processInfo.environment["SFUD_SHARED"] {
+            return URL(filePath: path)
+        }
+        return URL(filePath: #filePath).appending(path: "../../../../../shared").standardized
+    }
+
+    /// Reads a little-endian capture of Ethernet frames with IPv4 and UDP.
+    private static func udpPayloads(_ file: [UInt8]) -> [[UInt8]] {
+        guard file.starts(with: [0xd4, 0xc3, 0xb2, 0xa1]) else { return [] }
+        var payloads: [[UInt8]] = []
+        var position = 24
+        while position + 16 <= file.count {
+            let length = (0..<4).reduce(0) { $0 | Int(file[position + 8 + $1]) << (8 * $1) }
+            let start = position + 16
+            guard start + length <= file.count else { break }
+            position = start + length
+            let frame = Array(file[start..<position])
+            guard frame.count > 42, frame[12] == 8, frame[13] == 0, frame[23] == 17 else {
+                continue
+            }
+            let udp = 14 + 4 * Int(frame[14] & 0x0f)
+            payloads.append(Array(frame[(udp + 8)...]))
+        }
+        return payloads
+    }
+}

@@ -1,0 +1,167 @@
+import Testing
+
+@testable import SFUClient
+
+/// Options under which nothing ever times out.
+private var patient: ClientOptions {
+    var options = ClientOptions()
+    options.sleep = { _ in
+        let (never, _) = AsyncStream<Void>.makeStream()
+        for await _ in never {}
+        try Task.checkCancellation()
+    }
+    return options
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+    @Test func `replies find their calls in any order`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let streams = (0..<100).asyncMap { index in
+            try await client.call("echo", ["index": .integer(Int64(index))])
+        }
+        let connection = try #require(await server.connection())
+        var requests: [IPCRequest] = []
+        while requests.count < 100, let request = try await connection.request() {
+            requests.append(request)
+        }
+        for request in requests.reversed() { connection.reply(request, request.params) }
+        let expected: [JSON] = (0..<100).map { ["index": .integer(Int64($0))] }
+        #expect(try await streams == expected)
+        await client.close()
+    }
+
+    @Test func `typed methods call by their names`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let closed = client.closeRoom("r1", by: "m1", reason: "over")
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.request())
+        #expect(request.method == "room.close")
+        #expect(request.params == ["room": "r1", "by": "m1", "reason": "over"])
+        let done = Done(fence: Fence(time: 1.5, packets: 2))
+        connection.reply(request, done)
+        #expect(try await closed == done)
+        await client.close()
+    }
+
+    @Test func `a refusal is thrown as sfud wrote it`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let outcome = settled { () throws(ClientError) in try await client.room("r1") }
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.request())
+        connection.send(IPCReply.encoded(id: request.id, error: .noSuchRoom("r1")))
+        #expect(await outcome == .failure(.refused(.noSuchRoom("r1"))))
+        await client.close()
+    }
+
+    @Test func `calls under way fail when the connection ends, and the next one reconnects`()
+        async throws
+    {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let lost = settled { () throws(ClientError) in try await client.rooms() }
+        let first = try #require(await server.connection())
+        _ = try await first.request()
+        first.close()
+        #expect(await lost == .failure(.connectionLost))
+
+        async let again = client.rooms()
+        let second = try #require(await server.connection())
+        let request = try #require(try await second.request())
+        second.reply(request, RoomList.Result(rooms: []))
+        #expect(try await again == [])
+        await client.close()
+    }
+
+    @Test func `a silent server is a timeout`() async {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let outcome = await settled { () throws(ClientError) in try await client.rooms() }
+        #expect(outcome == .failure(.timeout))
+        await client.close()
+    }
+
+    @Test func `a cancelled call comes back`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        let call = Task { await settled { () throws(ClientError) in try await client.rooms() } }
+        let connection = try #require(await server.connection())
+        _ = try await connection.request()
+        call.cancel()
+        #expect(await call.value == .failure(.cancelled))
+        await client.close()
+    }
+
+    @Test func `more calls than the limit are refused here`() async throws {
+        let server = FakeServer()
+        var options = patient
+        options.callLimit = 0
+        let client = SFUClient(dialer: server.dialer, options: options)
+        let outcome = await settled { () throws(ClientError) in try await client.rooms() }
+        #expect(outcome == .failure(.limit("0 calls are under way")))
+        let long = JSON.string(String(repeating: "x", count: IPCRequest.lineLimit))
+        let wide = SFUClient(dialer: server.dialer, options: patient)
+        let outcome2 = await settled { () throws(ClientError) in try await wide.call("m", long) }
+        #expect(outcome2 == .failure(.limit("the params are too long")))
+    }
+
+    static let nonsense: [Row<String, Void>] = [
+        Row("not JSON", "hello", ()),
+        Row("no reply", "{}", ()),
+        Row("a reply to nothing", #"{"jsonrpc":"2.0","id":null,"result":{}}"#, ()),
+        Row("too long", String(repeating: " ", count: IPCRequest.lineLimit + 1), ()),
+    ]
+
+    @Test(arguments: nonsense)
+    func `nonsense ends the connection`(_ row: Row<String, Void>) async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let outcome = settled { () throws(ClientError) in try await client.rooms() }
+        let connection = try #require(await server.connection())
+        _ = try await connection.request()
+        connection.send(row.input.bytes)
+        guard case .failure(.protocolViolation) = await outcome else {
+            Issue.record("\(await outcome)")
+            return
+        }
+        #expect(try await connection.request() == nil)
+    }
+
+    @Test func `no daemon, no connection`() async {
+        for path in ["", "/nowhere/sfud.sock", String(repeating: "x", count: 200), "a\0b"] {
+            let client = SFUClient(path: path)
+            let outcome = await settled { () throws(ClientError) in try await client.connect() }
+            guard case .failure(.unreachable(path, _)) = outcome else {
+                Issue.record("\(path)")
+                continue
+            }
+        }
+    }
+}
+
+/// The outcome of something asynchronous.
+func settled<Success: Sendable>(
+    _ body: @Sendable () async throws(ClientError) -> Success
+) async -> Result<Success, ClientError> {
+    do throws(ClientError) {
+        return .success(try await body())
+    } catch {
+        return .failure(error)
+    }
+}
+
+extension Range<Int> {
+    /// All at once, in order of the elements.
+    func asyncMap(
+        _ body: @Sendable @escaping (Int) async throws -> JSON
+    ) async throws -> [JSON] {
+        try await withThrowingTaskGroup(of: (Int, JSON).self) { group in
+            for element in self { group.addTask { (element, try await body(element)) } }
+            var results: [Int: JSON] = [:]
+            for try await (element, json) in group { results[element] = json }
+            return compactMap { results[$0] }
+        }
+    }
+}

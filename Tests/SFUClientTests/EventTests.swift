@@ -1,0 +1,205 @@
+import Synchronization
+import Testing
+
+@testable import SFUClient
+
+@Suite(.timeLimit(.minutes(1))) struct EventTests {
+    /// What an event sequence gives, and what came before it.
+    struct Step: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var seen: [RoomID: Int64] = [:]
+        var expectsEverything = false
+        var seq: Int64
+        var gives: String?
+    }
+
+    static let steps = [
+        Step(testDescription: "first of an unknown room", seq: 7, gives: "participant.left"),
+        Step(testDescription: "next", seen: ["r": 6], seq: 7, gives: "participant.left"),
+        Step(testDescription: "repeated", seen: ["r": 7], seq: 7, gives: nil),
+        Step(testDescription: "gap", seen: ["r": 5], seq: 7, gives: "resync"),
+        Step(
+            testDescription: "new room after a reconnect",
+            expectsEverything: true,
+            seq: 1,
+            gives: "participant.left"
+        ),
+        Step(
+            testDescription: "start of a room missed",
+            expectsEverything: true,
+            seq: 2,
+            gives: "resync"
+        ),
+    ]
+
+    @Test(arguments: steps)
+    func `positions`(_ step: Step) {
+        var positions = Positions(seen: step.seen)
+        positions.expectsEverything = step.expectsEverything
+        let event = IPCEvent(
+            event: "participant.left",
+            room: "r",
+            seq: step.seq,
+            time: 0,
+            to: .all,
+            data: [:]
+        )
+        #expect(positions.take(event)?.event == step.gives)
+    }
+
+    @Test func `goes on after the last event when the connection was lost`() async throws {
+        let server = FakeServer(accepting: [true, false, false, true])
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let events = client.events(rooms: ["r"], since: ["r": 4])
+        let listener = Task {
+            var seen: [String] = []
+            for try await event in events {
+                seen.append("\(event.event) \(event.seq)")
+                if seen.count == 5 { break }
+            }
+            return seen
+        }
+
+        let first = try #require(await server.connection())
+        let subscribe = try #require(try await first.request())
+        #expect(subscribe.method == "events.subscribe")
+        #expect(subscribe.params == ["rooms": ["r"], "since": ["r": 4]])
+        first.event("r", 5)
+        first.reply(subscribe, Done())
+        first.event("r", 6)
+        try await drain(first)
+
+        let second = try #require(await server.connection())
+        let again = try #require(try await second.request())
+        #expect(again.params == ["rooms": ["r"], "since": ["r": 6]])
+        second.reply(again, Done())
+        second.event("r", 6)
+        second.event("r", 7)
+        second.send(
+            IPCEvent.encoded(
+                Resync(reason: "expired"),
+                room: "r",
+                seq: 90,
+                time: 0,
+                to: .participants([])
+            )
+        )
+        second.event("r", 91)
+        #expect(
+            try await listener.value == [
+                "participant.left 5", "participant.left 6", "participant.left 7", "resync 90",
+                "participant.left 91",
+            ]
+        )
+        let pauses = server.pauses.withLock { $0 }
+        #expect(pauses.count == 3)
+        for (pause, most) in zip(pauses, [50, 100, 200]) {
+            #expect(pause <= .milliseconds(most) && pause >= .milliseconds(most) * 0.75)
+        }
+    }
+
+    /// Ends a connection such that all that was sent on it arrives first.
+    func drain(_ connection: LineConnection) async throws {
+        connection.finish()
+        while try await connection.line() != nil {}
+    }
+
+    @Test func `rooms made meanwhile are asked for from their start`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            var seen: [String] = []
+            for try await event in client.events() {
+                seen.append("\(event.room) \(event.seq)")
+                if seen.count == 4 { break }
+            }
+            return seen
+        }
+        let first = try #require(await server.connection())
+        let subscribe = try #require(try await first.request())
+        #expect(subscribe.params == [:])
+        first.reply(subscribe, Done())
+        first.event("a", 12)
+        first.event("b", 3, closes: true)
+        try await drain(first)
+
+        let second = try #require(await server.connection())
+        let list = try #require(try await second.request())
+        #expect(list.method == "room.list")
+        let rooms = ["a", "c"].map {
+            Room(room: $0, state: .ongoing, settings: RoomSettings(), created: 0)
+        }
+        second.reply(list, RoomList.Result(rooms: rooms))
+        let again = try #require(try await second.request())
+        #expect(again.params == ["since": ["a": 12, "c": 0]])
+        second.event("c", 1)
+        second.reply(again, Done())
+        second.event("d", 1)
+        #expect(try await listener.value == ["a 12", "b 3", "c 1", "d 1"])
+    }
+
+    @Test func `a refused subscription is thrown`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            await settled { () throws(ClientError) in
+                var iterator = client.events().makeAsyncIterator()
+                return try await iterator.next()
+            }
+        }
+        let connection = try #require(await server.connection())
+        let subscribe = try #require(try await connection.request())
+        connection.send(IPCReply.encoded(id: subscribe.id, error: .draining()))
+        #expect(await listener.value == .failure(.refused(.draining())))
+    }
+
+    @Test func `a first connection that fails is thrown`() async throws {
+        let server = FakeServer(accepting: [false])
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        var iterator = client.events().makeAsyncIterator()
+        await #expect(throws: ClientError.unreachable(path: "fake", cause: "refused")) {
+            _ = try await iterator.next()
+        }
+    }
+
+    @Test func `cancelling ends the sequence and the connection`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            var count = 0
+            for try await _ in client.events() { count += 1 }
+            return count
+        }
+        let connection = try #require(await server.connection())
+        let subscribe = try #require(try await connection.request())
+        connection.reply(subscribe, Done())
+        listener.cancel()
+        #expect(try await listener.value == 0)
+        #expect(try await connection.line() == nil)
+    }
+}
+
+@Suite struct LineBufferTests {
+    @Test func `cuts lines wherever they were split`() throws {
+        let text = "a\n\nbc\nde".bytes
+        for size in 1...text.count {
+            var buffer = LineBuffer(limit: 4)
+            var lines: [String] = []
+            for start in stride(from: 0, to: text.count, by: size) {
+                let chunk = text[start..<min(start + size, text.count)]
+                buffer.append { $0.append(contentsOf: chunk) }
+                while let line = try buffer.next() { lines.append(line.text) }
+            }
+            #expect(lines == ["a", "", "bc"])
+        }
+    }
+
+    @Test func `a line of the limit passes, one more byte does not`() throws {
+        var exact = LineBuffer(limit: 4)
+        exact.append { $0.append(contentsOf: "abcd\n".bytes) }
+        #expect(try exact.next() == "abcd".bytes)
+        var long = LineBuffer(limit: 4)
+        long.append { $0.append(contentsOf: "abcde".bytes) }
+        #expect(throws: ClientError.self) { _ = try long.next() }
+    }
+}

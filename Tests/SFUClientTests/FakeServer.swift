@@ -1,0 +1,74 @@
+import Synchronization
+
+@testable import SFUClient
+
+/// The other ends of a client's connections, in the order in which it made them.
+final class FakeServer: Sendable {
+    /// One for each connection: `false` refuses it.
+    private let plan: Mutex<[Bool]>
+    private let made: AsyncStream<LineConnection>
+    private let making: AsyncStream<LineConnection>.Continuation
+    let pauses = Mutex<[Duration]>([])
+
+    init(accepting plan: [Bool] = []) {
+        self.plan = Mutex(plan)
+        (made, making) = AsyncStream.makeStream()
+    }
+
+    var dialer: Dialer {
+        Dialer { () throws(ClientError) -> UnixSocket in
+            let accepts = self.plan.withLock { $0.isEmpty ? true : $0.removeFirst() }
+            guard accepts else { throw .unreachable(path: "fake", cause: "refused") }
+            let (client, server) = try UnixSocket.pair()
+            self.making.yield(LineConnection(server))
+            return client
+        }
+    }
+
+    /// Options under which no time passes, but pauses are noted.
+    var options: ClientOptions {
+        var options = ClientOptions()
+        options.sleep = { duration in
+            self.pauses.withLock { $0.append(duration) }
+            await Task.yield()
+        }
+        return options
+    }
+
+    func connection() async -> LineConnection? {
+        var iterator = made.makeAsyncIterator()
+        return await iterator.next()
+    }
+}
+
+extension LineConnection {
+    /// The next request that comes.
+    func request() async throws -> IPCRequest? {
+        guard let line = try await line() else { return nil }
+        return try IPCRequest(line: line)
+    }
+
+    func reply(_ request: IPCRequest, _ result: some Encodable) {
+        send(IPCReply.encoded(id: request.id, result: result))
+    }
+
+    func event(_ room: RoomID, _ seq: Int64, closes: Bool = false) {
+        send(
+            closes
+                ? IPCEvent.encoded(
+                    RoomClosed(reason: "closed"),
+                    room: room,
+                    seq: seq,
+                    time: 0,
+                    to: .all
+                )
+                : IPCEvent.encoded(
+                    ParticipantLeft(participant: "p", reason: "left"),
+                    room: room,
+                    seq: seq,
+                    time: 0,
+                    to: .all
+                )
+        )
+    }
+}

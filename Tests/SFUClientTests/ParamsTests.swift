@@ -1,0 +1,277 @@
+import Testing
+
+@testable import SFUClient
+
+/// One method with params that are right.
+struct MethodRow: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let example: JSON
+    let decode: @Sendable (JSON) throws -> JSON
+
+    init<M: IPCMethod>(_ method: M.Type, _ example: String) {
+        testDescription = M.name
+        self.example = (try? JSON(parsing: example.bytes)) ?? .null
+        decode = { JSON(encoding: try $0.decodeParams(M.Params.self)) }
+    }
+}
+
+extension MethodRow {
+    static let all: [MethodRow] = [
+        MethodRow(ServerInfo.self, "{}"),
+        MethodRow(ServerStats.self, "{}"),
+        MethodRow(EventsSubscribe.self, #"{"rooms":["r1"],"since":{"r1":17}}"#),
+        MethodRow(
+            RoomCreate.self,
+            #"""
+            {"room":"r1","settings":{"mode":"lecture","knock":true,"maxParticipants":50,
+            "maxActiveTalkers":4,"autoRecord":false,"roles":[{"name":"guest","publish":
+            {"audio":true,"video":false,"screen":false,"maxWidth":640,"maxHeight":360,
+            "maxFrameRate":15.0,"maxBitrate":500000},"subscribe":{"roles":["moderator"],
+            "maxWidth":640,"maxHeight":360,"maxBitrate":500000},"permissions":["mute"]}],
+            "maxHosts":2,"protectedRoles":["beam"],"strictModeVocabulary":true,
+            "roleRequestSeconds":30}}
+            """#
+        ),
+        MethodRow(RoomGet.self, #"{"room":"r1"}"#),
+        MethodRow(RoomList.self, "{}"),
+        MethodRow(RoomClose.self, #"{"room":"r1","by":"m1","reason":"over"}"#),
+        MethodRow(
+            ParticipantJoin.self,
+            #"""
+            {"room":"r1","participant":"p1","name":"Ann","role":"viewer","mode":"VIEWER",
+            "custom":{"any":[null]}}
+            """#
+        ),
+        MethodRow(ParticipantLeave.self, #"{"room":"r1","participant":"p1"}"#),
+        MethodRow(
+            TransportOffer.self,
+            #"""
+            {"room":"r1","participant":"p1","sdp":"v=0\r\n","transport":"t1",
+            "sources":{"2":"screen"},"audioFallback":false}
+            """#
+        ),
+        MethodRow(
+            TransportClose.self,
+            #"{"room":"r1","participant":"p1","transport":"t1"}"#
+        ),
+        MethodRow(StreamList.self, #"{"room":"r1"}"#),
+        MethodRow(
+            StreamUpdate.self,
+            #"{"room":"r1","stream":"s1","audio":false,"video":true}"#
+        ),
+        MethodRow(StreamUnpublish.self, #"{"room":"r1","stream":"s1","by":"m1"}"#),
+        MethodRow(
+            SubscriptionAdd.self,
+            #"""
+            {"room":"r1","participant":"p1","stream":"s1","audioMid":"0","videoMid":"1",
+            "preferredResolution":{"width":640,"height":360},"preferredFrameRate":15.0,
+            "priority":10,"audioFallback":true}
+            """#
+        ),
+        MethodRow(
+            SubscriptionUpdate.self,
+            #"""
+            {"room":"r1","subscription":"u1","stream":"s2","audio":true,"video":false,
+            "preferredResolution":null,"preferredFrameRate":null,"priority":null}
+            """#
+        ),
+        MethodRow(SubscriptionRemove.self, #"{"room":"r1","subscription":"u1"}"#),
+        MethodRow(
+            StatsGet.self,
+            #"{"room":"r1","participant":"p1","subscription":"u1"}"#
+        ),
+    ]
+}
+
+@Suite struct ParamsTests {
+    @Test(arguments: MethodRow.all)
+    func `keeps what is right`(_ method: MethodRow) throws {
+        #expect(try method.decode(method.example) == method.example)
+    }
+
+    /// Every object in the params, with its path.
+    static func objects(in json: JSON, _ path: String = "") -> [(path: String, keys: [String])] {
+        switch json {
+        case .object(let members) where path != "custom":
+            var found = [(path, members.keys.sorted())]
+            for (key, value) in members {
+                found += objects(in: value, path.isEmpty ? key : "\(path).\(key)")
+            }
+            return found
+        case .array(let elements):
+            return elements.enumerated().flatMap { objects(in: $1, "\(path)[\($0)]") }
+        default: return []
+        }
+    }
+
+    /// `json` with the member at `path` changed.
+    static func replacing(_ json: JSON, _ path: [String], with value: JSON?) -> JSON {
+        guard let key = path.first else { return value ?? .null }
+        let rest = Array(path.dropFirst())
+        if case .array(var elements) = json, let index = Int(key) {
+            elements[index] = replacing(elements[index], rest, with: value)
+            return .array(elements)
+        }
+        guard case .object(var members) = json else { return json }
+        members[key] = rest.isEmpty ? value : replacing(members[key] ?? .null, rest, with: value)
+        return .object(members)
+    }
+
+    static func steps(_ path: String) -> [String] {
+        path.split { ".[]".contains($0) }.map(String.init)
+    }
+
+    func refusal(_ method: MethodRow, _ json: JSON) -> IPCError? {
+        do {
+            _ = try method.decode(json)
+            return nil
+        } catch {
+            return error as? IPCError
+        }
+    }
+
+    @Test(arguments: MethodRow.all)
+    func `names an unknown key, at every depth`(_ method: MethodRow) {
+        for object in Self.objects(in: method.example)
+        where object.path != "since" && object.path != "sources" {
+            let path = object.path.isEmpty ? "foo" : "\(object.path).foo"
+            let json = Self.replacing(method.example, Self.steps(path), with: 1)
+            let refusal = refusal(method, json)
+            #expect(refusal?.code == -32602)
+            #expect(refusal?.message == "unknown parameter \"\(path)\"")
+            #expect(refusal?.reason == "invalid-params")
+            #expect(refusal?.details["parameter"] == .string(path))
+        }
+    }
+
+    @Test(arguments: MethodRow.all)
+    func `names a key that is null or of a wrong type`(_ method: MethodRow) {
+        let nullable = ["preferredResolution", "preferredFrameRate", "priority"]
+        for object in Self.objects(in: method.example) {
+            for key in object.keys {
+                let path = object.path.isEmpty ? key : "\(object.path).\(key)"
+                for wrong: JSON in [.null, [[]], ["a": ["b": .null]], .number(-1.5)] {
+                    if wrong == .null, method.testDescription == SubscriptionUpdate.name,
+                        nullable.contains(key)
+                    {
+                        continue
+                    }
+                    let json = Self.replacing(method.example, Self.steps(path), with: wrong)
+                    if path == "custom", case .object = wrong { continue }
+                    let refusal = refusal(method, json)
+                    #expect(refusal?.code == -32602, "\(path) \(wrong)")
+                    guard case .string(let named) = refusal?.details["parameter"] else {
+                        Issue.record("no parameter named for \(path) \(wrong)")
+                        continue
+                    }
+                    #expect(named.hasPrefix(path), "\(path) \(wrong)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: MethodRow.all)
+    func `misses what is required and nothing else`(_ method: MethodRow) {
+        let required = [
+            "room", "participant", "sdp", "stream", "subscription", "width", "height", "name",
+        ]
+        for object in Self.objects(in: method.example)
+        where object.path != "since" && object.path != "sources" {
+            for key in object.keys {
+                let path = object.path.isEmpty ? key : "\(object.path).\(key)"
+                let json = Self.replacing(method.example, Self.steps(path), with: nil)
+                guard let refusal = refusal(method, json) else { continue }
+                #expect(required.contains(key), "\(path) is not required")
+                #expect(refusal.message == "parameter \"\(path)\" is missing")
+            }
+        }
+    }
+
+    static let ids: [Row<String, Bool>] = [
+        Row("empty", "", false),
+        Row("one", "a", true),
+        Row("all characters", "AZaz09._:-", true),
+        Row("128", String(repeating: "x", count: 128), true),
+        Row("129", String(repeating: "x", count: 129), false),
+        Row("space", "a b", false),
+        Row("slash", "a/b", false),
+        Row("umlaut", "ä", false),
+        Row("NUL", "a\0", false),
+        Row("newline", "a\n", false),
+    ]
+
+    @Test(arguments: ids)
+    func `takes ids of the charset and length only`(_ row: Row<String, Bool>) {
+        #expect((RoomID(rawValue: row.input) != nil) == row.output)
+        let params: JSON = ["room": .string(row.input)]
+        let decoded = try? params.decodeParams(RoomOnly.self)
+        #expect((decoded != nil) == row.output)
+    }
+
+    static let numbers: [Row<JSON, String?>] = [
+        Row("least", 1, nil),
+        Row("most", 100_000, nil),
+        Row("with a point", .number(50), nil),
+        Row("none", 0, "must be 1 to 100000"),
+        Row("too many", 100_001, "must be 1 to 100000"),
+        Row("fraction", .number(1.5), "must be an integer"),
+        Row("2^53 + 1", 9_007_199_254_740_993, "must be 1 to 100000"),
+        Row("1e300", .number(1e300), "is out of range"),
+        Row("string", "5", "must be an integer"),
+        Row("boolean", true, "must be an integer"),
+    ]
+
+    @Test(arguments: numbers)
+    func `takes whole numbers within bounds only`(_ row: Row<JSON, String?>) {
+        let params: JSON = ["room": "r", "settings": ["maxParticipants": row.input]]
+        var refusal: IPCError?
+        do throws(IPCError) {
+            _ = try params.decodeParams(RoomCreate.Params.self)
+        } catch {
+            refusal = error
+        }
+        let expected = row.output.map { "parameter \"settings.maxParticipants\" \($0)" }
+        #expect(refusal?.message == expected)
+    }
+
+    @Test(arguments: ["mode", "kind"])
+    func `a word that is not known names its parameter`(word: String) {
+        let params: JSON = ["room": "r", "settings": ["mode": .string(word)]]
+        let refusal = #expect(throws: IPCError.self) {
+            _ = try params.decodeParams(RoomCreate.Params.self)
+        }
+        #expect(refusal?.details["parameter"] == "settings.mode")
+        #expect(refusal?.message == "parameter \"settings.mode\" has a value that is not known")
+    }
+
+    @Test func `old names of modes are known as such`() throws {
+        for (name, mode, isOld): (JSON, ParticipantMode, Bool) in [
+            ("CONFERENCE", .sendAndReceive, true), ("VIEWER", .signallingOnly, true),
+            ("SEND_AND_RECV", .sendAndReceive, false), ("RECV_ONLY", .receiveOnly, false),
+        ] {
+            let params: JSON = ["room": "r", "participant": "p", "mode": name]
+            let requested = try params.decodeParams(ParticipantJoin.Params.self).mode
+            #expect(requested?.mode == mode)
+            #expect(requested?.isOldName == isOld)
+        }
+    }
+
+    @Test func `settings fill in their defaults, and moderator always exists`() throws {
+        let none = RoomSettings().merging(RoomSettingsChange())
+        #expect(none == RoomSettings())
+        #expect(none.roles.map(\.name) == [.moderator, .participant, .viewer])
+        let params: JSON = ["room": "r", "settings": ["roles": [["name": "guest"]]]]
+        let change = try params.decodeParams(RoomCreate.Params.self).settings
+        let merged = RoomSettings().merging(change ?? RoomSettingsChange())
+        #expect(merged.roles.map(\.name) == [.moderator, "guest"])
+        #expect(merged.role("guest")?.publish == PublishRights())
+    }
+
+    @Test func `a name that stands twice in roles is refused`() {
+        let params: JSON = ["room": "r", "settings": ["roles": [["name": "a"], ["name": "a"]]]]
+        let refusal = #expect(throws: IPCError.self) {
+            _ = try params.decodeParams(RoomCreate.Params.self)
+        }
+        #expect(refusal?.details["parameter"] == "settings.roles")
+    }
+}

@@ -1,0 +1,137 @@
+import SFUClient
+import Testing
+
+@testable import sfuctl
+
+@Suite struct SfuctlTests {
+    typealias Reading = Result<Invocation, UsageError>
+
+    static let lines: [Row<[String], Reading>] = [
+        Row("rooms", ["rooms"], .success(Invocation(verb: .rooms))),
+        Row("path before", ["--ipc", "/a", "info"], .success(Invocation(verb: .info, path: "/a"))),
+        Row("path after", ["info", "--ipc=/a"], .success(Invocation(verb: .info, path: "/a"))),
+        Row("json", ["stats", "--json"], .success(Invocation(verb: .stats, isJSON: true))),
+        Row("watch all", ["watch"], .success(Invocation(verb: .watch([])))),
+        Row("watch two", ["watch", "a", "b"], .success(Invocation(verb: .watch(["a", "b"])))),
+        Row("help", ["--help"], .success(Invocation(verb: .help(nil)))),
+        Row("help of one", ["room", "-h"], .success(Invocation(verb: .help(.room)))),
+        Row("help command", ["help", "call"], .success(Invocation(verb: .help(.call)))),
+        Row(
+            "call",
+            ["call", "room.get", #"{"room":"r"}"#],
+            .success(Invocation(verb: .call(method: "room.get", params: ["room": "r"])))
+        ),
+        Row(
+            "call without params",
+            ["call", "server.info"],
+            .success(Invocation(verb: .call(method: "server.info", params: [:])))
+        ),
+        Row(
+            "room that looks like an option",
+            ["room", "--", "-r"],
+            .success(Invocation(verb: .room("-r")))
+        ),
+        Row("nothing", [], .failure(UsageError(message: "what shall be done?"))),
+        Row("no such command", ["x"], .failure(UsageError(message: "no command \"x\""))),
+        Row("no such option", ["--x"], .failure(UsageError(message: "no option --x"))),
+        Row("path missing", ["--ipc"], .failure(UsageError(message: "--ipc needs a path"))),
+        Row(
+            "operand missing",
+            ["room"],
+            .failure(UsageError(message: "usage: sfuctl room ROOM", topic: .room))
+        ),
+        Row(
+            "operand too many",
+            ["rooms", "a"],
+            .failure(UsageError(message: "usage: sfuctl rooms", topic: .rooms))
+        ),
+        Row(
+            "bad JSON",
+            ["call", "m", "{,"],
+            .failure(
+                UsageError(
+                    message: "params are not JSON: a key is a string (byte 1)",
+                    topic: .call
+                )
+            )
+        ),
+    ]
+
+    @Test(arguments: lines)
+    func `reads the command line`(_ row: Row<[String], Reading>) {
+        let reading: Reading
+        do throws(UsageError) {
+            reading = .success(try Invocation(row.input))
+        } catch {
+            reading = .failure(error)
+        }
+        #expect(reading == row.output)
+    }
+
+    @Test func `columns are as wide as they need to be`() {
+        var table = Table([("NAME", .left), ("N", .right)])
+        table.add(["a", "1"])
+        table.add(["longer", "1000"])
+        #expect(table.text == "NAME       N\na          1\nlonger  1000")
+    }
+
+    @Test func `names cannot steer the terminal`() {
+        #expect(Table.printable("a\u{1b}[2Jb\u{202e}c\nd é😀") == "a?[2Jb?c?d é😀")
+    }
+
+    static let statuses: [Row<ClientError, Outcome>] = [
+        Row("refused", .refused(.noSuchRoom("r")), .refused),
+        Row("no daemon", .unreachable(path: "p", cause: "c"), .unavailable),
+        Row("no reply", .timeout, .unavailable),
+    ]
+
+    @Test(arguments: statuses)
+    func `exits with what happened`(_ row: Row<ClientError, Outcome>) {
+        #expect(Outcome(row.input) == row.output)
+    }
+
+    @Test func `times and durations`() {
+        #expect(Report.clock(1_763_600_000.123) == "00:53:20.123")
+        #expect(Report.clock(.nan) == "-")
+        #expect(Report.duration(59.9) == "59 s")
+        #expect(Report.duration(3_700) == "1 h 1 min")
+        #expect(Report.duration(200_000) == "2 d 7 h")
+    }
+
+    @Test func `a room's report names everybody and every stream`() {
+        var room = Room(room: "r1", state: .ongoing, settings: RoomSettings(), created: 0)
+        room.participants = [
+            ParticipantInfo(
+                participant: "p1",
+                name: "Ann",
+                role: "moderator",
+                mode: .sendAndReceive,
+                state: .joined,
+                hardMuted: [.audio],
+                connection: .connected
+            )
+        ]
+        let layer = LayerInfo(
+            rid: "h",
+            width: 640,
+            height: 360,
+            frameRate: 29.6,
+            bitrate: 512_300,
+            active: true
+        )
+        room.streams = [
+            StreamInfo(
+                stream: "s1",
+                participant: "p1",
+                source: .camera,
+                audio: AudioInfo(codec: .opus, enabled: false),
+                video: VideoInfo(codec: .vp8, layers: [layer]),
+                created: 0
+            )
+        ]
+        let report = Report.room(room)
+        #expect(report.contains("p1           Ann   moderator  SEND_AND_RECV  connected   audio"))
+        #expect(report.contains("opus (off)  vp8    h 640x360@30 512 kbit/s"))
+        #expect(Report.rooms([]) == "no rooms")
+    }
+}

@@ -1,0 +1,160 @@
+"""What the tests share: one event loop, the daemon, the browsers.
+
+A test is an `async def`, or an ordinary function; it gets the daemon and the peers as fixtures.
+Each has its own daemon, so that what it finds in the counters and the log is its own doing.
+"""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import process
+from harness.aio import AioPeer
+from harness.chromium import Chromium
+from harness.firefox import Firefox
+from harness.gst import GstPeer
+from harness.peer import Peer
+from harness.room import Room
+from harness.sfud import Sfud
+
+#: Seconds for one test, unless a mark `seconds` says otherwise.
+TEST_SECONDS = 60
+
+
+def pytest_sessionstart(session):
+    """Browsers prefer any other interface to loopback, so there must be none."""
+    lines = Path("/proc/net/dev").read_text().splitlines()[2:]
+    links = [line.split(":")[0].strip() for line in lines]
+    up = subprocess.run(["ip", "-o", "link", "show", "up"], capture_output=True, text=True).stdout
+    if links != ["lo"] or "lo:" not in up:
+        pytest.exit(
+            "these tests run in a network namespace with loopback alone: use Tests/acceptance/run",
+            returncode=2,
+        )
+
+
+@pytest.fixture(scope="session")
+def loop():
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield loop
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs an `async def` test on the shared loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    loop = pyfuncitem._request.getfixturevalue("loop")
+    names = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    mark = pyfuncitem.get_closest_marker("seconds")
+    seconds = mark.args[0] if mark else TEST_SECONDS
+
+    async def run():
+        async with asyncio.timeout(seconds):
+            await pyfuncitem.obj(**arguments)
+
+    loop.run_until_complete(run())
+    return True
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Shows the end of the daemon's log with a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    daemon = getattr(item, "funcargs", {}).get("sfud")
+    if report.failed and isinstance(daemon, Sfud) and daemon.log.exists():
+        report.sections.append(("sfud's log", daemon.log_tail()))
+
+
+@pytest.fixture
+def start_sfud(loop):
+    """`await start_sfud(*flags)` starts a daemon, for tests that end it themselves."""
+    started = []
+
+    async def start(*flags: str) -> Sfud:
+        started.append(await Sfud.start(*flags))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        loop.run_until_complete(process.kill(daemon.process))
+        daemon.remove()
+
+
+@pytest.fixture
+def sfud(loop, request, start_sfud):
+    """A daemon of the test's own: `.ipc` is its socket's path, `.client()` connects to it."""
+    mark = request.node.get_closest_marker("sfud")
+    daemon = loop.run_until_complete(start_sfud(*(mark.args if mark else ())))
+    yield daemon
+    loop.run_until_complete(daemon.stop())
+
+
+@pytest.fixture
+def ipc(loop, sfud):
+    """A connection to the daemon's IPC."""
+    client = sfud.client()
+    loop.run_until_complete(client.open())
+    yield client
+    loop.run_until_complete(client.close())
+
+
+@pytest.fixture
+def room(loop, ipc):
+    """An open room whose events the test hears."""
+    return loop.run_until_complete(Room(ipc).open())
+
+
+class Browsers:
+    """The browser processes that all tests share, started when first asked for."""
+
+    def __init__(self):
+        self._running = {}
+
+    async def get(self, stack: str):
+        if stack not in self._running:
+            self._running[stack] = await {"Chromium": Chromium, "Firefox": Firefox}[stack].start()
+        return self._running[stack]
+
+    async def close(self) -> None:
+        for browser in self._running.values():
+            await browser.close()
+
+
+@pytest.fixture(scope="session")
+def browsers(loop):
+    browsers = Browsers()
+    yield browsers
+    loop.run_until_complete(browsers.close())
+
+
+@pytest.fixture
+def peers(loop, browsers):
+    """`await peers(stack)` makes a peer of that stack; it is closed after the test."""
+    made = []
+
+    async def make(stack: str) -> Peer:
+        match stack:
+            case "Chromium" | "Firefox":
+                peer = await (await browsers.get(stack)).peer()
+            case "GStreamer":
+                peer = await GstPeer.start()
+            case "aiortc":
+                peer = AioPeer()
+        made.append(peer)
+        return peer
+
+    yield make
+    for peer in made:
+        loop.run_until_complete(peer.close())

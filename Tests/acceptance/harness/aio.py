@@ -1,0 +1,204 @@
+"""aiortc, in the tests' own process."""
+
+import array
+import asyncio
+import fractions
+import math
+import time
+
+import aioice.ice
+import aiortc
+import av
+from aiortc.mediastreams import MediaStreamError
+
+from harness.media import Picture, ToneMeter, read_picture
+from harness.peer import Peer
+
+AUDIO_RATE = 48000
+
+# aioice leaves loopback out, and nothing else is in the tests' network namespace.
+aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"] if use_ipv4 else []
+
+
+class Camera(aiortc.MediaStreamTrack):
+    kind = "video"
+
+    def __init__(self, hue: float, width: int, height: int, fps: int):
+        super().__init__()
+        self._picture = Picture(hue, width, height)
+        self._fps = fps
+        self._counter = 0
+        self._start = time.monotonic()
+
+    async def recv(self) -> av.VideoFrame:
+        await asyncio.sleep(self._start + self._counter / self._fps - time.monotonic())
+        frame = av.VideoFrame(self._picture.width, self._picture.height, "yuv420p")
+        for plane, data in zip(frame.planes, self._picture.planes(self._counter)):
+            width = plane.width
+            if plane.line_size != width:
+                data = b"".join(
+                    data[at : at + width].ljust(plane.line_size, b"\0")
+                    for at in range(0, len(data), width)
+                )
+            plane.update(data)
+        frame.pts = self._counter * 90000 // self._fps
+        frame.time_base = fractions.Fraction(1, 90000)
+        self._counter += 1
+        return frame
+
+
+class Microphone(aiortc.MediaStreamTrack):
+    kind = "audio"
+
+    def __init__(self, tone: float):
+        super().__init__()
+        self._tone = tone
+        self._sent = 0
+        self._start = time.monotonic()
+
+    async def recv(self) -> av.AudioFrame:
+        count = AUDIO_RATE // 50
+        await asyncio.sleep(self._start + self._sent / AUDIO_RATE - time.monotonic())
+        samples = array.array(
+            "h",
+            (
+                round(16000 * math.sin(2 * math.pi * self._tone * at / AUDIO_RATE))
+                for at in range(self._sent, self._sent + count)
+            ),
+        )
+        frame = av.AudioFrame(format="s16", layout="mono", samples=count)
+        frame.planes[0].update(samples.tobytes())
+        frame.sample_rate = AUDIO_RATE
+        frame.pts = self._sent
+        frame.time_base = fractions.Fraction(1, AUDIO_RATE)
+        self._sent += count
+        return frame
+
+
+class AioPeer(Peer):
+    stack = "aiortc"
+    codecs = ("VP8", "H264")
+
+    def __init__(self):
+        self._connection = aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
+        self._frames: dict[str, list] = {}
+        self._sounds: dict[str, list] = {}
+        self._tasks: list[asyncio.Task] = []
+        self._tracks: list[aiortc.MediaStreamTrack] = []
+
+        @self._connection.on("track")
+        def _(track: aiortc.MediaStreamTrack) -> None:
+            watch = self._watch if track.kind == "video" else self._listen
+            self._tasks.append(asyncio.create_task(watch(track)))
+
+    def _mid(self, track: aiortc.MediaStreamTrack) -> str:
+        return next(
+            one.mid for one in self._connection.getTransceivers() if one.receiver.track is track
+        )
+
+    async def _watch(self, track: aiortc.MediaStreamTrack) -> None:
+        while True:
+            try:
+                frame = await track.recv()
+            except MediaStreamError:
+                return
+            frame = frame if frame.format.name == "yuv420p" else frame.reformat(format="yuv420p")
+            y, u, v = frame.planes
+            picture = read_picture(
+                time.time(),
+                frame.width,
+                frame.height,
+                bytes(y),
+                (y.line_size, u.line_size),
+                bytes(u),
+                bytes(v),
+            )
+            self._frames.setdefault(self._mid(track), []).append(picture)
+
+    async def _listen(self, track: aiortc.MediaStreamTrack) -> None:
+        meter = ToneMeter(AUDIO_RATE)
+        while True:
+            try:
+                frame = await track.recv()
+            except MediaStreamError:
+                return
+            samples = array.array("h", bytes(frame.planes[0])[: frame.samples * 2 * 2])
+            if len(frame.layout.channels) == 2:
+                samples = samples[::2]
+            sounds = meter.feed(time.time(), samples)
+            self._sounds.setdefault(self._mid(track), []).extend(sounds)
+
+    def _add(self, track: aiortc.MediaStreamTrack, codec: str | None) -> None:
+        self._tracks.append(track)
+        transceiver = self._connection.addTransceiver(track, direction="sendonly")
+        if codec:
+            codecs = aiortc.RTCRtpSender.getCapabilities("video").codecs
+            wanted = [one for one in codecs if one.name in (codec, "rtx")]
+            transceiver.setCodecPreferences(wanted)
+
+    async def publish(
+        self,
+        *,
+        hue,
+        tone,
+        codec=None,
+        audio=True,
+        video=True,
+        simulcast=False,
+        width=640,
+        height=360,
+        fps=20,
+    ):
+        assert not simulcast, "aiortc has no simulcast"
+        if audio:
+            self._add(Microphone(tone), None)
+        if video:
+            self._add(Camera(hue, width, height, fps), codec)
+
+    async def receive(self, slots=1):
+        for kind in ("audio", "video"):
+            for _ in range(slots):
+                self._connection.addTransceiver(kind, direction="recvonly")
+
+    async def offer(self):
+        await self._connection.setLocalDescription(await self._connection.createOffer())
+        return self._connection.localDescription.sdp
+
+    async def accept(self, answer):
+        await self._connection.setRemoteDescription(
+            aiortc.RTCSessionDescription(type="answer", sdp=answer)
+        )
+
+    async def answer(self, offer):
+        await self._connection.setRemoteDescription(
+            aiortc.RTCSessionDescription(type="offer", sdp=offer)
+        )
+        await self._connection.setLocalDescription(await self._connection.createAnswer())
+        return self._connection.localDescription.sdp
+
+    async def frames(self, mid, since=0):
+        return [frame for frame in self._frames.get(mid, []) if frame.time >= since]
+
+    async def sounds(self, mid, since=0):
+        return [sound for sound in self._sounds.get(mid, []) if sound.time >= since]
+
+    async def stats(self):
+        flows = {"connection": self._connection.connectionState, "in": [], "out": []}
+        for transceiver in self._connection.getTransceivers():
+            for part, key, wanted in (
+                (transceiver.receiver, "in", "inbound-rtp"),
+                (transceiver.sender, "out", "outbound-rtp"),
+            ):
+                for entry in (await part.getStats()).values():
+                    if entry.type == wanted:
+                        flow = {name: value for name, value in vars(entry).items()}
+                        flows[key].append({**flow, "mid": transceiver.mid})
+        return flows
+
+    async def close(self):
+        await self._connection.close()
+        for track in self._tracks:
+            track.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

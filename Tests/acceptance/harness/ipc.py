@@ -1,0 +1,129 @@
+"""A signalling server's side of sfud's IPC: JSON-RPC 2.0, one object a line, on a Unix socket."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class Refused(Exception):
+    """An error reply."""
+
+    def __init__(self, method: str, error: dict[str, Any]):
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.reason: str | None = (error.get("data") or {}).get("reason")
+        super().__init__(f"{method}: {self.code} {self.reason}: {self.message}")
+
+
+@dataclass(frozen=True)
+class Event:
+    event: str
+    room: str
+    seq: int
+    time: float
+    to: Any
+    data: dict[str, Any]
+
+
+class IPC:
+    """One connection; use it as `async with`, or close it."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future] = {}
+        self._changed = asyncio.Condition()
+        #: Every event so far, in order, also those that `wait_for` has given out.
+        self.events: list[Event] = []
+        self._given: set[int] = set()
+
+    async def open(self) -> "IPC":
+        self._reader, self._writer = await asyncio.open_unix_connection(
+            str(self._path), limit=1 << 21
+        )
+        self._task = asyncio.create_task(self._read())
+        return self
+
+    async def __aenter__(self) -> "IPC":
+        return await self.open()
+
+    async def __aexit__(self, *_) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+        await self._task
+
+    async def _read(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            while line := await self._reader.readline():
+                await self._take(json.loads(line))
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(ConnectionError("sfud closed the IPC connection"))
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        assert message["jsonrpc"] == "2.0", message
+        if message.get("method") == "event":
+            params = message["params"]
+            async with self._changed:
+                self.events.append(
+                    Event(
+                        params["event"],
+                        params.get("room", ""),
+                        params.get("seq", 0),
+                        params.get("time", 0),
+                        params.get("to"),
+                        params.get("data") or {},
+                    )
+                )
+                self._changed.notify_all()
+            return
+        self._waiting.pop(message["id"]).set_result(message)
+
+    async def call(self, method: str, /, **params: Any) -> dict[str, Any]:
+        """The result of a call; raises `Refused` for an error reply."""
+        number = next(self._ids)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self._writer.write(json.dumps(message).encode() + b"\n")
+        reply = await asyncio.wait_for(self._waiting[number], 10)
+        if "error" in reply:
+            raise Refused(method, reply["error"])
+        return reply["result"]
+
+    async def wait_for(
+        self,
+        event: str,
+        where: Callable[[dict[str, Any]], bool] = lambda data: True,
+        seconds: float = 5,
+    ) -> Event:
+        """The first event of that name with such `data` that was not given out before; it may
+        have come already."""
+
+        def found() -> Event | None:
+            for index, one in enumerate(self.events):
+                if index not in self._given and one.event == event and where(one.data):
+                    self._given.add(index)
+                    return one
+            return None
+
+        deadline = asyncio.get_running_loop().time() + seconds
+        async with self._changed:
+            while (one := found()) is None:
+                left = deadline - asyncio.get_running_loop().time()
+                try:
+                    await asyncio.wait_for(self._changed.wait(), max(left, 0))
+                except TimeoutError:
+                    tail = [(one.event, one.data) for one in self.events[-8:]]
+                    raise AssertionError(
+                        f"no event {event} within {seconds} s; the last were {tail}"
+                    ) from None
+            return one

@@ -1,0 +1,5 @@
+"""How publishers look and sound, far enough apart to be told from one another."""
+
+ALICE = {"hue": 120, "tone": 700}
+BOB = {"hue": 240, "tone": 1000}
+CAROL = {"hue": 0, "tone": 1300}

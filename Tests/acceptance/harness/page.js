@@ -1,0 +1,249 @@
+// One WebRTC peer in a page; the tests call window.peer.
+// The picture and the tone are those of media.py: keep the two in step.
+
+const COUNTER_BITS = 16;
+const COUNTER_SHARE = 0.25;
+const now = () => (performance.timeOrigin + performance.now()) / 1000;
+
+class Source {
+  constructor({ hue, tone, width, height, fps }) {
+    this.hue = hue;
+    this.canvas = document.createElement("canvas");
+    this.canvas.width = width;
+    this.canvas.height = height;
+    this.canvas.style.width = "64px";
+    document.body.append(this.canvas);
+    this.context = this.canvas.getContext("2d");
+    this.counter = 0;
+    this.draw();
+    this.timer = setInterval(() => this.draw(), 1000 / fps);
+    this.video = this.canvas.captureStream(fps).getVideoTracks()[0];
+    this.audioContext = new AudioContext();
+    this.oscillator = this.audioContext.createOscillator();
+    this.oscillator.frequency.value = tone;
+    const gain = this.audioContext.createGain();
+    gain.gain.value = 0.5;
+    const sink = this.audioContext.createMediaStreamDestination();
+    this.oscillator.connect(gain).connect(sink);
+    this.oscillator.start();
+    this.audio = sink.stream.getAudioTracks()[0];
+  }
+
+  draw() {
+    const { width, height } = this.canvas;
+    const upper = Math.floor((height * (1 - COUNTER_SHARE)) / 2) * 2;
+    this.context.fillStyle = `hsl(${this.hue} 100% 50%)`;
+    this.context.fillRect(0, 0, width, upper);
+    const bar = Math.floor(width / 16);
+    this.context.fillStyle = "white";
+    this.context.fillRect((this.counter * 8) % (width - bar), 0, bar, upper);
+    const cell = width / COUNTER_BITS;
+    for (let bit = 0; bit < COUNTER_BITS; bit++) {
+      const set = (this.counter >> (COUNTER_BITS - 1 - bit)) & 1;
+      this.context.fillStyle = set ? "white" : "black";
+      this.context.fillRect(bit * cell, upper, cell, height - upper);
+    }
+    this.counter = (this.counter + 1) & 0xffff;
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.video.stop();
+    this.audio.stop();
+    this.audioContext.close();
+  }
+}
+
+// Reads every frame that a video element shows.
+class Picture {
+  constructor(track) {
+    this.frames = [];
+    this.canvas = document.createElement("canvas");
+    this.canvas.width = 64;
+    this.canvas.height = 32;
+    this.context = this.canvas.getContext("2d", { willReadFrequently: true });
+    this.element = document.createElement("video");
+    this.element.muted = true;
+    this.element.playsInline = true;
+    this.element.style.width = "64px";
+    this.element.srcObject = new MediaStream([track]);
+    document.body.append(this.element);
+    this.element.play();
+    const read = (_, metadata) => {
+      this.read(metadata);
+      this.element.requestVideoFrameCallback(read);
+    };
+    this.element.requestVideoFrameCallback(read);
+  }
+
+  read(metadata) {
+    const time = now();
+    const { width, height } = this.canvas;
+    this.context.drawImage(this.element, 0, 0, width, height);
+    const pixels = this.context.getImageData(0, 0, width, height).data;
+    const upper = height * (1 - COUNTER_SHARE);
+    let [red, green, blue] = [0, 0, 0];
+    for (let at = 0; at < upper * width * 4; at += 4) {
+      red += pixels[at];
+      green += pixels[at + 1];
+      blue += pixels[at + 2];
+    }
+    const count = upper * width;
+    const row = Math.floor(height * (1 - COUNTER_SHARE / 2)) * width;
+    let counter = 0;
+    for (let bit = 0; bit < COUNTER_BITS; bit++) {
+      const at = 4 * (row + Math.floor(((bit + 0.5) * width) / COUNTER_BITS));
+      counter = (counter << 1) | (pixels[at + 1] > 127 ? 1 : 0);
+    }
+    const colour = [red / count, green / count, blue / count];
+    this.frames.push([time, metadata.width, metadata.height, ...colour, counter]);
+  }
+}
+
+// Measures the loudest frequency ten times a second.
+class Ear {
+  constructor(track) {
+    this.sounds = [];
+    const stream = new MediaStream([track]);
+    // Chromium lets a remote track reach Web Audio only while an element plays it,
+    // and decodes it only if that is not muted.
+    this.element = document.createElement("audio");
+    this.element.srcObject = stream;
+    this.element.play();
+    this.context = new AudioContext();
+    this.analyser = this.context.createAnalyser();
+    this.analyser.fftSize = 4096;
+    this.analyser.smoothingTimeConstant = 0;
+    this.context.createMediaStreamSource(stream).connect(this.analyser);
+    this.wave = new Float32Array(this.analyser.fftSize);
+    this.spectrum = new Float32Array(this.analyser.frequencyBinCount);
+    this.timer = setInterval(() => this.read(), 100);
+  }
+
+  read() {
+    this.analyser.getFloatTimeDomainData(this.wave);
+    this.analyser.getFloatFrequencyData(this.spectrum);
+    const energy = this.wave.reduce((sum, sample) => sum + sample * sample, 0);
+    let loudest = 0;
+    this.spectrum.forEach((level, bin) => {
+      if (level > this.spectrum[loudest]) loudest = bin;
+    });
+    const tone = (loudest * this.context.sampleRate) / this.analyser.fftSize;
+    this.sounds.push([now(), Math.sqrt(energy / this.wave.length), tone]);
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.context.close();
+  }
+}
+
+class Peer {
+  constructor() {
+    this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+    this.sources = [];
+    this.pictures = new Map();
+    this.ears = new Map();
+    this.connection.addEventListener("track", ({ track, transceiver }) => {
+      const [map, Meter] =
+        track.kind === "video" ? [this.pictures, Picture] : [this.ears, Ear];
+      if (!map.has(transceiver.mid)) map.set(transceiver.mid, new Meter(track));
+    });
+  }
+
+  publish({ codec, audio, video, simulcast, ...look }) {
+    const source = new Source(look);
+    this.sources.push(source);
+    const stream = new MediaStream();
+    if (audio) {
+      this.connection.addTransceiver(source.audio, { direction: "sendonly", streams: [stream] });
+    }
+    if (!video) return;
+    const init = { direction: "sendonly", streams: [stream] };
+    if (simulcast) {
+      init.sendEncodings = [
+        { rid: "q", scaleResolutionDownBy: 4 },
+        { rid: "h", scaleResolutionDownBy: 2 },
+        { rid: "f" },
+      ];
+    }
+    const transceiver = this.connection.addTransceiver(source.video, init);
+    if (codec) {
+      const { codecs } = RTCRtpReceiver.getCapabilities("video");
+      const wanted = codecs.filter(({ mimeType }) => mimeType === `video/${codec}`);
+      if (wanted.length === 0) throw new Error(`this browser has no ${codec}`);
+      // Firefox leaves feedback lines of every codec left out, so there the others follow.
+      const others = navigator.userAgent.includes("Firefox")
+        ? codecs.filter((one) => !wanted.includes(one))
+        : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
+      transceiver.setCodecPreferences([...wanted, ...others]);
+    }
+  }
+
+  receive(slots) {
+    for (const kind of ["audio", "video"]) {
+      for (let slot = 0; slot < slots; slot++) {
+        this.connection.addTransceiver(kind, { direction: "recvonly" });
+      }
+    }
+  }
+
+  async gathered() {
+    while (this.connection.iceGatheringState !== "complete") {
+      await new Promise((done) =>
+        this.connection.addEventListener("icegatheringstatechange", done, { once: true }),
+      );
+    }
+    return this.connection.localDescription.sdp;
+  }
+
+  async offer() {
+    await this.connection.setLocalDescription(await this.connection.createOffer());
+    return this.gathered();
+  }
+
+  async answer(sdp) {
+    await this.connection.setRemoteDescription({ type: "offer", sdp });
+    await this.connection.setLocalDescription(await this.connection.createAnswer());
+    return this.gathered();
+  }
+
+  async accept(sdp) {
+    await this.connection.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  restartIce() {
+    this.connection.restartIce();
+  }
+
+  frames(mid, since) {
+    const frames = this.pictures.get(mid)?.frames ?? [];
+    return frames.filter(([time]) => time >= since);
+  }
+
+  sounds(mid, since) {
+    const sounds = this.ears.get(mid)?.sounds ?? [];
+    return sounds.filter(([time]) => time >= since);
+  }
+
+  // Every inbound-rtp and outbound-rtp report, with the name of its codec.
+  async stats() {
+    const report = await this.connection.getStats();
+    const flows = { in: [], out: [] };
+    for (const entry of report.values()) {
+      const direction = { "inbound-rtp": "in", "outbound-rtp": "out" }[entry.type];
+      if (!direction) continue;
+      const codec = report.get(entry.codecId)?.mimeType ?? "";
+      flows[direction].push({ ...entry, codec });
+    }
+    return { connection: this.connection.connectionState, ...flows };
+  }
+
+  close() {
+    this.connection.close();
+    this.sources.forEach((source) => source.stop());
+    this.ears.forEach((ear) => ear.stop());
+  }
+}
+
+window.peer = new Peer();

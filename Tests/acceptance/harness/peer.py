@@ -1,0 +1,135 @@
+"""What every WebRTC client of the tests offers, whichever stack is inside."""
+
+import abc
+import json
+from typing import Any
+
+from harness.media import Frame, Sound, hue_of
+
+
+class Peer(abc.ABC):
+    """One peer connection that always offers, as sfud wants it."""
+
+    #: How the stack is called in messages of tests.
+    stack = ""
+    #: What its video encoder and decoder can do, as SDP spells it.
+    codecs: tuple[str, ...] = ("VP8",)
+
+    @abc.abstractmethod
+    async def publish(
+        self,
+        *,
+        hue: float,
+        tone: float,
+        codec: str | None = None,
+        audio: bool = True,
+        video: bool = True,
+        simulcast: bool = False,
+        width: int = 640,
+        height: int = 360,
+        fps: int = 20,
+    ) -> None:
+        """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
+
+        Without `codec` the stack's own order of preference holds. Takes effect with the next
+        offer.
+        """
+
+    @abc.abstractmethod
+    async def receive(self, slots: int = 1) -> None:
+        """Adds `slots` audio and `slots` video m-lines to receive on, with the next offer."""
+
+    @abc.abstractmethod
+    async def offer(self) -> str:
+        """A local offer with all its candidates, set as local description."""
+
+    @abc.abstractmethod
+    async def accept(self, answer: str) -> None:
+        """Sets the remote description."""
+
+    @abc.abstractmethod
+    async def answer(self, offer: str) -> str:
+        """Answers another client; only for proving clients without sfud."""
+
+    @abc.abstractmethod
+    async def frames(self, mid: str, since: float = 0) -> list[Frame]:
+        """The pictures shown on a receiving m-line after the Unix time `since`."""
+
+    @abc.abstractmethod
+    async def sounds(self, mid: str, since: float = 0) -> list[Sound]:
+        """The sound heard on a receiving m-line after the Unix time `since`."""
+
+    @abc.abstractmethod
+    async def stats(self) -> dict[str, Any]:
+        """{connection, in: [...], out: [...]}: as far as the stack has it, in the terms of W3C
+        webrtc-stats, one entry an RTP stream with at least `kind` and `mid`."""
+
+    @abc.abstractmethod
+    async def close(self) -> None:
+        """Gives back what the peer holds; nothing may be called after it."""
+
+    async def restart_ice(self) -> None:
+        """Makes the next offer an ICE restart."""
+        raise NotImplementedError(f"{self.stack} cannot restart ICE")
+
+    async def inbound(self, mid: str) -> dict[str, Any]:
+        """The one received RTP stream of an m-line; empty before its first packet."""
+        entries = [entry for entry in (await self.stats())["in"] if entry.get("mid") == mid]
+        assert len(entries) < 2, f"{self.stack} sees several streams on m-line {mid}: {entries}"
+        return entries[0] if entries else {}
+
+
+class PagePeer(Peer):
+    """A peer in a browser's page: `page.js`, called through `call`."""
+
+    @abc.abstractmethod
+    async def evaluate(self, expression: str) -> Any:
+        """The JSON value of an expression, awaited if it is a promise."""
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        return await self.evaluate(f"peer.{method}(...{json.dumps(arguments)})")
+
+    async def publish(
+        self,
+        *,
+        hue,
+        tone,
+        codec=None,
+        audio=True,
+        video=True,
+        simulcast=False,
+        width=640,
+        height=360,
+        fps=20,
+    ):
+        options = {name: value for name, value in locals().items() if name != "self"}
+        await self.call("publish", options)
+
+    async def receive(self, slots=1):
+        await self.call("receive", slots)
+
+    async def offer(self):
+        return await self.call("offer")
+
+    async def accept(self, answer):
+        await self.call("accept", answer)
+
+    async def answer(self, offer):
+        return await self.call("answer", offer)
+
+    async def frames(self, mid, since=0):
+        return [
+            Frame(time, width, height, hue_of(red, green, blue), counter)
+            for time, width, height, red, green, blue, counter in await self.call(
+                "frames", mid, since
+            )
+        ]
+
+    async def sounds(self, mid, since=0):
+        return [Sound(*sound) for sound in await self.call("sounds", mid, since)]
+
+    async def stats(self):
+        return await self.call("stats")
+
+    async def restart_ice(self):
+        await self.call("restartIce")

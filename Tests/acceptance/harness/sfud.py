@@ -1,0 +1,115 @@
+"""The daemon under test."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from harness import process
+from harness.ipc import IPC
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def binary() -> Path:
+    """`SFUD_BINARY`, or the release build."""
+    path = Path(os.environ.get("SFUD_BINARY", REPOSITORY / ".build/release/sfud"))
+    assert path.exists(), f"{path} is missing: swift build -c release, or set SFUD_BINARY"
+    return path
+
+
+def free_ports(count: int = 1) -> int:
+    """The first of `count` UDP ports in a row on 127.0.0.1 that nobody has, TCP neither."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1]
+        if first + count < 65536 and all(is_free(first + offset) for offset in range(count)):
+            return first
+
+
+def is_free(port: int) -> bool:
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True
+
+
+class Sfud:
+    """A running daemon on loopback, with directories of its own."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        #: The path of the IPC socket.
+        self.ipc = directory / "sfud.sock"
+        self.log = directory / "sfud.log"
+        self.ready_line = ""
+
+    @classmethod
+    async def start(cls, *flags: str, workers: int = 2) -> "Sfud":
+        """Starts it and awaits the ready line; `flags` are further ones."""
+        daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
+        daemon.udp = f"127.0.0.1:{free_ports(workers)}"
+        daemon.process = await process.start(
+            binary(),
+            "--ipc",
+            daemon.ipc,
+            "--udp",
+            daemon.udp,
+            "--workers",
+            str(workers),
+            "--log-level",
+            "debug",
+            *flags,
+            output=daemon.log,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            line = await asyncio.wait_for(daemon.process.stdout.readline(), 10)
+        except TimeoutError:
+            line = b""
+        daemon.ready_line = line.decode().rstrip("\n")
+        if not daemon.ready_line.startswith("ready "):
+            await process.kill(daemon.process)
+            raise AssertionError(f"no ready line but {line!r}; its log:\n{daemon.log_text()}")
+        return daemon
+
+    def client(self) -> IPC:
+        """A connection to its IPC, to be entered with `async with`."""
+        return IPC(self.ipc)
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def log_tail(self, lines: int = 60) -> str:
+        return "\n".join(self.log_text().splitlines()[-lines:])
+
+    def resident_bytes(self) -> int:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+    async def stop(self) -> float:
+        """SIGTERM; returns the seconds it took. Fails unless it exits 0 within 2 s."""
+        begin = time.monotonic()
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            status = await asyncio.wait_for(self.process.wait(), 2)
+        except TimeoutError:
+            await process.kill(self.process)
+            raise AssertionError(
+                f"still there 2 s after SIGTERM; its log:\n{self.log_tail()}"
+            ) from None
+        assert status == 0, f"exit status {status}; its log:\n{self.log_tail()}"
+        return time.monotonic() - begin
+
+    def remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)

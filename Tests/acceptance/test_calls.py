@@ -1,0 +1,119 @@
+"""Every stack through sfud to every other: pictures move, sound is heard, and nothing freezes."""
+
+import pytest
+
+from harness import expect
+from harness.looks import ALICE, BOB
+
+CALLS = [
+    ("Chromium", "Chromium", "VP8"),
+    ("Chromium", "Chromium", "VP9"),
+    ("Chromium", "Chromium", "H264"),
+    ("Chromium", "Chromium", "AV1"),
+    ("Chromium", "aiortc", "VP8"),
+    ("Chromium", "aiortc", "H264"),
+    ("aiortc", "Chromium", "VP8"),
+    ("aiortc", "Chromium", "H264"),
+    ("Chromium", "GStreamer", "VP8"),
+    ("Chromium", "GStreamer", "VP9"),
+    ("Chromium", "GStreamer", "H264"),
+    ("GStreamer", "Chromium", "VP8"),
+    ("GStreamer", "Chromium", "H264"),
+    ("Firefox", "Chromium", "VP8"),
+    ("Firefox", "Chromium", "VP9"),
+    ("Chromium", "Firefox", "VP8"),
+    ("Chromium", "Firefox", "VP9"),
+]
+
+
+@pytest.mark.parametrize("publisher, viewer, codec", CALLS)
+async def test_one_sees_and_hears_the_other(room, peers, publisher, viewer, codec):
+    alice = await room.join("alice", await peers(publisher), codec=codec, **ALICE)
+    created = await room.ipc.wait_for("stream.created")
+    assert created.data["stream"]["stream"] == alice.stream
+    bob = await room.join("bob", await peers(viewer), slots=1)
+
+    seen = await bob.subscribe(alice.stream)
+
+    frames = await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since, frames=40)
+    assert frames[-1].width >= 320 and frames[-1].height >= 180, frames[-1]
+    await expect.heard(bob.peer, seen.audio, ALICE["tone"], seen.since)
+    inbound = await bob.peer.inbound(seen.video)
+    assert inbound.get("codec", f"video/{codec}") == f"video/{codec}"
+    # No more than the stack's own pictures: sfud repeats and reorders nothing.
+    assert inbound.get("packetsLost", 0) <= 0
+    await room.ipc.wait_for("subscription.connected", lambda data: data["subscription"] == seen.id)
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("Chromium", "Chromium"),
+        ("Firefox", "Chromium"),
+        ("aiortc", "Chromium"),
+        ("GStreamer", "Chromium"),
+    ],
+)
+async def test_both_send_and_receive_on_one_transport(room, peers, one, other):
+    alice = await room.join("alice", await peers(one), slots=1, **ALICE)
+    bob = await room.join("bob", await peers(other), slots=1, **BOB)
+
+    bobs = await bob.subscribe(alice.stream)
+    alices = await alice.subscribe(bob.stream)
+
+    await expect.moving(bob.peer, bobs.video, ALICE["hue"], bobs.since)
+    await expect.moving(alice.peer, alices.video, BOB["hue"], alices.since)
+    await expect.heard(bob.peer, bobs.audio, ALICE["tone"], bobs.since)
+    await expect.heard(alice.peer, alices.audio, BOB["tone"], alices.since)
+
+
+@pytest.mark.parametrize("codec, width, height", [("VP8", 1280, 720), ("AV1", 640, 360)])
+async def test_the_encoder_grows_to_its_full_size(room, peers, codec, width, height):
+    # Its estimate starts at 300 kbit/s: without our feedback it would stay small.
+    alice = await room.join(
+        "alice", await peers("Chromium"), codec=codec, **ALICE, width=width, height=height, fps=15
+    )
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+
+    seen = await bob.subscribe(alice.stream)
+
+    await expect.size(bob.peer, seen.video, width, height)
+
+
+async def test_of_simulcast_the_highest_layer_is_forwarded(room, peers):
+    alice = await room.join(
+        "alice",
+        await peers("Chromium"),
+        codec="VP8",
+        simulcast=True,
+        **ALICE,
+        width=960,
+        height=540,
+        fps=15,
+    )
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+
+    seen = await bob.subscribe(alice.stream)
+
+    await expect.size(bob.peer, seen.video, 960, 540)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since, freeze=1)
+    [stream] = (await room.call("stream.list"))["streams"]
+    layers = {layer["rid"]: layer for layer in stream["video"]["layers"]}
+    assert set(layers) == {"q", "h", "f"}
+    assert all(layer["active"] for layer in layers.values()), layers
+
+
+@pytest.mark.parametrize("kind", ["audio", "video"])
+async def test_a_stream_may_have_one_kind_alone(room, peers, kind):
+    other = {"audio": "video", "video": "audio"}[kind]
+    alice = await room.join("alice", await peers("Chromium"), **ALICE, **{other: False})
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+
+    seen = await bob.subscribe(alice.stream)
+
+    if kind == "audio":
+        assert seen.video is None
+        await expect.heard(bob.peer, seen.audio, ALICE["tone"], seen.since)
+    else:
+        assert seen.audio is None
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)

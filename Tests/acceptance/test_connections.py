@@ -1,0 +1,130 @@
+"""Transports that restart, fall silent and die, and how soon a picture is there."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from harness import expect
+from harness.chromium import Chromium
+from harness.looks import ALICE
+
+
+def ufrag(sdp: str) -> str:
+    return sdp.split("a=ice-ufrag:")[1].split()[0]
+
+
+@pytest.mark.parametrize("who", ["publisher", "viewer"])
+async def test_ice_restarts_in_mid_call(room, peers, who):
+    alice = await room.join("alice", await peers("Chromium"), **ALICE)
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+    seen = await bob.subscribe(alice.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+    before = await bob.peer.inbound(seen.video)
+    member = {"publisher": alice, "viewer": bob}[who]
+    stream = alice.stream
+
+    begin = time.time()
+    await member.peer.restart_ice()
+    await member.negotiate()
+
+    # Both sides have new credentials, and the stream is the old one.
+    assert ufrag(member.offers[0]) != ufrag(member.offers[1])
+    assert ufrag(member.answers[0]) != ufrag(member.answers[1])
+    assert alice.stream == stream
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], begin - 0.5, frames=80, freeze=1)
+    await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin)
+    after = await bob.peer.inbound(seen.video)
+    assert after["ssrc"] == before["ssrc"]
+    lost = [one.data for one in room.ipc.events if one.data.get("connection") == "reconnecting"]
+    assert not lost
+
+
+# A viewer whom nobody sends to shows life every 2.5 s only: with its connectivity checks.
+@pytest.mark.sfud("--liveness-seconds", "3", "--timeout-seconds", "6")
+@pytest.mark.slow
+async def test_a_killed_browser_is_missed(room, peers):
+    victim = await Chromium.start()
+    try:
+        alice = await room.join("alice", await victim.peer(), **ALICE)
+        bob = await room.join("bob", await peers("Chromium"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+
+        await victim.kill()
+        killed = time.time()
+
+        def of(connection):
+            return lambda data: (data["participant"], data["connection"]) == ("alice", connection)
+
+        reconnecting = await room.ipc.wait_for(
+            "participant.connection", of("reconnecting"), seconds=6
+        )
+        assert 2 < reconnecting.time - killed < 5
+        disconnected = await room.ipc.wait_for(
+            "participant.connection", of("disconnected"), seconds=6
+        )
+        assert 5 < disconnected.time - killed < 8
+        destroyed = await room.ipc.wait_for("stream.destroyed")
+        assert destroyed.data["stream"] == alice.stream
+        assert destroyed.to == "all" or "bob" in destroyed.to
+        assert not [
+            one
+            for one in room.ipc.events
+            if one.event == "participant.connection"
+            and one.data["participant"] == "bob"
+            and one.data["connection"] != "connected"
+        ]
+    finally:
+        await victim.close()
+
+
+@pytest.mark.sfud("--liveness-seconds", "3", "--timeout-seconds", "20")
+@pytest.mark.slow
+async def test_a_browser_that_stood_still_comes_back(room, peers):
+    victim = await Chromium.start()
+    try:
+        alice = await room.join("alice", await victim.peer(), **ALICE)
+        bob = await room.join("bob", await peers("Chromium"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+
+        os.killpg(victim.process.pid, signal.SIGSTOP)
+        await room.ipc.wait_for(
+            "participant.connection", lambda data: data["connection"] == "reconnecting", seconds=6
+        )
+        await room.ipc.wait_for("subscription.disconnected")
+        os.killpg(victim.process.pid, signal.SIGCONT)
+        begin = time.time()
+        await room.ipc.wait_for(
+            "participant.connection", lambda data: data["connection"] == "reconnected", seconds=6
+        )
+
+        await room.ipc.wait_for("subscription.reconnected")
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], begin + 0.5)
+        await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin)
+    finally:
+        await victim.close()
+
+
+@pytest.mark.slow
+async def test_the_first_frame_comes_within_half_a_second(room, peers, capsys):
+    alice = await room.join("alice", await peers("Chromium"), **ALICE)
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+    latencies = []
+    for _ in range(20):
+        seen = await bob.subscribe(alice.stream)
+        frame = await expect.first_frame(bob.peer, seen.video, ALICE["hue"], seen.since)
+        latencies.append(frame.time - seen.since)
+        await room.call("subscription.remove", subscription=seen.id)
+        await expect.still(bob.peer, seen.video, seconds=0.5)
+
+    latencies.sort()
+    figures = [f"{seconds * 1000:.0f}" for seconds in latencies]
+    with capsys.disabled():
+        print(
+            f"\nfirst frame after subscription.add, 20 tries, ms: p50 {figures[9]}, "
+            f"p95 {figures[18]}, worst {figures[19]}"
+        )
+    assert latencies[18] <= 0.5, figures

@@ -1,0 +1,112 @@
+"""What the daemon counts adds up, and what it writes gives nothing away."""
+
+import pytest
+
+from harness import expect
+from harness.ipc import Refused
+from harness.looks import ALICE
+from harness.process import until
+
+#: Causes that end a datagram before it is known as RTP; all others end RTP packets.
+EARLY_DROPS = {
+    "unknown-protocol", "oversized", "unknown-source", "stun-malformed", "stun-unauthenticated",
+    "stun-rate-limited", "dtls-unexpected", "not-connected",
+}  # fmt: skip
+
+
+def assert_sums(counters: dict) -> None:
+    drops = counters["drops"]
+    early = sum(count for cause, count in drops.items() if cause in EARLY_DROPS)
+    late = sum(count for cause, count in drops.items() if cause not in EARLY_DROPS)
+    assert counters["rtpIn"] == counters["rtpForwarded"] + late, counters
+    kinds = ("stunIn", "dtlsIn", "rtcpIn", "rtpIn")
+    assert counters["datagramsIn"] == sum(counters[kind] for kind in kinds) + early, counters
+    # Packets out are copies, repeats and reports, besides STUN and DTLS.
+    assert counters["datagramsOut"] >= sum(
+        counters[kind] for kind in ("rtpOut", "rtxOut", "rtcpOut")
+    ), counters
+
+
+async def test_packets_in_are_forwarded_or_dropped_by_cause(room, peers):
+    alice = await room.join("alice", await peers("Chromium"), slots=1, **ALICE)
+    bob = await room.join("bob", await peers("aiortc"), slots=1)
+    seen = await bob.subscribe(alice.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since, frames=60)
+
+    stats = await room.ipc.call("server.stats")
+
+    assert_sums(stats)
+    for worker in stats["workers"]:
+        assert_sums(worker)
+    for name in ("datagramsIn", "rtpIn", "rtpForwarded", "rtpOut", "rtcpIn", "rtcpOut", "bytesOut"):
+        assert stats[name] == sum(worker[name] for worker in stats["workers"]), name
+        assert stats[name] > 0, name
+    assert (stats["rooms"], stats["participants"], stats["transports"]) == (1, 2, 2)
+    for cause in ("srtp-authentication", "malformed-rtp", "malformed-rtcp", "unknown-stream"):
+        assert stats["drops"].get(cause, 0) == 0, stats["drops"]
+    assert stats["kernelDrops"] == 0
+
+    # When all have gone the sums hold still, and nothing is forwarded any more.
+    for member in (alice, bob):
+        await member.leave()
+    for _ in range(2):
+        assert_sums(await room.ipc.call("server.stats"))
+
+
+async def test_the_network_statistics_of_a_call(room, peers):
+    alice = await room.join("alice", await peers("Chromium"), codec="VP8", **ALICE)
+    bob = await room.join("bob", await peers("Chromium"), slots=1)
+    seen = await bob.subscribe(alice.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since, frames=60)
+
+    stats = await room.call("stats.get")
+
+    assert {one["participant"] for one in stats["transports"]} == {"alice", "bob"}
+    for transport in stats["transports"]:
+        assert transport["connection"] == "connected"
+        assert transport["remote"].startswith("127.0.0.1:")
+        assert transport["srtpProfile"], transport
+    streams = {one["kind"]: one for one in stats["streams"]}
+    assert set(streams) == {"audio", "video"}
+    assert streams["video"]["codec"] == "vp8"
+    [encoding] = streams["video"]["encodings"]
+    assert encoding["packets"] > 30 and encoding["packetsLost"] == 0
+    slots = {one["kind"]: one for one in stats["subscriptions"]}
+    assert slots["video"]["subscription"] == seen.id and slots["video"]["mid"] == seen.video
+    assert slots["video"]["packets"] > 30 and slots["audio"]["packets"] > 30
+    assert slots["video"]["packetsLost"] == 0
+
+    async def round_trip():
+        one = (await room.call("stats.get", participant="alice"))["transports"]
+        return one[0].get("roundTripTime") is not None
+
+    await until(round_trip, "a round trip time", 10)
+
+
+@pytest.mark.sfud("--log-level", "debug")
+async def test_no_secret_is_in_the_log(sfud, room, peers):
+    alice = await room.join("alice", await peers("Chromium"), **ALICE)
+    bob = await room.join("bob", await peers("aiortc"), slots=1)
+    seen = await bob.subscribe(alice.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+    with pytest.raises(Refused):
+        await room.call(
+            "transport.offer", participant="bob", sdp="v=0\r\na=ice-pwd:TheSecretOfABadOffer00\r\n"
+        )
+    await alice.leave()
+
+    log = sfud.log_text()
+    stats = str(await room.ipc.call("server.stats")) + str(await room.call("stats.get"))
+    state = str(await room.call("room.get"))
+
+    assert "alice" in log
+    secrets = {"TheSecretOfABadOffer00"}
+    for member in (alice, bob):
+        for sdp in member.offers + member.answers:
+            secrets |= {
+                line.split(":", 1)[1] for line in sdp.splitlines() if line.startswith("a=ice-pwd:")
+            }
+    assert len(secrets) >= 5
+    for secret in secrets:
+        for text in (log, stats, state):
+            assert secret not in text

@@ -1,0 +1,109 @@
+import SFU
+import Testing
+
+@testable import sfud
+
+struct AddressTests {
+    @Test(arguments: ["127.0.0.1:5004", "0.0.0.0:0", "[::1]:65535", "[2001:db8::7]:1", "[::]:5004"])
+    func `endpoints read as they are written`(text: String) throws {
+        let address = try #require(Address(endpoint: text))
+        #expect(address.endpointText == text)
+    }
+
+    @Test(arguments: [
+        "", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "1.2.3:4",
+        "::1:80", "[::1]", "[127.0.0.1]:80", "[::1:80", "[fe80::1%eth0]:80", "host:80",
+        "1.2.3.4: 5",
+    ])
+    func `what is no endpoint is none`(text: String) {
+        #expect(Address(endpoint: text) == nil)
+    }
+
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var sockets: [String]
+        var announce: [String] = []
+        var candidates: [String]
+    }
+
+    static let interfaces = [
+        Candidates.Interface(address: Address(ipv4: 0x7f00_0001, port: 0), isLoopback: true),
+        Candidates.Interface(address: Address(ipv4: 0xc000_0201, port: 0), isLoopback: false),
+        Candidates.Interface(address: Address(ipv4: 0xa9fe_0001, port: 0), isLoopback: false),
+        Candidates.Interface(address: Address(high: 0, low: 1, port: 0), isLoopback: true),
+        Candidates.Interface(
+            address: Address(high: 0xfe80 << 48, low: 1, port: 0),
+            isLoopback: false
+        ),
+    ]
+
+    static let cases = [
+        Case(
+            testDescription: "an address is itself",
+            sockets: ["127.0.0.1:7"],
+            candidates: ["127.0.0.1:7"]
+        ),
+        Case(
+            testDescription: "the wildcard is every interface but loopback and link-local",
+            sockets: ["0.0.0.0:7"],
+            candidates: ["192.0.2.1:7"]
+        ),
+        Case(
+            testDescription: "loopback where there is nothing else",
+            sockets: ["[::]:7"],
+            candidates: ["[::1]:7"]
+        ),
+        Case(
+            testDescription: "announced instead",
+            sockets: ["0.0.0.0:7"],
+            announce: ["203.0.113.1", "203.0.113.2"],
+            candidates: ["203.0.113.1:7", "203.0.113.2:7"]
+        ),
+        Case(
+            testDescription: "announced for its family only",
+            sockets: ["127.0.0.1:7", "[::1]:8"],
+            announce: ["203.0.113.1"],
+            candidates: ["203.0.113.1:7", "[::1]:8"]
+        ),
+        Case(
+            testDescription: "each once",
+            sockets: ["192.0.2.1:7", "0.0.0.0:7"],
+            candidates: ["192.0.2.1:7"]
+        ),
+    ]
+
+    @Test(arguments: cases)
+    func `candidates are what peers can reach`(_ entry: Case) {
+        let candidates = Candidates.addresses(
+            of: entry.sockets.compactMap { Address(endpoint: $0) },
+            announce: entry.announce.compactMap { Address(text: $0) },
+            interfaces: Self.interfaces
+        )
+        #expect(candidates.map(\.endpointText) == entry.candidates)
+    }
+
+    @Test
+    func `a machine has loopback`() throws {
+        #expect(try Candidates.interfaces().contains { $0.isLoopback })
+    }
+
+    @Test
+    func `local addresses are numbered, up to a bound`() throws {
+        let socket = UDPSocket(descriptor: -1, address: Address(ipv4: 0, port: 7))
+        let fixed = UDPSocket(descriptor: -1, address: Address(ipv4: 0x7f00_0001, port: 7))
+        var locals = LocalAddresses([socket, fixed])
+        let own = Address(ipv4: 0x7f00_0001, port: 0)
+        #expect(locals.number(socket: 1, address: own, interface: 1) == 1)
+        #expect(locals[1].source == nil)
+        for round in 0..<2 {
+            for host in 0..<400 as Range<UInt32> {
+                let address = Address(ipv4: 0x0a00_0000 + host, port: 0)
+                let number = locals.number(socket: 0, address: address, interface: 3)
+                let expected = host < 254 ? UInt16(host) + 2 : 0
+                #expect(number == expected, "round \(round)")
+                #expect(locals[number].socket == 0)
+                #expect(locals[number].source == (host < 254 ? address : nil))
+            }
+        }
+    }
+}

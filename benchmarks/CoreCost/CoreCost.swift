@@ -1,0 +1,58 @@
+import CCounting
+import LoadPeer
+import RTP
+import SFU
+
+/// One publisher's video through the core to its viewers, with real SRTP on both ends.
+struct CoreCost: CustomStringConvertible {
+    var copies = 0
+    var nanoseconds: Int64 = 0
+    var calls = counted_calls()
+    var engine = SRTPEngine.best
+    var profile = "?"
+    var viewers = 0
+    var packets = 0
+
+    var isClean: Bool {
+        calls.allocations == 0 && calls.frees == 0 && calls.retains == 0 && calls.releases == 0
+            && calls.exclusivity_checks == 0 && calls.locks == 0
+    }
+
+    var description: String {
+        let each = copies > 0 ? nanoseconds / Int64(copies) : 0
+        return """
+            \(packets) packets of 1,200 bytes to \(viewers) viewers, \(profile) by \(engine.rawValue)
+            forwarded copies    \(copies)
+            ns a copy           \(each)
+            allocations         \(calls.allocations)
+            frees               \(calls.frees)
+            retains             \(calls.retains)
+            releases            \(calls.releases)
+            exclusivity checks  \(calls.exclusivity_checks)
+            mutex locks         \(calls.locks)
+            """
+    }
+
+    /// Connects all, warms up, and measures.
+    static func measure(_ options: Options) throws -> Self {
+        var bench = try Bench(options)
+        var sent = Batch(capacity: 64)
+        bench.forward(packets: 512, through: &sent)
+        let prepared = bench.preparation
+        var result = Self()
+        let before = bench.copies
+        let start = ContinuousClock.now
+        counting_start()
+        bench.forward(packets: options.packets, through: &sent)
+        result.calls = counting_stop()
+        let passed = start.duration(to: .now).components
+        result.nanoseconds = passed.seconds * 1_000_000_000 + passed.attoseconds / 1_000_000_000
+        result.nanoseconds -= bench.preparation - prepared
+        result.copies = bench.copies - before
+        result.engine = options.engine
+        result.profile = bench.profile
+        result.viewers = options.viewers
+        result.packets = options.packets
+        return result
+    }
+}

@@ -1,0 +1,236 @@
+package import RTP
+package import SFU
+
+/// A WebRTC client without a codec: full ICE, DTLS, SRTP; bytes and time in, bytes out.
+///
+/// The load client runs thousands of them over sockets, and the tests run them against the core
+/// in virtual time. It controls the ICE session and nominates the one path that it has.
+package struct LoadPeer: ~Copyable {
+    /// What a received datagram was.
+    package enum Received: Equatable {
+        case nothing
+        /// ICE and DTLS are done.
+        case connected
+        /// `clear` holds a decrypted RTP packet of this length.
+        case rtp(length: Int)
+        case rtcp(length: Int)
+        /// SRTP that the keys do not open.
+        case undecryptable
+        case failed
+    }
+
+    package static let checkMilliseconds: Int64 = 2_500
+    private static let firstCheckMilliseconds: Int64 = 50
+
+    package let localFragment: String
+    package let localPassword: String
+    package private(set) var isConnected = false
+    package private(set) var profile: SRTPProfile?
+    package private(set) var checksAnswered = 0
+    /// Where its datagrams go: the server, as this peer sees it.
+    package var path: Path
+
+    private let identity: DTLSIdentity
+    private let context: SRTPContext
+    private let tieBreaker: UInt64
+    private var username: [UInt8] = []
+    private var remotePassword: [UInt8] = []
+    private var fingerprints: [Fingerprint] = []
+    private var transaction: UInt64
+    private var checkDue: Instant?
+    private var dtls: DTLSAssociation?
+    private var srtp: SRTPSession?
+    private var packet: [UInt8] = Array(repeating: 0, count: Batch.stride)
+
+    /// Makes a peer that has not begun; `seed` makes its credentials.
+    package init(identity: DTLSIdentity, context: SRTPContext, path: Path, seed: UInt64) {
+        self.identity = identity
+        self.context = context
+        self.path = path
+        let digits = String(seed, radix: 36)
+        localFragment = "load" + digits
+        localPassword = "loadpeerpassword00000000" + digits
+        tieBreaker = seed
+        transaction = seed &* 0x9e37_79b9_7f4a_7c15
+    }
+
+    /// Begins with checks to the credentials of an answer.
+    package mutating func connect(
+        fragment: String,
+        password: String,
+        fingerprint: Fingerprint,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        username = Array("\(fragment):\(localFragment)".utf8)
+        remotePassword = Array(password.utf8)
+        fingerprints = [fingerprint]
+        check(at: now, into: &output)
+    }
+
+    /// Another check, nominating the path.
+    package mutating func check(at now: Instant, into output: inout Batch) {
+        transaction &+= 1
+        let id = TransactionID(high: 0x6c6f6164, low: transaction)
+        let key = remotePassword
+        let name = username
+        let breaker = self.tieBreaker
+        output.append(to: path) { bytes in
+            STUNWriter.bindingRequest(
+                id,
+                username: name.span,
+                priority: 1,
+                tieBreaker: breaker,
+                useCandidate: true,
+                into: &bytes,
+                integrity: { Digest.hmacSHA1(key: key.span, message: $0) }
+            )
+        }
+        let interval = isConnected ? Self.checkMilliseconds : Self.firstCheckMilliseconds
+        checkDue = now.advanced(milliseconds: interval)
+    }
+
+    /// When `expire` next has something to do.
+    package var deadline: Instant? {
+        mutating get {
+            let handshakeDue = dtls?.deadline
+            guard let checkDue, let handshakeDue else { return checkDue ?? handshakeDue }
+            return min(checkDue, handshakeDue)
+        }
+    }
+
+    package mutating func expire(at now: Instant, into output: inout Batch) {
+        if let checkDue, checkDue <= now { check(at: now, into: &output) }
+        if let due = dtls?.deadline, due <= now {
+            _ = dtls?.expire(at: now)
+            sendDTLS(into: &output)
+        }
+    }
+
+    package mutating func receive(
+        _ datagram: Span<UInt8>,
+        at now: Instant,
+        into output: inout Batch
+    ) -> Received {
+        switch Datagram(datagram) {
+        case .stun(let bytes): receiveSTUN(bytes, at: now, into: &output)
+        case .dtls(let bytes): receiveDTLS(bytes, at: now, into: &output)
+        case .rtp(let bytes): decryptRTP(bytes)
+        case .rtcp(let bytes): decryptRTCP(bytes)
+        case nil: .nothing
+        }
+    }
+
+    private mutating func receiveSTUN(
+        _ bytes: Span<UInt8>,
+        at now: Instant,
+        into output: inout Batch
+    ) -> Received {
+        guard let message = try? STUNMessage(bytes), message.messageClass == .success else {
+            return .nothing
+        }
+        checksAnswered += 1
+        guard dtls == nil else { return .nothing }
+        dtls = try? DTLSAssociation(
+            identity: identity,
+            role: .client,
+            fingerprints: fingerprints,
+            at: now
+        )
+        sendDTLS(into: &output)
+        return .nothing
+    }
+
+    private mutating func receiveDTLS(
+        _ bytes: Span<UInt8>,
+        at now: Instant,
+        into output: inout Batch
+    ) -> Received {
+        guard let progress = dtls?.receive(bytes, at: now) else { return .nothing }
+        sendDTLS(into: &output)
+        switch progress {
+        case .handshaking, .established, .closed:
+            return .nothing
+        case .failed:
+            return .failed
+        case .connected(let profile, let keys):
+            self.profile = profile
+            srtp = try? SRTPSession(profile: profile, keys: keys, context: context)
+            isConnected = true
+            checkDue = now.advanced(milliseconds: Self.checkMilliseconds)
+            return .connected
+        }
+    }
+
+    private mutating func sendDTLS(into output: inout Batch) {
+        while output.free > 0 {
+            var isDone = false
+            output.append(to: path) { bytes in
+                isDone = dtls?.nextDatagram(into: &bytes) != true
+            }
+            if isDone { return }
+        }
+    }
+
+    private mutating func decryptRTP(_ bytes: Span<UInt8>) -> Received {
+        guard bytes.count <= packet.count else { return .undecryptable }
+        var buffer: [UInt8] = []
+        swap(&buffer, &packet)
+        var clear = buffer.mutableSpan
+        let length = try? srtp?.unprotectRTP(bytes, into: &clear)
+        swap(&buffer, &packet)
+        guard let length else { return .undecryptable }
+        return .rtp(length: length)
+    }
+
+    private mutating func decryptRTCP(_ bytes: Span<UInt8>) -> Received {
+        guard bytes.count <= packet.count else { return .undecryptable }
+        var buffer: [UInt8] = []
+        swap(&buffer, &packet)
+        var clear = buffer.mutableSpan
+        let length = try? srtp?.unprotectRTCP(bytes, into: &clear)
+        swap(&buffer, &packet)
+        guard let length else { return .undecryptable }
+        return .rtcp(length: length)
+    }
+
+    /// The packet that was decrypted last.
+    package func clear(length: Int) -> [UInt8] { Array(packet[0..<length]) }
+
+    /// Encrypts and queues a whole RTP packet; `index` counts its wraps (RFC 3711 §3.3.1).
+    package mutating func sendRTP(
+        _ clear: Span<UInt8>,
+        index: UInt64,
+        into output: inout Batch
+    ) {
+        guard let header = try? Packet(encrypted: clear).headerLength else { return }
+        var target = output.next
+        for position in 0..<header { target[position] = clear[position] }
+        let length = try? srtp?.protectRTP(
+            &target,
+            headerLength: header,
+            prefixLength: 0,
+            rest: clear.extracting(header..<clear.count),
+            index: index
+        )
+        if let length { output.commit(length: length, to: path) }
+    }
+
+    /// Encrypts and queues a compound that `fill` writes.
+    package mutating func sendRTCP(
+        into output: inout Batch,
+        _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        let length = output.compose(fill)
+        var buffer = output.next
+        if let total = try? srtp?.protectRTCP(&buffer, length: length) {
+            output.commit(length: total, to: path)
+        }
+    }
+
+    /// Ends the association for the other side.
+    package mutating func close(into output: inout Batch) {
+        dtls?.close()
+        sendDTLS(into: &output)
+    }
+}

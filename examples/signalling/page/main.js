@@ -1,0 +1,382 @@
+// The page: lobby, stage, controls. What happens in the call is in call.js.
+//
+// For trying out and for tests, in the address: ?room=…&name=… fill the form, &auto=1 joins at
+// once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
+// asks the camera for a size. `window.sfudDemo` shows what is going on.
+
+import { Call } from "./call.js";
+import { openDevices, openScreen } from "./media.js";
+import { Signalling } from "./signalling.js";
+import { receivedLines, Sampler, sentLines } from "./stats.js";
+import { Tiles } from "./tiles.js";
+
+const STATISTICS_MILLISECONDS = 1000;
+const LEVEL_MILLISECONDS = 150;
+const SPEAKING_LEVEL = 0.02; // of full scale
+
+const byID = (id) => document.getElementById(id);
+const parameters = new URLSearchParams(location.search);
+const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
+
+const signalling = new Signalling();
+const tiles = new Tiles(byID("stage"));
+const sampler = new Sampler();
+const devices = { audio: null, video: null };
+let call = null;
+let lastError = null;
+let showStatistics = false;
+let sfudIsUp = null;
+let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
+
+// ---- Lobby
+
+async function openLobby() {
+  byID("room").value = parameters.get("room") ?? "lobby";
+  byID("name").value = parameters.get("name") ?? storedName();
+  const wanted = ["audio", "video"].filter((kind) => parameters.get(kind) !== "0");
+  await takeDevices(wanted);
+  if (parameters.get("auto") === "1") await join();
+  else (byID("name").value ? byID("join").querySelector("[type=submit]") : byID("name")).focus();
+}
+
+async function takeDevices(kinds) {
+  const wish = { audio: kinds.includes("audio"), video: kinds.includes("video") };
+  const size = /^(\d{2,4})x(\d{2,4})$/.exec(parameters.get("size") ?? "");
+  if (size) wish.size = { width: Number(size[1]), height: Number(size[2]) };
+  const { audio, video, problem } = await openDevices(wish);
+  for (const [kind, track] of [["audio", audio], ["video", video]]) {
+    if (!track) continue;
+    devices[kind] = track;
+    track.addEventListener("ended", () => {
+      report({ message: `The ${kind === "audio" ? "microphone" : "camera"} is gone.` });
+      show();
+    });
+  }
+  if (problem) report({ message: problem });
+  byID("preview").srcObject = devices.video && new MediaStream([devices.video]);
+  byID("preview").play().catch(() => {});
+  show();
+}
+
+async function join() {
+  if (call && call.state !== "left") return;
+  const [room, name] = [byID("room").value.trim(), byID("name").value.trim()];
+  storeName(name);
+  setJoinError(null);
+  waitsForSFU = false;
+  call?.removeEventListener("change", show);
+  const codec = parameters.get("codec")?.toLowerCase() ?? null;
+  call = new Call(signalling, { room, name, codec });
+  call.addEventListener("change", show);
+  call.addEventListener("problem", ({ detail }) => report(detail));
+  show();
+  try {
+    await signalling.opened();
+    await call.join({ ...devices });
+    const address = new URL(location.href);
+    address.searchParams.set("room", room);
+    history.replaceState(null, "", address);
+  } catch (error) {
+    console.error(error);
+    setJoinError(explain(error));
+    waitsForSFU = parameters.get("auto") === "1" && error.reason === "sfud-not-running";
+  }
+  show();
+}
+
+function explain(error) {
+  switch (error.reason) {
+    case "sfud-not-running":
+      return "sfud is not running, or the signalling server cannot reach it. Start it and join again.";
+    case "limit-reached":
+      return "This room is full.";
+    case "room-locked":
+      return "This room is locked.";
+    case "draining":
+      return "The server is being shut down and takes no new rooms.";
+    default:
+      return error.message;
+  }
+}
+
+function setJoinError(message) {
+  if (message) lastError = message;
+  byID("join-error").textContent = message ?? "";
+  byID("join-error").hidden = !message;
+}
+
+// ---- What is to be seen
+
+function show() {
+  const state = call?.state ?? "idle";
+  const inCall = state === "joined" || state === "reconnecting";
+  document.body.dataset.view = inCall ? "call" : "lobby";
+  byID("lobby").hidden = inCall;
+  byID("call").hidden = !inCall;
+  const submit = byID("join").querySelector("[type=submit]");
+  submit.disabled = state === "joining";
+  submit.textContent = state === "joining" ? "Joining…" : state === "left" ? "Join again" : "Join";
+  for (const kind of ["audio", "video"]) {
+    const on = devices[kind]?.enabled === true && devices[kind].readyState === "live";
+    for (const button of buttons(kind)) button.setAttribute("aria-pressed", String(on));
+  }
+  byID("preview").hidden = devices.video?.enabled !== true;
+  for (const button of buttons("screen")) {
+    button.setAttribute("aria-pressed", String(Boolean(call?.screen)));
+    button.disabled = !navigator.mediaDevices?.getDisplayMedia;
+  }
+  for (const button of buttons("stats")) button.setAttribute("aria-pressed", String(showStatistics));
+  if (!inCall) return void tiles.show([]);
+  byID("room-name").textContent = call.room;
+  const count = call.participants.size;
+  byID("head-count").textContent = count === 1 ? "Only you so far" : `${count} people`;
+  document.title = `${call.room} · sfud demo`;
+  tiles.show(models());
+}
+
+/** What each tile shows: shared screens first, then oneself, then the others as they came. */
+function models() {
+  const streams = [...call.streams.values()].filter((it) => it.participant !== call.me);
+  const screens = streams.filter((it) => it.source === "screen").map((stream) => ({
+    ...remote(stream, nameOf(stream.participant)), key: `screen:${stream.stream}`, screen: true,
+  }));
+  if (call.screen) {
+    screens.push({
+      key: "screen:own", name: call.name, self: true, screen: true, videoTrack: call.screen.video,
+      audioTrack: null, audioOn: true, videoOn: true, connection: "connected",
+    });
+  }
+  const self = {
+    key: "self", name: call.name, self: true, screen: false,
+    videoTrack: devices.video, audioTrack: null, connection: "connected",
+    audioOn: devices.audio?.enabled === true, videoOn: devices.video?.enabled === true,
+  };
+  const others = [...call.participants.values()]
+    .filter((it) => it.participant !== call.me)
+    .map((participant) => {
+      const stream = streams.find(
+        (it) => it.participant === participant.participant && it.source !== "screen",
+      );
+      const name = nameOf(participant.participant);
+      return {
+        ...remote(stream, name), key: `participant:${participant.participant}`, screen: false,
+        connection: participant.connection,
+      };
+    });
+  return [...screens, self, ...others];
+}
+
+function remote(stream, name) {
+  const slot = stream && call.slot(stream.stream);
+  return {
+    name, self: false, slot, stream, connection: "connected",
+    audioTrack: slot?.hasAudio ? slot.audio.receiver.track : null,
+    videoTrack: slot?.hasVideo ? slot.video.receiver.track : null,
+    audioOn: isOn(stream?.audio), videoOn: isOn(stream?.video),
+  };
+}
+
+function isOn(media) {
+  return Boolean(media) && media.enabled !== false;
+}
+
+function nameOf(participant) {
+  return call.participants.get(participant)?.name || participant;
+}
+
+/** A banner with `{message, waiting, action}`, or none. */
+function report(problem) {
+  if (problem) lastError = problem.message;
+  byID("banner").hidden = !problem;
+  if (!problem) return;
+  byID("banner-text").textContent = problem.message;
+  byID("banner").classList.toggle("is-waiting", Boolean(problem.waiting));
+  byID("banner-action").hidden = !problem.action;
+  byID("banner-action").textContent = problem.action?.label ?? "";
+  byID("banner-action").onclick = problem.action?.run ?? null;
+}
+
+// ---- Controls
+
+const actions = {
+  async audio() {
+    await toggle("audio");
+  },
+  async video() {
+    await toggle("video");
+  },
+  async screen() {
+    if (call?.state !== "joined") return;
+    if (call.screen) return call.unshare();
+    const screen = await openScreen();
+    if (screen) await call.share(screen);
+  },
+  stats() {
+    showStatistics = !showStatistics;
+    if (!showStatistics) for (const tile of tiles.all) tile.overlay([]);
+    show();
+  },
+  async leave() {
+    await call?.leave();
+    report(null);
+    byID("join").querySelector("[type=submit]").focus();
+  },
+};
+
+async function toggle(kind) {
+  const device = devices[kind];
+  const inCall = call?.state === "joined" || call?.state === "reconnecting";
+  if (!device || device.readyState === "ended") {
+    await takeDevices([kind]);
+    if (inCall && devices[kind] && devices[kind] !== device) await call.addDevice(kind, devices[kind]);
+  } else if (inCall) {
+    await call.setEnabled(kind, !device.enabled);
+  } else {
+    device.enabled = !device.enabled;
+  }
+  show();
+}
+
+async function act(action) {
+  try {
+    await actions[action]();
+  } catch (error) {
+    console.error(error);
+    report({ message: error.message });
+  }
+}
+
+for (const button of document.querySelectorAll("[data-do]")) {
+  button.addEventListener("click", () => act(button.dataset.do));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.matches("input")) return;
+  const action = { m: "audio", v: "video", s: "screen", i: "stats", L: "leave" }[event.key];
+  if (!action || (byID("call").hidden && action !== "audio" && action !== "video")) return;
+  event.preventDefault();
+  act(action);
+});
+
+document.addEventListener("play-blocked", () => {
+  const run = () => {
+    tiles.play();
+    report(null);
+  };
+  report({ message: "The browser holds the sound back.", action: { label: "Play", run } });
+});
+
+byID("join").addEventListener("submit", (event) => {
+  event.preventDefault();
+  join();
+});
+byID("banner-close").addEventListener("click", () => report(null));
+byID("copy").addEventListener("click", async () => {
+  const address = new URL(location.origin + location.pathname);
+  address.searchParams.set("room", call.room);
+  const label = byID("copy").querySelector("span");
+  try {
+    await navigator.clipboard.writeText(address.href);
+    label.textContent = "Copied";
+  } catch {
+    label.textContent = address.href;
+  }
+  setTimeout(() => (label.textContent = "Copy link"), 2500);
+});
+
+signalling.addEventListener("message", ({ detail }) => {
+  if (detail.type !== "status" || detail.sfud === sfudIsUp) return;
+  sfudIsUp = detail.sfud;
+  if (call && call.state !== "left") return; // the call says it itself
+  setJoinError(sfudIsUp ? null : explain({ reason: "sfud-not-running" }));
+  if (sfudIsUp && waitsForSFU) join();
+});
+
+// ---- Statistics
+
+/** The sample with, for each thing received, whose it is. */
+async function statistics() {
+  const pc = call?.peer?.pc;
+  if (!pc) return null;
+  const sample = await sampler.sample(pc);
+  for (const received of sample.received) {
+    const slot = call.peer?.slots.find(
+      (it) => it[received.kind].mid === received.mid
+        || it[received.kind].receiver.track.id === received.track,
+    );
+    const stream = call.streams.get(slot?.stream);
+    received.stream = stream?.stream ?? null;
+    received.participant = stream?.participant ?? null;
+    received.source = stream?.source ?? null;
+  }
+  const labels = new Map(
+    ["microphone", "camera", "screen", "screen-audio"].map((it) => [call.peer?.sender(it)?.mid, it]),
+  );
+  for (const sent of sample.sent) sent.label = labels.get(sent.mid) ?? null;
+  sample.connection = pc.connectionState;
+  return sample;
+}
+
+setInterval(async () => {
+  if (!showStatistics) return;
+  const sample = await statistics();
+  if (!sample) return;
+  for (const tile of tiles.all) {
+    const { self, screen, stream } = tile.model;
+    if (self) {
+      const labels = screen ? ["screen", "screen-audio"] : ["camera", "microphone"];
+      const sent = sample.sent.filter((it) => labels.includes(it.label));
+      tile.overlay(sentLines(sent, sample.roundTrip));
+    } else {
+      const of = (kind) => sample.received.find((it) => it.kind === kind && it.stream === stream?.stream);
+      tile.overlay(stream ? receivedLines(of("video"), of("audio")) : []);
+    }
+  }
+}, STATISTICS_MILLISECONDS);
+
+setInterval(() => {
+  for (const tile of tiles.all) {
+    const { slot, audioOn, screen } = tile.model;
+    const source = slot?.audio.receiver.getSynchronizationSources?.()[0];
+    tile.speaking = !screen && audioOn && (source?.audioLevel ?? 0) > SPEAKING_LEVEL;
+  }
+}, LEVEL_MILLISECONDS);
+
+function storedName() {
+  try {
+    return localStorage.getItem("name") ?? "";
+  } catch {
+    return ""; // storage is switched off
+  }
+}
+
+function storeName(name) {
+  try {
+    localStorage.setItem("name", name);
+  } catch {
+    // then it has to be typed again
+  }
+}
+
+window.sfudDemo = {
+  /** idle · joining · joined · reconnecting · left */
+  get state() { return call?.state ?? "idle"; },
+  get error() { return lastError; },
+  get room() { return call?.room ?? null; },
+  get participant() { return call?.me ?? null; },
+  get peerConnection() { return call?.peer?.pc ?? null; },
+  get streams() { return call ? [...call.streams.values()] : []; },
+  tiles: () => tiles.all.map(({ model, video }) => ({
+    key: model.key, name: model.name, participant: model.stream?.participant ?? null,
+    screen: model.screen, audioOn: model.audioOn, videoOn: model.videoOn,
+    connection: model.connection, width: video.videoWidth, height: video.videoHeight,
+    time: video.currentTime,
+  })),
+  stats: statistics,
+  act,
+  join,
+  restartICE: () => call?.peer?.restart(),
+};
+
+openLobby();

@@ -1,0 +1,94 @@
+// Cameras, microphones and screens, and what to tell people when there are none.
+
+const SIZE = { width: 1280, height: 720 };
+
+/** From this many pixels on, browsers send all three simulcast layers. */
+const SIMULCAST_PIXELS = 960 * 540;
+
+/**
+ * Asks for the camera and the microphone, as far as they are wanted.
+ *
+ * Returns `{audio, video, problem}`: the tracks that were granted, and what went wrong in words.
+ */
+export async function openDevices({ audio = true, video = true, size = SIZE }) {
+  const nothing = { audio: null, video: null, problem: null };
+  if (!audio && !video) return nothing;
+  if (!navigator.mediaDevices) {
+    return { ...nothing, problem: "Browsers give the camera and the microphone to HTTPS pages and "
+      + "to localhost only. You can watch and listen." };
+  }
+  const wish = {
+    audio: audio && { echoCancellation: true, noiseSuppression: true, autoGainControl: true },
+    video: video && {
+      width: { ideal: size.width }, height: { ideal: size.height }, frameRate: { ideal: 30 },
+    },
+  };
+  const names = { audio: "microphone", video: "camera" };
+  const kinds = Object.keys(names).filter((kind) => wish[kind]);
+  try {
+    return { ...tracks(await navigator.mediaDevices.getUserMedia(wish)), problem: null };
+  } catch (error) {
+    if (kinds.length === 1) return { ...nothing, problem: explain(error.name, [names[kinds[0]]]) };
+  }
+  // One of the two may be missing or blocked: take what there is.
+  const found = { ...nothing };
+  const failed = new Map(); // the error's name → the devices that met it
+  for (const kind of kinds) {
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ [kind]: wish[kind] });
+      found[kind] = tracks(stream)[kind];
+    } catch (error) {
+      failed.set(error.name, [...(failed.get(error.name) ?? []), names[kind]]);
+    }
+  }
+  const problem = [...failed].map(([name, devices]) => explain(name, devices)).join(" ");
+  return { ...found, problem: problem || null };
+}
+
+/** Asks for a screen, window or tab. Returns `{audio, video}`, or `null` where one is not given. */
+export async function openScreen() {
+  const wish = { video: { frameRate: { ideal: 15, max: 30 } }, audio: true };
+  let stream;
+  try {
+    stream = await navigator.mediaDevices.getDisplayMedia(wish);
+  } catch (error) {
+    if (error.name === "NotAllowedError") return null; // closed the browser's own dialog
+    throw error;
+  }
+  const screen = tracks(stream);
+  screen.video.contentHint = "detail"; // text stays sharp; the frame rate gives way first
+  return screen;
+}
+
+/** How a camera is sent: three layers where it is large enough, else one. */
+export function cameraEncodings(track) {
+  const { width = 0, height = 0 } = track.getSettings();
+  if (width * height < SIMULCAST_PIXELS) return [{ maxBitrate: 1_500_000 }];
+  return [
+    { rid: "q", scaleResolutionDownBy: 4, maxBitrate: 150_000 },
+    { rid: "h", scaleResolutionDownBy: 2, maxBitrate: 500_000 },
+    { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 1_700_000 },
+  ];
+}
+
+function tracks(stream) {
+  return { audio: stream.getAudioTracks()[0] ?? null, video: stream.getVideoTracks()[0] ?? null };
+}
+
+function explain(errorName, devices) {
+  const both = devices.join(" and ");
+  switch (errorName) {
+    case "NotAllowedError":
+    case "SecurityError":
+      return `This page may not use your ${both}. Allow it beside the address bar, then switch `
+        + "it on below.";
+    case "NotFoundError":
+    case "OverconstrainedError":
+      return `No ${devices.join(" and no ")} was found.`;
+    case "NotReadableError":
+    case "AbortError":
+      return `Another program uses your ${both}.`;
+    default:
+      return `Your ${both} cannot be opened (${errorName}).`;
+  }
+}

@@ -1,0 +1,159 @@
+// One peer connection to sfud: what is sent on it, and the slots on which streams arrive.
+//
+// The client always offers. A receive m-line is a slot: which stream it carries changes without
+// any negotiation, so a new offer is needed only when there are too few slots.
+
+const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
+const LOST_SECONDS = 2; // a path may come back by itself within this time
+const RESTART_SECONDS = 8; // an ICE restart has this long to work
+const MOST_RESTARTS = 3; // then `lost`: the connection has to be made anew
+
+/** Dispatches `lost` when ICE restarts did not help, and `state` when the connection's changes. */
+export class Peer extends EventTarget {
+  pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  /** Pairs of m-lines to receive on: `{audio, video, stream}`, the first two transceivers. */
+  slots = [];
+  /** What was agreed for each thing sent: "microphone", … → `{stream, refused}`. */
+  published = new Map();
+
+  #offer;
+  #codec;
+  #senders = new Map(); // "microphone" · "camera" · "screen" · "screen-audio" → transceiver
+  #running = Promise.resolve();
+  #next = null;
+  #restarts = 0;
+  #timer = null;
+
+  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video. */
+  constructor(offer, codec) {
+    super();
+    this.#offer = offer;
+    this.#codec = codec;
+    this.pc.onconnectionstatechange = () => this.#watch();
+  }
+
+  get isClosed() {
+    return this.pc.signalingState === "closed";
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.pc.onconnectionstatechange = null;
+    this.pc.close();
+  }
+
+  /** Sends a track, or nothing any more (`null`); takes effect with `negotiate()`. */
+  async send(label, track, encodings) {
+    const transceiver = this.#senders.get(label);
+    if (transceiver) {
+      transceiver.direction = track ? "sendonly" : "inactive";
+      await transceiver.sender.replaceTrack(track);
+    } else if (track) {
+      const made = this.pc.addTransceiver(track, {
+        direction: "sendonly",
+        sendEncodings: encodings ?? [{}],
+      });
+      if (track.kind === "video") this.#prefer(made);
+      this.#senders.set(label, made);
+    }
+  }
+
+  /** The transceiver that sends `label`, if there is one. */
+  sender(label) {
+    return this.#senders.get(label);
+  }
+
+  /** A slot that carries nothing, or `undefined`. */
+  freeSlot() {
+    return this.slots.find((slot) => slot.stream === null && slot.audio.mid !== null);
+  }
+
+  /** Offers more slots, as far as there may be more; takes effect with `negotiate()`. */
+  addSlots(count) {
+    const more = Math.min(count, MOST_SLOTS - this.slots.length);
+    for (let i = 0; i < more; i++) {
+      const [audio, video] = ["audio", "video"].map((kind) =>
+        this.pc.addTransceiver(kind, { direction: "recvonly" }),
+      );
+      this.slots.push({ audio, video, stream: null });
+    }
+    return more > 0;
+  }
+
+  /** Offers what there is now. One at a time; who asks while one is waiting shares it. */
+  negotiate() {
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = null;
+        return (this.#running = this.#negotiate());
+      });
+    return this.#next;
+  }
+
+  restart() {
+    this.pc.restartIce();
+    return this.negotiate();
+  }
+
+  async #negotiate() {
+    if (this.isClosed) return;
+    await this.pc.setLocalDescription(await this.pc.createOffer());
+    const labels = new Map();
+    for (const [label, transceiver] of this.#senders) {
+      if (transceiver.direction === "sendonly") labels.set(transceiver.mid, label);
+    }
+    const sources = Object.fromEntries([...labels].map(([mid, it]) => [mid, it.split("-")[0]]));
+    let answer;
+    try {
+      answer = await this.#offer(this.pc.localDescription.sdp, sources);
+      if (this.isClosed) return;
+      await this.pc.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+    } catch (error) {
+      if (this.isClosed) return;
+      if (this.pc.signalingState === "have-local-offer") {
+        await this.pc.setLocalDescription({ type: "rollback" });
+      }
+      throw error;
+    }
+    this.published.clear();
+    for (const { mid, stream, refused } of answer.mids) {
+      if (labels.has(mid)) this.published.set(labels.get(mid), { stream, refused });
+    }
+  }
+
+  #prefer(transceiver) {
+    if (!this.#codec) return;
+    const { codecs } = RTCRtpSender.getCapabilities("video");
+    const wanted = codecs.filter((it) => it.mimeType.toLowerCase() === `video/${this.#codec}`);
+    const rest = codecs.filter((it) => !wanted.includes(it));
+    transceiver.setCodecPreferences([...wanted, ...rest]);
+  }
+
+  #watch() {
+    clearTimeout(this.#timer);
+    switch (this.pc.connectionState) {
+      case "connected":
+        this.#restarts = 0;
+        break;
+      case "disconnected":
+        this.#timer = setTimeout(() => this.#recover(), LOST_SECONDS * 1000);
+        break;
+      case "failed":
+        this.#recover();
+        break;
+    }
+    this.dispatchEvent(new Event("state"));
+  }
+
+  async #recover() {
+    if (this.isClosed || this.pc.connectionState === "connected") return;
+    if (this.#restarts++ === MOST_RESTARTS) {
+      this.dispatchEvent(new Event("lost"));
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#recover(), RESTART_SECONDS * 1000);
+    await this.restart().catch(() => {}); // the timer tries again
+  }
+}

@@ -1,0 +1,162 @@
+// The tiles: one for each participant, one for each shared screen, laid out to fill the stage.
+
+const ASPECT = 16 / 9;
+const GAP = 12; // pixels, as in style.css
+
+/** Keeps one element a tile in step with what the call says. */
+export class Tiles {
+  #stage;
+  #tiles = new Map(); // key → Tile
+
+  constructor(stage) {
+    this.#stage = stage;
+    new ResizeObserver(() => this.#layOut()).observe(stage);
+  }
+
+  get all() {
+    return [...this.#tiles.values()];
+  }
+
+  /** `models`: `{key, name, self, screen, videoTrack, audioTrack, audioOn, videoOn, connection}`. */
+  show(models) {
+    const keys = new Set(models.map((model) => model.key));
+    for (const [key, tile] of this.#tiles) {
+      if (keys.has(key)) continue;
+      tile.remove();
+      this.#tiles.delete(key);
+    }
+    for (const model of models) {
+      let tile = this.#tiles.get(model.key);
+      if (!tile) {
+        tile = new Tile(model);
+        this.#tiles.set(model.key, tile);
+        this.#stage.append(tile.element);
+      }
+      tile.show(model);
+    }
+    this.#layOut();
+  }
+
+  /** Plays what the browser had held back for want of a click. */
+  play() {
+    for (const tile of this.all) tile.play();
+  }
+
+  #layOut() {
+    const { clientWidth, clientHeight } = this.#stage;
+    const screens = this.all.filter((tile) => tile.model.screen);
+    const others = this.all.filter((tile) => !tile.model.screen);
+    for (const tile of this.all) tile.element.classList.toggle("is-large", tile === screens[0]);
+    this.#stage.classList.toggle("has-screen", screens.length > 0);
+    this.#stage.classList.toggle("is-alone", this.all.length === 1);
+    this.#stage.style.setProperty("--rows", String(Math.max(this.all.length - 1, 1)));
+    this.#stage.style.setProperty("--stage-height", `${clientHeight}px`);
+    if (screens.length) return; // the style sheet does it: a large one, and a strip
+    const count = Math.max(others.length, 1);
+    let best = { width: 0, columns: 1 };
+    for (let columns = 1; columns <= count; columns++) {
+      const rows = Math.ceil(count / columns);
+      const width = Math.min(
+        (clientWidth - GAP * (columns - 1)) / columns,
+        ((clientHeight - GAP * (rows - 1)) / rows) * ASPECT,
+      );
+      if (width > best.width) best = { width, columns };
+    }
+    this.#stage.style.setProperty("--tile-width", `${Math.floor(best.width)}px`);
+  }
+}
+
+class Tile {
+  constructor(model) {
+    const template = document.getElementById("tile").content.cloneNode(true);
+    this.element = template.querySelector(".tile");
+    this.video = template.querySelector("video");
+    this.audio = template.querySelector("audio");
+    this.stats = template.querySelector(".tile-stats");
+    this.model = model;
+    this.element.dataset.key = model.key;
+    this.video.addEventListener("resize", () => this.#reveal());
+    this.video.addEventListener("playing", () => this.#reveal());
+    this.video.addEventListener("dblclick", () => this.#toggleFullScreen());
+  }
+
+  show(model) {
+    this.model = model;
+    const { name, self, screen, audioOn, videoOn, connection } = model;
+    const find = (selector) => this.element.querySelector(selector);
+    const label = screen ? `${self ? "Your" : `${name}’s`} screen` : self ? `${name} (you)` : name;
+    find(".tile-name").textContent = label;
+    find(".tile-initials").textContent = initials(name);
+    find(".tile-avatar").style.setProperty("--hue", hue(name));
+    find(".tile-muted").toggleAttribute("hidden", screen || audioOn);
+    const away = connection === "reconnecting" || connection === "disconnected";
+    find(".tile-away").hidden = !away;
+    this.element.setAttribute(
+      "aria-label",
+      [label, !screen && !audioOn && "muted", !videoOn && "no video", away && "reconnecting"]
+        .filter(Boolean)
+        .join(", "),
+    );
+    this.element.classList.toggle("is-self", self && !screen);
+    this.element.classList.toggle("is-screen", screen);
+    this.#attach(this.video, videoOn ? model.videoTrack : null);
+    this.#attach(this.audio, self ? null : model.audioTrack);
+    this.#reveal();
+  }
+
+  /** Shows these lines over the picture; none takes the overlay away. */
+  overlay(lines) {
+    this.stats.hidden = lines.length === 0;
+    this.stats.textContent = lines.join("\n");
+  }
+
+  set speaking(speaking) {
+    this.element.classList.toggle("is-speaking", speaking);
+  }
+
+  play() {
+    for (const media of [this.video, this.audio]) if (media.srcObject) this.#play(media);
+  }
+
+  remove() {
+    this.video.srcObject = null;
+    this.audio.srcObject = null;
+    this.element.remove();
+  }
+
+  #attach(media, track) {
+    const now = media.srcObject?.getTracks()[0] ?? null;
+    if (now === track) return;
+    media.srcObject = track && new MediaStream([track]);
+    if (track) this.#play(media);
+  }
+
+  #play(media) {
+    media.play().catch((error) => {
+      if (error.name === "NotAllowedError") document.dispatchEvent(new Event("play-blocked"));
+    });
+  }
+
+  /** The picture replaces the initials once there is one. */
+  #reveal() {
+    const shown = this.video.srcObject !== null && this.video.videoWidth > 0;
+    this.element.classList.toggle("has-video", shown);
+  }
+
+  #toggleFullScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.element.requestFullscreen?.();
+  }
+}
+
+function initials(name) {
+  const words = name.trim().split(/\s+/);
+  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
+  return letters.map((word) => [...word][0] ?? "").join("").toUpperCase();
+}
+
+function hue(name) {
+  let hash = 0;
+  for (const letter of name) hash = (hash * 31 + letter.codePointAt(0)) % 360;
+  return String(hash);
+}

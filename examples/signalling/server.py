@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The reference signalling server: browsers on one side (WebSocket), sfud on the other (IPC).
+
+It keeps no media state of its own. A browser's wish becomes an IPC call on that browser's own
+participant, and sfud's events go to those whom their `to` names. README.md beside this file has
+the messages.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import ssl
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import WSCloseCode, web
+
+from browser import Browser
+from hub import Hub
+
+PAGE = Path(__file__).resolve().parent / "page"
+LONGEST_MESSAGE = 300_000  # bytes; sfud takes an SDP of at most 256 kB
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:; "
+    "img-src 'self' data:; media-src 'self' blob:; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+async def websocket(hub: Hub, request: web.Request) -> web.StreamResponse:
+    origin = request.headers.get("Origin")
+    if origin and urlsplit(origin).netloc != request.host:
+        raise web.HTTPForbidden(text="this page is not ours")
+    socket = web.WebSocketResponse(max_msg_size=LONGEST_MESSAGE, heartbeat=10)
+    await socket.prepare(request)
+    await Browser(hub, socket).run()
+    return socket
+
+
+async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+
+
+async def serve(options: argparse.Namespace) -> int:
+    settings = {"maxParticipants": options.max_participants} if options.max_participants else {}
+    hub = Hub(options.ipc, {"settings": settings} if settings else {})
+    application = web.Application()
+    application.on_response_prepare.append(add_headers)
+    application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))
+    application.router.add_get("/ws", lambda request: websocket(hub, request))
+    application.router.add_static("/", PAGE)
+    tls = None
+    if options.cert:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(options.cert, options.key)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    ipc = asyncio.create_task(hub.ipc.run())
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    site = web.TCPSite(runner, options.host, options.port, ssl_context=tls, shutdown_timeout=1)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    print(f"ready {'https' if tls else 'http'}://{host}:{port}/", flush=True)
+    await stop.wait()
+    leaving = [hub.remove(session.room, session.id) for session in hub.sessions()]
+    if leaving:
+        await asyncio.wait(map(asyncio.ensure_future, leaving), timeout=2)
+    for browser in list(hub.browsers):
+        await browser.socket.close(code=WSCloseCode.SERVICE_RESTART)
+    ipc.cancel()
+    await runner.cleanup()
+    return 0
+
+
+def main() -> int:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    ipc = f"{runtime}/sfud.sock" if runtime else f"/tmp/sfud-{os.getuid()}.sock"
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0 picks one")
+    parser.add_argument("--ipc", default=ipc, help="sfud's socket")
+    parser.add_argument("--cert", help="TLS certificate file; browsers give cameras and "
+                        "microphones to localhost and to HTTPS pages only")  # fmt: skip
+    parser.add_argument("--key", help="the certificate's private key file")
+    parser.add_argument("--max-participants", type=int, help="most people in one room")
+    parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning"])
+    options = parser.parse_args()
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        return asyncio.run(serve(options))
+    except OSError as error:
+        print(f"cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
+        return 71
+
+
+if __name__ == "__main__":
+    sys.exit(main())
