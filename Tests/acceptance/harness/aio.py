@@ -80,8 +80,8 @@ class AioPeer(Peer):
     codecs = ("VP8", "H264")
 
     def __init__(self):
-        # By default aiortc has a transport for each kind, and when the answer bundles them it leaves
-        # the second m-line of a kind on the one that it closes.
+        # By default aiortc has a transport for each kind, and when the answer bundles them it
+        # leaves the second m-line of a kind on the one that it closes.
         self._connection = aiortc.RTCPeerConnection(
             aiortc.RTCConfiguration(iceServers=[], bundlePolicy=aiortc.RTCBundlePolicy.MAX_BUNDLE)
         )
