@@ -80,7 +80,11 @@ class AioPeer(Peer):
     codecs = ("VP8", "H264")
 
     def __init__(self):
-        self._connection = aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
+        # By default aiortc has a transport for each kind, and when the answer bundles them it
+        # leaves the second m-line of a kind on the one that it closes.
+        self._connection = aiortc.RTCPeerConnection(
+            aiortc.RTCConfiguration(iceServers=[], bundlePolicy=aiortc.RTCBundlePolicy.MAX_BUNDLE)
+        )
         self._frames: dict[str, list] = {}
         self._sounds: dict[str, list] = {}
         self._tasks: list[asyncio.Task] = []
