@@ -26,6 +26,8 @@ package struct Core: ~Copyable {
     let fragmentSeed: UInt64
     var timers = TimerQueue()
     var pool: PacketPool
+    /// Where incoming RTCP is decrypted to.
+    let rtcpPlace: Int32
 
     /// Publications with packets in the batch under way, and how far `flush` has come.
     var queued = List<Int32>(capacity: 64)
@@ -52,6 +54,7 @@ package struct Core: ~Copyable {
         paths = PathTable(seed: random.next())
         fragmentSeed = random.next()
         pool = PacketPool(capacity: limits.packetPool)
+        rtcpPlace = pool.allocate()
         self.random = random
     }
 

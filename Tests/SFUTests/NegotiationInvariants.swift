@@ -9,7 +9,8 @@ struct AnswerInvariants {
         var formats: [String] { Array(head.dropFirst(3)) }
 
         func values(_ prefix: String) -> [String] {
-            attributes.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+            attributes.filter { $0.utf8.starts(with: prefix.utf8) }
+                .map { String(Substring($0.utf8.dropFirst(prefix.utf8.count))) }
         }
 
         func has(_ attribute: String) -> Bool { attributes.contains(attribute) }
@@ -25,10 +26,12 @@ struct AnswerInvariants {
 
     init(offer: String, answer: String) {
         check(answer.hasPrefix("v=0\r\n") && answer.hasSuffix("\r\n"), "frame")
-        let bare = answer.replacing("\r\n", with: "\n")
-        check(!bare.contains("\r") && !bare.contains("\n\n"), "line ends")
-        let (offeredSession, offered) = Self.sections(offer.replacing("\r\n", with: "\n"))
-        let (session, answered) = Self.sections(bare)
+        let bytes = Array(answer.utf8)
+        let ends = bytes.indices.filter { bytes[$0] == 10 }
+        check(ends.allSatisfy { $0 > 2 && bytes[$0 - 1] == 13 && bytes[$0 - 2] != 10 }, "line ends")
+        check(bytes.count { $0 == 13 } == ends.count, "carriage returns")
+        let (offeredSession, offered) = Self.sections(offer)
+        let (session, answered) = Self.sections(answer)
         check(offered.count == answered.count, "number of m-lines")
         check(session.has("ice-lite"), "ice-lite")
         if session.has("extmap-allow-mixed") {
@@ -52,12 +55,13 @@ struct AnswerInvariants {
 
     private static func sections(_ text: String) -> (session: Section, media: [Section]) {
         var sections = [Section(head: [], attributes: [])]
-        for line in text.split(separator: "\n") {
-            let value = String(line.dropFirst(2))
-            if line.hasPrefix("m=") {
+        for bytes in text.utf8.split(separator: 10) {
+            let line = bytes.last == 13 ? bytes.dropLast() : bytes
+            let value = String(Substring(line.dropFirst(2)))
+            if line.starts(with: "m=".utf8) {
                 let head = value.split(separator: " ").map(String.init)
                 sections.append(Section(head: head, attributes: []))
-            } else if line.hasPrefix("a=") {
+            } else if line.starts(with: "a=".utf8) {
                 sections[sections.count - 1].attributes.append(value)
             }
         }

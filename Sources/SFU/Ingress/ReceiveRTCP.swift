@@ -12,9 +12,7 @@ extension Core {
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
-        let place = pool.allocate()
-        guard place >= 0 else { return drops.count(.bufferFull) }
-        defer { pool.release(place) }
+        let place = rtcpPlace
         do throws(SRTPError) {
             var packets = pool.packets
             var clear = packets.mutableBytes(at: place)
@@ -25,7 +23,7 @@ extension Core {
             heard(from: transport, at: now)
             readBlocks(place, length: length, from: transport, at: now, into: &output)
         } catch {
-            drops.count(error == .malformed ? .malformedRTCP : DropReason(error))
+            drops.count(DropReason(rtcp: error))
         }
     }
 
@@ -146,6 +144,16 @@ extension Core {
         case .waiting: wantKeyframe(forSlot: slot, at: now)
         case .flowing(let encoding), .switching(from: let encoding, to: _):
             wantKeyframe(of: Int(encoding), at: now)
+        }
+    }
+}
+
+extension DropReason {
+    init(rtcp error: SRTPError) {
+        switch error {
+        case .malformed: self = .malformedRTCP
+        case .replay: self = .srtcpReplay
+        case .authentication, .exhausted, .streamLimit, .unavailable: self = .srtcpAuthentication
         }
     }
 }

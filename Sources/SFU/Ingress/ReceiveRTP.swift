@@ -202,7 +202,9 @@ extension Core {
         guard let mapping = encodings[encoding].mapping, mapping.feedback.contains(.nack) else {
             return
         }
+        let abandoned = encodings[encoding].losses.abandoned
         encodings[encoding].losses.expect(gap: gap, before: newest, at: now)
+        if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }
         let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
         if transports[transport].nackDue.map({ $0 > due }) ?? true {
             transports[transport].nackDue = due

@@ -134,6 +134,9 @@ extension Core {
         into output: inout Batch
     ) {
         guard !transports[transport].hasEnded else { return }
+        if isCurrent, let old = transports[transport].ice.previous {
+            fragments[fragmentKey(old.localFragment.span)] = nil
+        }
         let evicted = transports[transport].ice.validated(
             path,
             isNominated: isNominated,

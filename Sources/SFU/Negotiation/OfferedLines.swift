@@ -1,0 +1,114 @@
+import RTP
+
+/// All m-lines of an offer, checked against one another.
+struct OfferedLines: Sendable {
+    private(set) var lines: [OfferedLine] = []
+    /// The offer's BUNDLE group (RFC 9143 §5), empty where it has none.
+    private(set) var bundle: [String]
+    /// The m-line whose transport attributes hold for all (RFC 9143 §7.3.2).
+    private(set) var tagged: Int
+
+    init(_ session: SessionDescription) throws(SDPError) {
+        guard !session.media.isEmpty else {
+            throw SDPError(line: session.lineCount, cause: "no m-line")
+        }
+        guard !session.isICELite else {
+            // Neither side would send a check (RFC 8445 §6.1.1).
+            throw SDPError(
+                line: session.media[0].line,
+                cause: "the client is ICE-lite, as sfud is"
+            )
+        }
+        let places = try Self.places(session)
+        bundle = session.bundles.first?.mids ?? []
+        let members = Set(bundle)
+        var alone: Int?
+        tagged = bundle.first.flatMap { places[$0] } ?? 0
+
+        for (index, media) in session.media.enumerated() {
+            let isBundled = media.mid.map(members.contains) ?? false
+            var hasTransport = OfferedLine.isUsable(media, isBundled: isBundled)
+            if !isBundled, !bundle.isEmpty || alone != nil { hasTransport = false }
+            let line = try OfferedLine(media, session: session, hasTransport: hasTransport)
+            guard line.content == nil || media.mid != nil else {
+                throw SDPError(line: media.line, cause: "m-line without mid")
+            }
+            if line.content != nil, bundle.isEmpty { alone = index }
+            lines.append(line)
+        }
+        let candidates = bundle.isEmpty ? Array(lines.indices) : bundle.compactMap { places[$0] }
+        tagged = candidates.first { lines[$0].content != nil } ?? tagged
+        try checkPayloadTypes()
+        try checkExtensions()
+        try checkSources()
+    }
+
+    /// The m-line of each mid; every mid has one, and every bundled mid is there.
+    private static func places(_ session: SessionDescription) throws(SDPError) -> [String: Int] {
+        var places: [String: Int] = [:]
+        for (index, media) in session.media.enumerated() {
+            guard let mid = media.mid else { continue }
+            guard places.updateValue(index, forKey: mid) == nil else {
+                throw SDPError(line: media.line, cause: "mid is there twice")
+            }
+        }
+        var grouped: Set<String> = []
+        for group in session.bundles {
+            for mid in group.mids {
+                guard places[mid] != nil else {
+                    throw SDPError(line: group.line, cause: "BUNDLE names a mid without m-line")
+                }
+                guard grouped.insert(mid).inserted else {
+                    throw SDPError(line: group.line, cause: "BUNDLE names a mid twice")
+                }
+            }
+        }
+        return places
+    }
+
+    /// A payload type means the same on all bundled m-lines (RFC 9143 §9.1).
+    private func checkPayloadTypes() throws(SDPError) {
+        var meanings = PayloadMeanings()
+        for line in lines {
+            guard let content = line.content else { continue }
+            if let clash = meanings.merge(PayloadMeanings(content.formats.mappings)) {
+                throw SDPError(
+                    line: line.media.line,
+                    cause: "payload type \(clash) has another meaning on another m-line"
+                )
+            }
+        }
+    }
+
+    /// An id means the same on all bundled m-lines (RFC 9143 §9.2).
+    private func checkExtensions() throws(SDPError) {
+        var meanings = [ExtensionKind?](repeating: nil, count: 256)
+        for line in lines {
+            guard let content = line.content else { continue }
+            for kind in ExtensionKind.allCases where content.extensions.all[kind] != 0 {
+                let id = Int(content.extensions.all[kind])
+                guard meanings[id] == nil || meanings[id] == kind else {
+                    throw SDPError(
+                        line: line.media.line,
+                        cause: "extmap id \(id) has another meaning on another m-line"
+                    )
+                }
+                meanings[id] = kind
+            }
+        }
+    }
+
+    private func checkSources() throws(SDPError) {
+        var taken: Set<SSRC> = []
+        for line in lines where line.content != nil && line.direction.sends {
+            for source in line.media.sources {
+                guard taken.insert(source.ssrc).inserted else {
+                    throw SDPError(
+                        line: line.media.line,
+                        cause: "ssrc is on another m-line as well"
+                    )
+                }
+            }
+        }
+    }
+}
