@@ -19,6 +19,7 @@ struct Options {
           --packets N    packets that the publisher sends (default 20000)
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
           --check        exit with 1 unless allocations, retains and locks are 0
+                         (with libsrtp2 only retains count: the others are its own)
           --help         this text
         """
 
