@@ -139,7 +139,7 @@ extension Core {
         case .tooOld: return .tooOld
         case .newest, .late, .restarted: break
         }
-        count(verdict, info: info, length: length, encoding: encoding)
+        count(verdict, info: &info, length: length, encoding: encoding)
         info.epoch = encodings[encoding].epoch
         guard publications[publication].isOpen else {
             encodings[encoding].losses.removeAll()
@@ -157,13 +157,14 @@ extension Core {
 
     private mutating func count(
         _ verdict: SequenceWindow.Verdict,
-        info: PacketInfo,
+        info: inout PacketInfo,
         length: Int,
         encoding: Int
     ) {
         let newest = encodings[encoding].window.highest ?? 0
         let extended =
             newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+        info.number = Int64(extended)
         if verdict == .restarted {
             encodings[encoding].epoch = takeEpoch()
             encodings[encoding].losses.removeAll()
@@ -219,12 +220,10 @@ extension Core {
     ) {
         pool[place] = info
         var isKept = false
-        if !info.flags.contains(.skipped), let newest = encodings[encoding].window.highest {
-            let number =
-                newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+        if !info.flags.contains(.skipped) {
             isKept = encodings[encoding].history.insert(
                 place,
-                number: number,
+                number: Int(info.number),
                 at: info.arrival,
                 pool: &pool
             )
