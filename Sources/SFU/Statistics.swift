@@ -13,6 +13,7 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case dtlsUnexpected = "dtls-unexpected"
     case notConnected = "not-connected"
     case malformedRTP = "malformed-rtp"
+    /// RTCP that is malformed, forged or replayed; such datagrams count as `rtcpIn` too.
     case malformedRTCP = "malformed-rtcp"
     /// The authentication tag did not hold.
     case srtpAuthentication = "srtp-authentication"

@@ -77,7 +77,9 @@ extension Core {
         let stream: Transport.Stream
         switch find(ssrc, info: info, labels: labels, place: place, transport: transport) {
         case .success(let found): stream = found
-        case .failure(let error): return error.reason
+        case .failure(let error):
+            noteStray(ssrc, transport: transport)
+            return error.reason
         }
         let encoding = Int(stream.encoding)
         info.encoding = UInt32(bitPattern: stream.encoding)
@@ -133,7 +135,10 @@ extension Core {
     ) -> DropReason? {
         var info = info
         let publication = encodings[encoding].publication
-        let verdict = encodings[encoding].window.insert(info.sequence)
+        let verdict = encodings[encoding].window.insert(
+            info.sequence,
+            isRepair: info.flags.contains(.repaired)
+        )
         switch verdict {
         case .duplicate: return .duplicate
         case .tooOld: return .tooOld
@@ -203,7 +208,9 @@ extension Core {
         guard let mapping = encodings[encoding].mapping, mapping.feedback.contains(.nack) else {
             return
         }
+        let abandoned = encodings[encoding].losses.abandoned
         encodings[encoding].losses.expect(gap: gap, before: newest, at: now)
+        if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }
         let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
         if transports[transport].nackDue.map({ $0 > due }) ?? true {
             transports[transport].nackDue = due

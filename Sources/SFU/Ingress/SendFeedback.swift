@@ -75,7 +75,7 @@ extension Core {
     }
 
     /// A hole that will not be filled breaks the picture of all who watch.
-    private mutating func refreshAfterLoss(of encoding: Int, _ now: Instant) {
+    mutating func refreshAfterLoss(of encoding: Int, _ now: Instant) {
         let publication = encodings[encoding].publication
         guard encodings[encoding].kind == .video, !publications[publication].subscribers.isEmpty
         else { return }

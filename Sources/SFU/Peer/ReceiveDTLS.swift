@@ -66,10 +66,9 @@ extension Core {
     ) {
         sendDTLS(transport, to: path, into: &output)
         switch progress {
-        case .handshaking:
+        // What comes on an established association need not be genuine: it proves no life.
+        case .handshaking, .established:
             break
-        case .established:
-            heard(from: transport, at: now)
         case .connected(let profile, let keys):
             connect(transport, profile: profile, keys: keys, at: now, into: &output)
         case .failed(let reason):
@@ -104,7 +103,7 @@ extension Core {
                 profile: profile,
                 keys: keys,
                 context: srtpContext,
-                maxStreams: limits.streamsPerTransport
+                maxStreams: limits.streamsPerTransport + Transport.strayLimit + 1
             )
         } catch {
             return end(transport, because: .handshakeFailed, at: now, into: &output)
