@@ -56,7 +56,7 @@ extension Core {
             rewriting.ssrc = ssrc
             rewriting.original = number
             stamp(&rewriting, slot: slot, sendTime: sendTime)
-        } else if slots[slot].stampsPackets {
+        } else if slots[slot].stampsPackets || index < slots[slot].firstRepeatable {
             // Sent twice under one index it would have to be the same to the last bit.
             return
         }
