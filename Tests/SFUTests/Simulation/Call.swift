@@ -22,15 +22,23 @@ struct Call: ~Copyable {
         var peer: LoadPeer
         let id: TransportID
         var path: Path
+        var configuration: TransportConfiguration
         var received: [[UInt8]] = []
         var reports: [[UInt8]] = []
         var undecryptable = 0
         var datagrams = 0
+        var isRefused = false
 
-        init(peer: consuming LoadPeer, id: TransportID, path: Path) {
+        init(
+            peer: consuming LoadPeer,
+            id: TransportID,
+            path: Path,
+            configuration: TransportConfiguration
+        ) {
             self.peer = peer
             self.id = id
             self.path = path
+            self.configuration = configuration
         }
     }
 
@@ -45,7 +53,9 @@ struct Call: ~Copyable {
     mutating func join(
         publications: [PublicationConfiguration] = [],
         slots: [SlotConfiguration] = [],
-        reducedSize: Bool = true
+        reducedSize: Bool = true,
+        role: DTLSRole = .server,
+        fingerprints: [Fingerprint]? = nil
     ) -> Int {
         let index = peers.count
         let path = Path(
@@ -56,7 +66,8 @@ struct Call: ~Copyable {
             identity: identity,
             context: context,
             path: path,
-            seed: UInt64(index + 1)
+            seed: UInt64(index + 1),
+            dtlsRole: role == .server ? .client : .server
         )
         let id = TransportID(index: UInt32(index), generation: 1)
         let configuration = TransportConfiguration(
@@ -66,14 +77,14 @@ struct Call: ~Copyable {
                 remoteFragment: peer.localFragment,
                 remotePassword: peer.localPassword
             ),
-            dtlsRole: .server,
-            fingerprints: [identity.fingerprint],
+            dtlsRole: role,
+            fingerprints: fingerprints ?? [identity.fingerprint],
             reducedSizeRTCP: reducedSize,
             cname: "sfud",
             publications: publications,
             slots: slots
         )
-        peers.append(Peer(peer: peer, id: id, path: path))
+        peers.append(Peer(peer: peer, id: id, path: path, configuration: configuration))
         apply(.configure(id, configuration))
         return index
     }
@@ -147,7 +158,8 @@ struct Call: ~Copyable {
         case .rtp(let length): peer.received.append(peer.peer.clear(length: length))
         case .rtcp(let length): peer.reports.append(peer.peer.clear(length: length))
         case .undecryptable: peer.undecryptable += 1
-        case .nothing, .connected, .failed: break
+        case .failed: peer.isRefused = true
+        case .nothing, .connected: break
         }
         return (0..<answers.count).map { position in
             answers[position].indices.map { answers[position][$0] }
