@@ -112,7 +112,8 @@ struct Renumbering: ~Copyable {
                     return isRecent(index) ? (span, index) : nil
                 }
             }
-            bound = span.first
+            // A span that padding began may lie past the one after it.
+            bound = min(bound, span.first)
             guard age < min(olderCount, Self.capacity) else { return nil }
             age += 1
             span = older[olderCount - age]

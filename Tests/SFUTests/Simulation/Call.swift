@@ -10,6 +10,8 @@ struct Call: ~Copyable {
     var peers: [Peer] = []
     /// Datagrams that the network loses: asked for each, by direction.
     var loses: (_ toCore: Bool, _ datagram: [UInt8]) -> Bool = { _, _ in false }
+    /// Datagrams that went to an address where no peer is.
+    private(set) var misdirected = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
     let identity: DTLSIdentity
@@ -135,7 +137,10 @@ struct Call: ~Copyable {
             var replies: [(Int, [[UInt8]])] = []
             for position in 0..<output.count {
                 let path = output.path(at: position)
-                guard let index = peers.firstIndex(where: { $0.path == path }) else { continue }
+                guard let index = peers.firstIndex(where: { $0.path == path }) else {
+                    misdirected += 1
+                    continue
+                }
                 let datagram = Array(output[position].indices.map { output[position][$0] })
                 if silent.contains(index) || loses(false, datagram) { continue }
                 let answers = take(datagram, at: index)
