@@ -49,6 +49,12 @@ extension Core {
                 publications[publication].encodings[
                     encodings[encoding].position
                 ]
+            // Viewers that were there before the publisher have had nobody to ask.
+            let isStart = info.flags.contains(.keyframeStart)
+            for index in 0..<publications[publication].subscribers.count where !isStart {
+                let slot = Int(publications[publication].subscribers[index])
+                wantKeyframe(forSlot: slot, at: info.arrival)
+            }
         }
         if transports[transport].layersDue == nil {
             transports[transport].layersDue = info.arrival.advanced(
