@@ -45,7 +45,10 @@ let package = Package(
             swiftSettings: strict
         ),
         .executableTarget(
-            name: "sfuctl", dependencies: ["SFUClient"], swiftSettings: strict),
+            name: "sfuctl",
+            dependencies: ["SFUClient"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
         .target(
             name: "LoadPeer",
@@ -61,10 +64,15 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "SFUTests", dependencies: ["RTP", "SFU", "LoadPeer"], swiftSettings: strict),
+            name: "SFUTests",
+            dependencies: ["RTP", "SFU", "LoadPeer"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "SFUClientTests", dependencies: ["SFUClient", "sfuctl"],
-            swiftSettings: strict),
+            name: "SFUClientTests",
+            dependencies: ["SFUClient", "sfuctl"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "sfudTests",
             dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],

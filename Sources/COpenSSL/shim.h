@@ -31,10 +31,6 @@ static inline void ssl_ctx_limit_certificates(SSL_CTX *ctx, long bytes) {
     SSL_CTX_set_max_cert_list(ctx, bytes);
 }
 
-static inline void ssl_ctx_release_buffers(SSL_CTX *ctx) {
-    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-}
-
 static inline int ssl_set_datagram_size(SSL *ssl, long bytes) {
     return SSL_set_mtu(ssl, bytes) != 0;
 }
@@ -53,4 +49,14 @@ static inline void bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 static inline void ssl_ctx_set_datagram_options(SSL_CTX *ctx) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_QUERY_MTU);
+}
+
+// Its parameters are a list that points to strings, which Swift's do not keep still for.
+static inline int hmac_sha1_start(EVP_MAC_CTX *mac, const unsigned char *key, size_t length) {
+    char name[] = "SHA1";
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    return EVP_MAC_init(mac, key, length, parameters);
 }

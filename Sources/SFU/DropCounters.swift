@@ -23,23 +23,26 @@ extension DropReason {
         case .stunRateLimited: 5
         case .dtlsUnexpected: 6
         case .notConnected: 7
-        case .malformedRTP: 8
-        case .malformedRTCP: 9
-        case .srtpAuthentication: 10
-        case .srtpReplay: 11
-        case .unknownStream: 12
-        case .unknownPayloadType: 13
-        case .streamLimit: 14
-        case .bufferFull: 15
-        case .duplicate: 16
-        case .tooOld: 17
-        case .padding: 18
-        case .gated: 19
-        case .noSubscriber: 20
-        case .awaitingKeyframe: 21
-        case .noCommonCodec: 22
-        case .layerNotSelected: 23
-        case .sendQueueFull: 24
+        case .malformedRTCP: 8
+        case .srtcpAuthentication: 9
+        case .srtcpReplay: 10
+        case .malformedRTP: 11
+        case .srtpAuthentication: 12
+        case .srtpReplay: 13
+        case .unknownStream: 14
+        case .unknownPayloadType: 15
+        case .streamLimit: 16
+        case .bufferFull: 17
+        case .duplicate: 18
+        case .tooOld: 19
+        case .padding: 20
+        case .gated: 21
+        case .noSubscriber: 22
+        case .awaitingKeyframe: 23
+        case .noCommonCodec: 24
+        case .layerNotSelected: 25
+        case .sendFailed: 26
+        case .sendQueueFull: 27
         }
     }
 }

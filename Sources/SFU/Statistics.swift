@@ -12,9 +12,10 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case stunRateLimited = "stun-rate-limited"
     case dtlsUnexpected = "dtls-unexpected"
     case notConnected = "not-connected"
-    case malformedRTP = "malformed-rtp"
-    /// RTCP that is malformed, forged or replayed; such datagrams count as `rtcpIn` too.
     case malformedRTCP = "malformed-rtcp"
+    case srtcpAuthentication = "srtcp-authentication"
+    case srtcpReplay = "srtcp-replay"
+    case malformedRTP = "malformed-rtp"
     /// The authentication tag did not hold.
     case srtpAuthentication = "srtp-authentication"
     case srtpReplay = "srtp-replay"
@@ -37,13 +38,17 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case noCommonCodec = "no-common-codec"
     /// Another layer of the same source is being forwarded to all subscribers.
     case layerNotSelected = "layer-not-selected"
+    /// It could not be written or encrypted for any subscriber.
+    case sendFailed = "send-failed"
+    /// A datagram that the socket would not take: outgoing, so outside the sums of what came in.
     case sendQueueFull = "send-queue-full"
 }
 
 /// One worker's counters; they only grow.
 ///
-/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on; `datagramsIn` = STUN + DTLS +
-/// RTCP + RTP + the drops before them. `docs/ipc.md` has the sums, and a test holds them.
+/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, but for `sendQueueFull`;
+/// `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP. `docs/ipc.md` has
+/// the sums, and tests hold them.
 package struct WorkerStatistics: Hashable, Sendable {
     package var datagramsIn: UInt64 = 0
     package var bytesIn: UInt64 = 0

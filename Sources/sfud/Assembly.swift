@@ -28,7 +28,7 @@ struct Assembly {
             let udp = setup.udp.joined(separator: ",")
             let fields = [
                 ("version", setup.version), ("workers", "\(workers.count)"),
-                ("engine", engine.rawValue),
+                ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
             ]
             log.info("started", fields)
             Daemon.say("ready ipc=\(socket.path) udp=\(udp)\n")

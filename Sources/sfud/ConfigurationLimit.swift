@@ -15,6 +15,16 @@ struct ConfigurationLimit: Sendable {
         ),
         Self(name: "transportsPerWorker", range: 1...65_536, path: \.control.transportsPerWorker),
         Self(name: "eventsPerRoom", range: 0...1_000_000, path: \.control.eventsPerRoom),
+        Self(
+            name: "transportsPerParticipant",
+            range: 1...16,
+            path: \.control.transportsPerParticipant
+        ),
+        Self(
+            name: "subscriptionsPerParticipant",
+            range: 1...10_000,
+            path: \.control.subscriptionsPerParticipant
+        ),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
         Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),

@@ -71,6 +71,9 @@ extension ControlPlane {
         in room: String
     ) -> Operation.Event {
         let to = Audience(announcement.to)
+        if let line = announcement.news.logLine {
+            output.append(.log(line.level, line.message, [("room", room)] + line.fields))
+        }
         switch announcement.news {
         case .joined(let participant, let again):
             let shown = show(participant, in: room)

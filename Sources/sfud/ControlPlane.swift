@@ -78,7 +78,7 @@ struct ControlPlane {
     }
 
     /// Takes what a worker tells.
-    mutating func receive(_ event: SFU.Event, from worker: Int, at now: Instant) {
+    mutating func receive(_ event: SFU::Event, from worker: Int, at now: Instant) {
         shared.unixTime = clock.unixTime(at: now)
         switch event {
         case .fenced(let epoch, let passed, let packets):
@@ -173,6 +173,17 @@ struct ControlPlane {
         let change = entry.room.take(notice, &shared)
         rooms[name] = entry
         guard !change.announcements.isEmpty || !change.commands.isEmpty else { return }
+        for case .connection(let participant, _, .disconnected(let reason)) in change
+            .announcements.map(\.news)
+        {
+            output.append(
+                .log(
+                    .info,
+                    "transport ended",
+                    [("room", name), ("participant", participant), ("reason", reason.rawValue)]
+                )
+            )
+        }
         conclude(change, in: name, at: now)
     }
 }

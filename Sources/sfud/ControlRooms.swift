@@ -40,6 +40,7 @@ extension ControlPlane {
         let entry = RoomEntry(room: room, settings: settings)
         rooms[name] = entry
         journals.open(name)
+        output.append(.log(.info, "room created", [("room", name)]))
         var operation = Operation(at: now)
         let created = RoomCreated(state: RoomState(room.state), settings: settings)
         operation.events = [event(created, to: .all, in: name)]
@@ -111,6 +112,7 @@ extension ControlPlane {
         if rooms[name]?.room.state == .ended {
             rooms[name] = nil
             journals.close(name)
+            output.append(.log(.info, "room closed", [("room", name)]))
         }
     }
 

@@ -201,7 +201,9 @@ struct EventLoop: ~Copyable {
         case .subscribe(let id, let rooms, let replay):
             ipc.subscribe(id, rooms: rooms, replay: replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)
-        case .log(let level, let message, let fields): log.log(level, message, fields)
+        case .log(let level, let message, let fields):
+            // What is about different rooms and participants is limited apart.
+            log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
         case .exit: break
         }

@@ -16,6 +16,8 @@ final class HTTPServer {
     }
 
     private var daemon: OpaquePointer?
+    /// Where it listens; the port is the one that the kernel chose where 0 was asked for.
+    let address: Address
     private var metrics: Page?
     private var waiting: [OpaquePointer] = unsafe []
     private var now = Instant(nanoseconds: 0)
@@ -28,6 +30,9 @@ final class HTTPServer {
         guard listener >= 0 else {
             throw .system("http", "\(address.endpointText): \(SystemError.text(-listener))")
         }
+        var bound = kernel_address()
+        _ = unsafe kernel_local_address(listener, &bound)
+        self.address = Address(bound)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe daemon = http_start(
             listener,

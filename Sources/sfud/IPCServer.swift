@@ -234,7 +234,7 @@ struct IPCServer {
         socket.close()
     }
 
-    private static let readBytes = 1 << 18
+    private static let readBytes = 1 << 15
     private static let acceptsPerTurn = 64
     private static let lingerMilliseconds: Int64 = 2_000
     private static let sweepMilliseconds: Int64 = 500

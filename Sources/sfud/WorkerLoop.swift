@@ -64,13 +64,14 @@ struct WorkerLoop: ~Copyable {
             let deadline = min(core.deadline ?? nextRefresh, nextRefresh)
             let ready = poller.wait(until: deadline, at: now)
             now = .monotonic()
+            let rounds = Self.rounds(late: now.milliseconds(since: deadline))
             var open = true
             for index in 0..<ready {
                 let found = poller[index]
                 if found.token == Self.mailboxToken {
                     open = takeCommands(at: now)
                 } else {
-                    receive(socket: Int(found.token), into: &inbox, at: now)
+                    receive(socket: Int(found.token), rounds, into: &inbox, at: now)
                 }
             }
             core.expire(at: now, into: &output)
@@ -81,8 +82,13 @@ struct WorkerLoop: ~Copyable {
     }
 
     /// Takes what has come to a socket, a bounded number of rounds so that none starves others.
-    private mutating func receive(socket: Int, into inbox: inout Inbox, at now: Instant) {
-        for _ in 0..<Self.rounds {
+    private mutating func receive(
+        socket: Int,
+        _ rounds: Int,
+        into inbox: inout Inbox,
+        at now: Instant
+    ) {
+        for _ in 0..<rounds {
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
                 return
@@ -182,6 +188,9 @@ struct WorkerLoop: ~Copyable {
 
     private static let mailboxToken = UInt64.max
     /// Receive calls in a row on one socket before others have their turn.
-    private static let rounds = 8
+    ///
+    /// After the process stood still all that waits is taken, or peers whose packets lie in the
+    /// socket's queue would be taken for silent.
+    private static func rounds(late milliseconds: Int64) -> Int { milliseconds > 500 ? 256 : 8 }
     private static let refreshMilliseconds: Int64 = 10_000
 }

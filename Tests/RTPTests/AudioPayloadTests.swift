@@ -66,15 +66,6 @@ import Testing
         #expect(primary == hex("11223344"))
     }
 
-    @Test func `puts another payload type in place`() {
-        var bytes = Self.two
-        var span = bytes.mutableSpan
-        for offset in [0, 4, 8] {
-            REDPayload.rewrite(payloadType: PayloadType(rawValue: 100), at: offset, in: &span)
-        }
-        #expect(bytes == hex("e4 1e0002 e4 0f0003 64") + Self.two.dropFirst(9))
-    }
-
     @Test(arguments: [
         "", "ef", "ef000000", "ef000001 6f", "ef000002 6f aa",
         String(repeating: "ef000000", count: 33) + "6f",

@@ -9,6 +9,7 @@ import Testing
         let testDescription: String
         var seen: [RoomID: Int64] = [:]
         var expectsEverything = false
+        var closedAt: Int64?
         var seq: Int64
         var gives: String?
     }
@@ -33,8 +34,19 @@ import Testing
     ]
 
     @Test(arguments: steps)
-    func `positions`(_ step: Step) {
+    func `gives each event once and in order`(_ step: Step) {
         var positions = Positions(seen: step.seen)
+        if let seq = step.closedAt {
+            let closed = IPCEvent(
+                event: "room.closed",
+                room: "r",
+                seq: seq,
+                time: 0,
+                to: .all,
+                data: [:]
+            )
+            #expect(positions.take(closed) == closed)
+        }
         positions.expectsEverything = step.expectsEverything
         let event = IPCEvent(
             event: "participant.left",
@@ -61,7 +73,7 @@ import Testing
         }
 
         let first = try #require(await server.connection())
-        let subscribe = try #require(try await first.request())
+        let subscribe = try #require(try await first.greeted())
         #expect(subscribe.method == "events.subscribe")
         #expect(subscribe.params == ["rooms": ["r"], "since": ["r": 4]])
         first.event("r", 5)
@@ -70,7 +82,7 @@ import Testing
         try await drain(first)
 
         let second = try #require(await server.connection())
-        let again = try #require(try await second.request())
+        let again = try #require(try await second.greeted())
         #expect(again.params == ["rooms": ["r"], "since": ["r": 6]])
         second.reply(again, Done())
         second.event("r", 6)
@@ -116,7 +128,7 @@ import Testing
             return seen
         }
         let first = try #require(await server.connection())
-        let subscribe = try #require(try await first.request())
+        let subscribe = try #require(try await first.greeted())
         #expect(subscribe.params == [:])
         first.reply(subscribe, Done())
         first.event("a", 12)
@@ -124,7 +136,7 @@ import Testing
         try await drain(first)
 
         let second = try #require(await server.connection())
-        let list = try #require(try await second.request())
+        let list = try #require(try await second.greeted())
         #expect(list.method == "room.list")
         let rooms = ["a", "c"].map {
             Room(room: $0, state: .ongoing, settings: RoomSettings(), created: 0)
@@ -138,6 +150,33 @@ import Testing
         #expect(try await listener.value == ["a 12", "b 3", "c 1", "d 1"])
     }
 
+    @Test func `a restarted daemon is told of, and asked from the start`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: server.options)
+        let listener = Task {
+            var seen: [String] = []
+            for try await event in client.events(rooms: ["r"]) {
+                seen.append("\(event.event) \(event.seq)")
+                if seen.count == 3 { break }
+            }
+            return seen
+        }
+        let first = try #require(await server.connection())
+        let subscribe = try #require(try await first.greeted())
+        first.reply(subscribe, Done())
+        first.event("r", 40)
+        try await drain(first)
+
+        let second = try #require(await server.connection())
+        let again = try #require(try await second.greeted(boot: "another"))
+        #expect(again.params == ["rooms": ["r"], "since": ["r": 0]])
+        second.reply(again, Done())
+        second.event("r", 1)
+        #expect(
+            try await listener.value == ["participant.left 40", "resync 0", "participant.left 1"]
+        )
+    }
+
     @Test func `a refused subscription is thrown`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: server.options)
@@ -148,7 +187,7 @@ import Testing
             }
         }
         let connection = try #require(await server.connection())
-        let subscribe = try #require(try await connection.request())
+        let subscribe = try #require(try await connection.greeted())
         connection.send(IPCReply.encoded(id: subscribe.id, error: .draining()))
         #expect(await listener.value == .failure(.refused(.draining())))
     }
@@ -171,7 +210,7 @@ import Testing
             return count
         }
         let connection = try #require(await server.connection())
-        let subscribe = try #require(try await connection.request())
+        let subscribe = try #require(try await connection.greeted())
         connection.reply(subscribe, Done())
         listener.cancel()
         #expect(try await listener.value == 0)

@@ -48,6 +48,32 @@ extension LineConnection {
         return try IPCRequest(line: line)
     }
 
+    /// Answers `server.info`, and gives the request that follows.
+    func greeted(boot: String = "one") async throws -> IPCRequest? {
+        guard let request = try await request(), request.method == ServerInfo.name else {
+            return nil
+        }
+        let limits = ServerLimits(
+            rooms: 1,
+            participantsPerRoom: 1,
+            transportsPerWorker: 1,
+            eventsPerRoom: 1
+        )
+        reply(
+            request,
+            ServerInfo.Result(
+                version: "1",
+                workers: 1,
+                udp: [],
+                fingerprint: "",
+                limits: limits,
+                boot: boot,
+                started: 0
+            )
+        )
+        return try await self.request()
+    }
+
     func reply(_ request: IPCRequest, _ result: some Encodable) {
         send(IPCReply.encoded(id: request.id, result: result))
     }

@@ -87,9 +87,9 @@ import Testing
     @Test func `writes replies, errors and events in one order`() throws {
         let fence = Fence(time: 1_763_600_000.125, packets: 3)
         let reply = IPCReply.encoded(id: .integer(7), result: Done(fence: fence))
+        let fenceText = #"{"time":1763600000.125,"packets":3}"#
         #expect(
-            reply.text
-                == #"{"jsonrpc":"2.0","id":7,"result":{"fence":{"time":1763600000.125,"packets":3}}}"#
+            reply.text == #"{"jsonrpc":"2.0","id":7,"result":{"fence":"# + fenceText + "}}"
         )
         #expect(
             IPCReply.encoded(id: .integer(8), result: Done()).text
@@ -99,8 +99,9 @@ import Testing
         let refusal = IPCReply.encoded(id: nil, error: .badSDP(line: 4, cause: "no mid"))
         #expect(
             refusal.text
-                == #"{"jsonrpc":"2.0","id":null,"error":{"code":4022,"message":"bad SDP in line 4: "#
-                + #"no mid","data":{"cause":"no mid","line":4,"reason":"bad-sdp"}}}"#
+                == #"{"jsonrpc":"2.0","id":null,"error":{"code":4022,"#
+                + #""message":"bad SDP in line 4: no mid","#
+                + #""data":{"cause":"no mid","line":4,"reason":"bad-sdp"}}}"#
         )
 
         let event = IPCEvent.encoded(

@@ -70,7 +70,9 @@ struct NegotiationTests {
         #expect(
             first.sdp.contains("a=ssrc-group:FID \(slots[1].ssrc.rawValue) \(rtx.rawValue)\r\n")
         )
-        #expect(first.sdp.contains("a=msid:slot-v0 slot-v0\r\n"))
+        // One stream for both, so that the client keeps lips in sync.
+        #expect(first.sdp.contains("a=msid:slots-0 slot-a0\r\n"))
+        #expect(first.sdp.contains("a=msid:slots-0 slot-v0\r\n"))
         #expect(slots[1].extensions[.rid] == 0)
         // The client only sends this one.
         #expect(slots[1].extensions[.dependencyDescriptor] == 0)

@@ -3,7 +3,7 @@ import SFU
 import Testing
 
 @Suite struct RoomRightsTests {
-    typealias Room = SFU.Room
+    typealias Room = SFU::Room
 
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String

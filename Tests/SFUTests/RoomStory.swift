@@ -4,18 +4,18 @@ import Synchronization
 
 /// A room and what befalls it, one call after the other.
 struct RoomStory {
-    var room: SFU.Room
-    var shared: SFU.Room.Shared
+    var room: SFU::Room
+    var shared: SFU::Room.Shared
     /// What the last call told the worker.
     var commands: [Command] = []
     /// Of the last offer.
-    var answered: [SFU.Room.AnsweredLine] = []
+    var answered: [SFU::Room.AnsweredLine] = []
 
-    init(_ settings: SFU.Room.Settings = SFU.Room.Settings()) {
-        room = SFU.Room(name: "r", settings: settings, worker: 0, at: 1)
+    init(_ settings: SFU::Room.Settings = SFU::Room.Settings()) {
+        room = SFU::Room(name: "r", settings: settings, worker: 0, at: 1)
         let state = Mutex<UInt64>(1)
         let fingerprint = Fingerprint(algorithm: .sha256, digest: Array(0..<32))
-        shared = SFU.Room.Shared(
+        shared = SFU::Room.Shared(
             identifiers: [WorkerIdentifiers(transports: 64, publications: 64, slots: 64)],
             locals: [LocalDescription(candidates: [], fingerprint: fingerprint, cname: "")],
             random: RandomSource {
@@ -24,11 +24,11 @@ struct RoomStory {
                     return state ^ (state >> 29)
                 }
             },
-            limits: SFU.Room.Limits()
+            limits: SFU::Room.Limits()
         )
     }
 
-    mutating func apply(_ call: SFU.Room.Call) throws(Refusal) {
+    mutating func apply(_ call: SFU::Room.Call) throws(Refusal) {
         let outcome = try room.apply(call, &shared)
         commands = outcome.change.commands[0] ?? []
         if case .answered(let answered) = outcome.result { self.answered = answered.media }
@@ -37,16 +37,16 @@ struct RoomStory {
     mutating func join(
         _ id: String,
         role: String? = nil,
-        mode: SFU.Room.Mode? = nil
+        mode: SFU::Room.Mode? = nil
     ) throws(Refusal) {
-        var join = SFU.Room.Join(participant: id)
+        var join = SFU::Room.Join(participant: id)
         join.role = role
         join.mode = mode
         try apply(.join(join))
     }
 
     mutating func offer(_ id: String, _ lines: String...) throws(Refusal) {
-        try apply(.offer(SFU.Room.Offer(participant: id, sdp: SmallOffer(lines).text)))
+        try apply(.offer(SFU::Room.Offer(participant: id, sdp: SmallOffer(lines).text)))
     }
 
     /// Why a step was refused, if it was.

@@ -62,6 +62,21 @@ struct SRTPEqualityTests {
             #expect(seen[error, default: 0] > 0, "\(error) never came")
         }
     }
+
+    @Test(arguments: SRTPProfile.allCases)
+    func `have the same opinion of noise`(profile: SRTPProfile) throws {
+        var random = SeededRandom(seed: 77)
+        var portable = try SRTPEnds(profile, .libsrtp2)
+        var fast = try SRTPEnds(profile, .ipsecMB)
+        var differing = 0
+        for _ in 0..<3_000 {
+            var noise = random.bytes(Int.random(in: 0..<200, using: &random))
+            if let first = noise.first { noise[0] = first & 0x3f | 0x80 }
+            if portable.unprotect(noise) != fast.unprotect(noise) { differing += 1 }
+            if portable.unprotectRTCP(noise) != fast.unprotectRTCP(noise) { differing += 1 }
+        }
+        #expect(differing == 0)
+    }
 }
 
 /// Random packets of random streams, and what a bad network makes of them.

@@ -79,11 +79,11 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def start_sfud(loop):
-    """`await start_sfud(*flags)` starts a daemon, for tests that end it themselves."""
+    """`await start_sfud(*flags)` starts a further daemon, or one that the test ends itself."""
     started = []
 
-    async def start(*flags: str) -> Sfud:
-        started.append(await Sfud.start(*flags))
+    async def start(*flags: str, **options) -> Sfud:
+        started.append(await Sfud.start(*flags, **options))
         return started[-1]
 
     yield start

@@ -11,6 +11,11 @@ from harness.chromium import Chromium
 from harness.looks import ALICE
 
 
+def change(participant: str, connection: str):
+    """Picks one change out of the events `participant.connection`."""
+    return lambda data: (data["participant"], data["connection"]) == (participant, connection)
+
+
 def ufrag(sdp: str) -> str:
     return sdp.split("a=ice-ufrag:")[1].split()[0]
 
@@ -55,15 +60,12 @@ async def test_a_killed_browser_is_missed(room, peers):
         await victim.kill()
         killed = time.time()
 
-        def of(connection):
-            return lambda data: (data["participant"], data["connection"]) == ("alice", connection)
-
         reconnecting = await room.ipc.wait_for(
-            "participant.connection", of("reconnecting"), seconds=6
+            "participant.connection", change("alice", "reconnecting"), seconds=6
         )
         assert 2 < reconnecting.time - killed < 5
         disconnected = await room.ipc.wait_for(
-            "participant.connection", of("disconnected"), seconds=6
+            "participant.connection", change("alice", "disconnected"), seconds=6
         )
         assert 5 < disconnected.time - killed < 8
         destroyed = await room.ipc.wait_for("stream.destroyed")
@@ -92,14 +94,12 @@ async def test_a_browser_that_stood_still_comes_back(room, peers):
 
         os.killpg(victim.process.pid, signal.SIGSTOP)
         await room.ipc.wait_for(
-            "participant.connection", lambda data: data["connection"] == "reconnecting", seconds=6
+            "participant.connection", change("alice", "reconnecting"), seconds=6
         )
         await room.ipc.wait_for("subscription.disconnected")
         os.killpg(victim.process.pid, signal.SIGCONT)
         begin = time.time()
-        await room.ipc.wait_for(
-            "participant.connection", lambda data: data["connection"] == "reconnected", seconds=6
-        )
+        await room.ipc.wait_for("participant.connection", change("alice", "reconnected"), seconds=6)
 
         await room.ipc.wait_for("subscription.reconnected")
         await expect.moving(bob.peer, seen.video, ALICE["hue"], begin + 0.5)

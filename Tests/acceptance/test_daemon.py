@@ -252,3 +252,12 @@ async def test_a_broken_line_leaves_other_connections_alone(sfud):
         assert b'"id":7' in await asyncio.wait_for(reader.readline(), 5)
         writer.close()
         assert (await ipc.call("server.info"))["contract"] == 1
+
+
+async def test_it_ends_cleanly_whenever_it_is_told_to(start_sfud):
+    # Worker threads end while the process does: that must not depend on who is first.
+    for _ in range(25):
+        daemon = await start_sfud()
+        async with daemon.client() as ipc:
+            await ipc.call("room.create", room="r")
+        await daemon.stop()

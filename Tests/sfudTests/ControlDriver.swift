@@ -93,7 +93,7 @@ struct ControlDriver {
         }
     }
 
-    mutating func tell(_ event: SFU.Event, from worker: Int = 0) {
+    mutating func tell(_ event: SFU::Event, from worker: Int = 0) {
         plane.receive(event, from: worker, at: now)
         drain()
     }

@@ -53,6 +53,27 @@ import Testing
         #expect(driver.takeEvents() == ["stream.created"])
     }
 
+    @Test func `who has changed streams hears of the new publisher`() throws {
+        var (driver, _) = try call()
+        try driver.join("c")
+        let other = try #require(try driver.offer("c", "0:audio:sendonly")[0].stream)
+        let number = try #require(driver.plane.rooms["r"]?.room.subscriptions.keys.first)
+        try driver.done(
+            "subscription.update",
+            [
+                "room": "r", "subscription": .string("sub-\(number)"),
+                "stream": .string(other.rawValue),
+            ]
+        )
+        _ = driver.takeEvents()
+        driver.tell(.transport(try driver.transport("a"), .reconnecting))
+        #expect(driver.takeEvents() == ["participant.connection"])
+        driver.tell(.transport(try driver.transport("c"), .reconnecting))
+        #expect(
+            driver.takeEvents() == ["participant.connection", "subscription.disconnected"]
+        )
+    }
+
     @Test func `a subscriber hears of its own silence when it is back`() throws {
         var (driver, _) = try call()
         let transport = try driver.transport("b")

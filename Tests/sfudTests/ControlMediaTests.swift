@@ -117,6 +117,18 @@ import Testing
         #expect(second.videoMid == "1" && second.audioMid == nil)
     }
 
+    @Test func `what belongs together is played in sync`() throws {
+        var (driver, stream) = try call(slots: [
+            "0:audio:recvonly", "1:audio:recvonly", "2:video:recvonly", "3:video:recvonly",
+        ])
+        try driver.join("c")
+        let voice = try #require(try driver.offer("c", "0:audio:sendonly")[0].stream)
+        // It takes the first audio slot, whose partner then has nobody to be in sync with.
+        #expect(try driver.watch("b", voice).audioMid == "0")
+        let both = try driver.watch("b", stream)
+        #expect(both.audioMid == "1" && both.videoMid == "3")
+    }
+
     @Test func `one's own stream can be watched`() throws {
         var driver = ControlDriver()
         try driver.room()

@@ -58,13 +58,4 @@ public struct REDPayload: ~Escapable {
     }
 
     private func length(_ index: Int) -> Int { Int(payload.u16(at: 4 * index + 2) & 0x03ff) }
-
-    /// Puts another payload type into a block header at `offset`; the F bit stays.
-    public static func rewrite(
-        payloadType: PayloadType,
-        at offset: Int,
-        in packet: inout MutableSpan<UInt8>
-    ) {
-        packet[offset] = packet[offset] & 0x80 | payloadType.rawValue
-    }
 }

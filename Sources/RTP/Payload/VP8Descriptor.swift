@@ -79,47 +79,4 @@ public struct VP8Descriptor: Equatable, Sendable {
         let height = UInt32(frame[8]) | UInt32(frame[9] & 0x3f) << 8
         return Resolution(width: width, height: height)
     }
-
-    /// Puts other numbers into the packet this was read from, where it has such numbers.
-    ///
-    /// The lengths stay: a seven-bit picture id gets the low seven bits.
-    /// - Parameters:
-    ///   - pictureID: The new picture id.
-    ///   - tl0PictureIndex: The new TL0PICIDX.
-    ///   - packet: The packet, or its payload.
-    ///   - payloadOffset: Where the payload starts in `packet`.
-    public func rewrite(
-        pictureID: UInt16,
-        tl0PictureIndex: UInt8,
-        in packet: inout MutableSpan<UInt8>,
-        payloadOffset: Int
-    ) {
-        if pictureIDOffset > 0 {
-            PictureID.put(
-                pictureID,
-                isLong: hasLongPictureID,
-                at: payloadOffset + pictureIDOffset,
-                in: &packet
-            )
-        }
-        if tl0PictureIndexOffset > 0 {
-            packet[payloadOffset + tl0PictureIndexOffset] = tl0PictureIndex
-        }
-    }
-}
-
-/// The picture id that VP8 and VP9 write alike (RFC 7741 §4.2, RFC 9628 §4.2).
-enum PictureID {
-    static func put(
-        _ value: UInt16,
-        isLong: Bool,
-        at offset: Int,
-        in packet: inout MutableSpan<UInt8>
-    ) {
-        if isLong {
-            packet.put(0x8000 | value, at: offset)
-        } else {
-            packet[offset] = UInt8(value & 0x7f)
-        }
-    }
 }

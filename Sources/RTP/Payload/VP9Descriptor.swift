@@ -97,31 +97,4 @@ extension VP9Descriptor {
     public var isKeyframeStart: Bool {
         !isInterPredicted && startsFrame && spatialID == 0 && !interLayerDependency
     }
-
-    /// Puts other numbers into the packet this was read from, where it has such numbers.
-    ///
-    /// The lengths stay: a seven-bit picture id gets the low seven bits.
-    /// - Parameters:
-    ///   - pictureID: The new picture id.
-    ///   - tl0PictureIndex: The new TL0PICIDX.
-    ///   - packet: The packet, or its payload.
-    ///   - payloadOffset: Where the payload starts in `packet`.
-    public func rewrite(
-        pictureID: UInt16,
-        tl0PictureIndex: UInt8,
-        in packet: inout MutableSpan<UInt8>,
-        payloadOffset: Int
-    ) {
-        if pictureIDOffset > 0 {
-            PictureID.put(
-                pictureID,
-                isLong: hasLongPictureID,
-                at: payloadOffset + pictureIDOffset,
-                in: &packet
-            )
-        }
-        if tl0PictureIndexOffset > 0 {
-            packet[payloadOffset + tl0PictureIndexOffset] = tl0PictureIndex
-        }
-    }
 }

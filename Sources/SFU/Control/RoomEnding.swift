@@ -62,8 +62,7 @@ extension Room {
         guard let number = slot.subscription, var subscription = subscriptions[number] else {
             return nil
         }
-        let other: MediaKind = slot.kind == .audio ? .video : .audio
-        guard subscription.slot(other) != nil else {
+        guard subscription.slot(slot.kind.other) != nil else {
             end(subscription: number, &change)
             return subscription
         }

@@ -80,6 +80,8 @@ extension Room {
         package let mid: String
         package let kind: MediaKind
         package let id: SlotID
+        /// The client plays an audio and a video slot of one number in sync.
+        let pair: Int
         /// What the receiver can decode here.
         var codecs: Set<Codec>
         package internal(set) var subscription: UInt64?

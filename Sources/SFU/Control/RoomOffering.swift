@@ -103,6 +103,7 @@ extension Room {
         let worker = transport.place.worker
         transport.audioFallback = call.audioFallback ?? transport.audioFallback
         dropSlots(answer.endedSlots, of: id, transport, &outcome.change)
+        empty(slotsOf: answer.endedPublications, of: id, &outcome.change)
         transport.slots = slots(answer, of: id, transport, &outcome.change)
         transport.tracks = tracks(answer, sources, of: id, transport, &outcome.change)
         outcome.change.tell(worker, .configure(transport.place.id, answer.configuration))
@@ -144,6 +145,27 @@ extension Room {
         }
     }
 
+    /// Empties the slots that carry what ends, before the worker hears that it does.
+    private mutating func empty(
+        slotsOf ended: [PublicationID],
+        of id: String,
+        _ change: inout Change
+    ) {
+        guard !ended.isEmpty else { return }
+        for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] }) {
+            for kind in MediaKind.allCases {
+                guard let publication = stream.publication(kind), ended.contains(publication)
+                else { continue }
+                for number in stream.subscribers.sorted() {
+                    guard let subscription = subscriptions[number],
+                        let slot = subscription.slot(kind)
+                    else { continue }
+                    bind(slot, of: subscription.participant, to: nil, &change)
+                }
+            }
+        }
+    }
+
     private mutating func slots(
         _ answer: Answer,
         of id: String,
@@ -163,6 +185,7 @@ extension Room {
                 mid: configured.mid,
                 kind: configured.kind,
                 id: configured.id,
+                pair: answer.media.first { $0.slot == configured.id }?.pair ?? 0,
                 codecs: codecs
             )
         }

@@ -45,13 +45,29 @@ extension Room {
     }
 
     /// The first slot of a kind that nobody has, in m-line order.
-    func freeSlot(_ kind: MediaKind, of participant: Participant) -> SlotName? {
+    ///
+    /// One that the client plays in sync with what carries the other kind is preferred: with
+    /// `other`, or with any free one where that is to be chosen too.
+    func freeSlot(
+        _ kind: MediaKind,
+        of participant: Participant,
+        beside other: SlotName?,
+        isForBoth: Bool
+    ) -> SlotName? {
+        var first: SlotName?
         for transport in participant.transports {
             for slot in transport.slots where slot.kind == kind && slot.subscription == nil {
-                return SlotName(transport: transport.name, mid: slot.mid)
+                let name = SlotName(transport: transport.name, mid: slot.mid)
+                let hasPartner = transport.slots.contains { partner in
+                    guard partner.kind != kind, partner.pair == slot.pair else { return false }
+                    guard let other else { return isForBoth && partner.subscription == nil }
+                    return other.transport == transport.name && other.mid == partner.mid
+                }
+                if hasPartner { return name }
+                first = first ?? name
             }
         }
-        return nil
+        return first
     }
 
     /// The slot that a caller named.
@@ -78,10 +94,25 @@ extension Room {
         else { return }
         for kind in MediaKind.allCases
         where stream.publication(kind) != nil && subscription.slot(kind) == nil {
-            guard let slot = freeSlot(kind, of: subscriber) else { continue }
+            let slot = freeSlot(
+                kind,
+                of: subscriber,
+                beside: subscription.slot(kind.other),
+                isForBoth: true
+            )
+            guard let slot else { continue }
             subscription.set(slot, for: kind)
             withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
         }
         subscriptions[number] = subscription
+    }
+}
+
+extension MediaKind {
+    var other: Self {
+        switch self {
+        case .audio: .video
+        case .video: .audio
+        }
     }
 }

@@ -24,20 +24,14 @@ extension Room {
         by actor: String?,
         _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
-        let stream: Stream
-        if let actor {
-            _ = try participant(actor)
-            stream = try self.stream(id)
-            if actor != stream.participant {
-                try check(
-                    actor,
-                    may: .unpublish,
-                    orElse: .notPermitted("ending another's stream needs the permission unpublish")
-                )
-            }
-        } else {
-            stream = try self.stream(id)
+        if let actor, try streams[id]?.participant != participant(actor).id {
+            try check(
+                actor,
+                may: .unpublish,
+                orElse: .notPermitted("ending another's stream needs the permission unpublish")
+            )
         }
+        let stream = try stream(id)
         var outcome = Outcome(isFenced: true)
         guard
             let index = participants[stream.participant]?.transports.firstIndex(where: {

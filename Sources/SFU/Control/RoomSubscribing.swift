@@ -31,7 +31,7 @@ extension Room {
         _ stream: Stream,
         _ subscriber: Participant,
         _ limits: Limits
-    ) throws(Refusal) -> [(MediaKind, SlotName)] {
+    ) throws(Refusal) -> [MediaKind: SlotName] {
         try checkMayWatch(stream, subscriber)
         guard subscriber.subscriptions.count < limits.subscriptionsPerParticipant else {
             throw .limitReached(
@@ -39,15 +39,17 @@ extension Room {
                 limits.subscriptionsPerParticipant
             )
         }
-        var slots: [(MediaKind, SlotName)] = []
-        for (kind, mid) in [(MediaKind.audio, call.audioMid), (.video, call.videoMid)] {
-            if let mid {
-                slots.append((kind, try namedSlot(mid, kind, of: subscriber)))
-            } else if stream.publication(kind) != nil,
-                let slot = freeSlot(kind, of: subscriber)
-            {
-                slots.append((kind, slot))
-            }
+        var slots: [MediaKind: SlotName] = [:]
+        if let mid = call.audioMid { slots[.audio] = try namedSlot(mid, .audio, of: subscriber) }
+        if let mid = call.videoMid { slots[.video] = try namedSlot(mid, .video, of: subscriber) }
+        for kind in MediaKind.allCases
+        where slots[kind] == nil && stream.publication(kind) != nil {
+            slots[kind] = freeSlot(
+                kind,
+                of: subscriber,
+                beside: slots[kind.other],
+                isForBoth: stream.publication(kind.other) != nil
+            )
         }
         guard !slots.isEmpty else {
             throw .noFreeSlot("the participant has no free slot for what the stream carries")
@@ -89,7 +91,6 @@ extension Room {
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
             subscription.stream = target
-            subscription.connected = false
             outcome.isFenced = true
         }
         subscription.audioOn = call.audio ?? subscription.audioOn

@@ -101,7 +101,7 @@ extension Core {
             rewriting.stripsRED = slots[slot].stripsRED
             if slots[slot].stampsPackets { stamp(&rewriting, slot: slot, sendTime: sendTime) }
             guard send(place, to: slot, as: rewriting, index: index, into: &output) else {
-                return .sendQueueFull
+                return .sendFailed
             }
             noteSent(place, slot: slot, span: span, index: index)
             return nil

@@ -40,7 +40,12 @@ struct Encoding: ~Copyable {
     var clockRate: Int { kind == .audio ? 48_000 : 90_000 }
 
     /// Whether media came lately enough for this layer to be offered.
-    func isActive(at now: Instant) -> Bool { rate.isActive(within: 1_000, at: now) }
+    ///
+    /// Four frames that did not come are no jitter; a slow screen share has its own measure.
+    func isActive(at now: Instant) -> Bool {
+        let interval = rate.frameRate > 0 ? 4_000 / rate.frameRate : 1_000
+        return rate.isActive(within: Int64(min(2_000, max(400, interval))), at: now)
+    }
 
     /// Another SSRC took this encoding over: nothing of the old numbering holds.
     mutating func restart(with ssrc: SSRC?, epoch: UInt32, pool: inout PacketPool) {

@@ -12,18 +12,18 @@ extension Core {
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
-        statistics.rtcpIn &+= 1
-        transports[transport].packetsIn &+= 1
-        transports[transport].bytesIn &+= UInt64(bytes.count)
         do throws(SRTPError) {
             var packets = pool.packets
             var clear = packets.mutableBytes(at: rtcpPlace)
             let length = try transports[transport].unprotectRTCP(bytes, into: &clear)
+            statistics.rtcpIn &+= 1
+            transports[transport].packetsIn &+= 1
+            transports[transport].bytesIn &+= UInt64(bytes.count)
             noteStray(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
             heard(from: transport, at: now)
             readBlocks(rtcpPlace, length: length, from: transport, at: now, into: &output)
         } catch {
-            drops.count(.malformedRTCP)
+            drops.count(DropReason(rtcp: error))
         }
     }
 
@@ -144,6 +144,16 @@ extension Core {
         case .waiting: wantKeyframe(forSlot: slot, at: now)
         case .flowing(let encoding), .switching(from: let encoding, to: _):
             wantKeyframe(of: Int(encoding), at: now)
+        }
+    }
+}
+
+extension DropReason {
+    init(rtcp error: SRTPError) {
+        switch error {
+        case .malformed: self = .malformedRTCP
+        case .replay: self = .srtcpReplay
+        case .authentication, .exhausted, .streamLimit, .unavailable: self = .srtcpAuthentication
         }
     }
 }

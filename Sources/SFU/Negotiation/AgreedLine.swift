@@ -7,6 +7,9 @@ struct AgreedLine: Sendable {
         var ssrc: SSRC
         /// Given at the first codec with retransmission, then kept.
         var rtxSSRC: SSRC?
+        /// An audio and a video slot of one number form one stream for the client, which then
+        /// plays what they carry in sync (RFC 8830 §3).
+        var pair: Int
     }
 
     var mid: String

@@ -34,6 +34,8 @@ package struct AnsweredMedia: Hashable, Sendable {
     package var direction: Direction
     package var publication: PublicationID?
     package var slot: SlotID?
+    /// The client plays an audio and a video slot of one number in sync.
+    package var pair: Int?
     /// Why the client may not send, where the policy says so.
     package var refused: String?
     /// Answered with port 0: no codec in common, not bundled, not media.

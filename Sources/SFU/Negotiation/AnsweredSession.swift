@@ -84,8 +84,10 @@ struct AnsweredSession {
         _ content: OfferedLine.Content,
         in media: inout MediaDescription
     ) {
-        let name = "slot-\(media.mid ?? "")"
-        media.streams = StreamAttribute(stream: name, track: name)
+        media.streams = StreamAttribute(
+            stream: "slots-\(slot.pair)",
+            track: "slot-\(media.mid ?? "")"
+        )
         media.sources = [SourceAttribute(ssrc: slot.ssrc, cname: local.cname)]
         if content.formats.repairs, let rtx = slot.rtxSSRC {
             media.sources.append(SourceAttribute(ssrc: rtx, cname: local.cname))
@@ -175,6 +177,7 @@ extension AnsweredSession {
                 direction: halves.directions[index],
                 publication: halves.lines[index].publication,
                 slot: halves.lines[index].slot?.id,
+                pair: halves.lines[index].slot?.pair,
                 refused: halves.refusals[index],
                 isRejected: offered.lines[index].content == nil
             )

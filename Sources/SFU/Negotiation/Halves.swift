@@ -57,9 +57,11 @@ struct Halves: Sendable {
                 isComplete = lines[index].publication != nil
             }
             if isComplete, directions[index].receives, lines[index].slot == nil {
+                let pair = freePair(for: lines[index].media)
                 lines[index].slot = identifiers.slots.allocate().map { id in
                     slots.append(id)
-                    return AgreedLine.Slot(id: id, ssrc: ssrcs.next(avoiding: peerSSRCs))
+                    let ssrc = ssrcs.next(avoiding: peerSSRCs)
+                    return AgreedLine.Slot(id: id, ssrc: ssrc, pair: pair)
                 }
                 isComplete = lines[index].slot != nil
             }
@@ -75,6 +77,14 @@ struct Halves: Sendable {
             cause: "no publication or slot is left for all m-lines",
             reason: .exhausted
         )
+    }
+
+    /// The lowest number that no slot of this kind has.
+    private func freePair(for media: String) -> Int {
+        let taken = Set(lines.lazy.filter { $0.media == media }.compactMap(\.slot?.pair))
+        var pair = 0
+        while taken.contains(pair) { pair += 1 }
+        return pair
     }
 
     /// What `previous` had and these have not.

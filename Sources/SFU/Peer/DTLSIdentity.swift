@@ -78,7 +78,6 @@ package final class DTLSIdentity: @unchecked Sendable {
         unsafe ssl_ctx_set_datagram_options(context)
         unsafe ssl_ctx_disable_session_cache(context)
         unsafe ssl_ctx_limit_certificates(context, 16_384)
-        unsafe ssl_ctx_release_buffers(context)
 
         // The peer's certificate signs itself: what vouches for it is its hash in the SDP
         // (RFC 8122 §6.2), so this replaces all of X.509's own verification.

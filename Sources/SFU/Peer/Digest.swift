@@ -21,14 +21,9 @@ package enum Digest {
                 unsafe body.withUnsafeBufferPointer { body in
                     var output = digest.mutableSpan
                     return unsafe output.withUnsafeMutableBufferPointer { output in
-                        let context = unsafe EVP_MAC_CTX_new(hmac)
+                        guard let context = unsafe EVP_MAC_CTX_new(hmac) else { return false }
                         defer { unsafe EVP_MAC_CTX_free(context) }
-                        return unsafe EVP_MAC_init(
-                            context,
-                            nonNull(key),
-                            key.count,
-                            sha1Parameters
-                        ) == 1
+                        return unsafe hmac_sha1_start(context, nonNull(key), key.count) == 1
                             && EVP_MAC_update(context, head.baseAddress, head.count) == 1
                             && EVP_MAC_update(context, body.baseAddress, body.count) == 1
                             && EVP_MAC_final(context, output.baseAddress, &length, output.count)
@@ -68,28 +63,6 @@ package enum Digest {
 
     /// OpenSSL looks algorithms up by name, slowly; this one is looked up once and kept.
     private nonisolated(unsafe) static let hmac = unsafe EVP_MAC_fetch(nil, "HMAC", nil)
-
-    /// One parameter and the end mark; read only, and never let go.
-    private nonisolated(unsafe) static let sha1Parameters = unsafe sha1ParameterList()
-
-    private static func sha1ParameterList() -> UnsafeMutablePointer<OSSL_PARAM> {
-        let list = UnsafeMutablePointer<OSSL_PARAM>.allocate(capacity: 2)
-        // OpenSSL keeps both pointers, so neither may be one that Swift lends for the call.
-        let name = unsafe permanentCString("digest")
-        let value = unsafe permanentCString("SHA1")
-        unsafe list.initialize(to: OSSL_PARAM_construct_utf8_string(name, value, 0))
-        unsafe (list + 1).initialize(to: OSSL_PARAM_construct_end())
-        return unsafe list
-    }
-
-    private static func permanentCString(_ text: String) -> UnsafeMutablePointer<CChar> {
-        let bytes = UnsafeMutablePointer<CChar>.allocate(capacity: text.utf8.count + 1)
-        unsafe bytes.initialize(repeating: 0, count: text.utf8.count + 1)
-        for (index, byte) in text.utf8.enumerated() {
-            unsafe bytes[index] = CChar(bitPattern: byte)
-        }
-        return unsafe bytes
-    }
 
     /// An empty key is a key: OpenSSL takes a null pointer for "the key from before".
     private static func nonNull(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafePointer<UInt8>? {

@@ -66,8 +66,8 @@ extension Core {
     ) {
         sendDTLS(transport, to: path, into: &output)
         switch progress {
-        // What comes on an established association need not be genuine: it proves no life.
         case .handshaking, .established:
+            // Not a sign of life: what OpenSSL could not authenticate it drops without a word.
             break
         case .connected(let profile, let keys):
             connect(transport, profile: profile, keys: keys, at: now, into: &output)

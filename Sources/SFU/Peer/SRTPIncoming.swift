@@ -126,7 +126,7 @@ struct SRTPIncoming: ~Copyable {
 
     private mutating func append(_ ssrc: UInt32) -> Int {
         if unsafe count == streams.count { grow() }
-        unsafe (streams.baseAddress.unsafelyUnwrapped + count).initialize(to: Stream(ssrc: ssrc))
+        unsafe streams.initializeElement(at: count, to: Stream(ssrc: ssrc))
         for word in 0..<Self.wordsPerStream {
             unsafe bits[count * Self.wordsPerStream + word] = 0
         }

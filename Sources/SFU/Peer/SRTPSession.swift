@@ -168,11 +168,6 @@ extension MutableSpan<UInt8> {
     /// Copies all of `source` to `offset`.
     mutating func copy(_ source: Span<UInt8>, at offset: Int) {
         precondition(offset >= 0 && offset + source.count <= count)
-        unsafe source.withUnsafeBufferPointer { source in
-            unsafe withUnsafeMutableBufferPointer { bytes in
-                guard let base = bytes.baseAddress, let from = source.baseAddress else { return }
-                unsafe (base + offset).update(from: from, count: source.count)
-            }
-        }
+        for index in source.indices { self[offset + index] = source[index] }
     }
 }

@@ -3,7 +3,7 @@ internal import RTP
 /// Step 6: which encoding of a publication its viewers get: the highest that is live.
 extension Core {
     /// How often layers are looked at.
-    static let layersMilliseconds: Int64 = 250
+    static let layersMilliseconds: Int64 = 100
 
     /// Looks at the layers of all publications of a transport.
     mutating func reviewLayers(of transport: Int, at now: Instant) {

@@ -20,9 +20,11 @@ public struct EventSequence: AsyncSequence, Sendable {
         var positions: Positions
         var connection: LineConnection?
         var wasConnected = false
+        /// Of the daemon that was last connected.
+        var boot: String?
         /// Connections tried since the last event.
         var attempts = 0
-        /// Read while a reply was waited for.
+        /// Read while a reply was waited for, or made here.
         var early: [IPCEvent] = []
 
         init(sequence: EventSequence, positions: Positions) {
@@ -103,10 +105,17 @@ extension EventSequence.Iterator {
 
     private mutating func subscribe(_ connection: LineConnection) async throws(ClientError) {
         early = []
-        if wasConnected, sequence.rooms == nil {
-            // Rooms made meanwhile are asked for from their first event.
-            guard let list = try await call(RoomList.self, Empty(), connection) else { return }
-            for room in list.rooms { positions.meet(room.room) }
+        guard let info = try await call(ServerInfo.self, Empty(), connection) else { return }
+        if let boot, boot != info.boot { early = positions.restart(at: info.started) }
+        boot = info.boot
+        if wasConnected {
+            // Of what was made meanwhile all events are wanted, from the first.
+            if let rooms = sequence.rooms {
+                for room in rooms { positions.meet(room) }
+            } else {
+                guard let list = try await call(RoomList.self, Empty(), connection) else { return }
+                for room in list.rooms { positions.meet(room.room) }
+            }
         }
         let params = EventsSubscribe.Params(
             rooms: sequence.rooms,
@@ -129,43 +138,27 @@ extension EventSequence.Iterator {
             switch message {
             case .event(let event): early.append(event)
             case .reply(let reply) where reply.id == id:
-                do throws(IPCError) {
-                    return try reply.outcome.get().decode(M.Result.self)
-                } catch {
-                    throw .refused(error)
-                }
+                return try result(of: method, reply)
             case .reply: throw .protocolViolation("a reply to nothing")
             }
         }
         return nil
     }
-}
 
-/// How far each room's events have been given.
-struct Positions {
-    private(set) var seen: [RoomID: Int64]
-    /// A room that is not known started while nobody listened: its first event is 1.
-    var expectsEverything = false
-
-    init(seen: [RoomID: Int64]) { self.seen = seen }
-
-    /// Notes a room of which nothing was seen.
-    mutating func meet(_ room: RoomID) { if seen[room] == nil { seen[room] = 0 } }
-
-    /// The event to give for this one: itself, nothing for a repeated one, `resync` for a gap.
-    mutating func take(_ event: IPCEvent) -> IPCEvent? {
-        let last = seen[event.room] ?? (expectsEverything ? 0 : event.seq - 1)
-        if event.event == Resync.event {
-            seen[event.room] = event.seq
-            return event
+    private func result<M: IPCMethod>(
+        of method: M.Type,
+        _ reply: IPCReply
+    ) throws(ClientError) -> M.Result {
+        let json: JSON
+        do throws(IPCError) {
+            json = try reply.outcome.get()
+        } catch {
+            throw .refused(error)
         }
-        guard event.seq > last else { return nil }
-        seen[event.room] = event.event == RoomClosed.event ? nil : event.seq
-        guard event.seq > last + 1 else { return event }
-        var gap = event
-        gap.event = Resync.event
-        gap.to = .participants([])
-        gap.data = ["reason": "gap"]
-        return gap
+        do throws(IPCError) {
+            return try json.decode(M.Result.self)
+        } catch {
+            throw .protocolViolation("\(M.name): \(error.message)")
+        }
     }
 }

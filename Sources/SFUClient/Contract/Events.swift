@@ -128,10 +128,11 @@ public struct ParticipantConnection: EventData {
 /// `resync`: events that the client asked for are no longer held; `room.get` shows how things are.
 ///
 /// It is told to one connection only, and `to` is empty. Its `seq` is that of the room's last
-/// event, so that the next one is `seq` + 1.
+/// event, so that the next one is `seq` + 1; it is 0 where there is no such room.
 public struct Resync: EventData {
     public static let event = "resync"
-    /// `expired`: too long ago; `no-such-room`: ended, or never was; `ahead`: the room is younger.
+    /// From sfud `expired` (too long ago), `no-such-room`, or `ahead` (there never was that
+    /// event); from `EventSequence` itself `restarted` (another daemon), or `gap`.
     public var reason: String
     public init(reason: String) { self.reason = reason }
 }

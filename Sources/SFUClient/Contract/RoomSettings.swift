@@ -10,7 +10,7 @@ public struct RoomSettings: Codable, Hashable, Sendable {
     public var maxHosts = 1
     /// Roles that a change of all roles leaves alone.
     public var protectedRoles: [RoleName] = []
-    /// Refuses the old names of modes.
+    /// Refuses old names of modes where new ones were used, and the reverse.
     public var strictModeVocabulary = false
     /// How long a request to change role stays open, in seconds.
     public var roleRequestSeconds = 60

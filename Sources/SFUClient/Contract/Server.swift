@@ -46,6 +46,8 @@ public struct ServerLimits: Codable, Hashable, Sendable {
     public var transportsPerWorker: Int
     /// Kept for `since`.
     public var eventsPerRoom: Int
+    public var transportsPerParticipant: Int
+    public var subscriptionsPerParticipant: Int
     /// A line on the IPC, in bytes.
     public var line = 1 << 20
     /// An offer, in bytes.
@@ -57,12 +59,16 @@ public struct ServerLimits: Codable, Hashable, Sendable {
         rooms: Int,
         participantsPerRoom: Int,
         transportsPerWorker: Int,
-        eventsPerRoom: Int
+        eventsPerRoom: Int,
+        transportsPerParticipant: Int = 2,
+        subscriptionsPerParticipant: Int = 100
     ) {
         self.rooms = rooms
         self.participantsPerRoom = participantsPerRoom
         self.transportsPerWorker = transportsPerWorker
         self.eventsPerRoom = eventsPerRoom
+        self.transportsPerParticipant = transportsPerParticipant
+        self.subscriptionsPerParticipant = subscriptionsPerParticipant
     }
 }
 

@@ -126,8 +126,6 @@ private struct JSONParser {
         skipSpace()
     }
 
-    // MARK: numbers
-
     private mutating func number() throws(JSONSyntaxError) -> JSON {
         let start = offset
         var whole = true
@@ -163,8 +161,6 @@ private struct JSONParser {
         }
         guard offset > start else { throw failure("a digit is missing") }
     }
-
-    // MARK: strings
 
     private mutating func string() throws(JSONSyntaxError) -> String {
         offset += 1

@@ -17,7 +17,7 @@ from harness.peer import Peer
 AUDIO_RATE = 48000
 
 # aioice leaves loopback out, and nothing else is in the tests' network namespace.
-aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"] if use_ipv4 else []
+aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1", "::1"]
 
 
 class Camera(aiortc.MediaStreamTrack):
@@ -80,7 +80,11 @@ class AioPeer(Peer):
     codecs = ("VP8", "H264")
 
     def __init__(self):
-        self._connection = aiortc.RTCPeerConnection(aiortc.RTCConfiguration(iceServers=[]))
+        # By default aiortc has a transport for each kind, and when the answer bundles them it
+        # leaves the second m-line of a kind on the one that it closes.
+        self._connection = aiortc.RTCPeerConnection(
+            aiortc.RTCConfiguration(iceServers=[], bundlePolicy=aiortc.RTCBundlePolicy.MAX_BUNDLE)
+        )
         self._frames: dict[str, list] = {}
         self._sounds: dict[str, list] = {}
         self._tasks: list[asyncio.Task] = []
@@ -128,9 +132,9 @@ class AioPeer(Peer):
             sounds = meter.feed(time.time(), samples)
             self._sounds.setdefault(self._mid(track), []).extend(sounds)
 
-    def _add(self, track: aiortc.MediaStreamTrack, codec: str | None) -> None:
+    def _add(self, track: aiortc.MediaStreamTrack, direction: str, codec: str | None) -> None:
         self._tracks.append(track)
-        transceiver = self._connection.addTransceiver(track, direction="sendonly")
+        transceiver = self._connection.addTransceiver(track, direction=direction)
         if codec:
             codecs = aiortc.RTCRtpSender.getCapabilities("video").codecs
             wanted = [one for one in codecs if one.name in (codec, "rtx")]
@@ -145,15 +149,17 @@ class AioPeer(Peer):
         audio=True,
         video=True,
         simulcast=False,
+        sendrecv=False,
         width=640,
         height=360,
         fps=20,
     ):
         assert not simulcast, "aiortc has no simulcast"
+        direction = "sendrecv" if sendrecv else "sendonly"
         if audio:
-            self._add(Microphone(tone), None)
+            self._add(Microphone(tone), direction, None)
         if video:
-            self._add(Camera(hue, width, height, fps), codec)
+            self._add(Camera(hue, width, height, fps), direction, codec)
 
     async def receive(self, slots=1):
         for kind in ("audio", "video"):

@@ -58,11 +58,12 @@ class GstPeer(Peer):
         audio=True,
         video=True,
         simulcast=False,
+        sendrecv=False,
         width=640,
         height=360,
         fps=20,
     ):
-        assert not simulcast, "not built for GStreamer"
+        assert not simulcast and not sendrecv, "not built for GStreamer"
         await self._request(
             "publish",
             hue=hue,

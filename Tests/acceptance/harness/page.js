@@ -151,15 +151,13 @@ class Peer {
     });
   }
 
-  publish({ codec, audio, video, simulcast, ...look }) {
+  publish({ codec, audio, video, simulcast, sendrecv, ...look }) {
     const source = new Source(look);
     this.sources.push(source);
-    const stream = new MediaStream();
-    if (audio) {
-      this.connection.addTransceiver(source.audio, { direction: "sendonly", streams: [stream] });
-    }
+    const direction = sendrecv ? "sendrecv" : "sendonly";
+    const init = { direction, streams: [new MediaStream()] };
+    if (audio) this.connection.addTransceiver(source.audio, init);
     if (!video) return;
-    const init = { direction: "sendonly", streams: [stream] };
     if (simulcast) {
       init.sendEncodings = [
         { rid: "q", scaleResolutionDownBy: 4 },

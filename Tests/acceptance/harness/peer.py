@@ -25,14 +25,15 @@ class Peer(abc.ABC):
         audio: bool = True,
         video: bool = True,
         simulcast: bool = False,
+        sendrecv: bool = False,
         width: int = 640,
         height: int = 360,
         fps: int = 20,
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
-        Without `codec` the stack's own order of preference holds. Takes effect with the next
-        offer.
+        Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
+        slots as well. Takes effect with the next offer.
         """
 
     @abc.abstractmethod
@@ -98,6 +99,7 @@ class PagePeer(Peer):
         audio=True,
         video=True,
         simulcast=False,
+        sendrecv=False,
         width=640,
         height=360,
         fps=20,

@@ -54,10 +54,10 @@ class Sfud:
         self.ready_line = ""
 
     @classmethod
-    async def start(cls, *flags: str, workers: int = 2) -> "Sfud":
+    async def start(cls, *flags: str, host: str = "127.0.0.1", workers: int = 2) -> "Sfud":
         """Starts it and awaits the ready line; `flags` are further ones."""
         daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
-        daemon.udp = f"127.0.0.1:{free_ports(workers)}"
+        daemon.udp = f"{host}:{free_ports(workers)}"
         daemon.process = await process.start(
             binary(),
             "--ipc",
