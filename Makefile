@@ -44,8 +44,8 @@ acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers 
 lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 
-test-asan: test-packages ## Runs the Swift tests under the address sanitizer
-	$(SWIFT) test --sanitize address --disable-xctest --scratch-path .build-asan
+test-asan: test-packages ## Runs the Swift tests, with all the noise, under the address sanitizer
+	SFUD_NOISE=full $(SWIFT) test --sanitize address --disable-xctest --scratch-path .build-asan
 
 test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 	$(SWIFT) test --sanitize thread --disable-xctest --scratch-path .build-tsan

@@ -70,12 +70,15 @@ extension Core {
             sendsREMB && !transports[transport].sendsTransportFeedback
     }
 
-    private mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
-        if let old = transports[transport].ice.previous {
+    /// Forgets by which fragments checks find the transport: the one before the last restart, and
+    /// the present one too unless it is kept.
+    mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
+        let current = transports[transport].ice.localFragment
+        if let old = transports[transport].ice.previous, old.localFragment != current {
             fragments[fragmentKey(old.localFragment.span)] = nil
         }
         guard !keepingCurrent else { return }
-        fragments[fragmentKey(transports[transport].ice.localFragment.span)] = nil
+        fragments[fragmentKey(current.span)] = nil
     }
 
     private mutating func close(_ id: TransportID, into output: inout Batch) {

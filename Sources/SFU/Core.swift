@@ -26,7 +26,7 @@ package struct Core: ~Copyable {
     let fragmentSeed: UInt64
     var timers = TimerQueue()
     var pool: PacketPool
-    /// Where incoming RTCP is decrypted to.
+    /// Where RTCP is decrypted: reports and requests come through even if the pool is full.
     let rtcpPlace: Int32
 
     /// Publications with packets in the batch under way, and how far `flush` has come.
@@ -53,7 +53,7 @@ package struct Core: ~Copyable {
         var random = SplitMix(seed: seed)
         paths = PathTable(seed: random.next())
         fragmentSeed = random.next()
-        pool = PacketPool(capacity: limits.packetPool)
+        pool = PacketPool(capacity: limits.packetPool + 1)
         rtcpPlace = pool.allocate()
         self.random = random
     }

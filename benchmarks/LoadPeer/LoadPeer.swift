@@ -31,6 +31,7 @@ package struct LoadPeer: ~Copyable {
     package var path: Path
 
     private let identity: DTLSIdentity
+    private let dtlsRole: DTLSRole
     private let context: SRTPContext
     private let tieBreaker: UInt64
     private var username: [UInt8] = []
@@ -43,8 +44,15 @@ package struct LoadPeer: ~Copyable {
     private var packet: [UInt8] = Array(repeating: 0, count: Batch.stride)
 
     /// Makes a peer that has not begun; `seed` makes its credentials.
-    package init(identity: DTLSIdentity, context: SRTPContext, path: Path, seed: UInt64) {
+    package init(
+        identity: DTLSIdentity,
+        context: SRTPContext,
+        path: Path,
+        seed: UInt64,
+        dtlsRole: DTLSRole = .client
+    ) {
         self.identity = identity
+        self.dtlsRole = dtlsRole
         self.context = context
         self.path = path
         localFragment = Self.fragment(seed: seed)
@@ -140,7 +148,7 @@ package struct LoadPeer: ~Copyable {
         guard dtls == nil else { return .nothing }
         dtls = try? DTLSAssociation(
             identity: identity,
-            role: .client,
+            role: dtlsRole,
             fingerprints: fingerprints,
             at: now
         )

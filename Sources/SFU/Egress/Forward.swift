@@ -177,6 +177,7 @@ extension Core {
     /// Looks up what the viewer calls a codec; RED goes out as plain Opus to those without it.
     private mutating func remap(_ slot: Int, payloadType: UInt8, of publication: Int) {
         slots[slot].incomingPayloadType = payloadType
+        slots[slot].firstRepeatable = slots[slot].renumbering.highest + 1
         slots[slot].outgoing = nil
         slots[slot].stripsRED = false
         guard let mapping = publications[publication].mapping(of: payloadType) else { return }

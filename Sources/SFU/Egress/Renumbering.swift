@@ -4,15 +4,17 @@ internal import RTP
 ///
 /// A span is a stretch of outgoing numbers that one offset made. The last spans are kept, so
 /// that a packet that comes late, or is asked for again, gets the number it would have had.
+/// All of it counts wraps: 16 bits alone would one day give two packets one index.
 struct Renumbering: ~Copyable {
     struct Span: BitwiseCopyable {
         /// The encoding, and which numbering of it, that the offsets are for.
         var encoding: UInt32 = .max
         var epoch: UInt32 = 0
         var timestampOffset: UInt32 = 0
-        /// The first outgoing number made with it.
-        var first = SequenceNumber(rawValue: 0)
-        var sequenceOffset: UInt16 = 0
+        /// The first packet index made with it.
+        var first: Int64 = 0
+        /// What added to a packet's number makes its index.
+        var offset: Int64 = 0
         var pictureOffset: UInt16 = 0
         var tl0Offset: UInt8 = 0
 
@@ -48,7 +50,7 @@ struct Renumbering: ~Copyable {
     ///
     /// `timestamp` is the outgoing timestamp where the sender reports of both sources tell it.
     mutating func begin(with info: borrowing PacketInfo, clockRate: Int, timestamp: UInt32?) {
-        let next = SequenceNumber(truncating: Int(highest) + 1)
+        let next = highest + 1
         let outgoing = nextTimestamp(info, clockRate: clockRate, exact: timestamp)
         keepCurrent()
         current = Span(
@@ -56,7 +58,7 @@ struct Renumbering: ~Copyable {
             epoch: info.epoch,
             timestampOffset: outgoing &- info.timestamp,
             first: next,
-            sequenceOffset: next.rawValue &- info.sequence.rawValue,
+            offset: next - info.number,
             pictureOffset: hasStarted ? lastPicture &+ 1 &- info.pictureID : 0,
             tl0Offset: hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0
         )
@@ -88,32 +90,30 @@ struct Renumbering: ~Copyable {
     /// Closes the numbering over a packet that is not forwarded, so that nobody misses it.
     mutating func skip(_ info: borrowing PacketInfo) {
         guard hasStarted, current.matches(info) else { return }
-        let out = info.sequence.advanced(by: Int(current.sequenceOffset))
-        guard out.distance(from: SequenceNumber(truncating: Int(highest))) > 0 else { return }
+        let index = info.number + current.offset
+        // Before the present span it would close a gap that the spans after have counted.
+        guard index > highest, index >= current.first else { return }
         var span = current
-        span.first = out
-        span.sequenceOffset &-= 1
-        if current.first != out { keepCurrent() }
+        span.first = index
+        span.offset -= 1
+        if current.first != index { keepCurrent() }
         current = span
     }
 
     /// The span and packet index of a packet, or `nil` where it is too late to be placed.
     func place(_ info: borrowing PacketInfo) -> (span: Span, index: Int64)? {
-        let newest = SequenceNumber(truncating: Int(highest))
-        var bound: Int?
+        var bound = Int64.max
         var span = current
         var age = 0
         while true {
-            let start = span.first.distance(from: newest)
             if span.matches(info) {
-                let out = info.sequence.advanced(by: Int(span.sequenceOffset))
-                let step = out.distance(from: newest)
-                if step >= start, step < bound ?? .max {
-                    let index = highest + Int64(step)
-                    return index >= 0 ? (span, index) : nil
+                let index = info.number + span.offset
+                if index >= span.first, index < bound {
+                    return isRecent(index) ? (span, index) : nil
                 }
             }
-            bound = min(bound ?? .max, start)
+            // A span that padding began may lie past the one after it.
+            bound = min(bound, span.first)
             guard age < min(olderCount, Self.capacity) else { return nil }
             age += 1
             span = older[olderCount - age]
@@ -121,27 +121,23 @@ struct Renumbering: ~Copyable {
     }
 
     /// Which incoming packet an outgoing number was, where that is still known.
-    func original(
-        of out: SequenceNumber
-    ) -> (span: Span, sequence: SequenceNumber, index: Int64)? {
+    func original(of out: SequenceNumber) -> (span: Span, number: Int64, index: Int64)? {
         guard hasStarted else { return nil }
-        let newest = SequenceNumber(truncating: Int(highest))
-        let step = out.distance(from: newest)
-        guard step <= 0, highest + Int64(step) >= 0 else { return nil }
-        var bound: Int?
+        let index = highest + Int64(out.distance(from: SequenceNumber(truncating: Int(highest))))
+        guard index <= highest, isRecent(index) else { return nil }
         var span = current
         var age = 0
-        while true {
-            let start = span.first.distance(from: newest)
-            if step >= start, step < bound ?? .max {
-                let sequence = out.advanced(by: -Int(span.sequenceOffset))
-                return (span, sequence, highest + Int64(step))
-            }
-            bound = min(bound ?? .max, start)
+        while index < span.first {
             guard age < min(olderCount, Self.capacity) else { return nil }
             age += 1
             span = older[olderCount - age]
         }
+        return (span, index - span.offset, index)
+    }
+
+    /// Whether a receiver's replay window still takes it.
+    private func isRecent(_ index: Int64) -> Bool {
+        highest - index < Int64(SRTPSession.replayWindow)
     }
 
     /// A packet was sent at `index`.

@@ -5,7 +5,10 @@ extension Core {
     /// Sender and receiver reports go out this often (RFC 3550 §6.2 leaves five seconds).
     static let reportMilliseconds: Int64 = 1_000
     /// Sender reports of one datagram; the others follow in the next.
-    private static let reportsPerDatagram = 24
+    private static let reportsPerDatagram = 8
+    /// Bytes of RTCP in one datagram before it is encrypted: every path carries so much, and the
+    /// largest report and NACK fit.
+    private static let maximumLength = 1_200
 
     /// Encrypts and queues one RTCP datagram that `fill` writes.
     ///
@@ -23,7 +26,7 @@ extension Core {
         let needsReport = !startsWithReport && !transports[transport].configuration.reducedSizeRTCP
         let ssrc = transports[transport].ssrc
         let cname = transports[transport].cname
-        let length = output.compose { bytes in
+        let length = output.compose(limit: Self.maximumLength) { bytes in
             if needsReport {
                 let none = List<ReceptionReport>(capacity: 1)
                 ReceiverReport.encode(sender: ssrc, reports: none.span, into: &bytes)

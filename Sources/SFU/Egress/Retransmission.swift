@@ -29,7 +29,7 @@ extension Core {
         sendTime: UInt32,
         into output: inout Batch
     ) {
-        guard let (span, sequence, index) = slots[slot].renumbering.original(of: number) else {
+        guard let (span, original, index) = slots[slot].renumbering.original(of: number) else {
             return
         }
         let encoding = Int(span.encoding)
@@ -37,7 +37,7 @@ extension Core {
             Int32(encodings[encoding].publication) == slots[slot].publication,
             publications[encodings[encoding].publication].isOpen
         else { return }
-        let place = encodings[encoding].history.place(of: sequence)
+        let place = encodings[encoding].history.place(of: Int(original))
         guard place >= 0, slots[slot].incomingPayloadType == pool[place].payloadType,
             let mapping = slots[slot].outgoing
         else { return }
@@ -56,7 +56,7 @@ extension Core {
             rewriting.ssrc = ssrc
             rewriting.original = number
             stamp(&rewriting, slot: slot, sendTime: sendTime)
-        } else if slots[slot].stampsPackets {
+        } else if slots[slot].stampsPackets || index < slots[slot].firstRepeatable {
             // Sent twice under one index it would have to be the same to the last bit.
             return
         }

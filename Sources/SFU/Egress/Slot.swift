@@ -44,6 +44,9 @@ struct Slot: ~Copyable {
     var stripsRED = false
     /// Whether packets carry send time and transport-wide number.
     var stampsPackets = true
+    /// The first packet index that may be sent again as it was: what went before was written in
+    /// another way, and one index must never carry two packets (RFC 7714 §8).
+    var firstRepeatable: Int64 = 0
     private(set) var opusPayloadType: UInt8 = 0
     private(set) var hasHighExtensionID = false
     /// The encoding whose packet was sent last; `.max` before the first.

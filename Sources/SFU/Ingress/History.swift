@@ -44,12 +44,9 @@ struct History: ~Copyable {
     }
 
     /// The place of a packet that is still kept, or -1.
-    func place(of number: SequenceNumber) -> Int32 {
-        guard oldest < end else { return -1 }
-        let newest = end - 1
-        let extended = newest + number.distance(from: SequenceNumber(truncating: newest))
-        guard extended >= oldest, extended < end else { return -1 }
-        return places[extended]
+    func place(of number: Int) -> Int32 {
+        guard number >= oldest, number < end else { return -1 }
+        return places[number]
     }
 
     /// Gives back what nobody will ask for any more.

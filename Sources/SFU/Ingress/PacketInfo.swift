@@ -31,6 +31,8 @@ struct PacketInfo: BitwiseCopyable {
     var epoch: UInt32 = 0
     var timestamp: UInt32 = 0
     var sequence = SequenceNumber(rawValue: 0)
+    /// The sequence number with its wraps counted; never goes back when the sender starts anew.
+    var number: Int64 = 0
     var payloadOffset: UInt16 = 0
     var payloadLength: UInt16 = 0
     var payloadType: UInt8 = 0

@@ -49,6 +49,12 @@ extension Core {
                 publications[publication].encodings[
                     encodings[encoding].position
                 ]
+            // Viewers that were there before the publisher have had nobody to ask.
+            let isStart = info.flags.contains(.keyframeStart)
+            for index in 0..<publications[publication].subscribers.count where !isStart {
+                let slot = Int(publications[publication].subscribers[index])
+                wantKeyframe(forSlot: slot, at: info.arrival)
+            }
         }
         if transports[transport].layersDue == nil {
             transports[transport].layersDue = info.arrival.advanced(
@@ -132,12 +138,17 @@ extension PacketInfo {
     }
 
     private mutating func inspectAV1(_ packet: Span<UInt8>, payload: Span<UInt8>) -> Resolution? {
-        if dependencyDescriptor.length >= 3 {
-            pictureID = packet.u16(at: Int(dependencyDescriptor.offset) + 1)
-            flags.insert(.frameNumbered)
+        if let header = AV1AggregationHeader(payload), header.isKeyframeStart {
+            flags.insert(.keyframeStart)
         }
-        guard let header = AV1AggregationHeader(payload), header.isKeyframeStart else { return nil }
-        flags.insert(.keyframeStart)
-        return nil
+        let start = Int(dependencyDescriptor.offset)
+        let element = packet.extracting(start..<start + Int(dependencyDescriptor.length))
+        guard let descriptor = DependencyDescriptor(element) else { return nil }
+        pictureID = descriptor.frameNumber
+        flags.insert(.frameNumbered)
+        guard descriptor.attachesStructure, descriptor.startOfFrame else { return nil }
+        var structure: DependencyStructure?
+        guard FrameDependencies(element, structure: &structure) != nil else { return nil }
+        return structure?.resolutions.last
     }
 }

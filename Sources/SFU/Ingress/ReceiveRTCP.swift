@@ -12,16 +12,16 @@ extension Core {
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
-        let place = rtcpPlace
         do throws(SRTPError) {
             var packets = pool.packets
-            var clear = packets.mutableBytes(at: place)
+            var clear = packets.mutableBytes(at: rtcpPlace)
             let length = try transports[transport].unprotectRTCP(bytes, into: &clear)
             statistics.rtcpIn &+= 1
             transports[transport].packetsIn &+= 1
             transports[transport].bytesIn &+= UInt64(bytes.count)
+            noteStray(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
             heard(from: transport, at: now)
-            readBlocks(place, length: length, from: transport, at: now, into: &output)
+            readBlocks(rtcpPlace, length: length, from: transport, at: now, into: &output)
         } catch {
             drops.count(DropReason(rtcp: error))
         }

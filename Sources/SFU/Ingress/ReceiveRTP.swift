@@ -77,7 +77,9 @@ extension Core {
         let stream: Transport.Stream
         switch find(ssrc, info: info, labels: labels, place: place, transport: transport) {
         case .success(let found): stream = found
-        case .failure(let error): return error.reason
+        case .failure(let error):
+            noteStray(ssrc, transport: transport)
+            return error.reason
         }
         let encoding = Int(stream.encoding)
         info.encoding = UInt32(bitPattern: stream.encoding)
@@ -133,13 +135,16 @@ extension Core {
     ) -> DropReason? {
         var info = info
         let publication = encodings[encoding].publication
-        let verdict = encodings[encoding].window.insert(info.sequence)
+        let verdict = encodings[encoding].window.insert(
+            info.sequence,
+            isRepair: info.flags.contains(.repaired)
+        )
         switch verdict {
         case .duplicate: return .duplicate
         case .tooOld: return .tooOld
         case .newest, .late, .restarted: break
         }
-        count(verdict, info: info, length: length, encoding: encoding)
+        count(verdict, info: &info, length: length, encoding: encoding)
         info.epoch = encodings[encoding].epoch
         guard publications[publication].isOpen else {
             encodings[encoding].losses.removeAll()
@@ -157,13 +162,14 @@ extension Core {
 
     private mutating func count(
         _ verdict: SequenceWindow.Verdict,
-        info: PacketInfo,
+        info: inout PacketInfo,
         length: Int,
         encoding: Int
     ) {
         let newest = encodings[encoding].window.highest ?? 0
         let extended =
             newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+        info.number = Int64(extended)
         if verdict == .restarted {
             encodings[encoding].epoch = takeEpoch()
             encodings[encoding].losses.removeAll()
@@ -221,12 +227,10 @@ extension Core {
     ) {
         pool[place] = info
         var isKept = false
-        if !info.flags.contains(.skipped), let newest = encodings[encoding].window.highest {
-            let number =
-                newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+        if !info.flags.contains(.skipped) {
             isKept = encodings[encoding].history.insert(
                 place,
-                number: number,
+                number: Int(info.number),
                 at: info.arrival,
                 pool: &pool
             )

@@ -24,13 +24,16 @@ struct SequenceWindow: ~Copyable {
     private var bits = Ring<UInt64>(capacity: size / 64, filledWith: 0)
 
     /// Enters a number.
-    mutating func insert(_ number: SequenceNumber) -> Verdict {
+    ///
+    /// A retransmission repairs what there was: it never starts the stream anew.
+    mutating func insert(_ number: SequenceNumber, isRepair: Bool = false) -> Verdict {
         guard let highest else {
             start(at: number)
             return .newest(gap: 0)
         }
         let step = number.distance(from: SequenceNumber(truncating: highest))
         let extended = highest + step
+        if isRepair, abs(step) > Self.maximumJump { return .tooOld }
         if step > 0 {
             guard step <= Self.maximumJump else {
                 start(at: number, after: highest)

@@ -24,12 +24,16 @@ struct StreamLabels: BitwiseCopyable {
             case .repairedRID: repairedRID = place
             case .transportSequenceNumber where element.length >= 2:
                 transportSequence = SequenceNumber(rawValue: packet.bytes.u16(at: element.offset))
-            case .audioLevel: info.audioLevel = place
-            case .videoOrientation: info.videoOrientation = place
-            case .playoutDelay: info.playoutDelay = place
-            case .absoluteCaptureTime: info.absoluteCaptureTime = place
+            // What has another length than its specification says is not carried on.
+            case .audioLevel where element.length == 1: info.audioLevel = place
+            case .videoOrientation where element.length == 1: info.videoOrientation = place
+            case .playoutDelay where element.length == 3: info.playoutDelay = place
+            case .absoluteCaptureTime where element.length == 8 || element.length == 16:
+                info.absoluteCaptureTime = place
             case .dependencyDescriptor: info.dependencyDescriptor = place
-            case .absoluteSendTime, .transportSequenceNumber, .videoLayersAllocation: break
+            case .audioLevel, .videoOrientation, .playoutDelay, .absoluteCaptureTime,
+                .absoluteSendTime, .transportSequenceNumber, .videoLayersAllocation:
+                break
             }
         }
     }
@@ -96,15 +100,16 @@ extension Core {
             let epoch = takeEpoch()
             encodings[encoding].restart(with: stream.ssrc, epoch: epoch, pool: &pool)
         }
-        transports[transport].streams.append(stream)
+        transports[transport].bind(stream)
     }
+
+    /// An authenticated packet came from an SSRC that may be nobody's.
+    mutating func noteStray(_ ssrc: SSRC, transport: Int) { transports[transport].noteStray(ssrc) }
 
     private mutating func forget(_ ssrc: SSRC, transport: Int) {
         for index in 0..<transports[transport].streams.count
         where transports[transport].streams[index].ssrc == ssrc {
-            transports[transport].streams.remove(swappingAt: index)
-            transports[transport].srtp?.removeIncoming(ssrc)
-            return
+            return transports[transport].removeStream(at: index)
         }
     }
 

@@ -15,8 +15,10 @@ struct ICEAgent {
     private(set) var paths: [Path] = []
     private(set) var selected: Path?
 
-    /// Checks answered in the second that began at `secondStart`.
-    private var checks = 0
+    /// Checks looked at in the second that began at `secondStart`, from validated addresses and
+    /// from others: a flood of the latter must not silence the former.
+    private var knownChecks = 0
+    private var otherChecks = 0
     private var secondStart = Instant(nanoseconds: .min / 2)
 
     init(_ credentials: ICECredentials) {
@@ -78,14 +80,19 @@ struct ICEAgent {
 
     func isValidated(_ path: Path) -> Bool { paths.contains(path) }
 
-    /// Counts a check against the limit a second.
-    mutating func admitCheck(limit: Int, at now: Instant) -> Bool {
+    /// Counts a check from `path` against the limit a second.
+    mutating func admitCheck(from path: Path, limit: Int, at now: Instant) -> Bool {
         if now.milliseconds(since: secondStart) >= 1_000 {
             secondStart = now
-            checks = 0
+            knownChecks = 0
+            otherChecks = 0
         }
-        checks += 1
-        return checks <= limit
+        if isValidated(path) {
+            knownChecks += 1
+            return knownChecks <= limit
+        }
+        otherChecks += 1
+        return otherChecks <= limit
     }
 
     /// Notes that a check from `path` held; returns the address that had to make room, if any.

@@ -103,7 +103,7 @@ extension Core {
                 profile: profile,
                 keys: keys,
                 context: srtpContext,
-                maxStreams: limits.streamsPerTransport
+                maxStreams: limits.streamsPerTransport + Transport.strayLimit + 1
             )
         } catch {
             return end(transport, because: .handshakeFailed, at: now, into: &output)

@@ -31,13 +31,16 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) -> DropReason? {
-        guard message.isFingerprintValid, message.integrityOffset != nil,
+        // Cheapest first: a flood of strangers' checks ends at the lookup.
+        guard message.integrityOffset != nil, message.hasFingerprint,
             let (transport, isCurrent) = owner(of: message, path: path)
         else { return .stunUnauthenticated }
-        guard transports[transport].ice.admitCheck(limit: limits.stunChecksPerSecond, at: now)
+        let limit = limits.stunChecksPerSecond
+        guard transports[transport].ice.admitCheck(from: path, limit: limit, at: now)
         else { return .stunRateLimited }
         let key = transports[transport].ice.password(isCurrent: isCurrent)
-        guard isAuthentic(message, key: key.span) else { return .stunUnauthenticated }
+        guard message.isFingerprintValid, isAuthentic(message, key: key.span)
+        else { return .stunUnauthenticated }
 
         let unknown = message.unknownAttributes
         if !unknown.isEmpty {
@@ -98,6 +101,7 @@ extension Core {
         let remote = username.extracting((colon + 1)..<username.count)
         guard let id = fragments[fragmentKey(local)], transports.contains(id) else { return nil }
         let transport = Int(id.index)
+        guard !transports[transport].hasEnded else { return nil }
         if transports[transport].ice.isLocal(local) {
             return transports[transport].ice.isPeer(remote) ? (transport, true) : nil
         }
@@ -133,10 +137,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        guard !transports[transport].hasEnded else { return }
-        if isCurrent, let old = transports[transport].ice.previous {
-            fragments[fragmentKey(old.localFragment.span)] = nil
-        }
+        if isCurrent { forgetFragments(of: transport, keepingCurrent: true) }
         let evicted = transports[transport].ice.validated(
             path,
             isNominated: isNominated,
@@ -146,7 +147,10 @@ extension Core {
         let index = Int32(transport)
         if let evicted { paths.remove(evicted, transport: index) }
         let other = paths[path]
-        if other >= 0, other != index { transports[Int(other)].ice.forget(path) }
+        if other >= 0, other != index {
+            transports[Int(other)].ice.forget(path)
+            transports[Int(other)].path = transports[Int(other)].ice.selected
+        }
         paths.insert(path, transport: index)
         transports[transport].path = transports[transport].ice.selected
         heard(from: transport, at: now)

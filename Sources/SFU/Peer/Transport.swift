@@ -32,6 +32,11 @@ struct Transport: ~Copyable {
     var path: Path?
 
     var streams = List<Stream>(capacity: 8)
+    /// SSRCs without an m-line whose roll-over counter and replay window are kept all the same:
+    /// packets that were accepted once must not come back as a new stream (RFC 3711 §3.3.2).
+    private var strays = List<SSRC>(capacity: 4)
+    private var oldestStray = 0
+    static let strayLimit = 64
     var publications = List<Int32>()
     var slots = List<Int32>()
     /// Of all m-lines together: an id means one thing on a bundled transport (RFC 8843 §9).
@@ -149,6 +154,28 @@ struct Transport: ~Copyable {
             return streams[index]
         }
         return nil
+    }
+
+    /// Keeps the SRTP state of an SSRC that no m-line claims, until too many others have come.
+    mutating func noteStray(_ ssrc: SSRC) {
+        guard stream(of: ssrc) == nil, !strays.contains(ssrc) else { return }
+        guard strays.count >= Self.strayLimit else { return strays.append(ssrc) }
+        srtp?.removeIncoming(strays[oldestStray])
+        strays[oldestStray] = ssrc
+        oldestStray = (oldestStray + 1) % Self.strayLimit
+    }
+
+    /// Takes a stream in.
+    mutating func bind(_ stream: Stream) {
+        strays.remove(stream.ssrc)
+        streams.append(stream)
+    }
+
+    /// Takes the stream at `index` out.
+    mutating func removeStream(at index: Int) {
+        let ssrc = streams[index].ssrc
+        streams.remove(swappingAt: index)
+        noteStray(ssrc)
     }
 
     /// Retransmission requests are repeated after about a round trip.

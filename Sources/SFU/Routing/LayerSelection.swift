@@ -80,8 +80,9 @@ extension Core {
             layers.append(layer(at: position, of: publication, now: now))
         }
         guard layers.differ(notablyFrom: publications[publication].reported) else { return }
-        let live = Int(max(0, publications[publication].best))
-        guard let codec = encodings[live].mapping?.format.codec else { return }
+        // After a change of encodings none is live until its first packet.
+        let live = Int(publications[publication].best)
+        guard live >= 0, let codec = encodings[live].mapping?.format.codec else { return }
         publications[publication].reported = layers
         emit(.layers(publications.handle(at: publication), codec: codec, layers))
     }

@@ -112,8 +112,7 @@ extension Core {
                     index += 1
                     continue
                 }
-                transports[transport].streams.remove(swappingAt: index)
-                transports[transport].srtp?.removeIncoming(stream.ssrc)
+                transports[transport].removeStream(at: index)
             }
             encodings[encoding].history.removeAll(from: &pool)
             encodingIDs.release(encodings.handle(at: encoding))

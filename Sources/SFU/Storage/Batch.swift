@@ -58,12 +58,17 @@ package struct Batch: ~Copyable {
         count += 1
     }
 
-    /// Lets `fill` write to `next`, and returns how much it wrote; `commit` adds it.
-    package mutating func compose(_ fill: (inout OutputSpan<UInt8>) -> Void) -> Int {
+    /// Lets `fill` write up to `limit` bytes to `next`, and returns how much it wrote; `commit`
+    /// adds it.
+    package mutating func compose(
+        limit: Int = stride,
+        _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) -> Int {
         precondition(count < capacity, "the batch is full")
+        precondition(limit <= Self.stride, "a place has no more bytes")
         let place = unsafe UnsafeMutableBufferPointer(
             start: storage + count * Self.stride,
-            count: Self.stride
+            count: limit
         )
         var output = unsafe OutputSpan(buffer: place, initializedCount: 0)
         fill(&output)

@@ -10,6 +10,8 @@ struct Call: ~Copyable {
     var peers: [Peer] = []
     /// Datagrams that the network loses: asked for each, by direction.
     var loses: (_ toCore: Bool, _ datagram: [UInt8]) -> Bool = { _, _ in false }
+    /// Datagrams that went to an address where no peer is.
+    private(set) var misdirected = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
     let identity: DTLSIdentity
@@ -22,15 +24,23 @@ struct Call: ~Copyable {
         var peer: LoadPeer
         let id: TransportID
         var path: Path
+        var configuration: TransportConfiguration
         var received: [[UInt8]] = []
         var reports: [[UInt8]] = []
         var undecryptable = 0
         var datagrams = 0
+        var isRefused = false
 
-        init(peer: consuming LoadPeer, id: TransportID, path: Path) {
+        init(
+            peer: consuming LoadPeer,
+            id: TransportID,
+            path: Path,
+            configuration: TransportConfiguration
+        ) {
             self.peer = peer
             self.id = id
             self.path = path
+            self.configuration = configuration
         }
     }
 
@@ -45,7 +55,9 @@ struct Call: ~Copyable {
     mutating func join(
         publications: [PublicationConfiguration] = [],
         slots: [SlotConfiguration] = [],
-        reducedSize: Bool = true
+        reducedSize: Bool = true,
+        role: DTLSRole = .server,
+        fingerprints: [Fingerprint]? = nil
     ) -> Int {
         let index = peers.count
         let path = Path(
@@ -56,7 +68,8 @@ struct Call: ~Copyable {
             identity: identity,
             context: context,
             path: path,
-            seed: UInt64(index + 1)
+            seed: UInt64(index + 1),
+            dtlsRole: role == .server ? .client : .server
         )
         let id = TransportID(index: UInt32(index), generation: 1)
         let configuration = TransportConfiguration(
@@ -66,14 +79,14 @@ struct Call: ~Copyable {
                 remoteFragment: peer.localFragment,
                 remotePassword: peer.localPassword
             ),
-            dtlsRole: .server,
-            fingerprints: [identity.fingerprint],
+            dtlsRole: role,
+            fingerprints: fingerprints ?? [identity.fingerprint],
             reducedSizeRTCP: reducedSize,
             cname: "sfud",
             publications: publications,
             slots: slots
         )
-        peers.append(Peer(peer: peer, id: id, path: path))
+        peers.append(Peer(peer: peer, id: id, path: path, configuration: configuration))
         apply(.configure(id, configuration))
         return index
     }
@@ -124,7 +137,10 @@ struct Call: ~Copyable {
             var replies: [(Int, [[UInt8]])] = []
             for position in 0..<output.count {
                 let path = output.path(at: position)
-                guard let index = peers.firstIndex(where: { $0.path == path }) else { continue }
+                guard let index = peers.firstIndex(where: { $0.path == path }) else {
+                    misdirected += 1
+                    continue
+                }
                 let datagram = Array(output[position].indices.map { output[position][$0] })
                 if silent.contains(index) || loses(false, datagram) { continue }
                 let answers = take(datagram, at: index)
@@ -147,7 +163,8 @@ struct Call: ~Copyable {
         case .rtp(let length): peer.received.append(peer.peer.clear(length: length))
         case .rtcp(let length): peer.reports.append(peer.peer.clear(length: length))
         case .undecryptable: peer.undecryptable += 1
-        case .nothing, .connected, .failed: break
+        case .failed: peer.isRefused = true
+        case .nothing, .connected: break
         }
         return (0..<answers.count).map { position in
             answers[position].indices.map { answers[position][$0] }

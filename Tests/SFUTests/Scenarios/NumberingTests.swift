@@ -1,0 +1,97 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// Outgoing numbers over long streams, wraps, padding and repairs.
+struct NumberingTests {
+    @Test func `a stream flows on after more packets than half a sequence space`() throws {
+        var call = try ForwardingTests.call()
+        var sequence: UInt64 = 65_000
+        for step in 0..<34_000 {
+            call.sendVideo(
+                sequence: UInt16(truncatingIfNeeded: sequence),
+                pictureID: UInt16(step & 0x7fff),
+                isKeyframe: step == 0,
+                rollover: sequence >> 16
+            )
+            sequence += 1
+            if step % 1_000 == 0 { call.peers[1].received = [] }
+        }
+        let (received, undecryptable) = (call.peers[1].received.count, call.peers[1].undecryptable)
+        #expect(received == 999)
+        #expect(undecryptable == 0)
+        #expect(call.statistics().rtpOut == 34_000)
+    }
+
+    /// Packets of one encoding as a slot meets them: number, and whether it is padding.
+    static let orders: [(name: String, packets: [(Int64, Bool)], indexes: [Int64?])] = [
+        ("in order", [(10, false), (11, false), (12, false)], [0, 1, 2]),
+        ("padding between", [(10, false), (11, true), (12, false)], [0, nil, 1]),
+        ("late media", [(10, false), (12, false), (11, false)], [0, 2, 1]),
+        (
+            "media late after padding", [(10, false), (12, true), (11, false), (13, false)],
+            [0, nil, 1, 2]
+        ),
+        (
+            "padding turned round",
+            [(10, false), (13, true), (12, true), (11, false), (14, false)],
+            [0, nil, nil, 1, 3]
+        ),
+        (
+            "past half the space", [(10, false), (40_010, false), (40_009, false)],
+            [0, 40_000, 39_999]
+        ),
+        ("too far behind", [(10, false), (2_010, false), (11, false)], [0, 2_000, nil]),
+    ]
+
+    @Test(arguments: orders)
+    func `each packet has its number`(
+        name: String,
+        packets: [(Int64, Bool)],
+        indexes: [Int64?]
+    ) {
+        var renumbering = Renumbering(random: 7)
+        let start = renumbering.highest + 1
+        var found: [Int64?] = []
+        for (number, isPadding) in packets {
+            var info = PacketInfo()
+            info.number = number
+            info.encoding = 0
+            info.epoch = 1
+            if isPadding {
+                renumbering.skip(info)
+                found.append(nil)
+                continue
+            }
+            if !renumbering.hasStarted {
+                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil)
+            }
+            let place = renumbering.place(info)
+            if let (span, index) = place { renumbering.sent(info, index: index, span: span) }
+            found.append(place.map { $0.index - start })
+        }
+        #expect(found == indexes, "\(name)")
+    }
+
+    @Test func `what went out under a number is found again, however often it wrapped`() {
+        var renumbering = Renumbering(random: 1)
+        for number in 0..<200_000 as Range<Int64> {
+            var info = PacketInfo()
+            info.number = number
+            info.encoding = 3
+            if number == 0 { renumbering.begin(with: info, clockRate: 90_000, timestamp: nil) }
+            guard let (span, index) = renumbering.place(info) else {
+                Issue.record("no place for \(number)")
+                return
+            }
+            renumbering.sent(info, index: index, span: span)
+        }
+        let out = SequenceNumber(truncating: Int(renumbering.highest - 100))
+        let original = renumbering.original(of: out)
+        #expect(original?.number == 199_899)
+        let next = SequenceNumber(truncating: Int(renumbering.highest + 1))
+        let unsent = renumbering.original(of: next)
+        #expect(unsent == nil)
+    }
+}

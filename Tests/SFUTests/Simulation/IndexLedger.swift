@@ -1,0 +1,34 @@
+/// What was sent under each packet index of each SSRC (RFC 3711 §3.3.1), as it was encrypted.
+///
+/// One index must never carry two packets: with GCM that gives the key's secrets away
+/// (RFC 7714 §8). SSRCs must be unique over the call.
+final class IndexLedger {
+    private struct Stream {
+        var highest: Int64
+        var hashes: [Int64: Int] = [:]
+    }
+
+    private var streams: [UInt32: Stream] = [:]
+    private(set) var violations = 0
+    private(set) var packets = 0
+    private(set) var repeats = 0
+
+    /// Notes a datagram that left the core; what is not SRTP is left alone.
+    func note(_ datagram: [UInt8]) {
+        guard datagram.count > 12, datagram[0] >> 6 == 2, !(192...223).contains(datagram[1]) else {
+            return
+        }
+        packets += 1
+        let number = datagram.u16(2)
+        var stream = streams.removeValue(forKey: datagram.ssrc) ?? Stream(highest: Int64(number))
+        let step = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: stream.highest)))
+        let index = stream.highest + step
+        let hash = datagram.hashValue
+        if let before = stream.hashes.updateValue(hash, forKey: index) {
+            repeats += 1
+            if before != hash { violations += 1 }
+        }
+        stream.highest = max(stream.highest, index)
+        streams[datagram.ssrc] = stream
+    }
+}

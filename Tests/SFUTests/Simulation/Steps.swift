@@ -1,0 +1,79 @@
+import LoadPeer
+import RTP
+
+@testable import SFU
+
+/// What hostile and unlucky peers do.
+extension Call {
+    /// Hands the core a datagram as it is, from any address.
+    mutating func inject(_ datagram: [UInt8], on path: Path) {
+        core.receive(datagram.span, on: path, at: now, into: &output)
+        if output.free < 64 { settle() }
+    }
+
+    /// Another offer and answer.
+    mutating func reconfigure(_ index: Int, _ change: (inout TransportConfiguration) -> Void) {
+        change(&peers[index].configuration)
+        apply(.configure(peers[index].id, peers[index].configuration))
+    }
+
+    /// A connectivity check from where the peer is now, nominating that address.
+    mutating func check(from index: Int) {
+        var sent = Batch(capacity: 4)
+        peers[index].peer.check(at: now, into: &sent)
+        deliver(&sent, from: index)
+    }
+
+    mutating func sendRTCP(from index: Int, bytes: [UInt8]) {
+        sendRTCP(from: index) { output in
+            for byte in bytes { output.append(byte) }
+        }
+    }
+
+    /// How many objects of each kind there are; the same before and after means nothing leaked.
+    var occupancy: Occupancy {
+        Occupancy(
+            packets: core.pool.used,
+            transports: core.transports.count,
+            paths: core.paths.count,
+            fragments: core.fragments.count,
+            encodings: core.encodings.count,
+            streams: (0..<core.transports.capacity).reduce(0) { sum, index in
+                core.transports.isOccupied(index)
+                    ? sum + core.transports[index].streams.count : sum
+            }
+        )
+    }
+
+    /// The sequence numbers that a peer got under one SSRC, in the order they came.
+    func numbers(at index: Int, ssrc: UInt32 = 0xaaaa) -> [UInt16] {
+        peers[index].received.filter { $0.ssrc == ssrc }.map { $0.u16(2) }
+    }
+}
+
+struct Occupancy: Equatable {
+    var packets: Int
+    var transports: Int
+    var paths: Int
+    var fragments: Int
+    var encodings: Int
+    var streams: Int
+}
+
+/// A stranger's or a peer's other address.
+extension Path {
+    static func from(port: UInt16, host: UInt32 = 0x7f00_0009) -> Self {
+        Self(remote: Address(ipv4: host, port: port), local: 0)
+    }
+}
+
+extension [UInt8] {
+    func u16(_ offset: Int) -> UInt16 { UInt16(self[offset]) << 8 | UInt16(self[offset + 1]) }
+    func u32(_ offset: Int) -> UInt32 { UInt32(u16(offset)) << 16 | UInt32(u16(offset + 2)) }
+    var ssrc: UInt32 { u32(8) }
+}
+
+extension [UInt16] {
+    /// Whether each number is one more than the one before.
+    var isContiguous: Bool { zip(self, dropFirst()).allSatisfy { $1 == $0 &+ 1 } }
+}
