@@ -76,7 +76,7 @@ struct NoiseTests {
         call.run(milliseconds: 3_000)
         let before = call.occupancy
         call = try Self.hostileCall()
-        let ledger = IndexLedger()
+        let ledger = IndexLedger(memory: 16_384)
         call.loses = { toCore, datagram in
             if !toCore { ledger.note(datagram) }
             return false

@@ -8,10 +8,15 @@ final class IndexLedger {
         var hashes: [Int64: Int] = [:]
     }
 
+    /// How far back indexes are remembered: all the way, or for a long run further than any
+    /// receiver's replay window.
+    private let memory: Int64
     private var streams: [UInt32: Stream] = [:]
     private(set) var violations = 0
     private(set) var packets = 0
     private(set) var repeats = 0
+
+    init(memory: Int64 = .max) { self.memory = memory }
 
     /// Notes a datagram that left the core; what is not SRTP is left alone.
     func note(_ datagram: [UInt8]) {
@@ -28,6 +33,7 @@ final class IndexLedger {
             repeats += 1
             if before != hash { violations += 1 }
         }
+        if index >= memory { stream.hashes[index - memory] = nil }
         stream.highest = max(stream.highest, index)
         streams[datagram.ssrc] = stream
     }

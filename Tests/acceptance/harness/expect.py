@@ -76,8 +76,14 @@ async def moving(
     assert len(steps) > frames // 2 and steps.count(False) <= len(steps) // 20, (
         f"{peer.stack}: not moving: {describe(seen)}"
     )
-    gap = max(after.time - before.time for before, after in itertools.pairwise(changes))
-    assert gap <= freeze, f"{peer.stack}: froze for {gap:.2f} s on {mid}: {describe(seen)}"
+    gap, before, after = max(
+        (after.time - before.time, before, after)
+        for before, after in itertools.pairwise(changes)
+    )
+    assert gap <= freeze, (
+        f"{peer.stack}: froze for {gap:.2f} s on {mid}, {before.time - start:.2f} s after the first"
+        f" frame, between {describe([before, after])}"
+    )
     strange = [one for one in seen if hue_distance(one.hue, hue) >= 30]
     assert not strange, f"{peer.stack}: pictures of another hue: {describe(strange)}"
     return seen

@@ -48,14 +48,16 @@ def video_caps(codec: str, payload: int) -> str:
     )
 
 
+# The payload types of the caps again: an offer made before caps have travelled would have the
+# payloaders' default, which is the same for all.
 ENCODERS = {
     "VP8": "vp8enc deadline=1 cpu-used=8 target-bitrate=800000 end-usage=cbr keyframe-max-dist=2000"
-    " ! rtpvp8pay picture-id-mode=15-bit mtu=1200",
+    " ! rtpvp8pay pt=97 picture-id-mode=15-bit mtu=1200",
     "H264": "openh264enc bitrate=800000 gop-size=2000 complexity=low"
     " ! video/x-h264,profile=constrained-baseline"
-    " ! rtph264pay aggregate-mode=zero-latency config-interval=-1 mtu=1200",
+    " ! rtph264pay pt=97 aggregate-mode=zero-latency config-interval=-1 mtu=1200",
     "VP9": "vp9enc deadline=1 cpu-used=8 target-bitrate=800000 end-usage=cbr keyframe-max-dist=2000"
-    " ! rtpvp9pay picture-id-mode=15-bit mtu=1200",
+    " ! rtpvp9pay pt=97 picture-id-mode=15-bit mtu=1200",
 }
 DECODERS = {
     "VP8": "rtpvp8depay request-keyframe=true wait-for-keyframe=true ! vp8dec",
@@ -103,7 +105,7 @@ class Helper:
         if audio:
             self.feed(
                 f"audiotestsrc is-live=true wave=sine freq={tone} volume=0.5"
-                f" ! audio/x-raw,rate={RATE},channels=1 ! opusenc ! rtpopuspay",
+                f" ! audio/x-raw,rate={RATE},channels=1 ! opusenc ! rtpopuspay pt=96",
                 AUDIO,
             )
         if video:
