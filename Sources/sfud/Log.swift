@@ -1,7 +1,7 @@
 import CKernel
 import Foundation
 import RTP
-import Synchronization
+import SFUClient
 
 /// Structured lines on standard error: `time=… level=… msg="…" key=value`.
 ///
@@ -18,7 +18,7 @@ final class Log: Sendable {
 
     private let level: LogLevel
     private let descriptor: Int32
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let wake = DispatchSemaphore(value: 0)
     private let finished = DispatchSemaphore(value: 0)
 

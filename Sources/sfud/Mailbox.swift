@@ -1,5 +1,5 @@
 import CKernel
-import Synchronization
+import SFUClient
 
 /// Messages from one thread to another, with a descriptor that is readable while some lie there.
 ///
@@ -13,7 +13,7 @@ final class Mailbox<Message: Sendable>: Sendable {
     }
 
     let descriptor: Int32
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init() throws(SystemError) {
         descriptor = try SystemError.check(kernel_eventfd_create(), "eventfd")

@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import Synchronization
 
 /// A socket that carries lines.
 ///
@@ -7,7 +6,7 @@ internal import Synchronization
 /// no memory here and the daemon sees that it is slow. Each direction blocks a thread of its own.
 final class LineConnection: Sendable {
     private let socket: UnixSocket
-    private let input = Mutex(LineBuffer())
+    private let input = Locked(LineBuffer())
     private let reading = DispatchQueue(label: "sfu-client-read")
     private let writing = DispatchQueue(label: "sfu-client-write")
 
