@@ -45,7 +45,9 @@ lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 
 test-asan: test-packages ## Runs the Swift tests, with all the noise, under the address sanitizer
-	SFUD_NOISE=full $(SWIFT) test --sanitize address --disable-xctest --scratch-path .build-asan
+	$(SWIFT) test --sanitize address --disable-xctest --scratch-path .build-asan
+	SFUD_NOISE=full $(SWIFT) test -c release -Xswiftc -enable-testing --sanitize address \
+		--disable-xctest --scratch-path .build-asan --filter NoiseTests
 
 test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 	$(SWIFT) test --sanitize thread --disable-xctest --scratch-path .build-tsan
