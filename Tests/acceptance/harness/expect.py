@@ -80,10 +80,10 @@ async def moving(
     assert len(steps) > frames // 2 and steps.count(False) <= len(steps) // 20, (
         f"{peer.stack}: not moving: {describe(seen)}"
     )
-    gap, before, after = max(
-        (after.time - before.time, before, after)
-        for before, after in itertools.pairwise(changes)
+    before, after = max(
+        itertools.pairwise(changes), key=lambda pair: pair[1].time - pair[0].time
     )
+    gap = after.time - before.time
     assert gap <= freeze, (
         f"{peer.stack}: froze for {gap:.2f} s on {mid}, {before.time - start:.2f} s after the first"
         f" frame, between {describe([before, after])}"
