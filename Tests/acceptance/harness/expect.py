@@ -10,8 +10,8 @@ from harness.process import until
 #: The longest time without a new frame or sound that is no freeze, in seconds. The sources run at
 #: 15 to 20 frames a second on a machine that encodes and decodes everything on two cores.
 FREEZE = 0.5
-#: GStreamer as a viewer has been seen to pause for up to 0.61 s in one call of twenty, with no
-#: packet lost and Chromium beside it undisturbed.
+#: GStreamer as a viewer has been seen to pause for up to 0.61 s in a few calls. Why is not known:
+#: its own loss counter takes late packets for lost ones.
 FREEZES = {"GStreamer": 1.0}
 
 
