@@ -17,6 +17,8 @@ extension Core {
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
             bind(id, to: binding, at: now)
+        case .mirror, .unmirror, .relay:
+            break
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):

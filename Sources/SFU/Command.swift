@@ -9,6 +9,13 @@ package enum Command: Hashable, Sendable {
     case gate(PublicationID, open: Bool)
     /// Says what a slot carries from now on; `nil`: nothing.
     case bind(SlotID, Binding?)
+    /// Makes a publication that another worker feeds, or brings it to what was agreed anew.
+    ///
+    /// To its slots, gates and reports it is like any other; its media comes by a relay.
+    case mirror(Mirror)
+    case unmirror(PublicationID)
+    /// Says to which mirrors a publication's packets are handed on, besides its own slots.
+    case relay(PublicationID, to: [RelayTarget])
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.
@@ -27,5 +34,32 @@ package struct Binding: Hashable, Sendable {
         self.publication = publication
         self.subscription = subscription
         self.open = open
+    }
+}
+
+/// A publication as a worker sees it that is not its home.
+package struct Mirror: Hashable, Sendable {
+    /// What it is like; the id is the mirror's own, in the mirror's worker.
+    package var configuration: PublicationConfiguration
+    /// Where its media comes from, and where keyframe requests go.
+    package var home: RelayTarget
+    /// Its gate, as `Command.gate` changes it later.
+    package var open: Bool
+
+    package init(configuration: PublicationConfiguration, home: RelayTarget, open: Bool) {
+        self.configuration = configuration
+        self.home = home
+        self.open = open
+    }
+}
+
+/// A publication in another worker: where to packets are handed on, or where from they come.
+package struct RelayTarget: Hashable, Sendable {
+    package var worker: Int
+    package var publication: PublicationID
+
+    package init(worker: Int, publication: PublicationID) {
+        self.worker = worker
+        self.publication = publication
     }
 }

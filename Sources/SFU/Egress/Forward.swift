@@ -153,7 +153,7 @@ extension Core {
         } catch {
             return false
         }
-        output.commit(length: length, to: path)
+        output.commit(length: length, to: path, as: slots[slot].kind == .audio ? .audio : .video)
         slots[slot].count(length: length, octets: written.prefix + rest.count)
         transports[transport].packetsOut &+= 1
         transports[transport].bytesOut &+= UInt64(length)

@@ -9,7 +9,16 @@ package struct Batch: ~Copyable {
     /// The largest datagram, in bytes: what an Ethernet path carries over IPv4.
     package static let maximumLength = 1_472
 
+    /// What a datagram is, for who has to choose when not all can be sent.
+    package enum Content: UInt8, BitwiseCopyable, Sendable {
+        /// Signalling of the transport itself: STUN, DTLS, RTCP.
+        case other
+        case audio
+        case video
+    }
+
     private let storage: UnsafeMutablePointer<UInt8>
+    private let contents: UnsafeMutablePointer<Content>
     private let lengths: UnsafeMutablePointer<Int>
     private let paths: UnsafeMutablePointer<Path>
     package let capacity: Int
@@ -25,6 +34,8 @@ package struct Batch: ~Copyable {
         unsafe storage = bytes.bindMemory(to: UInt8.self, capacity: capacity * Self.stride)
         unsafe lengths = .allocate(capacity: capacity)
         unsafe lengths.initialize(repeating: 0, count: capacity)
+        unsafe contents = .allocate(capacity: capacity)
+        unsafe contents.initialize(repeating: .other, count: capacity)
         unsafe paths = .allocate(capacity: capacity)
         let nowhere = Path(remote: Address(high: 0, low: 0, port: 0), local: 0)
         unsafe paths.initialize(repeating: nowhere, count: capacity)
@@ -33,6 +44,7 @@ package struct Batch: ~Copyable {
     deinit {
         unsafe storage.deallocate()
         unsafe lengths.deallocate()
+        unsafe contents.deallocate()
         unsafe paths.deallocate()
     }
 
@@ -51,8 +63,9 @@ package struct Batch: ~Copyable {
     }
 
     /// Adds what was written to `next`.
-    package mutating func commit(length: Int, to path: Path) {
+    package mutating func commit(length: Int, to path: Path, as content: Content = .other) {
         precondition(count < capacity && length > 0 && length <= Self.stride)
+        unsafe contents[count] = content
         unsafe lengths[count] = length
         unsafe paths[count] = path
         count += 1
@@ -96,6 +109,11 @@ package struct Batch: ~Copyable {
     package func path(at index: Int) -> Path {
         precondition(index < count)
         return unsafe paths[index]
+    }
+
+    package func content(at index: Int) -> Content {
+        precondition(index < count)
+        return unsafe contents[index]
     }
 
     package func length(at index: Int) -> Int {
