@@ -7,7 +7,9 @@ import SFU
 /// What the command line asked for.
 struct Options {
     var viewers = 50
+    var publications = 1
     var packets = 20_000
+    var burst = 8
     var engine = SRTPEngine.best
     var checks = false
     var wantsHelp = false
@@ -16,7 +18,9 @@ struct Options {
         core-cost: what one forwarded packet costs in sfud's core, without sockets
 
           --viewers N    subscribers of the one publisher (default 50)
-          --packets N    packets that the publisher sends (default 20000)
+          --publications N  videos that the publisher sends; each viewer gets all (default 1)
+          --packets N    packets of each video (default 20000)
+          --burst N      packets of each video in one batch: a frame (default 8)
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
           --check        exit with 1 unless allocations, retains and locks are 0
                          (with libsrtp2 only retains count: the others are its own)
@@ -29,6 +33,8 @@ struct Options {
             let value = index + 1 < arguments.count ? arguments[index + 1] : ""
             switch arguments[index] {
             case "--viewers": viewers = max(1, Int(value) ?? viewers)
+            case "--publications": publications = min(max(1, Int(value) ?? 1), 16)
+            case "--burst": burst = max(1, Int(value) ?? burst)
             case "--packets": packets = max(1, Int(value) ?? packets)
             case "--engine": engine = SRTPEngine(rawValue: value) ?? engine
             case "--check":
@@ -40,6 +46,8 @@ struct Options {
             }
             index += 2
         }
+        // A batch takes no more.
+        burst = min(burst, Core.batchCapacity / publications)
     }
 }
 
