@@ -88,3 +88,10 @@ static inline int mb_cm_run(IMB_MGR *mgr, int encrypt, const struct mb_cm_key *k
     if (!job) job = IMB_FLUSH_JOB(mgr);
     return job && job->status == IMB_STATUS_COMPLETED;
 }
+
+// Fetches what lies behind `start` into the cache, to be read soon.
+static inline void mb_prefetch(const void *start, uint64_t length) {
+    for (uint64_t offset = 0; offset < length; offset += 64) {
+        __builtin_prefetch((const char *)start + offset);
+    }
+}

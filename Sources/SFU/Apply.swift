@@ -44,6 +44,7 @@ extension Core {
         } else {
             let ssrc = SSRC(rawValue: UInt32(truncatingIfNeeded: random.next()) | 1)
             transports.insert(Transport(id, configuration, ssrc: ssrc, at: now), at: id)
+            destinations.insert(Destination(), at: id)
         }
         fragments[fragmentKey(transports[transport].ice.localFragment.span)] = id
         configureExtensions(of: transport)
@@ -97,6 +98,7 @@ extension Core {
         forgetFragments(of: transport, keepingCurrent: false)
         release(transport)
         _ = transports.remove(at: transport)
+        _ = destinations.remove(at: transport)
     }
 
     /// Opens or closes a publisher's gate.
@@ -133,14 +135,13 @@ extension Core {
         let isOpen = binding?.open == true && target >= 0
         let isSame = Int32(target) == slots[slot].publication
         if slots[slot].isOpen, !isOpen || !isSame {
-            packetsUnderLostRights &+= slots[slot].forwarded
-            slots[slot].forwarded = 0
+            packetsUnderLostRights &+= forwarded(by: slot)
         }
         if !isSame { move(slot, to: target) }
-        if let binding, binding.subscription != slots[slot].subscription {
-            slots[slot].subscription = binding.subscription
-            slots[slot].hasStarted = false
-            slots[slot].encodingSent = .max
+        if let binding, binding.subscription != slotRecords[slot].subscription {
+            slotRecords[slot].subscription = binding.subscription
+            slotRecords[slot].hasStarted = false
+            forgetLayer(of: slot)
         }
         let wasOpen = slots[slot].isOpen
         slots[slot].isOpen = isOpen
@@ -149,6 +150,7 @@ extension Core {
             return
         }
         guard !wasOpen || !isSame else { return }
+        startForwarded(by: slot)
         slots[slot].source = .waiting
         wantKeyframe(forSlot: slot, at: now)
     }
@@ -156,11 +158,12 @@ extension Core {
     /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.
     private mutating func move(_ slot: Int, to publication: Int) {
         let old = Int(slots[slot].publication)
-        if old >= 0 { publications[old].subscribers.remove(Int32(slot)) }
-        if publication >= 0 { publications[publication].subscribers.append(Int32(slot)) }
+        if old >= 0 { publications[old].subscribers.remove(sorted: Int32(slot)) }
+        if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
         slots[slot].publication = Int32(publication)
         slots[slot].incomingPayloadType = 0xff
-        slots[slot].outgoing = nil
+        slots[slot].payloadType = nil
+        slotRecords[slot].outgoing = nil
     }
 
     /// This viewer waits; if it can be served at all, the publisher is asked.

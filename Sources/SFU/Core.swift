@@ -13,7 +13,10 @@ package struct Core: ~Copyable {
 
     var transports = Slab<Transport, HandleKind.Transport>()
     var publications = Slab<Publication, HandleKind.Publication>()
+    /// Where transports' media goes: with the slots, what a packet touches of its viewers.
+    var destinations = Slab<Destination, HandleKind.Transport>()
     var slots = Slab<Slot, HandleKind.Slot>()
+    var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
     var encodings = Slab<Encoding, HandleKind.Encoding>()
     var encodingIDs = HandleAllocator<HandleKind.Encoding>(capacity: .max)
 
@@ -32,6 +35,7 @@ package struct Core: ~Copyable {
     /// Publications with packets in the batch under way, and how far `flush` has come.
     var queued = List<Int32>(capacity: 64)
     var cursor = FlushCursor()
+    var departures = Departures()
     var arrivalCount = 0
 
     var statistics = WorkerStatistics()

@@ -43,8 +43,7 @@ extension Core {
         statistics.rtcpOut &+= 1
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(total)
-        transports[transport].packetsOut &+= 1
-        transports[transport].bytesOut &+= UInt64(total)
+        destinations[transport].count(length: total)
     }
 
     /// The reports of the last second: one for each stream sent and each received.
@@ -141,11 +140,11 @@ extension Core {
             encodings[encoding].reception.senderTimestamp
             &+ UInt32(truncatingIfNeeded: ticks) &+ span.timestampOffset
         return SenderReport(
-            sender: slots[slot].configuration.ssrc,
+            sender: slots[slot].ssrc,
             ntp: ntp(at: now),
             rtpTimestamp: timestamp,
             packets: UInt32(truncatingIfNeeded: slots[slot].packets),
-            octets: UInt32(truncatingIfNeeded: slots[slot].octets)
+            octets: slots[slot].octets
         )
     }
 }

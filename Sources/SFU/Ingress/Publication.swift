@@ -10,7 +10,8 @@ struct Publication: ~Copyable {
     let transport: Int
     /// Indices of its encodings, in the offer's order.
     var encodings = List<Int32>(capacity: 1)
-    /// Indices of the slots that carry it.
+    let kind: MediaKind
+    /// Indices of the slots that carry it, in their order: so they are walked in memory order.
     var subscribers = List<Int32>()
     /// Payload types, flat, so that a lookup touches no array.
     var formats = List<FormatMapping>()
@@ -34,6 +35,7 @@ struct Publication: ~Copyable {
     init(_ configuration: PublicationConfiguration, transport: Int) {
         self.configuration = configuration
         self.transport = transport
+        kind = configuration.kind
         for format in configuration.formats { formats.append(format) }
     }
 

@@ -87,7 +87,7 @@ extension Core {
     private func slot(of ssrc: SSRC, transport: Int) -> Int {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
-            if slots[slot].configuration.ssrc == ssrc { return slot }
+            if slots[slot].ssrc == ssrc { return slot }
         }
         return -1
     }
@@ -111,9 +111,9 @@ extension Core {
             let report = reports[index]
             let slot = slot(of: report.ssrc, transport: transport)
             guard slot >= 0 else { continue }
-            slots[slot].packetsLost = Int64(report.cumulativeLost)
-            slots[slot].fractionLost = report.fractionLost
-            slots[slot].jitter = report.jitter
+            slotRecords[slot].packetsLost = Int64(report.cumulativeLost)
+            slotRecords[slot].fractionLost = report.fractionLost
+            slotRecords[slot].jitter = report.jitter
             noteRoundTrip(report, transport: transport, at: now)
         }
     }
@@ -137,7 +137,7 @@ extension Core {
     private mutating func refreshPicture(of ssrc: SSRC, transport: Int, at now: Instant) {
         let slot = slot(of: ssrc, transport: transport)
         guard slot >= 0, slots[slot].kind == .video else { return }
-        slots[slot].pictureLossesReceived &+= 1
+        slotRecords[slot].pictureLossesReceived &+= 1
         guard slots[slot].isOpen else { return }
         switch slots[slot].source {
         case .idle: break

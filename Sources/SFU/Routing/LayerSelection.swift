@@ -99,18 +99,27 @@ extension Core {
         )
     }
 
+    /// What a slot's viewer saw before does not count any more.
+    mutating func forgetLayer(of slot: Int) {
+        slots[slot].isLayerNoted = false
+        slotRecords[slot].encodingSent = .max
+    }
+
     /// The slot's viewer sees another layer from this packet on, or sees its first packet.
-    mutating func noteLayer(_ place: Int32, slot: Int) {
+    mutating func noteLayer(_ place: Int32, of outlet: inout Outlet) {
+        let slot = outlet.index
         let encoding = Int(pool[place].encoding)
-        let previous = slots[slot].encodingSent
-        slots[slot].encodingSent = UInt32(encoding)
-        let subscription = slots[slot].subscription
+        let previous = slotRecords[slot].encodingSent
+        outlet.slot.isLayerNoted = true
+        slotRecords[slot].encodingSent = UInt32(encoding)
+        guard previous != encoding else { return }
+        let subscription = slotRecords[slot].subscription
         let id = slots.handle(at: slot)
-        if !slots[slot].hasStarted {
-            slots[slot].hasStarted = true
+        if !slotRecords[slot].hasStarted {
+            slotRecords[slot].hasStarted = true
             emit(.started(id, subscription: subscription))
         }
-        guard slots[slot].kind == .video else { return }
+        guard outlet.slot.kind == .video else { return }
         let publication = encodings[encoding].publication
         let names = publications[publication].configuration.encodings
         let to = names[encodings[encoding].position].rid

@@ -122,7 +122,7 @@ extension Core {
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             if slots[slot].isOpen { slots[slot].source = .waiting }
-            slots[slot].encodingSent = .max
+            forgetLayer(of: slot)
         }
     }
 
@@ -155,24 +155,31 @@ extension Core {
         for configuration in wanted {
             if slots.contains(configuration.id) {
                 slots[Int(configuration.id.index)].configure(configuration)
+                slotRecords[Int(configuration.id.index)].configuration = configuration
             } else {
-                let slot = Slot(
-                    configuration,
-                    transport: transport,
-                    random: random.next(),
-                    rtxRandom: random.next()
-                )
-                slots.insert(slot, at: configuration.id)
-                transports[transport].slots.append(Int32(configuration.id.index))
+                add(configuration, transport: transport)
             }
         }
     }
 
+    private mutating func add(_ configuration: SlotConfiguration, transport: Int) {
+        let index = Int(configuration.id.index)
+        let slot = Slot(configuration, transport: transport, random: random.next())
+        slots.insert(slot, at: configuration.id)
+        slotRecords.insert(
+            SlotRecord(configuration, rtxRandom: random.next()),
+            at: configuration.id
+        )
+        departures.insert(index, transport: transport)
+        transports[transport].slots.append(Int32(index))
+    }
+
     mutating func remove(slot: Int) {
-        if slots[slot].isOpen { packetsUnderLostRights &+= slots[slot].forwarded }
+        if slots[slot].isOpen { packetsUnderLostRights &+= forwarded(by: slot) }
         let publication = Int(slots[slot].publication)
-        if publication >= 0 { publications[publication].subscribers.remove(Int32(slot)) }
+        if publication >= 0 { publications[publication].subscribers.remove(sorted: Int32(slot)) }
         transports[slots[slot].transport].slots.remove(Int32(slot))
         _ = slots.remove(at: slot)
+        _ = slotRecords.remove(at: slot)
     }
 }
