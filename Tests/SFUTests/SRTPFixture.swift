@@ -7,6 +7,7 @@ struct SRTPEnds: ~Copyable {
     var sender: SRTPSession
     var receiver: SRTPSession
     let profile: SRTPProfile
+    let context: SRTPContext
 
     init(
         _ profile: SRTPProfile,
@@ -36,15 +37,17 @@ struct SRTPEnds: ~Copyable {
             context: context,
             maxStreams: maxStreams
         )
-        self.init(profile, sender, receiver)
+        self.init(profile, context, sender, receiver)
     }
 
     private init(
         _ profile: SRTPProfile,
+        _ context: SRTPContext,
         _ sender: consuming SRTPSession,
         _ receiver: consuming SRTPSession
     ) {
         self.profile = profile
+        self.context = context
         self.sender = sender
         self.receiver = receiver
     }
@@ -66,6 +69,7 @@ struct SRTPEnds: ~Copyable {
                 rest: rest.span,
                 index: index
             )
+            context.finish()
             return Array(output[..<length])
         } catch {
             return []

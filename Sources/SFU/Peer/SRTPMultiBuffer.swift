@@ -1,40 +1,6 @@
 #if canImport(CIPSecMB)
-    internal import CIPSecMB
     internal import COpenSSL
     internal import RTP
-
-    /// A worker's intel-ipsec-mb: its table of functions for this processor, and its jobs.
-    @safe
-    final class MultiBufferManager {
-        let manager: UnsafeMutablePointer<IMB_MGR>
-        /// What the library keeps while it works on one packet.
-        let scratch: UnsafeMutablePointer<gcm_context_data>
-
-        /// Returns `nil` where the library has no memory or fails its own test.
-        init?() {
-            guard let manager = unsafe alloc_mb_mgr(0) else { return nil }
-            var kind = IMB_ARCH_NONE
-            unsafe init_mb_mgr_auto(manager, &kind)
-            guard unsafe imb_get_errno(manager) == 0,
-                unsafe manager.pointee.features & UInt64(IMB_FEATURE_AESNI) != 0
-            else {
-                unsafe free_mb_mgr(manager)
-                return nil
-            }
-            unsafe self.manager = manager
-            unsafe scratch = .allocate(capacity: 1)
-            unsafe scratch.initialize(to: gcm_context_data())
-        }
-
-        deinit {
-            unsafe OPENSSL_cleanse(scratch, MemoryLayout<gcm_context_data>.size)
-            unsafe scratch.deallocate()
-            unsafe free_mb_mgr(manager)
-        }
-
-        /// Whether this processor has what the library is fast with.
-        static let isSupported = MultiBufferManager() != nil
-    }
 
     /// An SRTP session by intel-ipsec-mb.
     ///
@@ -130,6 +96,8 @@
             }
             return length + profile.rtcpOverhead
         }
+
+        func prefetchOutgoing() { rtpOut.prefetch() }
 
         mutating func removeIncoming(_ ssrc: UInt32) { incoming.remove(ssrc) }
 
