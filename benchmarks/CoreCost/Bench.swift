@@ -20,7 +20,7 @@ struct Bench: ~Copyable {
     private static let burst = 8
 
     init(_ options: Options) throws {
-        let identity = try DTLSIdentity()
+        let identity = try DTLSIdentity(profiles: [options.profile])
         let context = SRTPContext(engine: options.engine)
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
         publisher = LoadPeer(identity: identity, context: context, path: Self.path(0), seed: 1)

@@ -9,7 +9,9 @@ struct Options {
     var viewers = 50
     var packets = 20_000
     var engine = SRTPEngine.best
+    var profile = SRTPProfile.aeadAes128Gcm
     var checks = false
+    var measuresSRTP = false
     var wantsHelp = false
 
     static let help = """
@@ -18,6 +20,10 @@ struct Options {
           --viewers N    subscribers of the one publisher (default 50)
           --packets N    packets that the publisher sends (default 20000)
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
+          --profile P    gcm (AEAD_AES_128_GCM, default), gcm256, or cm
+                         (AES_CM_128_HMAC_SHA1_80)
+          --srtp         only what SRTP costs: ns a packet of each profile, some sizes
+                         and batches
           --check        exit with 1 unless allocations, retains and locks are 0
                          (with libsrtp2 only retains count: the others are its own)
           --help         this text
@@ -31,6 +37,10 @@ struct Options {
             case "--viewers": viewers = max(1, Int(value) ?? viewers)
             case "--packets": packets = max(1, Int(value) ?? packets)
             case "--engine": engine = SRTPEngine(rawValue: value) ?? engine
+            case "--profile": profile = Self.profiles[value] ?? profile
+            case "--srtp":
+                measuresSRTP = true
+                index -= 1
             case "--check":
                 checks = true
                 index -= 1
@@ -41,6 +51,10 @@ struct Options {
             index += 2
         }
     }
+
+    private static let profiles: [String: SRTPProfile] = [
+        "gcm": .aeadAes128Gcm, "gcm256": .aeadAes256Gcm, "cm": .aes128CmSha1_80,
+    ]
 }
 
 func exitWithFailure() -> Never { exit(1) }
