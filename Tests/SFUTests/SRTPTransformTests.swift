@@ -92,9 +92,10 @@
             #expect(isGood && back.starts(with: clear))
         }
 
-        @Test(arguments: rtcp)
-        func `RFC 7714 RTCP`(_ vector: Vector) throws {
-            let transform = try gcm(vector.profile)
+        /// With a key that is prepared once, and with one that is prepared for each packet.
+        @Test(arguments: rtcp, [false, true])
+        func `RFC 7714 RTCP`(_ vector: Vector, rare: Bool) throws {
+            let transform = try gcm(vector.profile, rare: rare)
             let clear = hex(vector.clear)
             let wire = hex(vector.protected)
             var output = clear + Array(repeating: 0, count: 20)
@@ -153,7 +154,7 @@
         }
 
         /// Key and salt of RFC 7714 §16 and §17.
-        private func gcm(_ profile: SRTPProfile) throws -> SRTPTransform {
+        private func gcm(_ profile: SRTPProfile, rare: Bool = false) throws -> SRTPTransform {
             let manager = try #require(MultiBufferManager())
             let key = (0..<UInt8(profile.keyLength)).map(\.self)
             let salt = hex("517569642070726f2071756f")
@@ -163,7 +164,8 @@
                 encryption: key.span,
                 authentication: nothing.span,
                 salt: salt.span,
-                manager: manager
+                manager: manager,
+                rare: rare
             )
         }
     }

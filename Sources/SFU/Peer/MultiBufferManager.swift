@@ -72,6 +72,8 @@
         private let narrow: UnsafeMutablePointer<IMB_MGR>
         /// What the library keeps while it works on one packet with GCM.
         let scratch: UnsafeMutablePointer<gcm_context_data>
+        /// A key that is prepared for one packet.
+        let preparedKey: UnsafeMutablePointer<gcm_key_data>
         /// So many bytes in all are hashed faster by `wide` than by `narrow`.
         private let wideFrom: Int
 
@@ -92,6 +94,11 @@
             unsafe wideFrom = isWide ? Self.wideFrom : .max
             unsafe scratch = .allocate(capacity: 1)
             unsafe scratch.initialize(to: gcm_context_data())
+            let key = UnsafeMutableRawPointer.allocate(
+                byteCount: MemoryLayout<gcm_key_data>.size,
+                alignment: 64
+            )
+            unsafe preparedKey = key.bindMemory(to: gcm_key_data.self, capacity: 1)
             unsafe jobs = .allocate(capacity: Self.capacity)
             unsafe jobs.initialize(repeating: IMB_JOB(), count: Self.capacity)
             unsafe tags = .allocate(capacity: Self.capacity * Self.tagStride)
@@ -102,6 +109,8 @@
         func release() {
             unsafe OPENSSL_cleanse(scratch, MemoryLayout<gcm_context_data>.size)
             unsafe scratch.deallocate()
+            unsafe OPENSSL_cleanse(preparedKey, MemoryLayout<gcm_key_data>.size)
+            unsafe preparedKey.deallocate()
             unsafe jobs.deallocate()
             unsafe tags.deallocate()
             unsafe places.deallocate()

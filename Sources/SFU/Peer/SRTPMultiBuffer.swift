@@ -6,7 +6,8 @@
     ///
     /// The library only ciphers and hashes: indexes and windows are kept here.
     struct MultiBufferSRTP: ~Copyable {
-        private let rtpIn: SRTPTransform
+        /// Its key is prepared when the first packet has come: many peers send none.
+        private var rtpIn: SRTPTransform
         private let rtcpIn: SRTPTransform
         private let rtpOut: SRTPTransform
         private let rtcpOut: SRTPTransform
@@ -20,9 +21,9 @@
             manager: MultiBufferManager,
             maxStreams: Int
         ) throws(SRTPError) {
-            let rtpIn = try Self.rtp(profile, keys.remote, manager)
+            let rtpIn = try Self.rtp(profile, keys.remote, manager, rare: true)
             let rtcpIn = try Self.rtcp(profile, keys.remote, manager)
-            let rtpOut = try Self.rtp(profile, keys.local, manager)
+            let rtpOut = try Self.rtp(profile, keys.local, manager, rare: false)
             let rtcpOut = try Self.rtcp(profile, keys.local, manager)
             self.rtpIn = rtpIn
             self.rtcpIn = rtcpIn
@@ -48,6 +49,7 @@
             )
             guard isGood else { throw .authentication }
             incoming.acceptRTP(candidate)
+            rtpIn.prepare()
             return packet.count - profile.rtpOverhead
         }
 
@@ -104,7 +106,8 @@
         private static func rtp(
             _ profile: SRTPProfile,
             _ master: Span<UInt8>,
-            _ manager: MultiBufferManager
+            _ manager: MultiBufferManager,
+            rare: Bool
         ) throws(SRTPError) -> SRTPTransform {
             try transform(
                 profile,
@@ -112,7 +115,8 @@
                 manager,
                 .rtpEncryption,
                 .rtpAuthentication,
-                .rtpSalt
+                .rtpSalt,
+                rare: rare
             )
         }
 
@@ -127,7 +131,8 @@
                 manager,
                 .rtcpEncryption,
                 .rtcpAuthentication,
-                .rtcpSalt
+                .rtcpSalt,
+                rare: true
             )
         }
 
@@ -137,7 +142,8 @@
             _ manager: MultiBufferManager,
             _ encryption: SRTPKeyDerivation.Label,
             _ authentication: SRTPKeyDerivation.Label,
-            _ salting: SRTPKeyDerivation.Label
+            _ salting: SRTPKeyDerivation.Label,
+            rare: Bool
         ) throws(SRTPError) -> SRTPTransform {
             let key = master.extracting(0..<profile.keyLength)
             let salt = master.extracting(profile.keyLength..<master.count)
@@ -156,7 +162,8 @@
                 encryption: span.span.extracting(0..<saltStart),
                 authentication: span.span.extracting(hashStart..<end),
                 salt: span.span.extracting(saltStart..<hashStart),
-                manager: manager
+                manager: manager,
+                rare: rare
             )
         }
 
