@@ -25,6 +25,7 @@ extension Core {
             emit(.fenced(epoch: epoch, at: now, packets: packetsUnderLostRights))
             packetsUnderLostRights = 0
         }
+        srtpContext.finish()
     }
 
     private mutating func configure(

@@ -84,6 +84,8 @@ package struct Core: ~Copyable {
             receiveRTP(bytes, on: path, at: now)
         case .rtcp(let bytes):
             receiveRTCP(bytes, on: path, at: now, into: &output)
+            // Retransmissions, all those of one NACK together.
+            srtpContext.finish()
         case nil:
             drops.count(.unknownProtocol)
         }
@@ -103,6 +105,7 @@ package struct Core: ~Copyable {
             expire(transport: index, at: now, into: &output)
             schedule(index)
         }
+        srtpContext.finish()
     }
 
     /// When `expire(at:)` next has something to do, if ever.

@@ -22,7 +22,7 @@ struct Bench: ~Copyable {
     private(set) var preparation: Int64 = 0
 
     init(_ options: Options) throws {
-        identity = try DTLSIdentity()
+        identity = try DTLSIdentity(profiles: [options.profile])
         let context = SRTPContext(engine: options.engine)
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
         publications = options.publications

@@ -11,7 +11,9 @@ struct Options {
     var packets = 20_000
     var burst = 8
     var engine = SRTPEngine.best
+    var profile = SRTPProfile.aeadAes128Gcm
     var checks = false
+    var measuresSRTP = false
     var wantsHelp = false
 
     static let help = """
@@ -22,6 +24,10 @@ struct Options {
           --packets N    packets of each video (default 20000)
           --burst N      packets of each video in one batch: a frame (default 8)
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
+          --profile P    gcm (AEAD_AES_128_GCM, default), gcm256, or cm
+                         (AES_CM_128_HMAC_SHA1_80)
+          --srtp         only what SRTP costs: ns a packet of each profile, some sizes
+                         and batches
           --check        exit with 1 unless allocations, retains and locks are 0
                          (with libsrtp2 only retains count: the others are its own)
           --help         this text
@@ -37,6 +43,10 @@ struct Options {
             case "--burst": burst = max(1, Int(value) ?? burst)
             case "--packets": packets = max(1, Int(value) ?? packets)
             case "--engine": engine = SRTPEngine(rawValue: value) ?? engine
+            case "--profile": profile = Self.profiles[value] ?? profile
+            case "--srtp":
+                measuresSRTP = true
+                index -= 1
             case "--check":
                 checks = true
                 index -= 1
@@ -49,6 +59,10 @@ struct Options {
         // A batch takes no more.
         burst = min(burst, Core.batchCapacity / publications)
     }
+
+    private static let profiles: [String: SRTPProfile] = [
+        "gcm": .aeadAes128Gcm, "gcm256": .aeadAes256Gcm, "cm": .aes128CmSha1_80,
+    ]
 }
 
 func exitWithFailure() -> Never { exit(1) }

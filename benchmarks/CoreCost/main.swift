@@ -11,6 +11,8 @@ import SFU
 let options = Options(CommandLine.arguments)
 if options.wantsHelp {
     print(Options.help)
+} else if options.measuresSRTP {
+    try SRTPCost.report(options.engine)
 } else {
     let cost = try CoreCost.measure(options)
     print(cost.description)

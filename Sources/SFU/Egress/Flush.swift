@@ -18,6 +18,7 @@ extension Core {
     /// Returns `true` where the output is full and more is left: send it and call again.
     package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
         precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
+        defer { srtpContext.finish() }
         if !cursor.isUnderWay { prepareFlush() }
         let sendTime = Self.sendTime(at: now)
         let isFull =

@@ -88,7 +88,7 @@ package struct SRTPSession: ~Copyable {
         return try portable?.unprotectRTCP(packet, into: &output) ?? 0
     }
 
-    /// Encrypts one RTP packet into `output`; returns its length with the tag.
+    /// Begins to encrypt one RTP packet into `output`; returns its length with the tag.
     ///
     /// `output` holds the header in its first `headerLength` bytes and after it `prefixLength`
     /// bytes of rewritten payload in clear; `rest` is what follows of the payload, wherever it
@@ -96,6 +96,10 @@ package struct SRTPSession: ~Copyable {
     /// number that the header has: a stream starts with counter 0. The same index may be
     /// protected again, up to `replayWindow` behind the newest, if the bytes are the same.
     /// There must be room for all of it and `rtpOverhead`.
+    ///
+    /// The bytes are final after `SRTPContext.finish()` only: until then the tag may be missing,
+    /// though nothing is in clear any more, and `output`'s memory has to stay where it is and
+    /// as it is. `rest` is not needed any longer.
     @_lifetime(output: copy output)
     package mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
@@ -123,10 +127,17 @@ package struct SRTPSession: ~Copyable {
         return try portable?.protectRTP(&output, length: length, index: index) ?? 0
     }
 
+    /// A hint that an RTP packet will be protected soon: fetches the key into the cache.
+    package func prefetchOutgoing() {
+        #if canImport(CIPSecMB)
+            multiBuffer?.prefetchOutgoing()
+        #endif
+    }
+
     /// Encrypts the `length` bytes of compound RTCP in `buffer`; returns the total length.
     ///
     /// The session numbers the SRTCP index, for each SSRC of ours from 1 on. There must be room
-    /// for `rtcpOverhead`.
+    /// for `rtcpOverhead`. The bytes are final at once, whatever RTP waits for `finish`.
     @_lifetime(buffer: copy buffer)
     package mutating func protectRTCP(
         _ buffer: inout MutableSpan<UInt8>,

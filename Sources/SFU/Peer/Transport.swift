@@ -124,7 +124,11 @@ struct Transport: ~Copyable {
         return total
     }
 
-    /// Encrypts one packet whose new part lies in `output` already.
+    /// A hint that an RTP packet goes out soon.
+    func prefetchOutgoing() { srtp?.prefetchOutgoing() }
+
+    /// Begins to encrypt one packet whose new part lies in `output` already; it is final after
+    /// `SRTPContext.finish()`.
     @_lifetime(output: copy output)
     mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
