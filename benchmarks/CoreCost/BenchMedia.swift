@@ -10,9 +10,10 @@ enum BenchMedia {
     /// As many as a browser offers.
     private static var formats: [FormatMapping] {
         let all = [
-            MediaFormat(codec: .vp8), MediaFormat(codec: .vp9), MediaFormat(codec: .vp9, profile: 2),
-            MediaFormat(codec: .h264), MediaFormat(codec: .h264, profile: 2),
-            MediaFormat(codec: .h264, profile: 4), MediaFormat(codec: .av1),
+            MediaFormat(codec: .vp8), MediaFormat(codec: .vp9),
+            MediaFormat(codec: .vp9, profile: 2), MediaFormat(codec: .h264),
+            MediaFormat(codec: .h264, profile: 2), MediaFormat(codec: .h264, profile: 4),
+            MediaFormat(codec: .av1),
         ]
         return all.enumerated().map { position, format in
             FormatMapping(

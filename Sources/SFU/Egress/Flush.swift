@@ -65,10 +65,23 @@ extension Core {
         while cursor.position < publications[publication].subscribers.count {
             guard output.free >= arrivals else { return true }
             let slot = publications[publication].subscribers[cursor.position]
+            let ahead = cursor.position + Self.prefetchDistance
+            if ahead < publications[publication].subscribers.count {
+                prefetch(publications[publication].subscribers[ahead])
+            }
             forward(publication, to: Int(slot), sendTime: sendTime, into: &output)
             cursor.position += 1
         }
         return false
+    }
+
+    private static let prefetchDistance = 4
+
+    private func prefetch(_ slot: Int32) {
+        let transport = departures.transport(of: slot)
+        slots.prefetch(Int(slot))
+        destinations.prefetch(transport)
+        transports[transport].prefetchOutgoing()
     }
 
     private mutating func walkDestinations(sendTime: UInt32, into output: inout Batch) -> Bool {
