@@ -8,6 +8,8 @@ struct Destination: BitwiseCopyable {
     var transportSequence: UInt16 = 0
     private(set) var packetsOut: UInt64 = 0
     private(set) var bytesOut: UInt64 = 0
+    /// The short way to the key, which goes when `path` goes; without it the session is asked.
+    var key: OutgoingKey?
 
     /// Counts one datagram sent.
     mutating func count(length: Int) {
@@ -40,8 +42,11 @@ extension Core {
     }
 
     /// To be called whenever a transport's path, keys or end may have changed.
+    ///
+    /// A key must not be reached when its session is gone: it is forgotten here, at once.
     mutating func updateDestination(of transport: Int) {
         let canSend = transports[transport].canSend
         destinations[transport].path = canSend ? transports[transport].path : nil
+        destinations[transport].key = canSend ? transports[transport].outgoingKey : nil
     }
 }

@@ -62,26 +62,22 @@ extension Core {
         into output: inout Batch
     ) -> Bool {
         let arrivals = publications[publication].arrivalCount
-        while cursor.position < publications[publication].subscribers.count {
+        let count = publications[publication].subscribers.count
+        while cursor.position < count {
             guard output.free >= arrivals else { return true }
-            let slot = publications[publication].subscribers[cursor.position]
-            let ahead = cursor.position + Self.prefetchDistance
-            if ahead < publications[publication].subscribers.count {
-                prefetch(publications[publication].subscribers[ahead])
+            let position = cursor.position
+            let slot = Int(publications[publication].subscribers[position])
+            if position + Self.recordsAhead < count {
+                prefetch(publications[publication].subscribers[position + Self.recordsAhead])
             }
-            forward(publication, to: Int(slot), sendTime: sendTime, into: &output)
+            if position + Self.keysAhead < count {
+                let next = publications[publication].subscribers[position + Self.keysAhead]
+                prefetchKey(of: departures.transport(of: next))
+            }
+            forward(publication, to: slot, sendTime: sendTime, into: &output)
             cursor.position += 1
         }
         return false
-    }
-
-    private static let prefetchDistance = 4
-
-    private func prefetch(_ slot: Int32) {
-        let transport = departures.transport(of: slot)
-        slots.prefetch(Int(slot))
-        destinations.prefetch(transport)
-        transports[transport].prefetchOutgoing()
     }
 
     private mutating func walkDestinations(sendTime: UInt32, into output: inout Batch) -> Bool {
@@ -89,14 +85,32 @@ extension Core {
             while cursor.slot >= 0 {
                 let publication = Int(slots[Int(cursor.slot)].publication)
                 guard output.free >= publications[publication].arrivalCount else { return true }
+                let next = departures.next(after: cursor.slot)
+                if next >= 0 { slots.prefetch(Int(next)) }
                 forward(publication, to: Int(cursor.slot), sendTime: sendTime, into: &output)
-                cursor.slot = departures.next(after: cursor.slot)
+                cursor.slot = next
             }
             cursor.position += 1
             cursor.slot = departures.first(at: cursor.position)
+            let ahead = departures.first(at: cursor.position + Self.recordsAhead)
+            if ahead >= 0 { prefetch(ahead) }
+            let next = departures.first(at: cursor.position + Self.keysAhead)
+            if next >= 0 { prefetchKey(of: departures.transport(of: next)) }
         }
         return false
     }
+
+    /// Viewers between the one at hand and the one whose lines are fetched.
+    private static let recordsAhead = 8
+    /// The same for keys, which the lines lead to.
+    private static let keysAhead = 4
+
+    private func prefetch(_ slot: Int32) {
+        slots.prefetch(Int(slot))
+        destinations.prefetch(departures.transport(of: slot))
+    }
+
+    private func prefetchKey(of transport: Int) { destinations[transport].key?.prefetch() }
 
     private mutating func finishFlush() {
         for position in 0..<queued.count { settle(Int(queued[position])) }
@@ -111,14 +125,22 @@ extension Core {
     private mutating func settle(_ publication: Int) {
         var place = publications[publication].firstArrival
         while place >= 0 {
-            if let drop = pool[place].drop {
-                drops.count(publications[publication].isOpen ? drop : .gated)
-            } else {
-                statistics.rtpForwarded &+= 1
-            }
+            count(place, of: publication)
             place = pool[place].next
         }
         publications[publication].removeArrivals()
+    }
+
+    private mutating func count(_ place: Int32, of publication: Int) {
+        let isMirror = publications[publication].home != nil
+        if let drop = pool[place].drop {
+            let reason = publications[publication].isOpen ? drop : .gated
+            if isMirror { relayDrops.count(reason) } else { drops.count(reason) }
+        } else if isMirror {
+            statistics.relayedForwarded &+= 1
+        } else {
+            statistics.rtpForwarded &+= 1
+        }
     }
 
     /// Drops the packets of a publication that ends with the batch under way.

@@ -119,12 +119,13 @@ extension Core {
         guard total <= Batch.stride else { return false }
         let length: Int
         do throws(SRTPError) {
-            length = try transports[outlet.slot.transport].protectRTP(
+            length = try protect(
                 &target,
                 headerLength: written.header,
                 prefixLength: written.prefix,
                 rest: rest,
-                index: UInt64(bitPattern: index)
+                index: UInt64(bitPattern: index),
+                for: outlet
             )
         } catch {
             return false
@@ -136,6 +137,33 @@ extension Core {
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(length)
         return true
+    }
+
+    @_lifetime(output: copy output)
+    private mutating func protect(
+        _ output: inout MutableSpan<UInt8>,
+        headerLength: Int,
+        prefixLength: Int,
+        rest: Span<UInt8>,
+        index: UInt64,
+        for outlet: borrowing Outlet
+    ) throws(SRTPError) -> Int {
+        if let key = outlet.destination.key {
+            return try key.protectRTP(
+                &output,
+                headerLength: headerLength,
+                prefixLength: prefixLength,
+                rest: rest,
+                index: index
+            )
+        }
+        return try transports[outlet.slot.transport].protectRTP(
+            &output,
+            headerLength: headerLength,
+            prefixLength: prefixLength,
+            rest: rest,
+            index: index
+        )
     }
 
     /// Looks up what the viewer calls a codec; RED goes out as plain Opus to those without it.

@@ -124,8 +124,8 @@ struct Transport: ~Copyable {
         return total
     }
 
-    /// A hint that an RTP packet goes out soon.
-    func prefetchOutgoing() { srtp?.prefetchOutgoing() }
+    /// The short way to the key with which RTP goes out, where the engine has one.
+    var outgoingKey: OutgoingKey? { mutating get { srtp?.outgoingKey } }
 
     /// Begins to encrypt one packet whose new part lies in `output` already; it is final after
     /// `SRTPContext.finish()`.

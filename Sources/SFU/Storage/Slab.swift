@@ -86,9 +86,11 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
     }
 
     private mutating func grow() {
-        let larger = unsafe Self.allocate(capacity: capacity * 2)
-        let moreGenerations = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity * 2)
-        unsafe moreGenerations.initialize(repeating: 0, count: capacity * 2)
+        // By half, since places are large and those that stay empty cost memory too.
+        let more = capacity + capacity / 2
+        let larger = unsafe Self.allocate(capacity: more)
+        let moreGenerations = UnsafeMutablePointer<UInt32>.allocate(capacity: more)
+        unsafe moreGenerations.initialize(repeating: 0, count: more)
         for index in 0..<capacity where unsafe generations[index] != 0 {
             unsafe (larger + index).moveInitialize(from: places + index, count: 1)
             unsafe moreGenerations[index] = generations[index]
@@ -97,6 +99,6 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         unsafe generations.deallocate()
         unsafe places = larger
         unsafe generations = moreGenerations
-        capacity *= 2
+        capacity = more
     }
 }
