@@ -93,6 +93,9 @@ extension PacketCounters {
         rtcpIn = statistics.rtcpIn
         rtpIn = statistics.rtpIn
         rtpForwarded = statistics.rtpForwarded
+        relayedOut = statistics.relayedOut
+        relayedIn = statistics.relayedIn
+        relayedForwarded = statistics.relayedForwarded
         datagramsOut = statistics.datagramsOut
         bytesOut = statistics.bytesOut
         rtpOut = statistics.rtpOut
@@ -101,6 +104,9 @@ extension PacketCounters {
         kernelDrops = statistics.kernelDrops
         for (reason, count) in zip(DropReason.allCases, statistics.drops) {
             drops[reason.rawValue] = count
+        }
+        for (reason, count) in zip(DropReason.allCases, statistics.relayDrops) {
+            relayDrops[reason.rawValue] = count
         }
     }
 }

@@ -37,7 +37,8 @@ extension Core {
     }
 
     /// Takes a relayed packet in: the steps of ingress that are left to do here.
-    mutating func admit(_ message: RelayMessage, of reader: borrowing RelayReader, from other: Int) {
+    mutating func admit(_ message: RelayMessage, of reader: borrowing RelayReader, from other: Int)
+    {
         statistics.relayedIn &+= 1
         let place = pool.allocate()
         guard place >= 0 else { return relayDrops.count(.bufferFull) }
@@ -77,7 +78,9 @@ extension Core {
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
         if encodings[encoding].kind == .video {
             follow(message, publication: publication)
-            if message.followsGap, !info.flags.contains(.keyframeStart) { mendGap(publication, at: info.arrival) }
+            if message.followsGap, !info.flags.contains(.keyframeStart) {
+                mendGap(publication, at: info.arrival)
+            }
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil

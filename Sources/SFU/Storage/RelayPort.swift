@@ -89,11 +89,10 @@ package struct RelayPort: ~Copyable {
         return unsafe writers[other].write(message, packet)
     }
 
-    /// Lets the other workers see what was written to them, and tells `wake` to whom it was.
-    package mutating func publish(_ wake: (Int) -> Void) {
-        for other in 0..<workers where other != worker {
-            if unsafe writers[other].publish() { wake(other) }
-        }
+    /// Lets another worker see what was written to it; `false` where that was nothing.
+    package mutating func publish(to other: Int) -> Bool {
+        guard reaches(other) else { return false }
+        return unsafe writers[other].publish()
     }
 
     /// Whether anything lies there to be read.

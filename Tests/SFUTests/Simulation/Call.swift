@@ -127,7 +127,7 @@ struct Call: ~Copyable {
     /// Empties the core's output into the peers until nothing more comes.
     mutating func settle() {
         core.relay(into: &relays, at: now)
-        relays.publish { _ in }
+        for other in 0..<relays.workers { _ = relays.publish(to: other) }
         var more = true
         while more {
             more = core.flush(into: &output, at: now)
