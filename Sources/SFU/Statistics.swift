@@ -49,8 +49,9 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
 /// One worker's counters; they only grow.
 ///
 /// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, but for the two full queues;
-/// `relayedIn` = `relayedForwarded` + all `relayDrops`; `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP. `docs/ipc.md` has
-/// the sums, and tests hold them.
+/// `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP;
+/// `relayedIn` = `relayedForwarded` + all `relayDrops`. `docs/ipc.md` has the sums, and tests
+/// hold them.
 package struct WorkerStatistics: Hashable, Sendable {
     package var datagramsIn: UInt64 = 0
     package var bytesIn: UInt64 = 0

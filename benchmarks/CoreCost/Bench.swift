@@ -6,6 +6,11 @@ import SFU
 /// A core with one publisher and many viewers, all connected.
 struct Bench: ~Copyable {
     private var core: Core
+    private var relays: RelayPort
+    /// The viewers' worker, where that is another.
+    private var far: Core
+    private var farRelays: RelayPort
+    private let isRelayed: Bool
     private var output = Batch(capacity: 256)
     private var now = Instant(nanoseconds: 1_000_000_000)
     private var publisher: LoadPeer
@@ -23,10 +28,16 @@ struct Bench: ~Copyable {
         let identity = try DTLSIdentity()
         let context = SRTPContext(engine: options.engine)
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
+        far = Core(limits: .default, seed: 2, identity: identity, engine: options.engine)
+        isRelayed = options.relays
+        let mesh = RelayMesh(workers: 2)
+        relays = mesh.port(of: 0)
+        farRelays = mesh.port(of: 1)
         publisher = LoadPeer(identity: identity, context: context, path: Self.path(0), seed: 1)
         clear = Self.keyframePacket()
         Self.connect(&publisher, 0, identity, [Self.publication], [], &core, now)
         profile = publisher.profile?.name ?? "?"
+        if isRelayed { mirror() }
         for index in 1...options.viewers {
             var viewer = LoadPeer(
                 identity: identity,
@@ -35,13 +46,18 @@ struct Bench: ~Copyable {
                 seed: UInt64(index + 1)
             )
             let slot = Self.slot(index)
-            Self.connect(&viewer, index, identity, [], [slot], &core, now)
             let binding = Binding(
                 publication: Self.publication.id,
                 subscription: UInt64(index),
                 open: true
             )
-            core.apply(.bind(slot.id, binding), at: now, into: &output)
+            if isRelayed {
+                Self.connect(&viewer, index, identity, [], [slot], &far, now)
+                far.apply(.bind(slot.id, binding), at: now, into: &output)
+            } else {
+                Self.connect(&viewer, index, identity, [], [slot], &core, now)
+                core.apply(.bind(slot.id, binding), at: now, into: &output)
+            }
             output.removeAll()
         }
         // The first keyframe opens all gates; the events are the control plane's.
@@ -49,6 +65,17 @@ struct Bench: ~Copyable {
         forward(packets: 1, through: &sent)
         clear[26] |= 1
         while core.takeEvent() != nil {}
+        while far.takeEvent() != nil {}
+    }
+
+    /// The publication under the same name in the far worker.
+    private mutating func mirror() {
+        let id = Self.publication.id
+        let home = RelayTarget(worker: 0, publication: id)
+        let mirror = Mirror(configuration: Self.publication, home: home, open: true)
+        far.apply(.mirror(mirror), at: now, into: &output)
+        let target = RelayTarget(worker: 1, publication: id)
+        core.apply(.relay(id, to: [target]), at: now, into: &output)
     }
 
     /// Sends packets through, in bursts; `sent` is the publisher's side of the wire.
@@ -60,14 +87,29 @@ struct Bench: ~Copyable {
             for index in 0..<count {
                 core.receive(sent[index], on: Self.path(0), at: now, into: &output)
             }
-            var more = true
-            while more {
-                more = core.flush(into: &output, at: now)
-                copies += output.count
-                output.removeAll()
+            core.relay(into: &relays, at: now)
+            Self.flush(&core, through: &output, at: now, counting: &copies)
+            if relays.publish(to: 1) {
+                _ = far.receive(from: &farRelays, at: now)
+                far.relay(into: &farRelays, at: now)
+                Self.flush(&far, through: &output, at: now, counting: &copies)
             }
             left -= count
             now = now.advanced(nanoseconds: 8_000_000)
+        }
+    }
+
+    private static func flush(
+        _ core: inout Core,
+        through output: inout Batch,
+        at now: Instant,
+        counting copies: inout Int
+    ) {
+        var more = true
+        while more {
+            more = core.flush(into: &output, at: now)
+            copies += output.count
+            output.removeAll()
         }
     }
 

@@ -11,6 +11,7 @@ struct CoreCost: CustomStringConvertible {
     var engine = SRTPEngine.best
     var profile = "?"
     var viewers = 0
+    var relays = false
     var packets = 0
 
     /// Whether the core did nothing that it must not.
@@ -22,10 +23,12 @@ struct CoreCost: CustomStringConvertible {
         return counted + calls.allocations + calls.frees + calls.locks == 0
     }
 
+    private var place: String { relays ? " on another worker" : "" }
+
     var description: String {
         let each = copies > 0 ? nanoseconds / Int64(copies) : 0
         return """
-            \(packets) packets of 1,200 bytes to \(viewers) viewers, \(profile) by \(engine.rawValue)
+            \(packets) packets of 1,200 bytes to \(viewers) viewers\(place), \(profile) by \(engine.rawValue)
             forwarded copies    \(copies)
             ns a copy           \(each)
             allocations         \(calls.allocations)
@@ -56,6 +59,7 @@ struct CoreCost: CustomStringConvertible {
         result.engine = options.engine
         result.profile = bench.profile
         result.viewers = options.viewers
+        result.relays = options.relays
         result.packets = options.packets
         return result
     }
