@@ -244,7 +244,7 @@ extension Room {
         }
 
         /// This worker has to pass the fence, though it may have nothing to do.
-        mutating func touch(_ worker: Int) { _ = commands[worker, default: []] }
+        mutating func touch(_ worker: Int) { commands[worker, default: []] += [] }
 
         mutating func announce(_ news: News, to audience: Audience) {
             announcements.append(Announcement(news: news, to: audience))

@@ -39,7 +39,7 @@ public enum MessagePublish: IPCMethod {
         public var room: RoomID
         public var topic: ShortText
         public var message: String
-        /// Any JSON; at most `Message.byteLimit` bytes of it.
+        /// Any JSON but null; at most `Message.byteLimit` bytes of it.
         public var payload: JSON?
         public var from: ParticipantID?
         /// Only these of the subscribers get it.
@@ -73,9 +73,16 @@ public enum MessagePublish: IPCMethod {
             guard message.utf8.count <= Message.byteLimit else {
                 throw container.refusal(.message, "is longer than \(Message.byteLimit) bytes")
             }
-            payload = try container.decodeIfPresent(JSON.self, forKey: .payload)
-            if let payload, JSON.encoded(payload).count > Message.byteLimit {
-                throw container.refusal(.payload, "is longer than \(Message.byteLimit) bytes")
+            if container.contains(.payload) {
+                let payload = try container.decode(JSON.self, forKey: .payload)
+                guard payload != .null else { throw container.refusal(.payload, "is null") }
+                guard JSON.encoded(payload).count <= Message.byteLimit else {
+                    throw container.refusal(
+                        .payload,
+                        "is longer than \(Message.byteLimit) bytes"
+                    )
+                }
+                self.payload = payload
             }
             from = try container.decodeIfPresent(ParticipantID.self, forKey: .from)
             if container.contains(.to) {
