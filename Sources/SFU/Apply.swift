@@ -17,8 +17,12 @@ extension Core {
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
             bind(id, to: binding, at: now)
-        case .mirror, .unmirror, .relay:
-            break
+        case .mirror(let mirror):
+            self.mirror(mirror, at: now)
+        case .unmirror(let id):
+            unmirror(id)
+        case .relay(let id, let targets):
+            relay(id, to: targets)
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
@@ -102,12 +106,13 @@ extension Core {
     /// Opens or closes a publisher's gate.
     ///
     /// Its transport and RTCP go on: no loss is signalled.
-    private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+    mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
         if !open { packetsUnderLostRights &+= publications[publication].forwarded }
         publications[publication].isOpen = open
+        publications[publication].openedAt = now
         publications[publication].forwarded = 0
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
@@ -120,6 +125,10 @@ extension Core {
             let slot = Int(publications[publication].subscribers[index])
             slots[slot].source = .waiting
             if open { wantKeyframe(forSlot: slot, at: now) }
+        }
+        if open, !publications[publication].mirrors.isEmpty {
+            // Their viewers wait too, and their wishes may come before this.
+            wantKeyframe(ofBest: publication, at: now)
         }
     }
 
@@ -168,7 +177,10 @@ extension Core {
         guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
         else { return }
-        let publication = Int(slots[slot].publication)
+        wantKeyframe(ofBest: Int(slots[slot].publication), at: now)
+    }
+
+    private mutating func wantKeyframe(ofBest publication: Int, at now: Instant) {
         guard publications[publication].isOpen, publications[publication].best >= 0 else { return }
         wantKeyframe(of: Int(publications[publication].best), at: now)
     }

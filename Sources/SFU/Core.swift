@@ -34,8 +34,17 @@ package struct Core: ~Copyable {
     var cursor = FlushCursor()
     var arrivalCount = 0
 
+    /// Publications that another worker feeds.
+    var mirrors = List<Int32>(capacity: 4)
+    /// When mirrors next have something to do.
+    var mirrorsDue: Instant?
+    /// Publications that are handed on to other workers.
+    var relayedCount = 0
+
     var statistics = WorkerStatistics()
     var drops = DropCounters()
+    /// What went no further in a mirror; its home has counted it as forwarded.
+    var relayDrops = DropCounters()
     var events: [Event] = []
     var nextEvent = 0
     /// What the rights that commands took away since the last fence had let through.
@@ -101,8 +110,11 @@ package struct Core: ~Copyable {
         }
     }
 
-    /// When `expire(at:)` next has something to do, if ever.
-    package var deadline: Instant? { timers.first }
+    /// When `expire(at:)` or `relay(into:at:)` next has something to do, if ever.
+    package var deadline: Instant? {
+        guard let mirrorsDue else { return timers.first }
+        return min(mirrorsDue, timers.first ?? mirrorsDue)
+    }
 
     /// The next thing that the control plane should know.
     package mutating func takeEvent() -> Event? {

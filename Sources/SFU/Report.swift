@@ -5,10 +5,13 @@ extension Core {
     func report(at now: Instant) -> WorkerStatistics {
         var result = statistics
         result.drops = DropReason.allCases.map { drops[$0] }
+        result.relayDrops = DropReason.allCases.map { relayDrops[$0] }
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             result.transports.append(report(transport: index))
         }
-        for index in 0..<publications.capacity where publications.isOccupied(index) {
+        // A mirror's figures are its home's.
+        for index in 0..<publications.capacity
+        where publications.isOccupied(index) && publications[index].home == nil {
             result.publications.append(report(publication: index, at: now))
         }
         for index in 0..<slots.capacity where slots.isOccupied(index) {

@@ -88,15 +88,21 @@ struct ControlPlane {
         case .transport(let id, let what):
             let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
-        case .started(let slot, let subscription):
+        case .started(_, let subscription):
             take(
-                .started(subscription: subscription, slot),
+                .started(subscription: subscription),
                 of: .subscription(subscription),
                 at: now
             )
         case .layerChanged(let slot, let subscription, let from, let to):
             take(
-                .layerChanged(subscription: subscription, slot, from: from, to: to),
+                .layerChanged(
+                    subscription: subscription,
+                    worker: worker,
+                    slot,
+                    from: from,
+                    to: to
+                ),
                 of: .subscription(subscription),
                 at: now
             )

@@ -3,7 +3,8 @@
 /// A call is a function from room and call to the room after it, commands for the workers and
 /// announcements, or a typed refusal that has changed nothing. Two functions answer who may do
 /// what, `mayPublish` and `mayForward` (`RoomRights.swift`); the rest only carries their answers
-/// to the workers, as the difference to what they were told last (`RoomSettling.swift`).
+/// to the workers, as the difference to what they were told last (`RoomSettling.swift`). It may
+/// span several: where a publication is watched elsewhere it has mirrors (`RoomMirrors.swift`).
 ///
 /// The room changes at once, when the call is judged. That a right is gone from the media path
 /// too is known later, when the workers have passed the fence; the reply and the announcements
@@ -15,7 +16,7 @@ package struct Room: Sendable {
     package let created: Double
     package internal(set) var settings: Settings
     package internal(set) var state: State
-    /// Where its transports are made.
+    /// Where its first transport is made.
     package let worker: Int
     package internal(set) var participants: [String: Participant] = [:]
     package internal(set) var streams: [String: Stream] = [:]
@@ -46,6 +47,10 @@ package struct Room: Sendable {
     var births: UInt64 = 0
     /// Whose streams the workers' events are about.
     var owners: [Place: String] = [:]
+    /// Its transports in each worker that has any.
+    var population: [Int: Int] = [:]
+    /// The publications that are mirrored, by their homes.
+    var relays: [RelayTarget: Relay] = [:]
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
         self.name = name

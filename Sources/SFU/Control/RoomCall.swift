@@ -34,6 +34,15 @@ extension Room {
         _ call: Call,
         _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
+        var outcome = try carryOut(call, &shared)
+        settleRelays(&outcome.change)
+        return outcome
+    }
+
+    private mutating func carryOut(
+        _ call: Call,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
         switch call {
         case .join(let join): return try self.join(join, &shared)
         case .leave(let participant): return try leave(participant, &shared)
@@ -46,7 +55,7 @@ extension Room {
             return try unpublish(stream: stream, by: actor, &shared)
         case .subscribe(let subscribe): return try self.subscribe(subscribe, &shared)
         case .updateSubscription(let subscription, let update):
-            return try self.update(subscription: subscription, update)
+            return try self.update(subscription: subscription, update, &shared)
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
         case .close(let actor, let reason):
             let refusal = Refusal(
@@ -71,8 +80,8 @@ extension Room {
         case .lock(let on, let actor): return try lock(on, by: actor)
         case .hardMuteRoom(let on, let actor): return try hardMute(on, by: actor, &shared)
         case .hardMute(let id, let media, let on, let actor):
-            return try hardMute(id, media, on, by: actor)
-        case .drop(let ids, let actor, let reason): return try drop(ids, by: actor, reason)
+            return try hardMute(id, media, on, by: actor, &shared)
+        case .drop(let ids, let actor, let reason): return try drop(ids, by: actor, reason, &shared)
         case .answerKnock(let id, let approve, let actor):
             return try answerKnock(of: id, approve: approve, by: actor, &shared)
         case .setMode(let id, let mode, let vocabulary, let actor):
@@ -238,13 +247,25 @@ extension Room {
         package internal(set) var opened: [Place] = []
         /// Go back to their pools once the workers have passed the fence.
         package internal(set) var freed: [Place] = []
+        /// Homes whose mirrors may be other ones than the workers were told.
+        private var touched: Set<RelayTarget> = []
 
         mutating func tell(_ worker: Int, _ command: Command) {
             commands[worker, default: []].append(command)
         }
 
         /// This worker has to pass the fence, though it may have nothing to do.
-        mutating func touch(_ worker: Int) { commands[worker, default: []] += [] }
+        mutating func fence(_ worker: Int) { commands[worker, default: []] += [] }
+
+        mutating func touch(_ home: RelayTarget) { touched.insert(home) }
+
+        /// The homes touched until now, in order; they are handed out once.
+        mutating func takeTouched() -> [RelayTarget] {
+            defer { touched = [] }
+            return touched.sorted {
+                ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
+            }
+        }
 
         mutating func announce(_ news: News, to audience: Audience) {
             announcements.append(Announcement(news: news, to: audience))
@@ -281,6 +302,9 @@ extension Room {
         package var participantsPerRoom = 1_000
         package var transportsPerParticipant = 2
         package var subscriptionsPerParticipant = 100
+        /// By how many transports a room's least loaded worker may exceed the least loaded of all
+        /// before the room spreads to that one.
+        package var workerSpread = 8
 
         package init() {}
     }

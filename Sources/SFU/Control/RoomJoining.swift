@@ -92,7 +92,7 @@ extension Room {
         let participant = try participant(id)
         var outcome = Outcome(isFenced: true)
         remove(id, EndReason.left, &outcome.change)
-        settleHosts(&outcome.change)
+        settleHosts(&shared, &outcome.change)
         outcome.change.announce(
             .left(participant, reason: EndReason.left),
             to: participant.admitted ? .everyone : .only(moderators)

@@ -62,7 +62,7 @@ extension Room {
         var outcome = Outcome(isFenced: on)
         begin(process, shared, &outcome)
         for participant in members where !participant.transports.isEmpty {
-            settleGates(of: participant.id, &outcome.change)
+            settleGates(of: participant.id, &shared, &outcome.change)
         }
         outcome.change.announce(.roomMuted(on, by: actor), to: .everyone)
         return outcome
@@ -75,7 +75,8 @@ extension Room {
         _ id: String,
         _ media: Set<MediaKind>,
         _ on: Bool,
-        by actor: String?
+        by actor: String?,
+        _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
         let asked = MediaKind.allCases.filter(media.contains)
         let code =
@@ -106,8 +107,8 @@ extension Room {
             to: .only([id])
         )
         show(hardMuted: participant.hardMuted, changed, of: participant, &outcome.change)
-        settleGates(of: id, &outcome.change)
-        review(subscriptionsTouching: id, &outcome.change)
+        settleGates(of: id, &shared, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
 
@@ -133,7 +134,8 @@ extension Room {
     mutating func drop(
         _ ids: [String],
         by actor: String?,
-        _ reason: String
+        _ reason: String,
+        _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
         try check(
             actor,
@@ -151,7 +153,7 @@ extension Room {
                 to: participant.admitted ? .everyone : .only([id] + moderators)
             )
         }
-        settleHosts(&outcome.change)
+        settleHosts(&shared, &outcome.change)
         outcome.result = .dropped(dropped)
         return outcome
     }
@@ -192,14 +194,18 @@ extension Room {
         )
         outcome.change.announce(.joined(participant, again: false), to: .only(others))
         settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
-        review(subscriptionsTouching: id, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
 
     /// Brings all subscriptions that a participant is at either end of to what rights now say.
     ///
     /// Those that the roles allow no longer end.
-    mutating func review(subscriptionsTouching id: String, _ change: inout Change) {
+    mutating func review(
+        subscriptionsTouching id: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
         guard let participant = participants[id] else { return }
         var numbers = Set(participant.subscriptions)
         for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }
@@ -210,7 +216,7 @@ extension Room {
                 let subscriber = participants[subscription.participant]
             else { continue }
             guard mayReceive(from: publisher, subscriber) == .closed(.role) else {
-                settle(subscription: number, &change)
+                settle(subscription: number, &shared, &change)
                 continue
             }
             end(subscription: number, &change)

@@ -36,7 +36,7 @@ extension Room {
         }
         if mode != .sendAndReceive { freeFloor(of: id, &outcome.change) }
         settle(publisher: id, ending: EndReason.mode, &shared, &outcome.change)
-        review(subscriptionsTouching: id, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
 
@@ -89,7 +89,7 @@ extension Room {
             }
         }
         for number in subscriptions.keys.sorted() {
-            settle(subscription: number, &outcome.change)
+            settle(subscription: number, &shared, &outcome.change)
         }
         return outcome
     }
@@ -117,7 +117,7 @@ extension Room {
                 &shared,
                 &outcome.change
             )
-            review(subscriptionsTouching: participant.id, &outcome.change)
+            review(subscriptionsTouching: participant.id, &shared, &outcome.change)
         }
         return outcome
     }

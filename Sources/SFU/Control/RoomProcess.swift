@@ -14,7 +14,7 @@ extension Room {
     mutating func begin(_ process: Process, _ shared: Shared, _ outcome: inout Outcome) {
         inProcess[process, default: 0] += 1
         outcome.process = process
-        for worker in shared.locals.indices { outcome.change.touch(worker) }
+        for worker in shared.locals.indices { outcome.change.fence(worker) }
     }
 
     /// All workers have passed an operation.

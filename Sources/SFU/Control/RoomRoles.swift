@@ -152,7 +152,7 @@ extension Room {
         }
         for id in ids {
             settle(publisher: id, ending: EndReason.role, &shared, &change)
-            review(subscriptionsTouching: id, &change)
+            review(subscriptionsTouching: id, &shared, &change)
         }
     }
 

@@ -196,14 +196,22 @@ extension Core {
     private mutating func settle(_ publication: Int) {
         var place = publications[publication].firstArrival
         while place >= 0 {
-            if let drop = pool[place].drop {
-                drops.count(publications[publication].isOpen ? drop : .gated)
-            } else {
-                statistics.rtpForwarded &+= 1
-            }
+            count(place, of: publication)
             place = pool[place].next
         }
         publications[publication].removeArrivals()
+    }
+
+    private mutating func count(_ place: Int32, of publication: Int) {
+        let isMirror = publications[publication].home != nil
+        if let drop = pool[place].drop {
+            let reason = publications[publication].isOpen ? drop : .gated
+            if isMirror { relayDrops.count(reason) } else { drops.count(reason) }
+        } else if isMirror {
+            statistics.relayedForwarded &+= 1
+        } else {
+            statistics.rtpForwarded &+= 1
+        }
     }
 
     /// Drops the packets of a publication that ends with the batch under way.

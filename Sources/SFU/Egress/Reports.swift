@@ -129,16 +129,13 @@ extension Core {
         let span = slots[slot].renumbering.current
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
-            encodings[encoding].reception.senderReportArrival != nil
+            let captured = encodings[encoding].captured
         else { return nil }
-        let publisher = publications[encodings[encoding].publication].transport
-        let reported = encodings[encoding].reception.senderNTP
-        guard let sampled = transports[publisher].clock.instant(of: reported) else { return nil }
-        let passed = now.nanoseconds(since: sampled)
+        let passed = now.nanoseconds(since: captured.instant)
         guard abs(passed) < 60_000_000_000 else { return nil }
         let ticks = passed / 1_000 &* Int64(encodings[encoding].clockRate) / 1_000_000
         let timestamp =
-            encodings[encoding].reception.senderTimestamp
+            captured.timestamp
             &+ UInt32(truncatingIfNeeded: ticks) &+ span.timestampOffset
         return SenderReport(
             sender: slots[slot].configuration.ssrc,

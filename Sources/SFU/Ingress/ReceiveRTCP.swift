@@ -99,6 +99,24 @@ extension Core {
         else { return }
         encodings[Int(stream.encoding)].reception.receive(report, at: now)
         transports[transport].clock.receive(report.ntp, at: now)
+        noteCaptureTimes(of: transport)
+    }
+
+    /// What the streams' last reports mean by the clock as it is known now: one for all of them.
+    private mutating func noteCaptureTimes(of transport: Int) {
+        for index in 0..<transports[transport].publications.count {
+            let publication = Int(transports[transport].publications[index])
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                guard encodings[encoding].reception.senderReportArrival != nil,
+                    let instant = transports[transport].clock.instant(
+                        of: encodings[encoding].reception.senderNTP
+                    )
+                else { continue }
+                let timestamp = encodings[encoding].reception.senderTimestamp
+                encodings[encoding].captured = CaptureTime(instant: instant, timestamp: timestamp)
+            }
+        }
     }
 
     private mutating func noteReceptions(

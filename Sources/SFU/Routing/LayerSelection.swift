@@ -29,8 +29,7 @@ extension Core {
         }
         guard best >= 0 else { return false }
         if best != publications[publication].best {
-            publications[publication].best = best
-            retarget(publication, at: now)
+            retarget(publication, to: best, at: now)
         }
         return true
     }
@@ -52,8 +51,8 @@ extension Core {
     }
 
     /// Sends all viewers on to the best encoding, at its next keyframe.
-    private mutating func retarget(_ publication: Int, at now: Instant) {
-        let best = publications[publication].best
+    mutating func retarget(_ publication: Int, to best: Int32, at now: Instant) {
+        publications[publication].best = best
         var isWaiting = false
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
@@ -65,8 +64,10 @@ extension Core {
     /// A viewer cannot go on without a keyframe of this encoding.
     mutating func wantKeyframe(of encoding: Int, at now: Instant) {
         encodings[encoding].keyframes.want(at: now)
-        let transport = publications[encodings[encoding].publication].transport
         guard let due = encodings[encoding].keyframes.deadline else { return }
+        guard let transport = publications[encodings[encoding].publication].transport else {
+            return scheduleMirrors(by: due)
+        }
         if transports[transport].keyframeDue.map({ $0 > due }) ?? true {
             transports[transport].keyframeDue = due
             schedule(transport)
