@@ -122,7 +122,9 @@ struct ControlPlane {
             case .written(connection, _): operations[epoch]?.reply = .none
             case .fenced(let caller) where caller.connection == connection:
                 operations[epoch]?.reply = .none
-            case .none, .written, .fenced: break
+            case .dropped(let caller, _) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced, .dropped: break
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
@@ -190,7 +192,7 @@ struct ControlPlane {
                 )
             )
         }
-        conclude(change, in: name, at: now)
+        conclude(SFU::Room.Outcome(change: change), in: name, at: now)
     }
 }
 

@@ -14,7 +14,7 @@ package struct Room: Sendable {
     package let name: String
     /// Unix time, in seconds.
     package let created: Double
-    package let settings: Settings
+    package internal(set) var settings: Settings
     package internal(set) var state: State
     /// Where its first transport is made.
     package let worker: Int
@@ -25,6 +25,22 @@ package struct Room: Sendable {
     ///
     /// The first `maxHosts` of them have a place.
     var hosts: [String] = []
+    /// It is closed: nothing can be asked of it any more.
+    package internal(set) var isClosed = false
+    /// Nobody new may enter.
+    package internal(set) var locked = false
+    /// Nobody but moderators is heard.
+    package internal(set) var hardMuted = false
+    /// In the order in which they were pinned.
+    package internal(set) var pins: [String] = []
+    /// Who has asked for the floor, in that order.
+    package internal(set) var raisedHands: [String] = []
+    /// Who has the floor of a lecture.
+    package internal(set) var floorHolder: String?
+    /// Open requests to change role, by the participant who is asked.
+    var roleRequests: [String: RoleRequest] = [:]
+    /// Moderated operations that the workers have not all passed yet, and how many of each.
+    var inProcess: [Process: Int] = [:]
     /// Which mode names have been heard first.
     var vocabulary: ModeVocabulary?
     /// Numbers whatever is made here, so that lists have an order.

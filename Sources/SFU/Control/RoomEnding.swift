@@ -80,15 +80,18 @@ extension Room {
             end(transport: transport.name, of: id, reason, &change)
         }
         participants[id] = nil
+        forget(participant, &change)
     }
 
     /// Ends the room and all in it.
     mutating func close(by actor: String?, _ reason: String) -> Outcome {
         var outcome = Outcome(isFenced: true)
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
+        forgetAll()
         for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
         outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
-        state = .ended
+        if settings.kind.isLiveEvent { state = .ended }
+        isClosed = true
         return outcome
     }
 }

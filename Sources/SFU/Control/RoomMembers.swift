@@ -6,6 +6,8 @@ extension Room {
         package internal(set) var name: String?
         package internal(set) var role: String
         package internal(set) var mode: Mode
+        /// What a moderator has muted; it holds for what is published later too.
+        package internal(set) var hardMuted: Set<MediaKind> = []
         /// `false`: has knocked and waits.
         package internal(set) var admitted: Bool
         package internal(set) var connection: Connection
@@ -134,6 +136,8 @@ extension Room {
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
         package internal(set) var audioFallback: Bool
+        /// What a moderator has muted.
+        package internal(set) var hardMuted: Set<MediaKind> = []
         /// As they last came; before that, as they were agreed on.
         package internal(set) var audioCodec: Codec?
         package internal(set) var videoCodec: Codec?
@@ -158,6 +162,11 @@ extension Room {
             case .audio: audio
             case .video: video
             }
+        }
+
+        /// Whether neither its publisher nor a moderator has switched a kind off.
+        package func isHeard(_ kind: MediaKind) -> Bool {
+            isOn(kind) && !hardMuted.contains(kind)
         }
 
         /// Where the publication of a kind comes in.

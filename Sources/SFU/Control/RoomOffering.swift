@@ -7,6 +7,7 @@ extension Room {
         guard participant.mode != .signallingOnly else {
             throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
         }
+        guard state != .ended else { throw .wrongState("the live event has ended") }
         let present = participant.transports.first { $0.name == call.transport }
         var transport: Transport
         if let present {

@@ -58,6 +58,7 @@ extension Room {
             audioFallback: transport.audioFallback
         )
         stream.carry(tracks)
+        stream.hardMuted = publisher.hardMuted
         streams[stream.id] = stream
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }

@@ -70,6 +70,6 @@ extension Room {
 
     /// Why a subscriber gets no video.
     package enum DisableReason: String, Hashable, Sendable {
-        case publisher, subscriber, codec, role
+        case publisher, subscriber, codec, role, muted
     }
 }
