@@ -205,9 +205,11 @@ extension Core {
         guard gap > 0, let transport = publications[encodings[encoding].publication].transport
         else { return }
         transports[transport].estimate.lose(gap)
-        guard let mapping = encodings[encoding].mapping, mapping.feedback.contains(.nack) else {
-            return
-        }
+        // Retransmissions may come before the first packet of the stream itself: without its SSRC
+        // nothing can be asked for, and what waited for that would be due for ever.
+        guard encodings[encoding].ssrc != nil, let mapping = encodings[encoding].mapping,
+            mapping.feedback.contains(.nack)
+        else { return }
         let abandoned = encodings[encoding].losses.abandoned
         encodings[encoding].losses.expect(gap: gap, before: newest, at: now)
         if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }

@@ -200,6 +200,31 @@ struct HostilePeerTests {
         #expect(statistics.isBalanced)
     }
 
+    /// As when a camera comes back on an m-line that was inactive: a timer was due for ever.
+    @Test func `holes between retransmissions of a stream that was never seen are not asked for`()
+        throws
+    {
+        var call = try ForwardingTests.call()
+        for (index, original) in ([100, 110, 120] as [UInt16]).enumerated() {
+            let rtx = Media.packet(
+                payloadType: 97,
+                sequence: UInt16(index),
+                timestamp: 0,
+                ssrc: 0x3333,
+                elements: [(4, Array("1".utf8))],
+                payload: original.bytes + Media.vp8Payload(pictureID: 99, isKeyframe: false)
+            )
+            call.send(rtx, from: 0)
+        }
+        call.run(milliseconds: 50)
+        #expect(call.nacks(at: 0) == [])
+        call.sendVideo(sequence: 130, pictureID: 1, isKeyframe: true)
+        call.sendVideo(sequence: 132, pictureID: 3, isKeyframe: false)
+        call.run(milliseconds: 8)
+        #expect(call.nacks(at: 0) == [131])
+        #expect(call.numbers(at: 1).count == 2)
+    }
+
     @Test func `a hole too large to fill is a case for a keyframe`() throws {
         var call = try ForwardingTests.call()
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
