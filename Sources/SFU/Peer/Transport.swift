@@ -37,6 +37,7 @@ struct Transport: ~Copyable {
     private var strays = List<SSRC>(capacity: 4)
     private var oldestStray = 0
     static let strayLimit = 64
+    var former = FormerStreams()
     var publications = List<Int32>()
     var slots = List<Int32>()
     /// Of all m-lines together: an id means one thing on a bundled transport (RFC 8843 §9).

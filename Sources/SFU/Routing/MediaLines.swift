@@ -48,7 +48,7 @@ extension Core {
         if isSameShape {
             declare(from: old.encodings, of: index)
         } else {
-            removeEncodings(of: index)
+            removeEncodings(of: index, named: old.encodings)
             addEncodings(to: index)
         }
     }
@@ -67,6 +67,35 @@ extension Core {
             publications[publication].encodings.append(Int32(bitPattern: id.index))
         }
         declare(from: [], of: publication)
+        recall(publication)
+    }
+
+    /// Binds the SSRCs that were this m-line's before it stopped sending.
+    private mutating func recall(_ publication: Int) {
+        guard let transport = publications[publication].transport else { return }
+        let mid = publications[publication].configuration.mid
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = publications[publication].encodings[position]
+            let rid = publications[publication].configuration.encodings[position].rid
+            for isRetransmission in [false, true] {
+                let known =
+                    isRetransmission
+                    ? encodings[Int(encoding)].rtxSSRC : encodings[Int(encoding)].ssrc
+                guard known == nil,
+                    let ssrc = transports[transport].former.ssrc(
+                        mid: mid,
+                        rid: rid,
+                        isRetransmission: isRetransmission
+                    )
+                else { continue }
+                declare(
+                    ssrc,
+                    encoding: encoding,
+                    isRetransmission: isRetransmission,
+                    transport: transport
+                )
+            }
+        }
     }
 
     /// Binds the SSRCs that the offer names, but for those that it named before.
@@ -102,11 +131,26 @@ extension Core {
         bind(stream, transport: transport)
     }
 
-    private mutating func removeEncodings(of publication: Int) {
+    /// `names`: what the encodings were in the offer that made them.
+    private mutating func removeEncodings(
+        of publication: Int,
+        named names: [EncodingConfiguration]
+    ) {
         discardArrivals(of: publication)
+        let mid = publications[publication].configuration.mid
         while !publications[publication].encodings.isEmpty {
             let encoding = Int(publications[publication].encodings.removeLast())
             if let transport = publications[publication].transport {
+                let position = encodings[encoding].position
+                let rid = position < names.count ? names[position].rid : nil
+                if let ssrc = encodings[encoding].ssrc {
+                    transports[transport].former
+                        .keep(ssrc, mid: mid, rid: rid, isRetransmission: false)
+                }
+                if let ssrc = encodings[encoding].rtxSSRC {
+                    transports[transport].former
+                        .keep(ssrc, mid: mid, rid: rid, isRetransmission: true)
+                }
                 removeStreams(of: encoding, transport: transport)
             }
             encodings[encoding].history.removeAll(from: &pool)
@@ -134,7 +178,10 @@ extension Core {
 
     mutating func remove(publication: Int) {
         packetsUnderLostRights &+= publications[publication].forwarded
-        removeEncodings(of: publication)
+        removeEncodings(
+            of: publication,
+            named: publications[publication].configuration.encodings
+        )
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             slots[slot].publication = -1

@@ -179,4 +179,37 @@ struct LifecycleTests {
         #expect(statistics.publications.count == 1)
         #expect(call.core.pool.used == 1)
     }
+
+    /// A browser whose reports say that MID and RID have arrived sends them no more, not even where
+    /// an m-line was `inactive` for a while.
+    @Test func `a layer that comes back on its m-line is known by its SSRC`() throws {
+        var call = try Call()
+        call.join(publications: [Media.video(1, rids: ["a", "b"])])
+        call.join(slots: [Media.slot(0)])
+        call.connect(0)
+        call.connect(1)
+        call.bind(slot: 0, publication: 1)
+        call.sendVideo(ssrc: 0x4444, rid: "b", sequence: 1, pictureID: 1, isKeyframe: true)
+        #expect(call.peers[1].received.count == 1)
+
+        call.reconfigure(0) { $0.publications = [] }
+        call.sendVideo(ssrc: 0x4444, sequence: 2, pictureID: 2, isKeyframe: true)
+        #expect(call.peers[1].received.count == 1)
+
+        call.reconfigure(0) { configuration in
+            var video = Media.video(1, rids: ["a", "b"])
+            video.id.generation = 2
+            configuration.publications = [video]
+        }
+        let binding = Binding(
+            publication: PublicationID(index: 1, generation: 2),
+            subscription: 8,
+            open: true
+        )
+        call.apply(.bind(SlotID(index: 0, generation: 1), binding))
+        call.sendVideo(ssrc: 0x4444, sequence: 3, pictureID: 3, isKeyframe: true)
+        #expect(call.peers[1].received.count == 2)
+        let streams = call.statistics().publications.flatMap(\.encodings)
+        #expect(streams.map(\.ssrc) == [SSRC(rawValue: 0x4444)])
+    }
 }
