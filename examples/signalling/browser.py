@@ -8,6 +8,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from hub import Hub, Session
 from messages import checked
+from moderation import CALLS, call
 from sfud_ipc import Refused
 
 log = logging.getLogger("signalling")
@@ -77,13 +78,16 @@ class Browser:
         try:
             message = checked(data)
             reply["id"] = message["id"]
-            handler = getattr(self, "on_" + message["type"])
-            if message["type"] in ("join", "resume"):
-                reply["result"], after = await handler(message)
+            kind = message["type"]
+            if kind in ("join", "resume"):
+                reply["result"], after = await getattr(self, "on_" + kind)(message)
             elif self.session is None:
                 raise Refused("not-joined", "join first")
+            elif kind in CALLS:
+                method, wish = call(message, self.session.room, self.session.id)
+                reply["result"] = await self.hub.ipc.call(method, **wish)
             else:
-                reply["result"] = await handler(message, self.session)
+                reply["result"] = await getattr(self, "on_" + kind)(message, self.session)
         except Refused as refused:
             reply["error"] = {
                 "reason": refused.reason, "message": refused.message, "code": refused.code,
@@ -94,8 +98,10 @@ class Browser:
 
     async def on_join(self, message: dict):
         await self.end(going_away=True)
-        session = Session(message["room"], message["name"])
-        room = await self.hub.join(session)
+        session = Session(
+            message["room"], message["name"], message.get("role"), message.get("mode")
+        )
+        room = await self.hub.join(session, message.get("settings", {}), message.get("key", ""))
         return self.attach(session, room)
 
     async def on_resume(self, message: dict):
@@ -115,7 +121,12 @@ class Browser:
         if session.browser:  # another WebSocket, which is broken and does not know it yet
             session.browser.session = None
         self.session, session.browser = session, self
-        result = {"participant": session.id, "key": session.key, "room": room}
+        session.know(room)
+        result = {
+            "participant": session.id, "key": session.key, "role": session.role,
+            "mode": session.mode, "state": "awaited" if session.awaited else "joined",
+            "room": session.view(room),
+        }  # fmt: skip
         return result, lambda: session.picture(room)
 
     async def on_leave(self, message: dict, session: Session) -> dict:

@@ -11,6 +11,22 @@ from sfud_ipc import IPC, Refused
 log = logging.getLogger("signalling")
 
 
+# The caller of these has its reply and sfud need not tell it again. Our pages follow events alone,
+# so every moderator hears of them here, and so does the participant whom they are about.
+TOLD = {
+    "participant.approved", "participant.denied", "participant.left",
+    "participant.hardMuted", "participant.hardUnmuted",
+    "floor.requested", "floor.cancelled", "floor.finished",
+    "floor.granted", "floor.denied", "floor.released",
+}  # fmt: skip
+
+
+def subject(event: dict) -> str | None:
+    """Whom an event is about."""
+    participant = event["data"].get("participant")
+    return participant.get("participant") if isinstance(participant, dict) else participant
+
+
 class Receiver(Protocol):
     """Where a session's messages go: its browser."""
 
@@ -22,8 +38,10 @@ class Receiver(Protocol):
 class Session:
     """One participant; it outlives a broken WebSocket by `GRACE_SECONDS`."""
 
-    def __init__(self, room: str, name: str):
+    def __init__(self, room: str, name: str, role: str | None = None, mode: str | None = None):
         self.room, self.name = room, name
+        self.role, self.mode = role or "participant", mode or "SEND_AND_RECV"
+        self.awaited = False  # has knocked, and waits
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:32] or "guest"
         self.id = f"{slug}-{secrets.token_hex(3)}"
         self.key = secrets.token_urlsafe(24)  # only its own browser knows it
@@ -33,15 +51,49 @@ class Session:
         self.held: list[dict] | None = None  # events that wait for that picture to be sent
         self.expiry: asyncio.TimerHandle | None = None
 
+    def hears(self, event: dict) -> bool:
+        if event["event"] == "room.closed":
+            return True
+        if event["to"] == "all":
+            return not self.awaited
+        if self.id in event["to"]:
+            return True
+        return event["event"] in TOLD and (self.role == "moderator" or subject(event) == self.id)
+
     def take(self, event: dict) -> None:
-        if event["event"] == "stream.destroyed":
-            self.subscriptions.pop(event["data"].get("stream"), None)
-        if event["to"] != "all" and self.id not in event["to"]:
+        name, data = event["event"], event["data"]
+        if name == "stream.destroyed":
+            self.subscriptions.pop(data.get("stream"), None)
+        if subject(event) == self.id:
+            self.role = data["role"] if name == "participant.roleChanged" else self.role
+            self.mode = data["mode"] if name == "participant.modeChanged" else self.mode
+            self.awaited = self.awaited and name != "participant.approved"
+        if self.mode == "SIGNALLING_ONLY":
+            self.subscriptions.clear()
+        if not self.hears(event):
             return
         if self.held is not None:
             self.held.append(event)
         elif event.get("seq", self.seq + 1) > self.seq and self.browser:
             self.browser.send({"type": "event"} | event)
+
+    def know(self, room: dict) -> None:
+        """Learns from the room what its participant is there."""
+        self.awaited = any(it["participant"] == self.id for it in room["awaited"])
+        for it in room["participants"]:
+            if it["participant"] == self.id:
+                self.role, self.mode = it["role"], it["mode"]
+
+    def view(self, room: dict) -> dict:
+        """What of the room this session may see: moderators see all, who waits sees nobody."""
+        if self.role == "moderator":
+            return room
+        hidden: dict[str, Any] = {"awaited": []}
+        if self.awaited:
+            hidden |= {key: [] for key in ("participants", "streams", "talkers", "pins")}
+        for hands in ("raisedHands", "approvedHands"):
+            hidden[hands] = [it for it in room[hands] if it == self.id]
+        return room | hidden
 
     def picture(self, room: dict) -> None:
         """Says that the browser is sent `room`, and what has happened since."""
@@ -58,6 +110,7 @@ class Hub:
         self.settings = settings
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Receiver] = set()
+        self.returning: dict[str, set[str]] = {}  # room → keys of moderators who have gone
         # Joins and leaves are taken one by one, so that no room is closed under a newcomer.
         self.membership = asyncio.Lock()
         self.tasks: set[asyncio.Task] = set()
@@ -81,10 +134,21 @@ class Hub:
             return
         for session in list(self.rooms[room].values()):
             session.take(event)
-        if name == "participant.connection" and data["connection"] == "disconnected":
-            session = self.rooms[room].get(data["participant"])
-            if session is None or session.browser is None:
-                self.spawn(self.remove(room, data["participant"]))
+        session = self.rooms[room].get(subject(event) or "")
+        match name:
+            case "participant.connection" if data["connection"] == "disconnected":
+                if session is None or session.browser is None:
+                    self.spawn(self.remove(room, data["participant"]))
+            case "participant.approved" if session:
+                self.spawn(self.refresh(room, session))
+            case "participant.roleChanged" if session and session.role == "moderator":
+                self.spawn(self.refresh(room, session))  # who knocks, and whose hands are up
+            case "participant.left" | "participant.denied" if session:
+                self.detach(session)
+            case "room.closed":
+                for session in list(self.rooms[room].values()):
+                    self.detach(session)
+                self.returning.pop(room, None)
 
     def spawn(self, work: Coroutine) -> None:
         task = asyncio.create_task(work)
@@ -96,9 +160,12 @@ class Hub:
         for room in list(self.rooms):
             await self.refresh(room)
 
-    async def refresh(self, name: str) -> None:
-        """Shows everybody the room anew; who is not in it (another sfud!) has to join again."""
-        sessions = [it for it in self.rooms.get(name, {}).values() if it.held is None]
+    async def refresh(self, name: str, one: Session | None = None) -> None:
+        """Shows everybody (or one) the room anew; who is not in it (another sfud!) has to join."""
+        sessions = [
+            it for it in self.rooms.get(name, {}).values()
+            if it.held is None and one in (None, it)
+        ]  # fmt: skip
         for session in sessions:
             session.held = []  # what comes before the picture is in it, the rest comes after
         try:
@@ -108,12 +175,13 @@ class Hub:
                 session.held = None
             if refused.reason != "no-such-room":
                 raise
-            room = {"participants": []}
-        present = {participant["participant"] for participant in room["participants"]}
+            room = {"participants": [], "awaited": []}
+        present = {it["participant"] for it in room["participants"] + room["awaited"]}
         for session in sessions:
             if session.id in present:
+                session.know(room)
                 if session.browser:
-                    session.browser.send({"type": "room", "room": room})
+                    session.browser.send({"type": "room", "room": session.view(room)})
                 session.picture(room)
             else:
                 self.forget(session)
@@ -127,24 +195,36 @@ class Hub:
         for browser in self.browsers:
             browser.send(message)
 
-    async def join(self, session: Session) -> dict:
+    async def join(self, session: Session, settings: dict, key: str) -> dict:
+        """Lets a session in. The first makes the room as `settings` say, and moderates it; so does
+        a moderator who comes back, known by the `key` of before."""
         async with self.membership:
-            try:
-                await self.ipc.call("room.create", room=session.room, **self.settings)
-            except Refused as refused:
-                if refused.reason != "already-exists":
-                    raise
+            first = await self.create(session.room, settings)
+            if first or key in self.returning.get(session.room, ()):
+                session.role, session.mode = "moderator", "SEND_AND_RECV"
             session.held = []
             self.rooms.setdefault(session.room, {})[session.id] = session
             try:
                 joined = await self.ipc.call(
                     "participant.join",
                     room=session.room, participant=session.id, name=session.name,
+                    role=session.role, mode=session.mode,
                 )  # fmt: skip
             except Refused:
                 self.forget(session)
                 raise
+            self.returning.get(session.room, set()).discard(key)
             return joined["room"]
+
+    async def create(self, room: str, settings: dict) -> bool:
+        """Makes a room; false where there is one."""
+        try:
+            await self.ipc.call("room.create", room=room, settings=self.settings | settings)
+        except Refused as refused:
+            if refused.reason != "already-exists":
+                raise
+            return False
+        return True
 
     async def remove(self, room: str, participant: str) -> None:
         """Takes a participant out, and closes the room after the last."""
@@ -155,10 +235,19 @@ class Hub:
                 await self.ipc.call("participant.leave", room=room, participant=participant)
                 if not (await self.ipc.call("room.get", room=room))["participants"]:
                     await self.ipc.call("room.close", room=room)
+                    self.returning.pop(room, None)
             except Refused as refused:
                 log.info("%s leaves %s: %s", participant, room, refused.message)
 
+    def detach(self, session: Session) -> None:
+        """Its participant is out of the room; the browser may join again."""
+        self.forget(session)
+        if session.browser:
+            session.browser.session = None
+
     def forget(self, session: Session) -> None:
+        if session.role == "moderator":
+            self.returning.setdefault(session.room, set()).add(session.key)
         if session.expiry:
             session.expiry.cancel()
         here = self.rooms.get(session.room, {})

@@ -31,11 +31,49 @@ def sources(value: Any) -> bool:
     )
 
 
+def one_of(*words: str):
+    return lambda value: isinstance(value, str) and value in words
+
+
+def list_of(check, longest: int):
+    return lambda value: (
+        isinstance(value, list) and 0 < len(value) <= longest and all(map(check, value))
+    )
+
+
+def settings(value: Any) -> bool:
+    """What kind of room the first to come makes."""
+    checks = {"mode": one_of(*ROOM_MODES), "knock": flag}
+    return isinstance(value, dict) and all(
+        key in checks and checks[key](it) for key, it in value.items()
+    )
+
+
+def payload(value: Any) -> bool:
+    """Flat, and short."""
+    return (
+        isinstance(value, dict)
+        and len(value) <= 16
+        and all(text(64)(key) and text(256)(it) for key, it in value.items())
+    )
+
+
+ROOM_MODES = ("group", "lecture", "single_host", "single_host_audio_only")
+MODES = ("SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY")
 ident = matches(r"[A-Za-z0-9._:-]{1,128}")
 mid = matches(r"[\x21-\x7e]{1,32}")
+word = text(64)
+person = {"participant": (ident, True)}
+people = {"participants": (list_of(ident, 100), True)}
+media = person | {"media": (list_of(one_of("audio", "video"), 2), True)}
+request = {"request": (ident, True)}
 SHAPES = {  # type → key → (check, whether it must be there)
-    "join": {"room": (matches(r"[A-Za-z0-9._-]{1,64}"), True), "name": (text(64), True)},
-    "resume": {"key": (text(64), True)},
+    "join": {
+        "room": (matches(r"[A-Za-z0-9._-]{1,64}"), True), "name": (word, True),
+        "role": (one_of("participant", "viewer"), False), "mode": (one_of(*MODES), False),
+        "settings": (settings, False), "key": (word, False),
+    },
+    "resume": {"key": (word, True)},
     "offer": {"sdp": (text(262_144), True), "sources": (sources, True)},
     "subscribe": {
         "stream": (ident, True), "audioMid": (mid, False), "videoMid": (mid, False),
@@ -43,6 +81,22 @@ SHAPES = {  # type → key → (check, whether it must be there)
     "unsubscribe": {"stream": (ident, True)},
     "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
     "leave": {},
+    # moderation.py has what these become.
+    "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
+    "setState": {"state": (one_of("ready", "ongoing", "ended"), True)},
+    "mute": media, "unmute": media,
+    "drop": people, "pin": people, "unpin": people,
+    "approve": person, "deny": person, "transfer": person,
+    "setMode": person | {"mode": (one_of(*MODES), True)},
+    "changeRole": person | {"role": (ident, True)},
+    "acceptRole": request, "declineRole": request,
+    "requestFloor": {}, "cancelFloor": {}, "finishFloor": {},
+    "grantFloor": person, "denyFloor": person, "releaseFloor": person,
+    "listen": {"topic": (word, True)},
+    "say": {
+        "topic": (word, True), "message": (text(1024), True), "payload": (payload, False),
+        "to": (list_of(ident, 100), False),
+    },
 }  # fmt: skip
 
 

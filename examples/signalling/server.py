@@ -48,7 +48,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 
 async def serve(options: argparse.Namespace) -> int:
     settings = {"maxParticipants": options.max_participants} if options.max_participants else {}
-    hub = Hub(options.ipc, {"settings": settings} if settings else {})
+    hub = Hub(options.ipc, settings)
     application = web.Application()
     application.on_response_prepare.append(add_headers)
     application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))

@@ -2,36 +2,49 @@
 
 import { cameraEncodings } from "./media.js";
 import { Peer } from "./peer.js";
+import { RoomState } from "./roomstate.js";
 
 const SPARE_SLOTS = 2;
 const RETRY_SECONDS = 2;
 const SCREEN_ENCODINGS = [{ maxBitrate: 2_500_000 }];
+
+/** The topics of an invitation on stage, and of the answer to it. */
+const [INVITATION, ANSWER] = ["HOSTREQUESTED", "ACK"];
 
 /** Reasons for a refusal that goes away by itself. */
 const PASSING = new Set(["not-connected", "sfud-not-running", "timeout"]);
 
 /**
  * Dispatches `change` whenever what is to be shown has changed, and `problem` with
- * `{message, waiting}`, or `null` once it is over, whenever people should know something.
+ * `{message, waiting}`, or `null` once it is over, whenever people should know something. `told` is
+ * good news of the same shape. `asked` has a question to answer with `answer()`: `{kind: "role",
+ * request, role, by, expires}` or `{kind: "stage", by}`.
  */
 export class Call extends EventTarget {
-  state = "idle"; // idle · joining · joined · reconnecting · left
+  state = "idle"; // idle · joining · awaited · joined · reconnecting · left
   me = null;
   peer = null;
-  participants = new Map(); // id → {participant, name, connection, …}
+  roomState = new RoomState(null, {});
   streams = new Map(); // id → {stream, participant, source, audio?, video?}
   local = { audio: null, video: null };
   screen = null;
 
   #signalling;
   #codec;
+  #wish;
   #key = null;
+  #formerKey;
+  #admitted = false;
+  #reviewing = Promise.resolve();
   #rejoining = false;
   #following = null;
   #followAgain = false;
 
-  constructor(signalling, { room, name, codec = null }) {
+  /** `wish`: the `role`, the `mode` and the room's `settings` to ask for; `key`: a former call's. */
+  constructor(signalling, { room, name, codec = null, wish = {}, key = null }) {
     super();
+    this.#wish = wish;
+    this.#formerKey = key;
     this.room = room;
     this.name = name;
     this.#signalling = signalling;
@@ -39,6 +52,15 @@ export class Call extends EventTarget {
     signalling.addEventListener("message", ({ detail }) => this.#take(detail));
     signalling.addEventListener("open", () => this.#resume());
     signalling.addEventListener("close", () => this.#interrupted());
+  }
+
+  get participants() {
+    return this.roomState.participants;
+  }
+
+  /** By it the server knows a moderator who comes back. */
+  get key() {
+    return this.#key ?? this.#formerKey;
   }
 
   /** Joins with these tracks; either may be `null`. Throws `Refused`. */
@@ -73,9 +95,32 @@ export class Call extends EventTarget {
   async addDevice(kind, track) {
     this.local[kind] = track;
     this.#changed();
-    if (!this.peer) return;
-    await this.#sendDevice(kind);
-    await this.peer.negotiate();
+    await this.#review();
+  }
+
+  /** Asks the server for something by one of its messages; throws `Refused`. */
+  async request(type, fields = {}) {
+    return this.#signalling.request(type, fields);
+  }
+
+  /** Asks somebody without media on stage; who accepts changes the mode itself. */
+  async invite(participant) {
+    const payload = { receiverId: participant, senderId: this.me, senderName: this.name };
+    const message = "Request for mode change your mode";
+    await this.request("say", { topic: INVITATION, message, payload, to: [participant] });
+  }
+
+  /** Answers what was `asked`. */
+  async answer(question, accepts) {
+    if (question.kind === "role") {
+      await this.request(accepts ? "acceptRole" : "declineRole", { request: question.request });
+      return;
+    }
+    const mode = { participant: this.me, mode: "SEND_AND_RECV" };
+    if (accepts) await this.request("setMode", mode);
+    const payload = { receiverId: question.by, accpeterName: this.name }; // spelt as in VideoSDK's
+    const message = accepts ? "ACCEPTED" : "DECLINED";
+    await this.request("say", { topic: ANSWER, message, payload, to: [question.by] });
   }
 
   async share(screen) {
@@ -111,13 +156,44 @@ export class Call extends EventTarget {
   // ---- Coming, and coming back
 
   async #enter() {
-    const joined = await this.#signalling.request("join", { room: this.room, name: this.name });
+    const joined = await this.#signalling.request("join", {
+      room: this.room, name: this.name, ...this.#wish,
+      ...(this.#formerKey ? { key: this.#formerKey } : {}),
+    });
     this.me = joined.participant;
     this.#key = joined.key;
+    this.roomState = new RoomState(this.me, { role: joined.role, mode: joined.mode });
+    this.#admitted = joined.state === "joined";
     this.#picture(joined.room);
-    await this.#connect();
+    if (!this.#admitted) this.#set("awaited");
+    await this.#review(); // who is not let in yet is connected all the same
+    if (this.#key !== joined.key || this.state === "left") return; // denied, or lost meanwhile
+    if (this.#admitted) await this.#arrive();
+  }
+
+  async #arrive() {
     this.#set("joined");
+    for (const topic of [INVITATION, ANSWER]) await this.request("listen", { topic });
     await this.#follow();
+  }
+
+  /** Brings the connection to what our role and mode are now; one change after another. */
+  #review() {
+    const review = async () => {
+      if (this.state === "left" || this.state === "idle") return;
+      if (!this.roomState.hasTransport) {
+        this.peer?.close();
+        this.peer = null;
+      } else if (!this.peer) {
+        await this.#connect();
+      } else {
+        await this.#sendAll();
+        await this.peer?.negotiate();
+        await this.#announceAll();
+      }
+      this.#changed();
+    };
+    return (this.#reviewing = this.#reviewing.catch(() => {}).then(review));
   }
 
   async #connect() {
@@ -126,33 +202,32 @@ export class Call extends EventTarget {
     this.peer = peer;
     peer.addEventListener("state", () => this.#changed());
     peer.addEventListener("lost", () => this.#rejoin("The connection to sfud is lost. Rejoining…"));
-    for (const kind of ["audio", "video"]) if (this.local[kind]) await this.#sendDevice(kind);
-    if (this.screen) await this.#sendScreen();
+    await this.#sendAll();
     peer.addSlots(this.#others().length + SPARE_SLOTS);
     await peer.negotiate();
     const refused = [...peer.published.values()].find((it) => it.refused)?.refused;
     if (refused) this.#problem(`sfud does not take your media (${refused}).`, false);
-    for (const kind of ["audio", "video"]) {
-      if (this.local[kind]?.enabled === false) await this.#announce(kind);
-    }
+    await this.#announceAll();
   }
 
   #disconnect() {
     this.peer?.close();
     this.peer = null;
-    this.participants = new Map();
+    this.roomState = new RoomState(null, {});
     this.streams = new Map();
     this.#changed();
   }
 
   /** The WebSocket is back: the participant is still there, or has to come anew. */
   async #resume() {
-    if (this.state !== "reconnecting" || !this.peer) return;
+    if (this.state !== "reconnecting" || !this.#key) return;
     try {
-      const { room } = await this.#signalling.request("resume", { key: this.#key });
+      const { room, state } = await this.#signalling.request("resume", { key: this.#key });
+      this.#admitted = state === "joined";
       this.#picture(room);
-      this.#set("joined");
+      this.#set(state);
       this.#problem(null);
+      await this.#review();
       await this.#follow();
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
@@ -164,6 +239,8 @@ export class Call extends EventTarget {
     if (this.#rejoining) return;
     this.#rejoining = true;
     if (message) this.#problem(message, true);
+    this.#formerKey = this.#key ?? this.#formerKey;
+    this.#key = null;
     this.#disconnect();
     this.#set("reconnecting");
     try {
@@ -179,7 +256,7 @@ export class Call extends EventTarget {
   }
 
   #interrupted() {
-    if (this.state !== "joined" && this.state !== "reconnecting") return;
+    if (!["awaited", "joined", "reconnecting"].includes(this.state)) return;
     this.#set("reconnecting");
     this.#problem("The connection to the signalling server is lost. Reconnecting…", true);
   }
@@ -201,7 +278,8 @@ export class Call extends EventTarget {
         break;
       case "room":
         this.#picture(message.room);
-        this.#follow();
+        if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
+        else this.#follow();
         break;
       case "gone":
         this.#rejoin("sfud was restarted. Rejoining…");
@@ -209,7 +287,7 @@ export class Call extends EventTarget {
       case "status":
         if (!message.sfud) {
           this.#problem("sfud is not running, or cannot be reached. Waiting for it…", true);
-        } else if (this.state === "joined") {
+        } else if (this.state === "joined" || this.state === "awaited") {
           this.#problem(null);
         } else {
           this.#resume();
@@ -219,30 +297,56 @@ export class Call extends EventTarget {
   }
 
   #picture(room) {
-    this.participants = new Map(room.participants.map((it) => [it.participant, it]));
+    this.roomState.picture(room);
     this.streams = new Map(room.streams.map((it) => [it.stream, it]));
     this.#changed();
   }
 
   #event(event, data) {
+    const isMine = (data.participant?.participant ?? data.participant) === this.me;
+    this.roomState.event(event, data);
     switch (event) {
-      case "participant.joined":
-        this.participants.set(data.participant.participant, data.participant);
+      case "participant.approved":
+        if (isMine) this.#admitted = true; // a picture of the room comes next
+        break;
+      case "participant.denied":
+        if (isMine) return this.#end("A moderator did not let you in.");
         break;
       case "participant.left":
-        if (data.participant === this.me) return this.#end("You were taken out of the room.");
-        this.participants.delete(data.participant);
+        if (isMine) return this.#end("You were taken out of the room.");
         break;
       case "participant.connection":
-        if (data.participant === this.me && data.connection === "disconnected") {
+        if (isMine && data.connection === "disconnected" && this.roomState.hasTransport) {
           return void this.#rejoin("The connection to sfud was lost. Rejoining…");
         }
-        this.participants.set(data.participant, {
-          ...this.participants.get(data.participant),
-          connection: data.connection,
-        });
+        break;
+      case "participant.roleChanged":
+      case "participant.modeChanged":
+        if (isMine) this.#run(this.#review());
+        break;
+      case "room.updated":
+        this.#run(this.#review());
+        break;
+      case "room.stateChanged":
+        if (data.state === "ended") this.#run(this.#review());
+        break;
+      case "role.changeRequested":
+        this.#ask({ kind: "role", ...data });
+        break;
+      case "role.changeDeclined":
+        this.#tell(`${this.roomState.nameOf(data.participant)} would rather not be ${data.role}.`);
+        break;
+      case "floor.denied":
+        if (isMine) this.#tell("A moderator did not give you the floor.");
+        break;
+      case "message.received":
+        this.#hear(data);
         break;
       case "stream.created":
+        this.streams.set(data.stream.stream, data.stream);
+        // In a lecture it begins with the floor, and what we have switched off stays off.
+        if (data.stream.participant === this.me) this.#run(this.#announceAll());
+        break;
       case "stream.changed":
         this.streams.set(data.stream.stream, data.stream);
         break;
@@ -254,6 +358,14 @@ export class Call extends EventTarget {
     }
     this.#changed();
     this.#follow();
+  }
+
+  #hear({ topic, message, payload, from }) {
+    if (payload?.receiverId !== this.me || !this.participants.has(from)) return;
+    if (topic === INVITATION) this.#ask({ kind: "stage", by: from });
+    if (topic === ANSWER && message === "DECLINED") {
+      this.#tell(`${this.roomState.nameOf(from)} would rather not come on stage.`);
+    }
   }
 
   // ---- Slots follow streams
@@ -321,6 +433,18 @@ export class Call extends EventTarget {
 
   // ---- What is sent
 
+  async #sendAll() {
+    for (const [kind, label] of [["audio", "microphone"], ["video", "camera"]]) {
+      if (this.local[kind] && this.roomState.mayOffer(kind)) await this.#sendDevice(kind);
+      else await this.peer.send(label, null);
+    }
+    if (this.screen && !this.roomState.mayOffer("screen")) {
+      for (const track of [this.screen.video, this.screen.audio]) track?.stop();
+      this.screen = null;
+    }
+    await this.#sendScreen();
+  }
+
   #sendDevice(kind) {
     const track = this.local[kind];
     return kind === "video"
@@ -333,10 +457,19 @@ export class Call extends EventTarget {
     await this.peer.send("screen-audio", this.screen?.audio ?? null);
   }
 
+  async #announceAll() {
+    for (const kind of ["audio", "video"]) {
+      if (this.local[kind]?.enabled === false) await this.#announce(kind);
+    }
+  }
+
   async #announce(kind) {
     const label = kind === "video" ? "camera" : "microphone";
-    const stream = this.peer?.published.get(label)?.stream;
-    if (!stream) return;
+    const own = [...this.streams.values()].find(
+      (it) => it.participant === this.me && it.source !== "screen",
+    );
+    const stream = this.peer?.published.get(label)?.stream ?? own?.stream;
+    if (!this.streams.has(stream)) return; // held back: `stream.created` says when it begins
     await this.#signalling.request("media", { stream, [kind]: this.local[kind].enabled });
   }
 
@@ -347,6 +480,21 @@ export class Call extends EventTarget {
 
   #changed() {
     this.dispatchEvent(new Event("change"));
+  }
+
+  #ask(question) {
+    this.dispatchEvent(new CustomEvent("asked", { detail: question }));
+  }
+
+  #tell(message) {
+    this.dispatchEvent(new CustomEvent("told", { detail: { message } }));
+  }
+
+  /** Sees a task through that nobody waits for. */
+  #run(task) {
+    task.catch((error) => {
+      if (!PASSING.has(error.reason) && this.state !== "left") this.#problem(error.message, false);
+    });
   }
 
   #problem(message, waiting) {

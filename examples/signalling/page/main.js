@@ -2,17 +2,25 @@
 //
 // For trying out and for tests, in the address: ?room=…&name=… fill the form, &auto=1 joins at
 // once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
-// asks the camera for a size. `window.sfudDemo` shows what is going on.
+// asks the camera for a size. &mode=lecture (group, single_host, single_host_audio_only) and &knock=1
+// say what room to make, &role=viewer (participant, guest) what to come as, &people=1 opens the
+// panel. `window.sfudDemo` shows what is going on.
 
+import { Asker } from "./ask.js";
 import { Call } from "./call.js";
 import { openDevices, openScreen } from "./media.js";
+import { heldBack } from "./notices.js";
+import { People } from "./people.js";
 import { Signalling } from "./signalling.js";
+import { showStanding } from "./standing.js";
 import { receivedLines, Sampler, sentLines } from "./stats.js";
+import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
 const LEVEL_MILLISECONDS = 150;
 const SPEAKING_LEVEL = 0.02; // of full scale
+const NEWS_MILLISECONDS = 6000;
 
 const byID = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
@@ -21,10 +29,14 @@ const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
 const signalling = new Signalling();
 const tiles = new Tiles(byID("stage"));
 const sampler = new Sampler();
+const people = new People(byID("people-list"), moderate);
+const asker = new Asker(byID("question"));
 const devices = { audio: null, video: null };
 let call = null;
 let lastError = null;
 let showStatistics = false;
+let showPeople = parameters.get("people") === "1";
+let newsTimer = null;
 let sfudIsUp = null;
 let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
 
@@ -32,11 +44,22 @@ let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
 
 async function openLobby() {
   byID("room").value = parameters.get("room") ?? "lobby";
-  byID("name").value = parameters.get("name") ?? storedName();
-  const wanted = ["audio", "video"].filter((kind) => parameters.get(kind) !== "0");
-  await takeDevices(wanted);
+  byID("name").value = parameters.get("name") ?? kept("name");
+  for (const id of ["role", "mode"]) choose(byID(id), parameters.get(id));
+  byID("knock").checked = parameters.get("knock") === "1";
+  byID("options").open = ["role", "mode", "knock"].some((it) => parameters.has(it));
+  // Who only watches is not asked for devices before there is a use for them.
+  if (byID("role").value === "participant") await takeDevices(wantedDevices());
   if (parameters.get("auto") === "1") await join();
   else (byID("name").value ? byID("join").querySelector("[type=submit]") : byID("name")).focus();
+}
+
+function choose(select, value) {
+  if ([...select.options].some((option) => option.value === value)) select.value = value;
+}
+
+function wantedDevices() {
+  return ["audio", "video"].filter((kind) => parameters.get(kind) !== "0");
 }
 
 async function takeDevices(kinds) {
@@ -61,18 +84,21 @@ async function takeDevices(kinds) {
 async function join() {
   if (call && call.state !== "left") return;
   const [room, name] = [byID("room").value.trim(), byID("name").value.trim()];
-  storeName(name);
+  keep("name", name);
   setJoinError(null);
   waitsForSFU = false;
   call?.removeEventListener("change", show);
   const codec = parameters.get("codec")?.toLowerCase() ?? null;
-  call = new Call(signalling, { room, name, codec });
+  call = new Call(signalling, { room, name, codec, wish: wish(), key: keptForTab(`key:${room}`) });
   call.addEventListener("change", show);
   call.addEventListener("problem", ({ detail }) => report(detail));
+  call.addEventListener("told", ({ detail }) => report({ ...detail, isNews: true }));
+  call.addEventListener("asked", ({ detail }) => question(detail));
   show();
   try {
     await signalling.opened();
     await call.join({ ...devices });
+    keepForTab(`key:${room}`, call.key);
     const address = new URL(location.href);
     address.searchParams.set("room", room);
     history.replaceState(null, "", address);
@@ -84,6 +110,16 @@ async function join() {
   show();
 }
 
+/** What the lobby's options ask for. */
+function wish() {
+  const role = byID("role").value;
+  return {
+    role: role === "viewer" ? "viewer" : "participant",
+    mode: role === "guest" ? "SIGNALLING_ONLY" : "SEND_AND_RECV",
+    settings: { mode: byID("mode").value, knock: byID("knock").checked },
+  };
+}
+
 function explain(error) {
   switch (error.reason) {
     case "sfud-not-running":
@@ -92,6 +128,8 @@ function explain(error) {
       return "This room is full.";
     case "room-locked":
       return "This room is locked.";
+    case "wrong-state":
+      return `Not now: ${error.message}.`;
     case "draining":
       return "The server is being shut down and takes no new rooms.";
     default:
@@ -111,7 +149,9 @@ function show() {
   const state = call?.state ?? "idle";
   const inCall = state === "joined" || state === "reconnecting";
   document.body.dataset.view = inCall ? "call" : "lobby";
-  byID("lobby").hidden = inCall;
+  byID("waiting").hidden = state !== "awaited";
+  byID("waiting-room").textContent = call?.room ?? "";
+  byID("lobby").hidden = inCall || state === "awaited";
   byID("call").hidden = !inCall;
   const submit = byID("join").querySelector("[type=submit]");
   submit.disabled = state === "joining";
@@ -126,12 +166,21 @@ function show() {
     button.disabled = !navigator.mediaDevices?.getDisplayMedia;
   }
   for (const button of buttons("stats")) button.setAttribute("aria-pressed", String(showStatistics));
+  if (state === "left" || state === "idle") asker.dismiss();
   if (!inCall) return void tiles.show([]);
   byID("room-name").textContent = call.room;
   const count = call.participants.size;
   byID("head-count").textContent = count === 1 ? "Only you so far" : `${count} people`;
   document.title = `${call.room} · sfud demo`;
+  showStanding(call.roomState, showPeople);
+  if (showPeople) people.show(call.roomState, (id, kind) => isOn(streamOf(id)?.[kind]));
   tiles.show(models());
+}
+
+function streamOf(participant) {
+  return [...call.streams.values()].find(
+    (it) => it.participant === participant && it.source !== "screen",
+  );
 }
 
 /** What each tile shows: shared screens first, then oneself, then the others as they came. */
@@ -149,7 +198,9 @@ function models() {
   const self = {
     key: "self", name: call.name, self: true, screen: false,
     videoTrack: devices.video, audioTrack: null, connection: "connected",
-    audioOn: devices.audio?.enabled === true, videoOn: devices.video?.enabled === true,
+    audioOn: devices.audio?.enabled === true && !call.roomState.isMuted("audio"),
+    videoOn: devices.video?.enabled === true && call.roomState.mayOffer("video"),
+    held: heldBack(call.roomState),
   };
   const others = [...call.participants.values()]
     .filter((it) => it.participant !== call.me)
@@ -184,13 +235,16 @@ function nameOf(participant) {
   return call.participants.get(participant)?.name || participant;
 }
 
-/** A banner with `{message, waiting, action}`, or none. */
+/** A banner with `{message, waiting, isNews, action}`, or none. */
 function report(problem) {
-  if (problem) lastError = problem.message;
+  clearTimeout(newsTimer);
+  if (problem?.isNews) newsTimer = setTimeout(() => report(null), NEWS_MILLISECONDS);
+  else if (problem) lastError = problem.message;
   byID("banner").hidden = !problem;
   if (!problem) return;
   byID("banner-text").textContent = problem.message;
   byID("banner").classList.toggle("is-waiting", Boolean(problem.waiting));
+  byID("banner").classList.toggle("is-news", Boolean(problem.isNews));
   byID("banner-action").hidden = !problem.action;
   byID("banner-action").textContent = problem.action?.label ?? "";
   byID("banner-action").onclick = problem.action?.run ?? null;
@@ -210,6 +264,17 @@ const actions = {
     if (call.screen) return call.unshare();
     const screen = await openScreen();
     if (screen) await call.share(screen);
+  },
+  async hand() {
+    const requests = { none: "requestFloor", raised: "cancelFloor", held: "finishFloor" };
+    const request = requests[call?.roomState.floor];
+    if (request) await call.request(request);
+  },
+  people() {
+    showPeople = !showPeople;
+    show();
+    if (showPeople) byID("people").focus();
+    else document.querySelector("nav [data-do=people]").focus();
   },
   stats() {
     showStatistics = !showStatistics;
@@ -237,6 +302,52 @@ async function toggle(kind) {
   show();
 }
 
+/** What the panel asks for. */
+async function moderate(type, fields) {
+  try {
+    if (type === "invite") {
+      await call.invite(fields.participant);
+      report({ message: "The invitation is on its way.", isNews: true });
+    } else if (type !== "close" || await asker.ask({
+      key: "close", title: "Close the room?", text: "Everybody is disconnected.",
+      yes: "Close it", no: "Leave it open", danger: true,
+    })) {
+      await call.request(type, fields);
+    }
+  } catch (error) {
+    console.error(error);
+    report({ message: `Not done: ${error.message}.` });
+  }
+}
+
+/** Puts a moderator's question to us, and answers it. */
+async function question({ kind, role, by, expires, request }) {
+  const asked = call;
+  const who = asked.roomState.nameOf(by);
+  const accepts = await asker.ask(kind === "role"
+    ? {
+      key: kind, title: `Become ${role}?`, text: `${who ?? "The server"} asks you to take the role “${role}”.`,
+      yes: "Accept", no: "Decline", expires,
+    }
+    : {
+      key: kind, title: "Come on stage?", text: `${who} invites you: the others will see and hear you.`,
+      yes: "Come on stage", no: "Decline",
+    });
+  if (accepts === null || asked !== call || call.state !== "joined") return;
+  try {
+    const publishes = kind === "stage"
+      || call.roomState.settings.roles.find((it) => it.name === role)?.publish?.audio;
+    const missing = wantedDevices().filter((it) => !devices[it]);
+    if (accepts && publishes && missing.length) {
+      await takeDevices(missing);
+      Object.assign(call.local, devices);
+    }
+    await call.answer({ kind, by, request }, accepts);
+  } catch (error) {
+    report({ message: `Not done: ${error.message}.` });
+  }
+}
+
 async function act(action) {
   try {
     await actions[action]();
@@ -252,8 +363,11 @@ for (const button of document.querySelectorAll("[data-do]")) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.target.matches("input")) return;
-  const action = { m: "audio", v: "video", s: "screen", i: "stats", L: "leave" }[event.key];
+  if (event.target.matches("input, select") || byID("question").open) return;
+  if (event.key === "Escape" && showPeople) return void act("people");
+  const action = {
+    m: "audio", v: "video", s: "screen", i: "stats", p: "people", h: "hand", L: "leave",
+  }[event.key];
   if (!action || (byID("call").hidden && action !== "audio" && action !== "video")) return;
   event.preventDefault();
   act(action);
@@ -343,29 +457,14 @@ setInterval(() => {
   }
 }, LEVEL_MILLISECONDS);
 
-function storedName() {
-  try {
-    return localStorage.getItem("name") ?? "";
-  } catch {
-    return ""; // storage is switched off
-  }
-}
-
-function storeName(name) {
-  try {
-    localStorage.setItem("name", name);
-  } catch {
-    // then it has to be typed again
-  }
-}
-
 window.sfudDemo = {
-  /** idle · joining · joined · reconnecting · left */
+  /** idle · joining · awaited · joined · reconnecting · left */
   get state() { return call?.state ?? "idle"; },
   get error() { return lastError; },
   get room() { return call?.room ?? null; },
   get participant() { return call?.me ?? null; },
   get peerConnection() { return call?.peer?.pc ?? null; },
+  get roomState() { return call?.roomState ?? null; },
   get streams() { return call ? [...call.streams.values()] : []; },
   tiles: () => tiles.all.map(({ model, video }) => ({
     key: model.key, name: model.name, participant: model.stream?.participant ?? null,

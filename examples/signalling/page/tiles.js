@@ -17,7 +17,7 @@ export class Tiles {
     return [...this.#tiles.values()];
   }
 
-  /** `models`: `{key, name, self, screen, videoTrack, audioTrack, audioOn, videoOn, connection}`. */
+  /** `models`: `{key, name, self, screen, videoTrack, audioTrack, audioOn, videoOn, connection, held}`. */
   show(models) {
     const keys = new Set(models.map((model) => model.key));
     for (const [key, tile] of this.#tiles) {
@@ -82,18 +82,20 @@ class Tile {
 
   show(model) {
     this.model = model;
-    const { name, self, screen, audioOn, videoOn, connection } = model;
+    const { name, self, screen, audioOn, videoOn, connection, held } = model;
     const find = (selector) => this.element.querySelector(selector);
     const label = screen ? `${self ? "Your" : `${name}’s`} screen` : self ? `${name} (you)` : name;
     find(".tile-name").textContent = label;
     find(".tile-initials").textContent = initials(name);
     find(".tile-avatar").style.setProperty("--hue", hue(name));
     find(".tile-muted").toggleAttribute("hidden", screen || audioOn);
+    find(".tile-held").textContent = held ?? "";
+    find(".tile-held").hidden = !held;
     const away = connection === "reconnecting" || connection === "disconnected";
     find(".tile-away").hidden = !away;
     this.element.setAttribute(
       "aria-label",
-      [label, !screen && !audioOn && "muted", !videoOn && "no video", away && "reconnecting"]
+      [label, !screen && !audioOn && "muted", !videoOn && "no video", held, away && "reconnecting"]
         .filter(Boolean)
         .join(", "),
     );
@@ -149,13 +151,13 @@ class Tile {
   }
 }
 
-function initials(name) {
+export function initials(name) {
   const words = name.trim().split(/\s+/);
   const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
   return letters.map((word) => [...word][0] ?? "").join("").toUpperCase();
 }
 
-function hue(name) {
+export function hue(name) {
   let hash = 0;
   for (const letter of name) hash = (hash * 31 + letter.codePointAt(0)) % 360;
   return String(hash);

@@ -1,0 +1,163 @@
+// What sfud says of a room but for its streams: who is here and who waits, and what they may do.
+
+export const MODERATOR = "moderator";
+
+/** Follows the room's events from one picture of it to the next. */
+export class RoomState {
+  participants = new Map(); // id → {participant, name, role, mode, hardMuted, connection, …}
+  awaited = new Map(); // id → {participant, name}; moderators alone are told
+  raisedHands = []; // in the order in which they were raised; one's own, or all for moderators
+  holder = null; // who has the floor, as far as we are told
+  pins = [];
+  locked = false;
+  hardMuted = false;
+  state = "ongoing";
+  settings = { mode: "group", roles: [] };
+
+  /** `wish`: the `role` and `mode` that we have once we are let in. */
+  constructor(me, wish) {
+    this.me = me;
+    this.wish = wish;
+  }
+
+  picture(room) {
+    this.participants = new Map(room.participants.map((it) => [it.participant, it]));
+    this.awaited = new Map(room.awaited.map((it) => [it.participant, it]));
+    this.raisedHands = [...room.raisedHands];
+    this.holder = room.approvedHands[0] ?? null;
+    this.pins = [...room.pins];
+    this.locked = room.locked;
+    this.hardMuted = room.hardMuted;
+    this.state = room.state;
+    this.settings = room.settings;
+  }
+
+  event(event, data) {
+    const id = data.participant?.participant ?? data.participant;
+    switch (event) {
+      case "participant.joined":
+        this.awaited.delete(id);
+        this.participants.set(id, data.participant);
+        break;
+      case "participant.awaited":
+        this.awaited.set(id, data.participant);
+        break;
+      case "participant.approved":
+      case "participant.denied":
+        this.awaited.delete(id);
+        break;
+      case "participant.left":
+        for (const people of [this.awaited, this.participants]) people.delete(id);
+        this.#lower(id);
+        break;
+      case "participant.connection":
+        this.#change(id, { connection: data.connection });
+        break;
+      case "participant.modeChanged":
+        this.#change(id, { mode: data.mode });
+        break;
+      case "participant.roleChanged":
+        this.#change(id, { role: data.role });
+        if (data.role === MODERATOR) this.#lower(id);
+        if (id === this.me && data.role !== MODERATOR) this.#forgetOthers();
+        break;
+      case "participant.hardMuted":
+      case "participant.hardUnmuted": {
+        const rest = (this.participants.get(id)?.hardMuted ?? [])
+          .filter((kind) => !data.media.includes(kind));
+        const muted = event === "participant.hardMuted" ? [...rest, ...data.media] : rest;
+        this.#change(id, { hardMuted: muted });
+        break;
+      }
+      case "floor.requested":
+        this.raisedHands = [...this.raisedHands.filter((it) => it !== id), id];
+        break;
+      case "floor.granted":
+        this.#lower(id);
+        this.holder = id;
+        break;
+      case "floor.cancelled":
+      case "floor.denied":
+      case "floor.finished":
+      case "floor.released":
+        this.#lower(id);
+        break;
+      case "pins.changed":
+        this.pins = data.pins;
+        break;
+      case "room.locked":
+      case "room.unlocked":
+        this.locked = event === "room.locked";
+        break;
+      case "room.hardMuted":
+      case "room.hardUnmuted":
+        this.hardMuted = event === "room.hardMuted";
+        break;
+      case "room.stateChanged":
+        this.state = data.state;
+        break;
+      case "room.updated":
+        this.settings = data.settings;
+        break;
+    }
+  }
+
+  /** Our own entry; until we are let in, what we shall be. */
+  get self() {
+    return this.participants.get(this.me) ?? { hardMuted: [], ...this.wish };
+  }
+
+  get isModerator() {
+    return this.self.role === MODERATOR;
+  }
+
+  get isLive() {
+    return this.settings.mode.startsWith("single_host");
+  }
+
+  /** Whether we have a connection for media at all. */
+  get hasTransport() {
+    return this.self.mode !== "SIGNALLING_ONLY" && this.state !== "ended";
+  }
+
+  /** Whether `audio`, `video` or `screen` of ours is taken in an offer, be it held back or not. */
+  mayOffer(kind) {
+    const { role, mode } = this.self;
+    if (mode !== "SEND_AND_RECV" || (this.isLive && role !== MODERATOR)) return false;
+    if (this.settings.mode === "single_host_audio_only" && kind !== "audio") return false;
+    return this.settings.roles.find((it) => it.name === role)?.publish?.[kind] === true;
+  }
+
+  /** Whether a moderator keeps this kind of ours from being heard or seen. */
+  isMuted(kind) {
+    if (this.self.hardMuted.includes(kind)) return true;
+    return this.hardMuted && kind === "audio" && !this.isModerator;
+  }
+
+  /** In a lecture, what we have of the floor: none · raised · held; elsewhere `null`. */
+  get floor() {
+    if (this.settings.mode !== "lecture" || this.isModerator) return null;
+    if (this.holder === this.me) return "held";
+    return this.raisedHands.includes(this.me) ? "raised" : "none";
+  }
+
+  nameOf(id) {
+    return this.participants.get(id)?.name || this.awaited.get(id)?.name || id;
+  }
+
+  #change(id, what) {
+    const participant = this.participants.get(id);
+    if (participant) this.participants.set(id, { ...participant, ...what });
+  }
+
+  #lower(id) {
+    this.raisedHands = this.raisedHands.filter((it) => it !== id);
+    if (this.holder === id) this.holder = null;
+  }
+
+  #forgetOthers() {
+    this.awaited.clear();
+    this.raisedHands = this.raisedHands.filter((it) => it === this.me);
+    if (this.holder !== this.me) this.holder = null;
+  }
+}

@@ -1,0 +1,24 @@
+// What a browser remembers for this page, where its storage is not switched off.
+
+function read(storage, name) {
+  try {
+    return window[storage].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function write(storage, name, value) {
+  try {
+    window[storage].setItem(name, value);
+  } catch {
+    // then it is not remembered
+  }
+}
+
+export const kept = (name) => read("localStorage", name) ?? "";
+export const keep = (name, value) => write("localStorage", name, value);
+
+/** The same for one tab, over reloads. */
+export const keptForTab = (name) => read("sessionStorage", name);
+export const keepForTab = (name, value) => write("sessionStorage", name, value);
