@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from harness import demo as demo_page
 from harness import process
 from harness.aio import AioPeer
 from harness.chromium import Chromium
@@ -158,3 +159,39 @@ def peers(loop, browsers):
     yield make
     for peer in made:
         loop.run_until_complete(peer.close())
+
+
+@pytest.fixture
+def demo(loop, sfud):
+    """The demo's signalling server: its page's URL."""
+    child, url = loop.run_until_complete(demo_page.serve(sfud.ipc, sfud.directory))
+    yield url
+    loop.run_until_complete(process.kill(child))
+
+
+@pytest.fixture
+def enter(loop, browsers, demo):
+    """`await enter(name, **parameters)` opens the demo's page for somebody, who joins at once."""
+    opened = []
+
+    async def open_(name: str, **parameters) -> demo_page.Tab:
+        browser = await browsers.get("Chromium")
+        opened.append(await demo_page.Tab.open(browser, demo, name, **parameters))
+        return opened[-1]
+
+    yield open_
+    for tab in opened:
+        loop.run_until_complete(tab.page.close())
+
+
+@pytest.fixture
+def tabs(enter):
+    """`await tabs(name, ...)` opens the page for each and awaits that all have joined."""
+
+    async def open_(*names: str) -> list[demo_page.Tab]:
+        opened = [await enter(name) for name in names]
+        for tab in opened:
+            await tab.joined()
+        return opened
+
+    return open_

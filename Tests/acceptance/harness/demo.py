@@ -1,0 +1,143 @@
+"""The demo page of examples/signalling, as a person in front of it has it."""
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.parse import urlencode
+
+from harness import process
+from harness.process import until
+from harness.sfud import REPOSITORY
+
+SERVER = REPOSITORY / "examples/signalling/server.py"
+# Debian's, as for anybody who runs the demo.
+PYTHON = "/usr/bin/python3"
+
+
+async def serve(ipc: str, directory: Path) -> tuple[asyncio.subprocess.Process, str]:
+    """Starts the signalling server; returns it and its page's URL."""
+    log = directory / "signalling.log"
+    child = await process.start(
+        PYTHON, SERVER, "--port", "0", "--ipc", ipc, output=log, stdout=asyncio.subprocess.PIPE
+    )
+    line = (await asyncio.wait_for(child.stdout.readline(), 10)).decode()
+    assert line.startswith("ready http://"), line + log.read_text()
+    return child, line.split()[1]
+
+
+class Tab:
+    """One participant's page."""
+
+    def __init__(self, page, name: str):
+        self.page, self.name = page, name
+
+    @classmethod
+    async def open(cls, browser, url: str, name: str, **parameters) -> "Tab":
+        """Enters the room at once; `parameters` are the page's own."""
+        query = urlencode({"room": "demo", "name": name, "auto": 1} | parameters)
+        return cls(await browser.open(f"{url}?{query}"), name)
+
+    async def demo(self, expression: str):
+        return await self.page.evaluate(f"window.sfudDemo.{expression}")
+
+    async def tiles(self) -> list[dict]:
+        return await self.demo("tiles()")
+
+    async def text(self) -> str:
+        """All that is to be read on the page."""
+        return await self.page.evaluate("document.body.innerText")
+
+    async def state(self, wanted: str, seconds: float = 15) -> None:
+        """Awaits that state of the call."""
+
+        async def there():
+            ready = await self.page.evaluate("typeof window.sfudDemo === 'object'")
+            return ready and await self.demo("state") == wanted
+
+        try:
+            await until(there, f"{self.name} is {wanted}", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the page says: {await self.text()}") from None
+
+    async def joined(self) -> None:
+        await self.state("joined")
+
+    async def reads(self, text: str, seconds: float = 10) -> None:
+        """Awaits that these words are on the page."""
+
+        async def there():
+            return text in await self.text()
+
+        try:
+            await until(there, "", seconds)
+        except AssertionError:
+            raise AssertionError(
+                f"{self.name} does not read {text!r} within {seconds} s but: {await self.text()}"
+            ) from None
+
+    async def click(self, label: str, seconds: float = 10) -> None:
+        """Clicks the button of this name, once there is one that can be seen."""
+        find = (
+            "[...document.querySelectorAll('button')].find((it) => it.checkVisibility()"
+            " && !it.disabled && (it.getAttribute('aria-label') ?? it.textContent.trim()) === "
+            f"{json.dumps(label)})"
+        )
+
+        async def clicked():
+            return await self.page.evaluate(f"(() => {{ const it = {find}; it?.click();"
+                                            " return Boolean(it); })()")  # fmt: skip
+
+        try:
+            await until(clicked, "", seconds)
+        except AssertionError:
+            raise AssertionError(
+                f"{self.name} has no button {label!r} within {seconds} s: {await self.text()}"
+            ) from None
+
+    async def press(self, key: str) -> None:
+        options = json.dumps({"key": key, "bubbles": True})
+        await self.page.evaluate(
+            f"document.body.dispatchEvent(new KeyboardEvent('keydown', {options}))"
+        )
+
+    async def received(self, kind: str) -> dict:
+        """The counters of this kind, summed over all that the page receives."""
+        sample = await self.demo("stats()")
+        entries = [it for it in sample["received"] if it["kind"] == kind] if sample else []
+        keys = ("packetsReceived", "framesDecoded", "audioEnergy")
+        return {key: sum(it[key] for it in entries) for key in keys}
+
+    async def tile(self, name: str, seconds: float = 15, **wanted) -> dict:
+        """Awaits a tile of that person with these properties."""
+        tiles: list[dict] = []
+
+        async def found():
+            tiles[:] = await self.tiles()
+            return next(
+                (
+                    tile for tile in tiles
+                    if tile["name"].startswith(name)
+                    and all(tile[key] == value for key, value in wanted.items())
+                ),
+                None,
+            )  # fmt: skip
+
+        try:
+            return await until(found, "", seconds)
+        except AssertionError:
+            raise AssertionError(
+                f"{self.name} has no tile of {name} with {wanted} within {seconds} s: "
+                f"{json.dumps(tiles)}"
+            ) from None
+
+    async def watches(self, name: str, **wanted) -> dict:
+        """Awaits that person's picture, playing for a second."""
+        first = None
+
+        async def playing():
+            nonlocal first
+            tile = await self.tile(name, **wanted)
+            first = first or (tile if tile["width"] > 0 else None)
+            return tile if first and tile["time"] > first["time"] + 1 else None
+
+        return await until(playing, f"{self.name} sees {name} move ({wanted})", 15)

@@ -1,0 +1,259 @@
+"""The seeds' stories, played in two tabs of the demo page: a moderator's, and somebody else's.
+
+The rows of docs/seeds.md that a test plays through are in its name.
+"""
+
+import asyncio
+
+from harness.demo import Tab
+from harness.process import until
+
+#: Seconds over which nothing may come, once a gate has closed and the network is empty.
+QUIET_SECONDS = 0.7
+
+
+async def moderator(enter, **parameters) -> Tab:
+    """Mia, who comes first and so moderates."""
+    mia = await enter("Mia", people=1, **parameters)
+    await mia.joined()
+    assert await mia.demo("roomState.isModerator")
+    return mia
+
+
+async def hears(tab: Tab, kind: str = "audio") -> None:
+    """Awaits that this kind comes: packets, and for video pictures too."""
+    first = await tab.received(kind)
+
+    async def more():
+        now = await tab.received(kind)
+        frames = now["framesDecoded"] - first["framesDecoded"]
+        return now["packetsReceived"] > first["packetsReceived"] + 5 and (
+            kind == "audio" or frames > 2
+        )
+
+    await until(more, f"{tab.name} receives {kind}", 15)
+
+
+async def fragment(tab: Tab) -> str:
+    """By which ICE knows the page's connection."""
+    sdp = await tab.demo("peerConnection.localDescription.sdp")
+    return next(line for line in sdp.splitlines() if line.startswith("a=ice-ufrag"))
+
+
+async def silent(tab: Tab, kind: str = "audio") -> None:
+    """Awaits that nothing of this kind comes any more."""
+
+    async def still():
+        before = await tab.received(kind)
+        await asyncio.sleep(QUIET_SECONDS)
+        return await tab.received(kind) == before
+
+    await until(still, f"{tab.name} receives no more {kind}", 5)
+
+
+async def test_v12_a_guest_is_invited_on_stage(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben", role="guest")
+    await ben.joined()
+    await ben.reads("You are off stage")
+    assert await ben.demo("peerConnection") is None  # V-3: no transport at all
+    await mia.reads("off stage")
+
+    await mia.click("More for Ben")
+    await mia.click("Invite on stage: Ben")
+    await ben.reads("Come on stage?")
+    await ben.click("Decline")
+    await mia.reads("would rather not come on stage")  # V-15
+    assert await mia.demo("streams.length") == 1
+
+    await mia.click("Invite on stage: Ben")
+    await ben.click("Come on stage")
+    await mia.watches("Ben")
+    await ben.watches("Mia")
+
+    await mia.click("Take off stage: Ben")  # V-7
+    await ben.reads("You are off stage")
+    await silent(mia)
+    assert await ben.demo("peerConnection") is None
+    assert await ben.demo("state") == "joined"
+    assert await ben.demo("error") is None
+
+
+async def test_r2_a_role_is_changed_with_consent(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben")
+    await ben.joined()
+    await mia.watches("Ben")
+
+    await mia.click("More for Ben")
+    await mia.click("Ask to be viewer: Ben")
+    await ben.reads("Become viewer?")
+    await ben.click("Decline")
+    await mia.reads("would rather not be viewer")
+    await mia.watches("Ben")
+
+    await mia.click("Ask to be viewer: Ben")
+    await ben.click("Accept")
+    await ben.reads("You watch and listen.")
+    await silent(mia)
+    await silent(mia, "video")
+    await ben.watches("Mia")
+
+    await mia.click("Ask to be participant: Ben")  # R-6: the right is back with a new offer
+    await ben.click("Accept")
+    await mia.watches("Ben")
+    assert await ben.demo("error") is None
+
+
+async def test_e15_knock_and_be_let_in(enter):
+    mia = await moderator(enter, knock=1)
+    ben = await enter("Ben")
+    await ben.state("awaited")
+    await ben.reads("Waiting to be let in")
+    assert await ben.demo("streams") == []
+    await mia.reads("Waiting to be let in")
+    assert not any(tile["name"] == "Ben" for tile in await mia.tiles())
+
+    async def connected():
+        return await ben.demo("peerConnection?.connectionState") == "connected"
+
+    await until(connected, "Ben is connected while he waits")  # E-18
+    before = await fragment(ben)
+    await mia.click("Let in: Ben")  # E-16
+    await ben.joined()
+    await mia.watches("Ben")
+    await ben.watches("Mia")
+    assert await fragment(ben) == before  # and is let in without another handshake
+
+    cy = await enter("Cy")
+    await cy.state("awaited")
+    await mia.click("Send away: Cy")
+    await cy.state("left")
+    await cy.reads("did not let you in")
+
+
+async def test_e22_floor_is_requested_granted_and_released(enter):
+    mia = await moderator(enter, mode="lecture")
+    ben = await enter("Ben")
+    await ben.joined()
+    await ben.watches("Mia")
+    await ben.reads("You listen.")
+    await silent(mia)
+
+    await ben.press("h")
+    await ben.reads("Your hand is raised")
+    await mia.click("Not now: Ben")  # E-21
+    await ben.reads("did not give you the floor")
+
+    await ben.press("h")
+    version = "peerConnection.localDescription.sdp.match(/o=\\S+ \\S+ (\\d+)/)[1]"
+    before = await ben.demo(version)
+    await mia.click("Give the floor: Ben")
+    await ben.reads("You have the floor")
+    await mia.watches("Ben")
+    await hears(mia)
+    await mia.click("Take the floor back: Ben speaks")  # E-24
+    await ben.reads("You listen.")
+    await silent(mia)
+    await silent(mia, "video")
+
+    await ben.press("h")
+    await mia.click("Give the floor: Ben")
+    await mia.watches("Ben")
+    await ben.press("h")  # E-23: gives it back
+    await silent(mia)
+    assert await ben.demo(version) == before  # there was nothing to negotiate
+    assert await ben.demo("error") is None
+
+
+async def test_e8_hard_mute_while_speaking(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben")
+    await ben.joined()
+    await mia.watches("Ben")
+    await hears(mia)
+
+    await mia.click("Mute Ben’s microphone")
+    await ben.reads("A moderator has muted you: your microphone")
+    await silent(mia)
+    await hears(mia, "video")
+    await mia.click("Mute Ben’s camera")
+    await ben.reads("your microphone and your camera")
+    await silent(mia, "video")
+    await mia.tile("Ben", audioOn=False, videoOn=False)
+    # Ben's own switches are no way around it.
+    await ben.demo("act('audio')")
+    await ben.demo("act('audio')")
+    await silent(mia)
+
+    await mia.click("Unmute Ben’s camera")
+    await hears(mia, "video")
+    await mia.watches("Ben")
+    await mia.click("Unmute Ben’s microphone")
+    await hears(mia)
+
+    await mia.click("Mute all")  # E-4
+    await ben.reads("A moderator has muted everybody")
+    await silent(mia)
+    await hears(ben)  # E-7: moderators are spared
+    await mia.click("Unmute all")
+    await hears(mia)
+    assert await ben.demo("error") is None
+
+
+async def test_l5_live_event_from_created_to_ended(enter):
+    mia = await moderator(enter, mode="single_host")
+    ben = await enter("Ben")
+    await ben.state("left")
+    await ben.reads("Not now: the live event is not ready")  # L-6
+
+    await mia.click("Open the doors")
+    await ben.demo("join()")
+    await ben.joined()
+    await ben.reads("The event begins soon")
+    await silent(ben, "video")  # L-8
+
+    await mia.click("Go on air")
+    await ben.watches("Mia")
+    await hears(ben)
+    assert (await ben.demo("stats()"))["sent"] == []
+
+    await mia.click("End the event")  # L-9
+    await ben.reads("The event has ended")
+    await mia.reads("The event has ended")
+    assert await ben.demo("peerConnection") is None
+    assert await ben.demo("state") == "joined"
+
+
+async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben")
+    await ben.joined()
+    await mia.watches("Ben")
+
+    await mia.click("Lock")
+    cy = await enter("Cy")
+    await cy.state("left")
+    await cy.reads("This room is locked")
+    await mia.click("Unlock")
+    await cy.demo("join()")
+    await cy.joined()
+
+    await mia.click("More for Cy")
+    await mia.click("Pin: Cy")
+    await mia.reads("pinned")
+    await mia.click("Drop: Cy")
+    await cy.state("left")
+    await cy.reads("taken out of the room")
+
+    await mia.click("More for Ben")
+    await mia.click("Make moderator: Ben")
+    await ben.demo("act('people')")
+    await ben.click("Mute Mia’s microphone")
+    await mia.reads("A moderator has muted you")
+    assert not await mia.demo("roomState.isModerator")
+
+    await ben.click("Close: the room")
+    await ben.click("Close it")
+    await mia.state("left")
+    await mia.reads("The room was closed")
