@@ -5,6 +5,8 @@ The rows of docs/seeds.md that a test plays through are in its name.
 
 import asyncio
 
+import aiohttp
+
 from harness.demo import Tab
 from harness.process import until
 
@@ -235,6 +237,10 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     cy = await enter("Cy")
     await cy.state("left")
     await cy.reads("This room is locked")
+    await mia.page.evaluate("location.reload()")
+    await ben.reads("Mia", 5)
+    await mia.joined()
+    assert await mia.demo("roomState.isModerator")  # E-12: comes back, through the lock
     await mia.click("Unlock")
     await cy.demo("join()")
     await cy.joined()
@@ -257,3 +263,31 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     await ben.click("Close it")
     await mia.state("left")
     await mia.reads("The room was closed")
+
+
+async def test_e9_a_participant_cannot_moderate(enter, demo):
+    mia = await moderator(enter)
+    victim = await mia.demo("participant")
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(demo.replace("http", "ws") + "ws") as socket,
+    ):
+        await socket.receive_json()  # the status
+
+        async def ask(**message) -> dict:
+            await socket.send_json({"id": 1} | message)
+            while (reply := await socket.receive_json(timeout=5))["type"] != "reply":
+                pass
+            return reply
+
+        await ask(type="join", room="demo", name="Eve")
+        mute = {"type": "mute", "participant": victim, "media": ["audio"]}
+        assert (await ask(**mute))["error"]["code"] == 5009
+        assert (await ask(type="lock"))["error"]["code"] == 5115
+        assert (await ask(type="close"))["error"]["code"] == 5116
+        # Nobody acts for another: the page's messages do not say who asks.
+        for key in ("by", "from", "room", "method"):
+            assert (await ask(**mute, **{key: victim}))["error"]["reason"] == "bad-message"
+        refused = await ask(type="join", room="demo", name="Eve", role="moderator")
+        assert refused["error"]["reason"] == "bad-message"
+    assert not await mia.demo("roomState.isMuted('audio')")

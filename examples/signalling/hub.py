@@ -200,7 +200,7 @@ class Hub:
         a moderator who comes back, known by the `key` of before."""
         async with self.membership:
             first = await self.create(session.room, settings)
-            if first or key in self.returning.get(session.room, ()):
+            if first or self.moderates(key, session.room):
                 session.role, session.mode = "moderator", "SEND_AND_RECV"
             session.held = []
             self.rooms.setdefault(session.room, {})[session.id] = session
@@ -215,6 +215,13 @@ class Hub:
                 raise
             self.returning.get(session.room, set()).discard(key)
             return joined["room"]
+
+    def moderates(self, key: str, room: str) -> bool:
+        """Whether this key is a moderator's, gone or about to go (a page that is reloaded)."""
+        known = self.session(key)
+        if known and known.room == room:
+            return known.role == "moderator"
+        return key in self.returning.get(room, ())
 
     async def create(self, room: str, settings: dict) -> bool:
         """Makes a room; false where there is one."""

@@ -198,7 +198,8 @@ function models() {
   const self = {
     key: "self", name: call.name, self: true, screen: false,
     videoTrack: devices.video, audioTrack: null, connection: "connected",
-    audioOn: devices.audio?.enabled === true && !call.roomState.isMuted("audio"),
+    audioOn: devices.audio?.enabled === true && call.roomState.mayOffer("audio")
+      && !call.roomState.isMuted("audio"),
     videoOn: devices.video?.enabled === true && call.roomState.mayOffer("video"),
     held: heldBack(call.roomState),
   };

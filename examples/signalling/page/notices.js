@@ -18,7 +18,7 @@ export function notices(room) {
   } else if (room.self.role === "viewer") say("You watch and listen.");
   if (room.floor === "none") say("You listen. Raise your hand to ask for the floor.");
   if (room.floor === "raised") say("Your hand is raised.", "accent");
-  if (room.floor === "held") say("You have the floor: all hear and see you.", "accent");
+  if (room.floor === "held") say("You have the floor.", "accent");
   return found;
 }
 

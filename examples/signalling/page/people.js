@@ -59,7 +59,7 @@ export class People {
       next && this.#button(next.label, "setState", { state: next.state }, { class: "pill good" }),
       this.#button("End the event", "setState", { state: "ended" }, { class: "pill bad" }),
     ];
-    return section("Live event", make("ol", { class: "steps" }, ...steps), row(...buttons));
+    return section("Live event", make("ol", { class: "steps" }, ...steps), ...(buttons.length ? [row(...buttons)] : []));
   }
 
   #moderating(room) {
