@@ -210,6 +210,7 @@ async def test_l5_live_event_from_created_to_ended(enter):
     await ben.reads("Not now: the live event is not ready")  # L-6
 
     await mia.click("Open the doors")
+    await mia.reads("People come in")
     await ben.demo("join()")
     await ben.joined()
     await ben.reads("The event begins soon")
@@ -242,6 +243,11 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     await mia.joined()
     assert await mia.demo("roomState.isModerator")  # E-12: comes back, through the lock
     await mia.click("Unlock")
+
+    async def unlocked():
+        return not await mia.demo("roomState.locked")
+
+    await until(unlocked, "the room is unlocked")
     await cy.demo("join()")
     await cy.joined()
 

@@ -381,6 +381,7 @@ export class Call extends EventTarget {
       while (this.#followAgain) {
         this.#followAgain = false;
         try {
+          await this.#reviewing.catch(() => {}); // whose offer makes the slots
           await this.#followOnce(this.peer);
         } catch (error) {
           if (!PASSING.has(error.reason)) this.#problem(`Streams: ${error.message}`, false);
