@@ -327,7 +327,7 @@ async function question({ kind, role, by, expires, request }) {
   const who = asked.roomState.nameOf(by);
   const accepts = await asker.ask(kind === "role"
     ? {
-      key: kind, title: `Become ${role}?`, text: `${who ?? "The server"} asks you to take the role “${role}”.`,
+      key: kind, title: `Become ${role}?`, text: `${who ?? "The server"} asks you to be “${role}”.`,
       yes: "Accept", no: "Decline", expires,
     }
     : {
