@@ -21,6 +21,8 @@ struct IndexTests {
         #expect(undecryptable.reduce(0, +) == ledger.repeats)
         let isBalanced = story.call.statistics().isBalanced
         #expect(isBalanced)
+        let destinationsAgree = story.call.destinationsAgree
+        #expect(destinationsAgree)
         guard !isLossy else { return }
         try expectContinuity(story.call.peers[2].received, ssrc: 0xa100)
         try expectContinuity(story.call.peers[3].received, ssrc: 0xa300)
