@@ -72,7 +72,11 @@ struct LevellingTests {
     ]
 
     @Test(arguments: mixtures)
-    func `nothing is padded beyond the largest`(name: String, sizes: [Int], expected: [Int]) throws {
+    func `nothing is padded beyond the largest`(
+        name: String,
+        sizes: [Int],
+        expected: [Int]
+    ) throws {
         var call = try Self.call()
         let wire = Wire(&call)
         _ = call.sendFrame(sizes: sizes)
