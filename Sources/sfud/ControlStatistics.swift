@@ -32,7 +32,7 @@ extension ControlPlane {
         let workers: Set<Int> =
             switch question {
             case .server: Set(shared.identifiers.indices)
-            case .room(let params): Set(rooms[params.room.rawValue].map { [$0.room.worker] } ?? [])
+            case .room(let params): Set(rooms[params.room.rawValue]?.room.workers ?? [])
             }
         lastToken += 1
         reports[lastToken] = StatisticsReport(

@@ -6,6 +6,11 @@ import SFU
 /// A core with one publisher of some videos and many viewers of all of them, all connected.
 struct Bench: ~Copyable {
     private var core: Core
+    private var relays: RelayPort
+    /// The viewers' worker, where that is another.
+    private var far: Core
+    private var farRelays: RelayPort
+    private let isRelayed: Bool
     private var output = Batch(capacity: 256)
     private var now = Instant(nanoseconds: 1_000_000_000)
     private var publisher: LoadPeer
@@ -27,6 +32,11 @@ struct Bench: ~Copyable {
         identity = try DTLSIdentity(profiles: [options.profile])
         let context = SRTPContext(engine: options.engine)
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
+        far = Core(limits: .default, seed: 2, identity: identity, engine: options.engine)
+        isRelayed = options.relays
+        let mesh = RelayMesh(workers: 2)
+        relays = mesh.port(of: 0)
+        farRelays = mesh.port(of: 1)
         publications = options.publications
         burst = options.burst
         publisher = LoadPeer(
@@ -39,6 +49,7 @@ struct Bench: ~Copyable {
         let videos = (0..<publications).map(BenchMedia.publication)
         Self.connect(&publisher, 0, identity, videos, [], &core, now)
         profile = publisher.profile?.name ?? "?"
+        if isRelayed { for video in videos { mirror(video) } }
         for index in 1...options.viewers {
             var viewer = LoadPeer(
                 identity: identity,
@@ -47,7 +58,11 @@ struct Bench: ~Copyable {
                 seed: UInt64(index + 1)
             )
             let slots = videos.indices.map { BenchMedia.slot(index * publications + $0) }
-            Self.connect(&viewer, index, identity, [], slots, &core, now)
+            if isRelayed {
+                Self.connect(&viewer, index, identity, [], slots, &far, now)
+            } else {
+                Self.connect(&viewer, index, identity, [], slots, &core, now)
+            }
             for (slot, video) in zip(slots, videos) { bind(slot.id, to: video.id) }
         }
         // The first keyframe opens all gates; the events are the control plane's.
@@ -55,11 +70,25 @@ struct Bench: ~Copyable {
         forwardBatch(of: 1, through: &sent)
         clear[26] |= 1
         while core.takeEvent() != nil {}
+        while far.takeEvent() != nil {}
+    }
+
+    /// The publication under the same name in the far worker.
+    private mutating func mirror(_ video: PublicationConfiguration) {
+        let home = RelayTarget(worker: 0, publication: video.id)
+        let mirror = Mirror(configuration: video, home: home, open: true)
+        far.apply(.mirror(mirror), at: now, into: &output)
+        let target = RelayTarget(worker: 1, publication: video.id)
+        core.apply(.relay(video.id, to: [target]), at: now, into: &output)
     }
 
     private mutating func bind(_ slot: SlotID, to publication: PublicationID) {
         let binding = Binding(publication: publication, subscription: 1, open: true)
-        core.apply(.bind(slot, binding), at: now, into: &output)
+        if isRelayed {
+            far.apply(.bind(slot, binding), at: now, into: &output)
+        } else {
+            core.apply(.bind(slot, binding), at: now, into: &output)
+        }
         output.removeAll()
     }
 
@@ -91,17 +120,29 @@ struct Bench: ~Copyable {
         for index in 0..<sent.count {
             core.receive(sent[index], on: BenchMedia.path(0), at: now, into: &output)
         }
-        var more = true
-        while more {
-            more = core.flush(into: &output, at: now)
-            copies += output.count
-            runs += countRuns()
-            output.removeAll()
+        core.relay(into: &relays, at: now)
+        flush(isFar: false)
+        if relays.publish(to: 1) {
+            _ = far.receive(from: &farRelays, at: now)
+            far.relay(into: &farRelays, at: now)
+            flush(isFar: true)
         }
         let passed = threadNanoseconds() - start
         nanoseconds += passed
         if copies > before { least = min(least, passed / Int64(copies - before)) }
         now = now.advanced(nanoseconds: 8_000_000)
+    }
+
+    private mutating func flush(isFar: Bool) {
+        var more = true
+        while more {
+            more =
+                isFar
+                ? far.flush(into: &output, at: now) : core.flush(into: &output, at: now)
+            copies += output.count
+            runs += countRuns()
+            output.removeAll()
+        }
     }
 
     private func countRuns() -> Int {

@@ -20,6 +20,7 @@ struct CoreCost: CustomStringConvertible {
     var profile = "?"
     var viewers = 0
     var publications = 0
+    var relays = false
     var packets = 0
 
     /// Whether the core did nothing that it must not.
@@ -31,11 +32,13 @@ struct CoreCost: CustomStringConvertible {
         return counted + calls.allocations + calls.frees + calls.locks == 0
     }
 
+    private var place: String { relays ? " on another worker" : "" }
+
     var description: String {
         let each = copies > 0 ? nanoseconds / Int64(copies) : 0
         let run = Double(copies * 10 / max(runs, 1)) / 10
         return """
-            \(packets) packets of 1,200 bytes of \(publications) videos to \(viewers) viewers, \
+            \(packets) packets of 1,200 bytes of \(publications) videos to \(viewers) viewers\(place), \
             \(profile) by \(engine.rawValue)
             forwarded copies    \(copies)
             ns a copy           \(each)
@@ -74,6 +77,7 @@ struct CoreCost: CustomStringConvertible {
         result.profile = bench.profile
         result.viewers = options.viewers
         result.publications = options.publications
+        result.relays = options.relays
         result.packets = options.packets
         return result
     }

@@ -12,6 +12,8 @@ struct Options {
     var burst = 8
     var engine = SRTPEngine.best
     var profile = SRTPProfile.aeadAes128Gcm
+    /// The viewers are another worker's, which the publisher's hands packets to.
+    var relays = false
     var checks = false
     var measuresSRTP = false
     var wantsHelp = false
@@ -26,6 +28,7 @@ struct Options {
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
           --profile P    gcm (AEAD_AES_128_GCM, default), gcm256, or cm
                          (AES_CM_128_HMAC_SHA1_80)
+          --relay        the viewers are on another worker, behind a ring
           --srtp         only what SRTP costs: ns a packet of each profile, some sizes
                          and batches
           --check        exit with 1 unless allocations, retains and locks are 0
@@ -46,6 +49,9 @@ struct Options {
             case "--profile": profile = Self.profiles[value] ?? profile
             case "--srtp":
                 measuresSRTP = true
+                index -= 1
+            case "--relay":
+                relays = true
                 index -= 1
             case "--check":
                 checks = true

@@ -85,20 +85,19 @@ package struct RelayPort: ~Copyable {
         _ packet: Span<UInt8>,
         to other: Int
     ) -> Bool {
-        precondition(reaches(other), "there is no ring to that worker")
-        return unsafe writers[other].write(message, packet)
+        self[writer: other].write(message, packet)
     }
 
     /// Lets another worker see what was written to it; `false` where that was nothing.
     package mutating func publish(to other: Int) -> Bool {
         guard reaches(other) else { return false }
-        return unsafe writers[other].publish()
+        return self[writer: other].publish()
     }
 
     /// Whether anything lies there to be read.
     package mutating func hasNews() -> Bool {
         for other in 0..<workers where other != worker {
-            if unsafe !readers[other].isEmpty() { return true }
+            if !self[reader: other].isEmpty() { return true }
         }
         return false
     }
@@ -107,6 +106,18 @@ package struct RelayPort: ~Copyable {
     mutating func takeTurn() -> Int {
         turn = turn + 1 < workers ? turn + 1 : 1
         return turn
+    }
+
+    /// The ring to another worker.
+    private subscript(writer other: Int) -> RelayWriter {
+        unsafeAddress {
+            precondition(reaches(other), "there is no ring to that worker")
+            return unsafe UnsafePointer(writers + other)
+        }
+        unsafeMutableAddress {
+            precondition(reaches(other), "there is no ring to that worker")
+            return unsafe writers + other
+        }
     }
 
     /// The ring from another worker.
