@@ -9,7 +9,7 @@
         /// Its key is prepared when the first packet has come: many peers send none.
         private var rtpIn: SRTPTransform
         private let rtcpIn: SRTPTransform
-        private let rtpOut: SRTPTransform
+        private let rtpOut: OutgoingCipher
         private let rtcpOut: SRTPTransform
         private var incoming: SRTPIncoming
         private var outgoing = SRTCPIndexes()
@@ -27,7 +27,7 @@
             let rtcpOut = try Self.rtcp(profile, keys.local, manager)
             self.rtpIn = rtpIn
             self.rtcpIn = rtcpIn
-            self.rtpOut = rtpOut
+            self.rtpOut = OutgoingCipher(rtpOut)
             self.rtcpOut = rtcpOut
             self.profile = profile
             incoming = SRTPIncoming(maxStreams: maxStreams)
@@ -68,24 +68,8 @@
             return packet.count - profile.rtcpOverhead
         }
 
-        func protectRTP(
-            _ output: inout MutableSpan<UInt8>,
-            headerLength: Int,
-            prefixLength: Int,
-            rest: Span<UInt8>,
-            index: UInt64
-        ) throws(SRTPError) -> Int {
-            let isDone = rtpOut.protectRTP(
-                &output,
-                headerLength: headerLength,
-                prefixLength: prefixLength,
-                rest: rest,
-                ssrc: output.span.u32(at: 8),
-                index: index
-            )
-            guard isDone else { throw .unavailable }
-            return headerLength + prefixLength + rest.count + profile.rtpOverhead
-        }
+        /// The way to what protects RTP; it holds as long as this session.
+        var outgoingKey: OutgoingKey { rtpOut.key }
 
         mutating func protectRTCP(
             _ buffer: inout MutableSpan<UInt8>,
@@ -98,8 +82,6 @@
             }
             return length + profile.rtcpOverhead
         }
-
-        func prefetchOutgoing() { rtpOut.prefetch() }
 
         mutating func removeIncoming(_ ssrc: UInt32) { incoming.remove(ssrc) }
 

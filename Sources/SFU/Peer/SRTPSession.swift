@@ -109,12 +109,9 @@ package struct SRTPSession: ~Copyable {
         index: UInt64
     ) throws(SRTPError) -> Int {
         let length = headerLength + prefixLength + rest.count
-        precondition(headerLength >= 12 && prefixLength >= 0)
         precondition(length + profile.rtpOverhead <= output.count)
-        precondition(SequenceNumber(rawValue: UInt16(truncatingIfNeeded: index)) == output.sequence)
-        guard index < 1 << 48 else { throw .exhausted }
         #if canImport(CIPSecMB)
-            let total = try multiBuffer?.protectRTP(
+            let total = try outgoingKey?.protectRTP(
                 &output,
                 headerLength: headerLength,
                 prefixLength: prefixLength,
@@ -123,15 +120,37 @@ package struct SRTPSession: ~Copyable {
             )
             if let total { return total }
         #endif
+        try Self.check(
+            output.span,
+            headerLength: headerLength,
+            prefixLength: prefixLength,
+            index: index
+        )
         output.copy(rest, at: headerLength + prefixLength)
         return try portable?.protectRTP(&output, length: length, index: index) ?? 0
     }
 
-    /// A hint that an RTP packet will be protected soon: fetches the key into the cache.
-    package func prefetchOutgoing() {
-        #if canImport(CIPSecMB)
-            multiBuffer?.prefetchOutgoing()
-        #endif
+    /// What holds of every packet to protect; throws `exhausted` past the last index.
+    static func check(
+        _ output: Span<UInt8>,
+        headerLength: Int,
+        prefixLength: Int,
+        index: UInt64
+    ) throws(SRTPError) {
+        precondition(headerLength >= 12 && prefixLength >= 0)
+        precondition(UInt16(truncatingIfNeeded: index) == output.u16(at: 2))
+        guard index < 1 << 48 else { throw .exhausted }
+    }
+
+    /// A short way to protect RTP, where the engine has one; it ends with the session.
+    var outgoingKey: OutgoingKey? {
+        mutating get {
+            #if canImport(CIPSecMB)
+                return multiBuffer?.outgoingKey
+            #else
+                return nil
+            #endif
+        }
     }
 
     /// Encrypts the `length` bytes of compound RTCP in `buffer`; returns the total length.
@@ -171,11 +190,6 @@ package struct SRTPSession: ~Copyable {
 }
 
 extension MutableSpan<UInt8> {
-    /// The sequence number of the RTP header that this starts with.
-    fileprivate var sequence: SequenceNumber {
-        SequenceNumber(rawValue: UInt16(self[2]) << 8 | UInt16(self[3]))
-    }
-
     /// Copies all of `source` to `offset`.
     mutating func copy(_ source: Span<UInt8>, at offset: Int) {
         precondition(offset >= 0 && offset + source.count <= count)

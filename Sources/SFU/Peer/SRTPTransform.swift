@@ -13,7 +13,7 @@
         let state: UnsafeMutablePointer<MultiBufferState>
         /// `gcm_key_data` or `mb_cm_key`, or the bare key where it is not `isPrepared`.
         private(set) var key: UnsafeMutableRawPointer
-        private var keySize: Int
+        private(set) var keySize: Int
         /// A prepared GCM key has a kilobyte, and is made of the bare one in 110 ns.
         private var isPrepared: Bool
         let isAEAD: Bool
@@ -98,9 +98,6 @@
         private static func allocate(_ size: Int) -> UnsafeMutableRawPointer {
             .allocate(byteCount: size, alignment: 64)
         }
-
-        /// Fetches the prepared key, with which a packet will be encrypted soon.
-        func prefetch() { unsafe mb_prefetch(key, UInt64(keySize)) }
 
         /// As `SRTPSession.protectRTP`, for a known SSRC; `false` where the library refuses.
         func protectRTP(
