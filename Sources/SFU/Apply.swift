@@ -118,6 +118,7 @@ extension Core {
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
+            if !open { noteLost(slot: slot) }
             slots[slot].source = .waiting
             if open { wantKeyframe(forSlot: slot, at: now) }
         }
@@ -135,6 +136,7 @@ extension Core {
         if slots[slot].isOpen, !isOpen || !isSame {
             packetsUnderLostRights &+= slots[slot].forwarded
             slots[slot].forwarded = 0
+            noteLost(slot: slot)
         }
         if !isSame { move(slot, to: target) }
         if let binding, binding.subscription != slots[slot].subscription {

@@ -43,6 +43,8 @@ extension DropReason {
         case .layerNotSelected: 25
         case .sendFailed: 26
         case .sendQueueFull: 27
+        case .sendQueueStale: 28
+        case .sendQueueWithdrawn: 29
         }
     }
 }

@@ -56,6 +56,7 @@ struct Assembly {
         let port = address.port == 0 ? 0 : address.port + UInt16(worker)
         do throws(SystemError) {
             let socket = try UDPSocket.open(address.with(port: port))
+            if !socket.stampArrivals() { log.warning("no stamps: forwarding times stay empty", []) }
             for shortage in socket.setBuffers(configuration.limits.buffers) {
                 let fields = [
                     ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
@@ -112,7 +113,8 @@ struct Assembly {
                 limits: configuration.limits.core,
                 identity: identity,
                 engine: engine,
-                log: log
+                log: log,
+                sendQueue: configuration.limits.sendQueue
             )
             workers.append(try Worker(setup))
         }

@@ -12,6 +12,7 @@ final class Worker: Sendable {
         var identity: DTLSIdentity
         var engine: SRTPEngine
         var log: Log
+        var sendQueue = SendQueueLimits()
     }
 
     let commands: Mailbox<Command>
