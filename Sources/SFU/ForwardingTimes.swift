@@ -39,15 +39,17 @@ package struct ForwardingTimes: Hashable, Sendable {
         sum.totalNanoseconds &+= other.totalNanoseconds
     }
 
-    /// The first bound that is not below `time`.
+    /// The first bound that is not below `time`: one or two steps from where its octave begins.
     private static func bucket(of time: Int64) -> Int {
-        var low = 0
-        var high = bounds.count
-        while low < high {
-            let middle = (low + high) / 2
-            if bounds[middle] < time { low = middle + 1 } else { high = middle }
-        }
-        return low
+        var index = octaves[Int64.bitWidth - time.leadingZeroBitCount]
+        while index < bounds.count, bounds[index] < time { index += 1 }
+        return index
+    }
+
+    /// By the bits of a time, the bucket of the shortest that has so many.
+    private static let octaves: [Int] = (0...63).map { bits in
+        let shortest: Int64 = bits == 0 ? 0 : 1 << (bits - 1)
+        return bounds.firstIndex { $0 >= shortest } ?? bounds.count
     }
 
     /// 10 µs to 1 s in steps of about 1.6, in nanoseconds.

@@ -4,7 +4,7 @@ import Sockets
 /// Measures how long media is in the daemon: from the kernel's stamp at its arrival to the return
 /// of the calls that sent the first and the last copy of its batch.
 ///
-/// It costs two readings of the clock a batch, and some ten nanoseconds a packet that comes. What
+/// It costs two readings of the clock a batch, and about 50 ns a packet that comes. What
 /// waits in a send queue is not measured; the queue's own figures tell of it.
 struct ForwardingClock {
     /// Of the media of the batch under way, by the wall clock.
