@@ -3,86 +3,101 @@ import LoadPeer
 import RTP
 import SFU
 
-/// A core with one publisher and many viewers, all connected.
+/// A core with publishers and viewers, all connected.
 struct Bench: ~Copyable {
     private var core: Core
     private var output = Batch(capacity: 256)
     private var now = Instant(nanoseconds: 1_000_000_000)
-    private var publisher: LoadPeer
-    private var clear: [UInt8]
-    private var sequence: UInt64 = 100
+    private var publishers: [BenchPublisher] = []
+    private let shape: Shape
     private(set) var copies = 0
     private(set) var profile = "?"
-    /// Nanoseconds spent on the publisher's side, which are not the core's.
+    /// Nanoseconds spent on the publishers' side, which are not the core's.
     private(set) var preparation: Int64 = 0
 
-    /// Packets of one batch, as a busy socket hands them over.
-    private static let burst = 8
-
     init(_ options: Options) throws {
-        let identity = try DTLSIdentity()
+        let identity = try DTLSIdentity(profiles: options.profiles)
         let context = SRTPContext(engine: options.engine)
+        shape = options.shape
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
-        publisher = LoadPeer(identity: identity, context: context, path: Self.path(0), seed: 1)
-        clear = Self.keyframePacket()
-        Self.connect(&publisher, 0, identity, [Self.publication], [], &core, now)
-        profile = publisher.profile?.name ?? "?"
-        for index in 1...options.viewers {
-            var viewer = LoadPeer(
+        let senders = shape.publishers(viewers: options.viewers)
+        let members = shape == .livestream ? options.viewers + 1 : options.viewers
+        var bindings: [(SlotID, Int)] = []
+        for index in 0..<members {
+            var peer = LoadPeer(
                 identity: identity,
                 context: context,
                 path: Self.path(index),
                 seed: UInt64(index + 1)
             )
-            let slot = Self.slot(index)
-            Self.connect(&viewer, index, identity, [], [slot], &core, now)
+            let first = bindings.count
+            for sender in 0..<senders where sender != index {
+                bindings.append((SlotID(index: UInt32(bindings.count), generation: 1), sender))
+            }
+            let slots = bindings[first...].map { Self.slot($0.0) }
+            let publications = index < senders ? [Self.publication(index)] : []
+            Self.connect(&peer, index, identity, publications, slots, &core, now)
+            guard index < senders else { continue }
+            profile = peer.profile?.name ?? "?"
+            publishers.append(
+                BenchPublisher(
+                    peer: peer,
+                    ssrc: Self.ssrc(index),
+                    framePackets: shape.packetsPerBatch
+                )
+            )
+        }
+        for (number, (slot, sender)) in bindings.enumerated() {
             let binding = Binding(
-                publication: Self.publication.id,
-                subscription: UInt64(index),
+                publication: Self.publication(sender).id,
+                subscription: UInt64(number + 1),
                 open: true
             )
-            core.apply(.bind(slot.id, binding), at: now, into: &output)
+            core.apply(.bind(slot, binding), at: now, into: &output)
             output.removeAll()
         }
-        // The first keyframe opens all gates; the events are the control plane's.
+        // The first keyframes open all gates; the events are the control plane's.
         var sent = Batch(capacity: 64)
-        forward(packets: 1, through: &sent)
-        clear[26] |= 1
+        forward(batches: 1, through: &sent)
+        for publisher in publishers { publisher.endKeyframe() }
         while core.takeEvent() != nil {}
     }
 
-    /// Sends packets through, in bursts; `sent` is the publisher's side of the wire.
-    mutating func forward(packets: Int, through sent: inout Batch) {
-        var left = packets
-        while left > 0 {
-            let count = min(left, Self.burst)
-            prepare(count, into: &sent)
-            for index in 0..<count {
-                core.receive(sent[index], on: Self.path(0), at: now, into: &output)
-            }
-            var more = true
-            while more {
-                more = core.flush(into: &output, at: now)
-                copies += output.count
-                output.removeAll()
-            }
-            left -= count
-            now = now.advanced(nanoseconds: 8_000_000)
+    /// Packets that one batch brings.
+    var batchSize: Int { publishers.count * shape.packetsPerBatch }
+
+    /// Sends batches through; `sent` is the publishers' side of the wire.
+    mutating func forward(batches: Int, through sent: inout Batch) {
+        for _ in 0..<batches {
+            prepare(into: &sent)
+            deliver(sent)
+            now = now.advanced(milliseconds: 33)
         }
     }
 
-    private mutating func prepare(_ count: Int, into sent: inout Batch) {
+    /// All that is measured; `Scripts/gate` knows it by its name.
+    @inline(never)
+    private mutating func deliver(_ sent: borrowing Batch) {
+        let senders = publishers.count
+        for index in 0..<sent.count {
+            core.receive(sent[index], on: Self.path(index % senders), at: now, into: &output)
+        }
+        var more = true
+        while more {
+            more = core.flush(into: &output, at: now)
+            copies += output.count
+            output.removeAll()
+        }
+    }
+
+    private mutating func prepare(into sent: inout Batch) {
         // Only the core is looked at.
         counting_pause()
         defer { counting_resume() }
         let start = ContinuousClock.now
         sent.removeAll()
-        for _ in 0..<count {
-            sequence += 1
-            clear[2] = UInt8(truncatingIfNeeded: sequence >> 8)
-            clear[3] = UInt8(truncatingIfNeeded: sequence)
-            let packet = clear
-            publisher.sendRTP(packet.span, index: sequence, into: &sent)
+        for _ in 0..<shape.packetsPerBatch {
+            for publisher in publishers { publisher.send(into: &sent) }
         }
         let passed = start.duration(to: .now).components
         preparation += passed.seconds * 1_000_000_000 + passed.attoseconds / 1_000_000_000
@@ -146,41 +161,34 @@ struct Bench: ~Copyable {
         feedback: [.nack, .pictureLoss, .transportWide]
     )
 
-    private static var publication: PublicationConfiguration {
+    private static func ssrc(_ publisher: Int) -> UInt32 { 0x2222 + UInt32(publisher) }
+
+    private static func publication(_ index: Int) -> PublicationConfiguration {
         var extensions = ExtensionMap()
         extensions[.transportSequenceNumber] = 3
         return PublicationConfiguration(
-            id: PublicationID(index: 0, generation: 1),
+            id: PublicationID(index: UInt32(index), generation: 1),
             mid: "0",
             kind: .video,
             formats: [vp8],
             extensions: extensions,
-            encodings: [EncodingConfiguration(ssrc: SSRC(rawValue: 0x2222))]
+            encodings: [EncodingConfiguration(ssrc: SSRC(rawValue: ssrc(index)))]
         )
     }
 
-    private static func slot(_ index: Int) -> SlotConfiguration {
+    private static func slot(_ id: SlotID) -> SlotConfiguration {
         var extensions = ExtensionMap()
         extensions[.mid] = 4
         extensions[.absoluteSendTime] = 2
         extensions[.transportSequenceNumber] = 3
         return SlotConfiguration(
-            id: SlotID(index: UInt32(index), generation: 1),
-            mid: "0",
+            id: id,
+            mid: "\(id.index % 100 + 1)",
             kind: .video,
-            ssrc: SSRC(rawValue: 0x10_0000 + UInt32(index)),
-            rtxSSRC: SSRC(rawValue: 0x20_0000 + UInt32(index)),
+            ssrc: SSRC(rawValue: 0x10_0000 + id.index),
+            rtxSSRC: SSRC(rawValue: 0x20_0000 + id.index),
             formats: [vp8],
             extensions: extensions
         )
-    }
-
-    /// 1,200 bytes of VP8, beginning a keyframe; one bit makes it a delta frame.
-    private static func keyframePacket() -> [UInt8] {
-        var packet: [UInt8] = [0x90, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0x22, 0x22]
-        packet += [0xbe, 0xde, 0, 1, 0x31, 0, 1, 0]
-        packet += [0x90, 0xe0, 0x81, 0x23, 7, 0, 0x10, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 2, 0x68, 1]
-        packet += Array(repeating: 0x5a, count: 1_200 - packet.count)
-        return packet
     }
 }

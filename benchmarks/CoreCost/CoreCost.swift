@@ -3,13 +3,16 @@ import LoadPeer
 import RTP
 import SFU
 
-/// One publisher's video through the core to its viewers, with real SRTP on both ends.
+/// Video through the core to its viewers, with real SRTP on both ends.
 struct CoreCost: CustomStringConvertible {
     var copies = 0
+    /// With those of the warm-up.
+    var allCopies = 0
     var nanoseconds: Int64 = 0
     var calls = counted_calls()
     var engine = SRTPEngine.best
     var profile = "?"
+    var shape = Shape.livestream
     var viewers = 0
     var packets = 0
 
@@ -25,8 +28,10 @@ struct CoreCost: CustomStringConvertible {
     var description: String {
         let each = copies > 0 ? nanoseconds / Int64(copies) : 0
         return """
-            \(packets) packets of 1,200 bytes to \(viewers) viewers, \(profile) by \(engine.rawValue)
+            \(shape.rawValue): \(packets) packets of 1,200 bytes, \(viewers) viewers, \
+            \(profile) by \(engine.rawValue)
             forwarded copies    \(copies)
+            with the warm-up    \(allCopies)
             ns a copy           \(each)
             allocations         \(calls.allocations)
             frees               \(calls.frees)
@@ -41,22 +46,25 @@ struct CoreCost: CustomStringConvertible {
     static func measure(_ options: Options) throws -> Self {
         var bench = try Bench(options)
         var sent = Batch(capacity: 64)
-        bench.forward(packets: 512, through: &sent)
+        bench.forward(batches: max(1, min(512, options.packets) / bench.batchSize), through: &sent)
         let prepared = bench.preparation
         var result = Self()
         let before = bench.copies
         let start = ContinuousClock.now
+        let batches = max(1, options.packets / bench.batchSize)
         counting_start()
-        bench.forward(packets: options.packets, through: &sent)
+        bench.forward(batches: batches, through: &sent)
         result.calls = counting_stop()
         let passed = start.duration(to: .now).components
         result.nanoseconds = passed.seconds * 1_000_000_000 + passed.attoseconds / 1_000_000_000
         result.nanoseconds -= bench.preparation - prepared
         result.copies = bench.copies - before
+        result.allCopies = bench.copies
         result.engine = options.engine
         result.profile = bench.profile
+        result.shape = options.shape
         result.viewers = options.viewers
-        result.packets = options.packets
+        result.packets = batches * bench.batchSize
         return result
     }
 }

@@ -5,7 +5,8 @@ import SFU
 
 // What one forwarded packet costs in the core: time, allocations, retains, locks.
 //
-// Usage: core-cost [--viewers N] [--packets N] [--engine libsrtp2|ipsec-mb] [--check]
+// Usage: core-cost [--shape livestream|meeting] [--viewers N] [--packets N] [--profile gcm|cm]
+//            [--engine libsrtp2|ipsec-mb] [--check]
 // With --check it exits with 1 where anything but zero was counted.
 
 let options = Options(CommandLine.arguments)
