@@ -93,8 +93,15 @@ extension Room {
     }
 
     mutating func open(_ place: Place, for participant: String, _ change: inout Change) {
-        owners[place] = participant
-        change.opened.append(place)
+        switch place {
+        case .transport, .publication:
+            owners[place] = participant
+            change.opened.append(place)
+        // It says itself whose it is.
+        case .subscription: change.opened.append(place)
+        // What a worker tells of a slot, it tells of the subscription in it.
+        case .slot: break
+        }
     }
 
     mutating func free(_ place: Place, _ change: inout Change) {
