@@ -22,6 +22,7 @@ package struct Register<Element: Registered>: Sendable {
     private var changed: Set<String> = []
 
     package var count: Int { elements.count }
+    package var isEmpty: Bool { elements.isEmpty }
     package var values: Dictionary<String, Element>.Values { elements.values }
 
     /// In order.
