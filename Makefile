@@ -15,7 +15,7 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build benchmarks test unit acceptance lint test-asan test-tsan install packages \
+.PHONY: help run build benchmarks test unit acceptance gate gate-update lint test-asan test-tsan install packages \
 	test-packages clean
 
 help: ## Shows this list
@@ -32,7 +32,7 @@ benchmarks: packages ## Builds the load client and the core's cost in release mo
 	$(SWIFT) build -c release --product sfu-load
 	$(SWIFT) build -c release --product core-cost
 
-test: test-packages lint unit build acceptance ## Runs the linter and all tests
+test: test-packages lint unit build gate acceptance ## Runs the linter and all tests
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
@@ -42,6 +42,14 @@ acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers 
 	@# Machines are shared and browsers impatient: what failed may show once more that it can.
 	Tests/acceptance/run || \
 		{ echo "Once more what failed:"; Tests/acceptance/run --lf --lfnf none; }
+
+gate: test-packages ## Holds a packet's instructions in the core against the threshold
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate
+
+gate-update: test-packages ## Writes that threshold anew; the commit says why it changed
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate --update
 
 lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)

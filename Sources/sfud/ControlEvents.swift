@@ -76,7 +76,9 @@ extension ControlPlane {
         }
         switch announcement.news {
         case .joined(let participant, let again):
-            let shown = show(participant, in: room)
+            guard let shown = rooms[room]?.show(participant) else {
+                preconditionFailure("news of a room that is gone")
+            }
             return event(
                 ParticipantJoined(participant: shown, rejoined: again),
                 to: to,

@@ -23,6 +23,8 @@ struct ControlPlane {
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
+    /// How many transports have connected, or ended, since the start.
+    var transportChanges = 0
     private var ending = Ending.no
 
     private enum Ending {
@@ -87,6 +89,7 @@ struct ControlPlane {
         case .statistics(let token, let statistics):
             collect(statistics, token, from: worker)
         case .transport(let id, let what):
+            transportChanges &+= 1
             let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
         case .started(_, let subscription):
