@@ -91,7 +91,9 @@ let package = Package(
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel"],
+            dependencies: [
+                "sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "LoadPeer",
+            ],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

@@ -9,8 +9,17 @@ struct RoomEntry {
     var settings: RoomSettings
     /// What callers keep with participants.
     var customs: [String: JSON] = [:]
+    /// What callers keep with the room.
+    var custom: JSON = [:]
+    var messages = MessageBoard()
 
     var id: RoomID { RoomID(room.name) }
+
+    /// Forgets what is kept for somebody who has left.
+    mutating func forget(_ participant: String) {
+        customs[participant] = nil
+        messages.remove(ParticipantID(participant))
+    }
 }
 
 extension ControlPlane {
@@ -70,7 +79,7 @@ extension ControlPlane {
         result: (SFU::Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
     ) throws(IPCError) {
         let outcome = try apply(call, in: room)
-        conclude(outcome.change, in: room.rawValue, at: now) { plane in
+        conclude(outcome, in: room.rawValue, at: now) { plane in
             if let line = result(outcome, plane) { return .written(caller.connection, line) }
             if outcome.isFenced { return .fenced(caller) }
             return .written(
@@ -96,20 +105,22 @@ extension ControlPlane {
         }
     }
 
-    /// Numbers and writes the events of a change, and sends it on its way.
+    /// Numbers and writes the events of what a call came to, and sends it on its way.
     mutating func conclude(
-        _ change: SFU::Room.Change,
+        _ outcome: SFU::Room.Outcome,
         in name: String,
         at now: Instant,
         reply: (Self) -> Operation.Reply = { _ in .none }
     ) {
+        let change = outcome.change
         var operation = Operation(at: now)
+        operation.process = outcome.process
         for place in change.opened { owners[place] = name }
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
         operation.reply = reply(self)
         commit(operation, change.commands, in: name)
-        if rooms[name]?.room.state == .ended {
+        if rooms[name]?.room.isClosed == true {
             rooms[name] = nil
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))
@@ -121,7 +132,7 @@ extension ControlPlane {
         guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
             return
         }
-        conclude(outcome.change, in: name, at: now)
+        conclude(outcome, in: name, at: now)
     }
 }
 

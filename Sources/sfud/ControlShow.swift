@@ -14,6 +14,12 @@ extension ControlPlane {
             created: room.created
         )
         shown.seq = Int64(journals.numbered(room.name))
+        shown.custom = entry.custom
+        shown.locked = room.locked
+        shown.hardMuted = room.hardMuted
+        shown.pins = room.pins.map { ParticipantID($0) }
+        shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
+        shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
         shown.participants = room.members.map { show($0, in: room.name) }
         shown.awaited = room.awaited.map(AwaitedParticipant.init)
         shown.streams = room.streamsInOrder.map(StreamInfo.init)
@@ -27,6 +33,8 @@ extension ControlPlane {
             role: participant.role,
             mode: ParticipantMode(participant.mode),
             state: participant.admitted ? .joined : .awaited,
+            hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
+                .map { StreamKind($0) },
             connection: ConnectionState(participant.connection),
             custom: rooms[room]?.customs[participant.id] ?? [:]
         )
@@ -77,12 +85,12 @@ extension StreamInfo {
             created: stream.created
         )
         if stream.audio != nil, let codec = stream.audioCodec {
-            audio = AudioInfo(codec: CodecName(codec), enabled: stream.audioOn)
+            audio = AudioInfo(codec: CodecName(codec), enabled: stream.isHeard(.audio))
         }
         if stream.video != nil, let codec = stream.videoCodec {
             video = VideoInfo(
                 codec: CodecName(codec),
-                enabled: stream.videoOn,
+                enabled: stream.isHeard(.video),
                 layers: stream.layers.map(LayerInfo.init)
             )
         }

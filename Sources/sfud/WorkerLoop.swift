@@ -11,6 +11,7 @@ struct WorkerLoop: ~Copyable {
     private let events: Mailbox<Event>
     private var poller: Poller
     private var core: Core
+    private var relays: WorkerRelays
     private var output = Batch(capacity: Core.batchCapacity)
     private var outbox: Outbox
     private var locals: LocalAddresses
@@ -41,6 +42,7 @@ struct WorkerLoop: ~Copyable {
             identity: setup.identity,
             engine: setup.engine
         )
+        relays = WorkerRelays(setup.relays, worker: setup.index)
         outbox = Outbox(setup.sockets, limits: setup.sendQueue)
         locals = LocalAddresses(setup.sockets)
         counters = SocketCounters(sockets: setup.sockets.count)
@@ -56,6 +58,9 @@ struct WorkerLoop: ~Copyable {
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try poller.add(commands.descriptor, for: .readable, token: mailboxToken)
+        if let bell = setup.relays?.bells[setup.index] {
+            try poller.add(bell.descriptor, for: .readable, token: bellToken)
+        }
         for (index, socket) in setup.sockets.enumerated() {
             try poller.add(socket.descriptor, for: .readable, token: UInt64(index))
         }
@@ -68,16 +73,22 @@ struct WorkerLoop: ~Copyable {
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
-            let deadline = deadline
+            let deadline = relays.rest() ? deadline : now
             let ready = poller.wait(until: deadline, at: now)
+            relays.rise()
             now = .monotonic()
             let rounds = Self.rounds(late: now.milliseconds(since: deadline))
             var hasCommands = false
             for index in 0..<ready {
                 let found = poller[index]
-                if found.token == Self.mailboxToken {
+                switch found.token {
+                case Self.mailboxToken:
                     hasCommands = true
                     continue
+                case Self.bellToken:
+                    relays.silence()
+                    continue
+                default: break
                 }
                 if found.writable { outbox.noteWritable(socket: Int(found.token)) }
                 guard found.readable || found.hungUp else { continue }
@@ -86,7 +97,8 @@ struct WorkerLoop: ~Copyable {
             // What waits has been waiting for longer than this batch.
             outbox.resume(from: locals, at: now)
             flush(at: now)
-            let open = !hasCommands || takeCommands(at: now)
+            receiveRelayed(at: now)
+            let open = !hasCommands || takeCommands()
             core.expire(at: now, into: &output)
             flush(at: now)
             watchSockets()
@@ -146,6 +158,13 @@ struct WorkerLoop: ~Copyable {
         core.receive(inbox[index], on: path, at: now, into: &output)
     }
 
+    /// Takes what other workers hand on, a bounded number of batches like a socket's.
+    private mutating func receiveRelayed(at now: Instant) {
+        for _ in 0..<Self.relayRounds where relays.receive(into: &core, at: now) {
+            flush(at: now)
+        }
+    }
+
     /// An error that stays must not make the loop spin: a millisecond is nothing to media.
     private func receiveFailed(_ number: Int32) {
         setup.log.warning(
@@ -156,19 +175,22 @@ struct WorkerLoop: ~Copyable {
     }
 
     /// Carries out what the control plane wants; returns `false` when that is to end.
-    private mutating func takeCommands(at now: Instant) -> Bool {
+    private mutating func takeCommands() -> Bool {
         let (messages, closed) = commands.drain()
+        // After the drain: a gate that opens lets through what came after it was told to.
+        let now = Instant.monotonic()
         for command in messages {
             if output.free < Core.replyCapacity { flush(at: now) }
             core.apply(command, at: now, into: &output)
         }
-        // The batch before went out under the old rights, and may still wait for a socket.
+        // The batches before went out under the old rights, and may still wait for a socket.
         outbox.withdraw(core.takeLostStreams())
         return !closed
     }
 
     /// Sends all that the core has to say.
     private mutating func flush(at now: Instant) {
+        relays.send(from: &core, at: now)
         while core.flush(into: &output, at: now) { send(at: now) }
         send(at: now)
         taken = 0
@@ -233,6 +255,8 @@ struct WorkerLoop: ~Copyable {
     }
 
     private static let mailboxToken = UInt64.max
+    private static let bellToken = UInt64.max - 1
+    private static let relayRounds = 4
     /// Receive calls in a row on one socket before others have their turn.
     ///
     /// After the process stood still all that waits is taken, or peers whose packets lie in the
