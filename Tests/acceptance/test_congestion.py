@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from harness.process import until
 from harness.sfud import Sfud, free_ports
 from test_load import figures, finish, start_in, tool
 
@@ -86,6 +87,33 @@ async def test_a_slow_network_costs_video_before_audio(tmp_path):
         full = sum(count for (cause, _), count in drops.items() if cause == "full")
         assert stats["drops"]["send-queue-full"] == full
         assert int(figures(output)["copies received"]) > 0
+    finally:
+        await sfud.stop()
+        sfud.remove()
+
+
+@pytest.mark.seconds(60)
+async def test_what_waits_does_not_outlive_its_right(tmp_path):
+    slow = "tc qdisc add dev lo root tbf rate 20mbit burst 32kb limit 4mb"
+    limits = {"sendBufferBytes": 65_536, "sendQueueDatagrams": 256}
+    http = f"127.0.0.1:{free_ports()}"
+    sfud = await daemon(slow, limits, tmp_path, "--http", http)
+    try:
+        running = asyncio.create_task(load(sfud, "--viewers", 30, "--seconds", 6, "--room", "r"))
+        async with sfud.client() as ipc:
+
+            async def is_congested() -> bool:
+                stats = await ipc.call("server.stats")
+                return stats["drops"]["send-queue-full"] > 1_000
+
+            await until(is_congested, "drops", seconds=30)
+            streams = (await ipc.call("stream.list", room="r"))["streams"]
+            gone = {"room": "r", "stream": streams[0]["stream"]}
+            assert (await ipc.call("stream.unpublish", **gone))["fence"]["packets"] > 0
+        drops = await send_queue_drops(sfud, http)
+        assert drops["withdrawn", "video"] > 0
+        assert drops["withdrawn", "other"] == 0
+        await running
     finally:
         await sfud.stop()
         sfud.remove()
