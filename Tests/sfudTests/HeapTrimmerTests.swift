@@ -6,18 +6,24 @@ import Testing
 @Suite struct HeapTrimmerTests {
     @Test func `nothing is trimmed where nobody comes or goes`() {
         var trimmer = HeapTrimmer()
-        #expect(!trimmer.isDue(changes: 0, at: Self.time(0)))
+        let isDue = trimmer.isDue(changes: 0, at: Self.time(0))
+        #expect(!isDue)
         #expect(trimmer.deadline == nil)
     }
 
+    /// Changes seen so far and the time, in milliseconds; whether that is the time to trim.
+    static let story: [(changes: Int, time: Int64, isDue: Bool)] = [
+        (1, 0, false), (9, 1_000, false), (9, 2_500, false), (9, 3_000, true),
+        (9, 100_000, false),
+    ]
+
     @Test func `it waits until things are quiet, and trims once`() {
         var trimmer = HeapTrimmer()
-        #expect(!trimmer.isDue(changes: 1, at: Self.time(0)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(1_000)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(2_500)))
-        #expect(trimmer.deadline == Self.time(3_000))
-        #expect(trimmer.isDue(changes: 9, at: Self.time(3_000)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(100_000)))
+        for step in Self.story {
+            if step.isDue { #expect(trimmer.deadline == Self.time(step.time)) }
+            let isDue = trimmer.isDue(changes: step.changes, at: Self.time(step.time))
+            #expect(isDue == step.isDue, "\(step)")
+        }
         #expect(trimmer.deadline == nil)
     }
 

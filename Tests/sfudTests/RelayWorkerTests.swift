@@ -228,5 +228,5 @@ private final class Client {
         return true
     }
 
-    private func flush() { outbox.send(&output, from: LocalAddresses([socket])) }
+    private func flush() { outbox.send(&output, from: LocalAddresses([socket]), at: .monotonic()) }
 }
