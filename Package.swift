@@ -81,7 +81,7 @@ let package = Package(
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
+            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel", "LoadPeer"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

@@ -43,6 +43,7 @@ extension DropReason {
         case .layerNotSelected: 25
         case .sendFailed: 26
         case .sendQueueFull: 27
+        case .relayQueueFull: 28
         }
     }
 }

@@ -31,6 +31,7 @@ extension Report {
         table.add(["bytes", "\(counters.bytesIn)", "\(counters.bytesOut)"])
         table.add(["RTP", "\(counters.rtpIn)", "\(counters.rtpOut)"])
         table.add(["RTP forwarded", "\(counters.rtpForwarded)", ""])
+        table.add(["between workers", "\(counters.relayedIn)", "\(counters.relayedOut)"])
         table.add(["retransmissions", "", "\(counters.rtxOut)"])
         table.add(["RTCP", "\(counters.rtcpIn)", "\(counters.rtcpOut)"])
         table.add(["STUN", "\(counters.stunIn)", ""])

@@ -104,6 +104,7 @@ struct Assembly {
         _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
+        let relays = sockets.count > 1 ? try RelayNetwork(workers: sockets.count) : nil
         for (index, own) in sockets.enumerated() {
             let setup = Worker.Setup(
                 index: index,
@@ -111,6 +112,7 @@ struct Assembly {
                 limits: configuration.limits.core,
                 identity: identity,
                 engine: engine,
+                relays: relays,
                 log: log
             )
             workers.append(try Worker(setup))

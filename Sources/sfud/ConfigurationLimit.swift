@@ -25,6 +25,7 @@ struct ConfigurationLimit: Sendable {
             range: 1...10_000,
             path: \.control.subscriptionsPerParticipant
         ),
+        Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
         Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),

@@ -76,9 +76,7 @@ extension ControlPlane {
         }
         switch announcement.news {
         case .joined(let participant, let again):
-            guard let shown = rooms[room]?.show(participant) else {
-                preconditionFailure("news of a room that is gone")
-            }
+            let shown = show(participant, in: room)
             return event(
                 ParticipantJoined(participant: shown, rejoined: again),
                 to: to,
@@ -116,6 +114,8 @@ extension ControlPlane {
         case .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
             .videoDisabled, .videoEnabled, .layerChanged:
             return subscriptionEvent(announcement.news, to: to, in: room)
+        default:
+            return moderationEvent(announcement.news, to: to, in: room)
         }
     }
 
@@ -162,8 +162,7 @@ extension ControlPlane {
                 to: after
             )
             return event(changed, to: to, in: room)
-        case .joined, .awaited, .left, .connection, .streamCreated, .streamChanged,
-            .streamDestroyed, .closed:
+        default:
             preconditionFailure("this is no news of a subscription")
         }
     }
@@ -216,6 +215,7 @@ extension VideoReason {
         case .subscriber: self = .subscriber
         case .codec: self = .codec
         case .role: self = .role
+        case .muted: self = .muted
         }
     }
 }

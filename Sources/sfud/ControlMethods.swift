@@ -47,7 +47,7 @@ extension ControlPlane {
             let params = try request.params(ParticipantLeave.Params.self)
             let leave = SFU::Room.Call.leave(participant: params.participant.rawValue)
             try call(leave, in: params.room, for: caller, at: now)
-            rooms[params.room.rawValue]?.customs[params.participant.rawValue] = nil
+            rooms[params.room.rawValue]?.forget(params.participant.rawValue)
         case TransportOffer.name:
             try offer(request.params(TransportOffer.Params.self), for: caller, at: now)
         case TransportClose.name:
@@ -83,7 +83,7 @@ extension ControlPlane {
                 at: now
             )
         default:
-            throw .noSuchMethod(request.method)
+            try moderateRoom(request, for: caller, at: now)
         }
     }
 
@@ -95,7 +95,7 @@ extension ControlPlane {
     }
 
     /// Answers after the calls of a room that came before.
-    private mutating func answer(
+    mutating func answer(
         _ result: some Encodable,
         to caller: Caller,
         in room: String,
@@ -132,9 +132,9 @@ extension ControlPlane {
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
-            rooms[params.room.rawValue]?.customs[id] = custom.value
+            rooms[params.room.rawValue]?.keep(custom.value, for: id)
         }
-        conclude(outcome.change, in: params.room.rawValue, at: now) { plane in
+        conclude(outcome, in: params.room.rawValue, at: now) { plane in
             guard let room = plane.show(params.room.rawValue) else { return .none }
             let state: Admission = outcome.result == .awaited ? .awaited : .joined
             let result = ShownJoin(state: state, room: room)

@@ -91,15 +91,21 @@ struct ControlPlane {
             transportChanges &+= 1
             let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
-        case .started(let slot, let subscription):
+        case .started(_, let subscription):
             take(
-                .started(subscription: subscription, slot),
+                .started(subscription: subscription),
                 of: .subscription(subscription),
                 at: now
             )
         case .layerChanged(let slot, let subscription, let from, let to):
             take(
-                .layerChanged(subscription: subscription, slot, from: from, to: to),
+                .layerChanged(
+                    subscription: subscription,
+                    worker: worker,
+                    slot,
+                    from: from,
+                    to: to
+                ),
                 of: .subscription(subscription),
                 at: now
             )
@@ -119,7 +125,9 @@ struct ControlPlane {
             case .written(connection, _): operations[epoch]?.reply = .none
             case .fenced(let caller) where caller.connection == connection:
                 operations[epoch]?.reply = .none
-            case .none, .written, .fenced: break
+            case .dropped(let caller, _) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced, .dropped: break
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
@@ -187,7 +195,7 @@ struct ControlPlane {
                 )
             )
         }
-        conclude(change, in: name, at: now)
+        conclude(SFU::Room.Outcome(change: change), in: name, at: now)
     }
 }
 

@@ -11,6 +11,13 @@ extension ControlPlane {
         rooms[room]?.shown(seq: journals.numbered(room))
     }
 
+    func show(_ participant: SFU::Room.Participant, in room: String) -> ParticipantInfo {
+        guard let entry = rooms[room] else {
+            preconditionFailure("news of a room that is gone")
+        }
+        return entry.show(participant)
+    }
+
     var info: ServerInfo.Result {
         ServerInfo.Result(
             version: setup.version,
@@ -56,12 +63,12 @@ extension StreamInfo {
             created: stream.created
         )
         if stream.audio != nil, let codec = stream.audioCodec {
-            audio = AudioInfo(codec: CodecName(codec), enabled: stream.audioOn)
+            audio = AudioInfo(codec: CodecName(codec), enabled: stream.isHeard(.audio))
         }
         if stream.video != nil, let codec = stream.videoCodec {
             video = VideoInfo(
                 codec: CodecName(codec),
-                enabled: stream.videoOn,
+                enabled: stream.isHeard(.video),
                 layers: stream.layers.map(LayerInfo.init)
             )
         }

@@ -32,7 +32,7 @@ extension ControlPlane {
         let workers: Set<Int> =
             switch question {
             case .server: Set(shared.identifiers.indices)
-            case .room(let params): Set(rooms[params.room.rawValue].map { [$0.room.worker] } ?? [])
+            case .room(let params): Set(rooms[params.room.rawValue]?.room.workers ?? [])
             }
         lastToken += 1
         reports[lastToken] = StatisticsReport(
@@ -93,6 +93,9 @@ extension PacketCounters {
         rtcpIn = statistics.rtcpIn
         rtpIn = statistics.rtpIn
         rtpForwarded = statistics.rtpForwarded
+        relayedOut = statistics.relayedOut
+        relayedIn = statistics.relayedIn
+        relayedForwarded = statistics.relayedForwarded
         datagramsOut = statistics.datagramsOut
         bytesOut = statistics.bytesOut
         rtpOut = statistics.rtpOut
@@ -101,6 +104,9 @@ extension PacketCounters {
         kernelDrops = statistics.kernelDrops
         for (reason, count) in zip(DropReason.allCases, statistics.drops) {
             drops[reason.rawValue] = count
+        }
+        for (reason, count) in zip(DropReason.allCases, statistics.relayDrops) {
+            relayDrops[reason.rawValue] = count
         }
     }
 }

@@ -27,6 +27,12 @@ struct Metrics {
                 return ("cause=\"\(reason.rawValue)\"", Double(count))
             }
         }
+        page.add("sfud_relay_drops_total", .counter, "Of those, not sent on, by cause.") {
+            DropReason.allCases.enumerated().map { index, reason in
+                let count = workers.reduce(0) { $0 + $1.relayDrops[index] }
+                return ("cause=\"\(reason.rawValue)\"", Double(count))
+            }
+        }
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
             perWorker { $0.load }
         }
@@ -74,6 +80,9 @@ struct Metrics {
             ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
             ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
             ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
+            ("sfud_relayed_out_total", "Packets handed to other workers.", \.relayedOut),
+            ("sfud_relayed_in_total", "Packets that other workers handed over.", \.relayedIn),
+            ("sfud_relayed_forwarded_total", "Of those, sent on.", \.relayedForwarded),
             ("sfud_datagrams_sent_total", "Datagrams given to sockets.", \.datagramsOut),
             ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
             ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),

@@ -10,6 +10,7 @@ struct WorkerLoop: ~Copyable {
     private let events: Mailbox<Event>
     private var poller: Poller
     private var core: Core
+    private var relays: WorkerRelays
     private var output = Batch(capacity: Core.batchCapacity)
     private var outbox: Outbox
     private var locals: LocalAddresses
@@ -35,6 +36,7 @@ struct WorkerLoop: ~Copyable {
             identity: setup.identity,
             engine: setup.engine
         )
+        relays = WorkerRelays(setup.relays, worker: setup.index)
         outbox = Outbox(setup.sockets)
         locals = LocalAddresses(setup.sockets)
         counters = SocketCounters(sockets: setup.sockets.count)
@@ -49,6 +51,9 @@ struct WorkerLoop: ~Copyable {
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try poller.add(commands.descriptor, for: .readable, token: mailboxToken)
+        if let bell = setup.relays?.bells[setup.index] {
+            try poller.add(bell.descriptor, for: .readable, token: bellToken)
+        }
         for (index, socket) in setup.sockets.enumerated() {
             try poller.add(socket.descriptor, for: .readable, token: UInt64(index))
         }
@@ -61,19 +66,21 @@ struct WorkerLoop: ~Copyable {
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
-            let deadline = min(core.deadline ?? nextRefresh, nextRefresh)
+            let deadline = relays.rest() ? min(core.deadline ?? nextRefresh, nextRefresh) : now
             let ready = poller.wait(until: deadline, at: now)
+            relays.rise()
             now = .monotonic()
             let rounds = Self.rounds(late: now.milliseconds(since: deadline))
             var open = true
             for index in 0..<ready {
                 let found = poller[index]
-                if found.token == Self.mailboxToken {
-                    open = takeCommands(at: now)
-                } else {
-                    receive(socket: Int(found.token), rounds, into: &inbox, at: now)
+                switch found.token {
+                case Self.mailboxToken: open = takeCommands()
+                case Self.bellToken: relays.silence()
+                default: receive(socket: Int(found.token), rounds, into: &inbox, at: now)
                 }
             }
+            receiveRelayed(at: now)
             core.expire(at: now, into: &output)
             flush(at: now)
             tell()
@@ -122,6 +129,13 @@ struct WorkerLoop: ~Copyable {
         core.receive(inbox[index], on: path, at: now, into: &output)
     }
 
+    /// Takes what other workers hand on, a bounded number of batches like a socket's.
+    private mutating func receiveRelayed(at now: Instant) {
+        for _ in 0..<Self.relayRounds where relays.receive(into: &core, at: now) {
+            flush(at: now)
+        }
+    }
+
     /// An error that stays must not make the loop spin: a millisecond is nothing to media.
     private func receiveFailed(_ number: Int32) {
         setup.log.warning(
@@ -132,8 +146,10 @@ struct WorkerLoop: ~Copyable {
     }
 
     /// Carries out what the control plane wants; returns `false` when that is to end.
-    private mutating func takeCommands(at now: Instant) -> Bool {
+    private mutating func takeCommands() -> Bool {
         let (messages, closed) = commands.drain()
+        // After the drain: a gate that opens lets through what came after it was told to.
+        let now = Instant.monotonic()
         for command in messages {
             if output.free < Core.replyCapacity { flush(at: now) }
             core.apply(command, at: now, into: &output)
@@ -143,6 +159,7 @@ struct WorkerLoop: ~Copyable {
 
     /// Sends all that the core has to say.
     private mutating func flush(at now: Instant) {
+        relays.send(from: &core, at: now)
         while core.flush(into: &output, at: now) { outbox.send(&output, from: locals) }
         outbox.send(&output, from: locals)
         if let trouble = outbox.takeTrouble() { report(trouble) }
@@ -187,6 +204,8 @@ struct WorkerLoop: ~Copyable {
     }
 
     private static let mailboxToken = UInt64.max
+    private static let bellToken = UInt64.max - 1
+    private static let relayRounds = 4
     /// Receive calls in a row on one socket before others have their turn.
     ///
     /// After the process stood still all that waits is taken, or peers whose packets lie in the

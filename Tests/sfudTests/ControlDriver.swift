@@ -93,6 +93,14 @@ struct ControlDriver {
         }
     }
 
+    /// Lets one worker pass the fences that it has been sent.
+    mutating func fence(worker: Int, packets: UInt64 = 0) {
+        for fence in fences where fence.worker == worker {
+            tell(.fenced(epoch: fence.epoch, at: now, packets: packets), from: worker)
+        }
+        fences.removeAll { $0.worker == worker }
+    }
+
     mutating func tell(_ event: SFU::Event, from worker: Int = 0) {
         plane.receive(event, from: worker, at: now)
         drain()
@@ -126,7 +134,8 @@ struct ControlDriver {
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .report(let token): tokens.append((worker, token))
-                case .configure, .close, .gate, .bind: commands.append((worker, command))
+                case .configure, .close, .gate, .bind, .mirror, .unmirror, .relay:
+                    commands.append((worker, command))
                 }
             }
             trace.append("commands")

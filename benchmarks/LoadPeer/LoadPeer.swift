@@ -233,6 +233,7 @@ package struct LoadPeer: ~Copyable {
             rest: clear.extracting(header..<clear.count),
             index: index
         )
+        context.finish()
         if let length { output.commit(length: length, to: path) }
     }
 

@@ -3,7 +3,8 @@
 /// A call is a function from room and call to the room after it, commands for the workers and
 /// announcements, or a typed refusal that has changed nothing. Two functions answer who may do
 /// what, `mayPublish` and `mayForward` (`RoomRights.swift`); the rest only carries their answers
-/// to the workers, as the difference to what they were told last (`RoomSettling.swift`).
+/// to the workers, as the difference to what they were told last (`RoomSettling.swift`). It may
+/// span several: where a publication is watched elsewhere it has mirrors (`RoomMirrors.swift`).
 ///
 /// The room changes at once, when the call is judged. That a right is gone from the media path
 /// too is known later, when the workers have passed the fence; the reply and the announcements
@@ -13,9 +14,9 @@ package struct Room: Sendable {
     package let name: String
     /// Unix time, in seconds.
     package let created: Double
-    package let settings: Settings
+    package internal(set) var settings: Settings
     package internal(set) var state: State
-    /// Where its transports are made.
+    /// Where its first transport is made.
     package let worker: Int
     package internal(set) var participants = Register<Participant>()
     package internal(set) var streams = Register<Stream>()
@@ -24,12 +25,32 @@ package struct Room: Sendable {
     ///
     /// The first `maxHosts` of them have a place.
     var hosts: [String] = []
+    /// It is closed: nothing can be asked of it any more.
+    package internal(set) var isClosed = false
+    /// Nobody new may enter.
+    package internal(set) var locked = false
+    /// Nobody but moderators is heard.
+    package internal(set) var hardMuted = false
+    /// In the order in which they were pinned.
+    package internal(set) var pins: [String] = []
+    /// Who has asked for the floor, in that order.
+    package internal(set) var raisedHands: [String] = []
+    /// Who has the floor of a lecture.
+    package internal(set) var floorHolder: String?
+    /// Open requests to change role, by the participant who is asked.
+    var roleRequests: [String: RoleRequest] = [:]
+    /// Moderated operations that the workers have not all passed yet, and how many of each.
+    var inProcess: [Process: Int] = [:]
     /// Which mode names have been heard first.
     var vocabulary: ModeVocabulary?
     /// Numbers whatever is made here, so that lists have an order.
     var births: UInt64 = 0
     /// Whose streams the workers' events are about.
     var owners: [Place: String] = [:]
+    /// Its transports in each worker that has any.
+    var population: [Int: Int] = [:]
+    /// The publications that are mirrored, by their homes.
+    var relays: [RelayTarget: Relay] = [:]
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
         self.name = name

@@ -80,8 +80,14 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     public var dtlsIn: UInt64 = 0
     public var rtcpIn: UInt64 = 0
     public var rtpIn: UInt64 = 0
-    /// RTP packets in that at least one subscriber was sent.
+    /// RTP packets in that at least one subscriber was sent, or another worker was handed.
     public var rtpForwarded: UInt64 = 0
+    /// Packets handed to other workers, once for each.
+    public var relayedOut: UInt64 = 0
+    /// Packets that other workers handed over; `rtpIn` has them where they came in.
+    public var relayedIn: UInt64 = 0
+    /// Of those, sent to at least one subscriber.
+    public var relayedForwarded: UInt64 = 0
     public var datagramsOut: UInt64 = 0
     public var bytesOut: UInt64 = 0
     /// Forwarded copies, retransmissions not counted.
@@ -90,6 +96,8 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     public var rtcpOut: UInt64 = 0
     /// Packets that went no further, by cause.
     public var drops: [String: UInt64] = [:]
+    /// The same of those that another worker handed over.
+    public var relayDrops: [String: UInt64] = [:]
     /// Datagrams that the kernel dropped because a socket's buffer was full.
     public var kernelDrops: UInt64 = 0
 
@@ -104,12 +112,16 @@ public struct PacketCounters: Codable, Hashable, Sendable {
         sum.rtcpIn &+= other.rtcpIn
         sum.rtpIn &+= other.rtpIn
         sum.rtpForwarded &+= other.rtpForwarded
+        sum.relayedOut &+= other.relayedOut
+        sum.relayedIn &+= other.relayedIn
+        sum.relayedForwarded &+= other.relayedForwarded
         sum.datagramsOut &+= other.datagramsOut
         sum.bytesOut &+= other.bytesOut
         sum.rtpOut &+= other.rtpOut
         sum.rtxOut &+= other.rtxOut
         sum.rtcpOut &+= other.rtcpOut
         sum.drops.merge(other.drops) { $0 &+ $1 }
+        sum.relayDrops.merge(other.relayDrops) { $0 &+ $1 }
         sum.kernelDrops &+= other.kernelDrops
     }
 }

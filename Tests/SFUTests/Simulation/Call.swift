@@ -5,6 +5,8 @@ import SFU
 /// A worker's core and its peers on a network without loss or delay, in virtual time.
 struct Call: ~Copyable {
     var core: Core
+    /// Its ends of the rings to other workers' calls; alone it has none.
+    var relays = RelayMesh(workers: 1).port(of: 0)
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var output = Batch(capacity: 256)
     var peers: [Peer] = []
@@ -124,6 +126,8 @@ struct Call: ~Copyable {
 
     /// Empties the core's output into the peers until nothing more comes.
     mutating func settle() {
+        core.relay(into: &relays, at: now)
+        for other in 0..<relays.workers { _ = relays.publish(to: other) }
         var more = true
         while more {
             more = core.flush(into: &output, at: now)
