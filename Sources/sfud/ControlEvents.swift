@@ -76,9 +76,7 @@ extension ControlPlane {
         }
         switch announcement.news {
         case .joined(let participant, let again):
-            guard let shown = rooms[room]?.show(participant) else {
-                preconditionFailure("news of a room that is gone")
-            }
+            let shown = show(participant, in: room)
             return event(
                 ParticipantJoined(participant: shown, rejoined: again),
                 to: to,

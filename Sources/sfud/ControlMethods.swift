@@ -132,7 +132,7 @@ extension ControlPlane {
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
-            rooms[params.room.rawValue]?.customs[id] = custom.value
+            rooms[params.room.rawValue]?.keep(custom.value, for: id)
         }
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             guard let room = plane.show(params.room.rawValue) else { return .none }

@@ -13,6 +13,8 @@ struct RoomEntry {
     var custom: JSON = [:]
     var messages = MessageBoard()
     private var participants = WrittenList()
+    /// Whose custom has changed since they were written.
+    private var stale: Set<String> = []
     private var streams = WrittenList()
 
     init(room: SFU::Room, settings: RoomSettings) {
@@ -30,10 +32,11 @@ struct RoomEntry {
 
     /// The room as a result shows it; `seq` is that of its last event.
     mutating func shown(seq: UInt64) -> ShownRoom {
-        for id in room.takeChangedParticipants() {
+        for id in room.takeChangedParticipants().union(stale) {
             let shown = room.participants[id].flatMap { $0.admitted ? show($0) : nil }
             participants[id] = shown.map { JSON.encoded($0) }
         }
+        stale = []
         for id in room.takeChangedStreams() {
             streams[id] = room.streams[id].map { JSON.encoded(StreamInfo($0)) }
         }
