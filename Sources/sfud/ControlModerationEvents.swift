@@ -45,11 +45,8 @@ extension ControlPlane {
     ) -> Operation.Event {
         switch news {
         case .approved(let participant, let actor):
-            guard let shown = rooms[room]?.show(participant) else {
-                preconditionFailure("news of a room that is gone")
-            }
             let approved = ParticipantApproved(
-                participant: shown,
+                participant: show(participant, in: room),
                 by: ParticipantID(actor)
             )
             return event(approved, to: to, in: room)

@@ -8,7 +8,7 @@ struct RoomEntry {
     /// As they are shown, the defaults filled in.
     var settings: RoomSettings
     /// What callers keep with participants.
-    var customs: [String: JSON] = [:]
+    private(set) var customs: [String: JSON] = [:]
     /// What callers keep with the room.
     var custom: JSON = [:]
     var messages = MessageBoard()
@@ -23,12 +23,6 @@ struct RoomEntry {
     }
 
     var id: RoomID { RoomID(room.name) }
-
-    /// Forgets what is kept for somebody who has left.
-    mutating func forget(_ participant: String) {
-        customs[participant] = nil
-        messages.remove(ParticipantID(participant))
-    }
 
     /// The room as a result shows it; `seq` is that of its last event.
     mutating func shown(seq: UInt64) -> ShownRoom {
@@ -73,6 +67,17 @@ struct RoomEntry {
             connection: ConnectionState(participant.connection),
             custom: customs[participant.id] ?? [:]
         )
+    }
+
+    mutating func keep(_ custom: JSON, for participant: String) {
+        customs[participant] = custom
+        stale.insert(participant)
+    }
+
+    /// Forgets what is kept for somebody who has left.
+    mutating func forget(_ participant: String) {
+        customs[participant] = nil
+        messages.remove(ParticipantID(participant))
     }
 }
 

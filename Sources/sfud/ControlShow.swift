@@ -11,6 +11,13 @@ extension ControlPlane {
         rooms[room]?.shown(seq: journals.numbered(room))
     }
 
+    func show(_ participant: SFU::Room.Participant, in room: String) -> ParticipantInfo {
+        guard let entry = rooms[room] else {
+            preconditionFailure("news of a room that is gone")
+        }
+        return entry.show(participant)
+    }
+
     var info: ServerInfo.Result {
         ServerInfo.Result(
             version: setup.version,
