@@ -42,6 +42,8 @@ struct IndexTests {
         #expect(ledger.packets > 2_000)
         #expect(ledger.reports > 100)
         #expect(ledger.repeats > 50, "the viewer without RTX got too little twice")
+        let isLevelled = story.call.peers[2].received.contains { $0[0] & 0x20 != 0 }
+        #expect(isLevelled, "no packet was padded")
         #expect(ledger.wrapped.contains { $0 & 1 == 0 }, "no media's number wrapped")
         #expect(ledger.wrapped.contains { $0 & 1 == 1 }, "no RTX number wrapped")
     }
