@@ -28,7 +28,7 @@ extension IndexStory {
     }
 
     private mutating func nearRTXWrap(_ slot: SlotID) {
-        call.core.slots[Int(slot.index)].rtxIndex = 65_530
+        call.core.slotRecords[Int(slot.index)].rtxIndex = 65_530
     }
 
     private func isNearWrap(_ slot: SlotID) -> Bool {
