@@ -69,6 +69,12 @@ let package = Package(
             path: "benchmarks/Load",
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "sfu-bench",
+            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            path: "benchmarks/Bench",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "SFUTests",
             dependencies: ["RTP", "SFU", "LoadPeer"],
