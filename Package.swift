@@ -69,9 +69,11 @@ let package = Package(
             path: "benchmarks/Load",
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
+        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
         .executableTarget(
             name: "sfu-bench",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            dependencies: ["CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient"],
             path: "benchmarks/Bench",
             swiftSettings: strict
         ),
