@@ -38,10 +38,15 @@ let package = Package(
             dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
             swiftSettings: strict
         ),
+        .target(
+            name: "Sockets",
+            dependencies: ["CKernel", "RTP", "SFU"],
+            swiftSettings: strict
+        ),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -65,7 +70,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "sfu-load",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets"],
             path: "benchmarks/Load",
             swiftSettings: strict
         ),
@@ -83,13 +88,18 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "SocketsTests",
+            dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "SFUClientTests",
             dependencies: ["SFUClient", "sfuctl"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
+            dependencies: ["sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
