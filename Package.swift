@@ -76,9 +76,13 @@ let package = Package(
         ),
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
         .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
+        .target(name: "CFloor", path: "benchmarks/CFloor"),
         .executableTarget(
             name: "sfu-bench",
-            dependencies: ["CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            dependencies: [
+                "CFloor", "CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient",
+                "Sockets",
+            ],
             path: "benchmarks/Bench",
             swiftSettings: strict
         ),
