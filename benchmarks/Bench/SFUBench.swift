@@ -67,6 +67,7 @@ struct SFUBench {
         let bench = try Bench(options)
         defer { bench.progress.clear() }
         try await bench.run()
+        if let folder = options.report { try Report(bench).write(to: folder) }
         return bench.hasFaults ? 1 : 0
     }
 

@@ -25,7 +25,9 @@ struct LatencyHistogram: Sendable {
         var seen: UInt64 = 0
         for (step, count) in counts.enumerated() {
             seen += count
-            if seen >= wanted { return Double(Self.bound(step)) / 1e6 }
+            if seen >= wanted {
+                return Double(min(Int64(Self.bound(step)), longest)) / 1e6
+            }
         }
         return Double(longest) / 1e6
     }
