@@ -68,12 +68,6 @@ let package = Package(
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),
-        .executableTarget(
-            name: "sfu-load",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets"],
-            path: "benchmarks/Load",
-            swiftSettings: strict
-        ),
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
         .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
         .target(name: "CFloor", path: "benchmarks/CFloor"),
