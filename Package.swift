@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "sfud", targets: ["sfud"]),
         .executable(name: "sfuctl", targets: ["sfuctl"]),
         .library(name: "SFUClient", targets: ["SFUClient"]),
+        .library(name: "loopback-only", type: .dynamic, targets: ["LoopbackOnly"]),
     ],
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
@@ -69,6 +70,7 @@ let package = Package(
             path: "benchmarks/Load",
             swiftSettings: strict
         ),
+        .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
             name: "sfu-bench",
             dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
