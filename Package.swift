@@ -39,10 +39,15 @@ let package = Package(
             dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
             swiftSettings: strict
         ),
+        .target(
+            name: "Sockets",
+            dependencies: ["CKernel", "RTP", "SFU"],
+            swiftSettings: strict
+        ),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -66,14 +71,20 @@ let package = Package(
         ),
         .executableTarget(
             name: "sfu-load",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets"],
             path: "benchmarks/Load",
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
+        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
+        .target(name: "CFloor", path: "benchmarks/CFloor"),
         .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
             name: "sfu-bench",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
+            dependencies: [
+                "CFloor", "CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient",
+                "Sockets",
+            ],
             path: "benchmarks/Bench",
             swiftSettings: strict
         ),
@@ -83,13 +94,18 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "SocketsTests",
+            dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "SFUClientTests",
             dependencies: ["SFUClient", "sfuctl"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel"],
+            dependencies: ["sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import RTP
 import SFU
+import Sockets
 
 /// Makes the daemon's parts from its settings and puts them together.
 struct Assembly {

@@ -1,5 +1,6 @@
 import Foundation
 import SFU
+import Sockets
 
 /// What an operator may choose; `docs/operating.md` and `docs/limits.md` explain each.
 struct Configuration: Equatable {

@@ -1,4 +1,5 @@
 import SFU
+import Sockets
 
 /// A bound that the file's `limits` may move.
 struct ConfigurationLimit: Sendable {

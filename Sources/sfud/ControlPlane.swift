@@ -1,6 +1,7 @@
 import RTP
 import SFU
 import SFUClient
+import Sockets
 
 /// The rooms, and JSON-RPC in front of them: lines and events in, replies and commands out.
 ///

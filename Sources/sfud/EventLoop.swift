@@ -1,6 +1,7 @@
 import CKernel
 import RTP
 import SFU
+import Sockets
 
 /// The control thread: IPC, the control plane, signals, and HTTP, round after round.
 struct EventLoop: ~Copyable {

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import Sockets
 
 /// What happens to datagrams outside the core, for its statistics.
 struct SocketCounters {

@@ -1,5 +1,6 @@
 import Foundation
 import SFU
+import Sockets
 
 /// One thread with its own sockets and its own core; it shares nothing but its mailboxes.
 final class Worker: Sendable {

@@ -2,6 +2,7 @@ import CKernel
 import Glibc
 import RTP
 import SFU
+import Sockets
 
 /// What a worker's thread does, round after round; lives on that thread's stack.
 struct WorkerLoop: ~Copyable {
@@ -98,7 +99,7 @@ struct WorkerLoop: ~Copyable {
                 receive(index, of: inbox, socket: socket, at: now)
             }
             flush(at: now)
-            guard inbox.count == Inbox.capacity else { return }
+            guard inbox.count == inbox.capacity else { return }
         }
     }
 

@@ -126,7 +126,8 @@ struct ControlDriver {
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .report(let token): tokens.append((worker, token))
-                case .configure, .close, .gate, .bind: commands.append((worker, command))
+                case .configure, .close, .gate, .bind, .mirror, .unmirror, .relay:
+                    commands.append((worker, command))
                 }
             }
             trace.append("commands")

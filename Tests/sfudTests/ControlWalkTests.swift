@@ -300,7 +300,7 @@ private struct WalkWorker {
             #expect(transports.values.contains { $0.slots.contains { $0.id == id } })
             if let binding { #expect(publications.contains(binding.publication)) }
             bindings[id] = binding
-        case .report, .fence: break
+        case .mirror, .unmirror, .relay, .report, .fence: break
         }
     }
 

@@ -1,6 +1,7 @@
 import CKernel
 import RTP
 import SFU
+import Sockets
 import Testing
 
 @testable import sfud

@@ -2,6 +2,7 @@ import Foundation
 import LoadPeer
 import SFU
 import SFUClient
+import Sockets
 
 /// The load from room to report: what goes over the IPC, with the media in between.
 struct Load {
@@ -90,7 +91,7 @@ struct Load {
     private static func play(_ plan: Plan) async throws -> Tally {
         try await withCheckedThrowingContinuation { waiter in
             let thread = Thread { @Sendable in
-                do throws(SystemFailure) {
+                do throws(SystemError) {
                     waiter.resume(returning: try MediaLoop.run(plan))
                 } catch {
                     waiter.resume(throwing: error)

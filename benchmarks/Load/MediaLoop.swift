@@ -3,6 +3,7 @@ import Foundation
 import LoadPeer
 import RTP
 import SFU
+import Sockets
 
 /// What the loop needs to know before it starts.
 struct Plan: Sendable {
@@ -26,7 +27,7 @@ struct MediaLoop: ~Copyable {
 
     private let plan: Plan
     private let clients: [LoadClient]
-    private let epoll: Int32
+    private var poller: Poller
     private var output = Batch(capacity: FrameSizes.maximumPackets + 64)
     private var publisher: Publisher?
     private var viewing: Viewing
@@ -39,7 +40,7 @@ struct MediaLoop: ~Copyable {
     private let progress = Progress()
 
     /// Opens the sockets and runs the load to its end, which time sees to.
-    static func run(_ plan: Plan) throws(SystemFailure) -> Tally {
+    static func run(_ plan: Plan) throws(SystemError) -> Tally {
         let context = SRTPContext()
         var clients: [LoadClient] = []
         for (answer, seed) in zip(plan.answers, plan.seeds) {
@@ -47,24 +48,21 @@ struct MediaLoop: ~Copyable {
                 try LoadClient(answer, identity: plan.identity, context: context, seed: seed)
             )
         }
-        let epoll = kernel_epoll_create()
-        guard epoll >= 0 else { throw SystemFailure("no epoll", -epoll) }
-        defer { kernel_close(epoll) }
+        let poller = try Poller()
         let tokens = clients.indices.map { UInt64($0) } + [signalToken]
         let descriptors = clients.map(\.socket.descriptor) + [plan.signals]
         for (descriptor, token) in zip(descriptors, tokens) {
-            let result = kernel_epoll_add(epoll, descriptor, UInt32(KERNEL_READABLE), token)
-            guard result == 0 else { throw SystemFailure("epoll", -result) }
+            try poller.add(descriptor, for: .readable, token: token)
         }
-        var loop = Self(plan, clients, epoll)
+        var loop = Self(plan, clients, poller)
         return loop.run()
     }
 
-    private init(_ plan: Plan, _ clients: [LoadClient], _ epoll: Int32) {
-        let now = kernelNow()
+    private init(_ plan: Plan, _ clients: [LoadClient], _ poller: consuming Poller) {
+        let now = Instant.monotonic()
         self.plan = plan
         self.clients = clients
-        self.epoll = epoll
+        self.poller = poller
         viewing = Viewing(everyPacket: plan.options.checks)
         phaseEnd = now.advanced(milliseconds: Self.connectMilliseconds)
         nextTick = now
@@ -72,29 +70,23 @@ struct MediaLoop: ~Copyable {
     }
 
     private mutating func run() -> Tally {
-        var inbox = LoadInbox()
-        var ready = [kernel_readiness](
-            repeating: kernel_readiness(token: 0, events: 0),
-            count: 64
-        )
-        connectAll(at: kernelNow())
+        var inbox = Inbox()
+        connectAll(at: Instant.monotonic())
         while true {
             if case .ended(let end) = phase { return finish(end) }
             let media = publisher?.deadline ?? nextTick
             let wake = min(media, nextTick, phaseEnd)
-            let left = max(0, wake.nanoseconds(since: kernelNow()))
-            var places = ready.mutableSpan
-            let count = Int(max(0, kernel_epoll_wait(epoll, &places, left)))
+            let count = poller.wait(until: wake, at: .monotonic())
             for index in 0..<count {
-                publish(at: kernelNow())
-                let token = ready[index].token
+                publish(at: Instant.monotonic())
+                let token = poller[index].token
                 if token == Self.signalToken {
                     phase = .ended(.interrupted)
                 } else {
                     receive(Int(token), through: &inbox)
                 }
             }
-            let now = kernelNow()
+            let now = Instant.monotonic()
             publish(at: now)
             if nextTick <= now { tick(at: now) }
             advance(at: now)
@@ -143,13 +135,13 @@ struct MediaLoop: ~Copyable {
         showProgress()
     }
 
-    private mutating func receive(_ index: Int, through inbox: inout LoadInbox) {
+    private mutating func receive(_ index: Int, through inbox: inout Inbox) {
         let client = clients[index]
         var more = true
         while more {
-            more = inbox.receive(from: client.socket)
-            let now = kernelNow()
-            client.queueDrops = max(client.queueDrops, inbox.queueDrops)
+            more = inbox.receive(from: client.socket) == nil && inbox.count == inbox.capacity
+            let now = Instant.monotonic()
+            client.queueDrops = max(client.queueDrops, inbox.queueDrops ?? 0)
             for position in 0..<inbox.count {
                 take(inbox[position], client, index, at: now)
             }
@@ -271,7 +263,7 @@ extension MediaLoop {
     }
 
     private mutating func showProgress() {
-        let seconds = Int(phaseEnd.nanoseconds(since: kernelNow()) / 1_000_000_000)
+        let seconds = Int(phaseEnd.nanoseconds(since: Instant.monotonic()) / 1_000_000_000)
         switch phase {
         case .connecting: progress.show("connecting: \(connected) of \(clients.count)")
         case .settling: progress.show("settling")

@@ -1,6 +1,7 @@
 import LoadPeer
 import RTP
 import SFU
+import Sockets
 
 /// What the publisher has sent and was asked for.
 struct PublisherTally: Sendable {
@@ -94,7 +95,7 @@ struct Publisher {
         let elapsed = nextAudio.nanoseconds(since: start)
         let timestamp = audio.firstTimestamp &+ Self.units(elapsed, clock: Wire.audioClock)
         let stamp = Stamp(
-            sent: kernelNow().nanoseconds,
+            sent: Instant.monotonic().nanoseconds,
             index: audio.packets,
             frame: audio.packets,
             timestamp: timestamp,
@@ -120,7 +121,7 @@ struct Publisher {
         let lengths = frames.next(isKeyframe: isKeyframe)
         for (position, length) in lengths.enumerated() {
             let stamp = Stamp(
-                sent: kernelNow().nanoseconds,
+                sent: Instant.monotonic().nanoseconds,
                 index: video.packets,
                 frame: frameCount,
                 timestamp: timestamp,
@@ -155,7 +156,7 @@ struct Publisher {
         _ peer: inout LoadPeer,
         into output: inout Batch
     ) {
-        let ntp = NTPTime(unixNanoseconds: kernelUnixNanoseconds())
+        let ntp = NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset())
         let elapsed = now.nanoseconds(since: start)
         let reports = [
             report(sources.audio, audio, elapsed, ntp, clock: Wire.audioClock),

@@ -12,20 +12,24 @@ struct JanusOffer {
         var lines: [MediaDescription] = []
         if let ssrc = publication.audio {
             var line = MediaDescription(mid: Medium.audio.mid, [Self.opus], .sendonly)
+            line.extensions = Self.extensions(without: [.rid, .repairedRID])
             line.sources = [Self.source(ssrc)]
             lines.append(line)
         }
         if !publication.layers.isEmpty {
             var line = MediaDescription(mid: Medium.video.mid, [Self.vp8, Self.rtx], .sendonly)
+            line.extensions = Self.extensions(without: [.audioLevel])
             Self.describe(publication.layers, in: &line)
             lines.append(line)
         }
-        for index in lines.indices {
-            lines[index].extensions = Wire.extensions.map { id, kind in
-                ExtensionAttribute(id: UInt16(id), direction: nil, uri: kind.uri)
-            }
-        }
         text = SessionDescription(lines, local).text
+    }
+
+    /// The same as sfud is offered.
+    private static func extensions(without unwanted: Set<ExtensionKind>) -> [ExtensionAttribute] {
+        Wire.extensions.filter { !unwanted.contains($0.kind) }.map { id, kind in
+            ExtensionAttribute(id: UInt16(id), direction: nil, uri: kind.uri)
+        }
     }
 
     /// Simulcast is told by RIDs (RFC 8853), a single layer by its SSRCs.

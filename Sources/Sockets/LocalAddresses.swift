@@ -1,17 +1,17 @@
-import SFU
+package import SFU
 
 /// Numbers for the addresses of ours that datagrams come to, as `Path.local` carries them.
 ///
 /// A socket bound to a wildcard address must answer from the address that was asked, or the
 /// peer's NAT and ICE agent will not know the answer.
-struct LocalAddresses {
-    struct Entry: Equatable {
+package struct LocalAddresses {
+    package struct Entry: Equatable {
         /// Which of the worker's sockets.
-        var socket: Int
+        package var socket: Int
         /// The source to send from; `nil`: the kernel's choice.
-        var source: Address?
+        package var source: Address?
         /// The interface to leave by, where the address means nothing without; else 0.
-        var interface: UInt32
+        package var interface: UInt32
     }
 
     private var entries: [Entry]
@@ -20,7 +20,7 @@ struct LocalAddresses {
     private var recent: [UInt16]
 
     /// Numbers the sockets themselves first, so that every socket has one whatever happens.
-    init(_ sockets: [UDPSocket]) {
+    package init(_ sockets: [UDPSocket]) {
         precondition(sockets.count <= Self.capacity, "a worker has few sockets")
         entries = sockets.indices.map { Entry(socket: $0, source: nil, interface: 0) }
         bound = sockets.map { !$0.address.isWildcard }
@@ -30,7 +30,7 @@ struct LocalAddresses {
     /// The number for what came to `address` by `interface` on a socket.
     ///
     /// Past `capacity` it is the socket's own: the kernel then chooses the source.
-    mutating func number(socket: Int, address: Address, interface: UInt32) -> UInt16 {
+    package mutating func number(socket: Int, address: Address, interface: UInt32) -> UInt16 {
         let isUnknown = address.high == 0 && address.low == 0
         if bound[socket] || isUnknown { return UInt16(socket) }
         let entry = Entry(
@@ -50,7 +50,7 @@ struct LocalAddresses {
         return recent[socket]
     }
 
-    subscript(number: UInt16) -> Entry { entries[Int(number)] }
+    package subscript(number: UInt16) -> Entry { entries[Int(number)] }
 
     /// Addresses a worker tells apart; a machine has a handful.
     static let capacity = 256

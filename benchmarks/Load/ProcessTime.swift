@@ -1,11 +1,4 @@
-import CKernel
 import Foundation
-import RTP
-
-/// Now, on the clock that stamps and deadlines use.
-func kernelNow() -> Instant { Instant(nanoseconds: kernel_monotonic_nanoseconds()) }
-
-func kernelUnixNanoseconds() -> Int64 { kernel_unix_nanoseconds() }
 
 /// User and system time of another process.
 enum ProcessTime {

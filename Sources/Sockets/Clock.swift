@@ -1,12 +1,14 @@
-import CKernel
-import RTP
+internal import CKernel
+package import RTP
 
 extension Instant {
     /// Now, on the clock that never jumps with the wall's.
-    static func monotonic() -> Self { Self(nanoseconds: kernel_monotonic_nanoseconds()) }
+    package static func monotonic() -> Self {
+        Self(nanoseconds: kernel_monotonic_nanoseconds())
+    }
 }
 
 /// What to add to the monotonic clock to get Unix time, in nanoseconds.
-func wallClockOffset() -> Int64 {
+package func wallClockOffset() -> Int64 {
     kernel_unix_nanoseconds() &- kernel_monotonic_nanoseconds()
 }

@@ -1,26 +1,26 @@
 import CKernel
-import SFU
+package import SFU
 
 /// Datagrams of a batch that can leave in one call: UDP generic segmentation offload.
 ///
 /// They go to one destination and have one length, only the last may be shorter.
-struct SendRun: Equatable {
-    var start: Int
-    var count: Int
+package struct SendRun: Equatable {
+    package var start: Int
+    package var count: Int
     /// Bytes of each datagram but the last.
-    var length: Int
-    var lastLength: Int
+    package var length: Int
+    package var lastLength: Int
 
-    var end: Int { start + count }
+    package var end: Int { start + count }
 
     /// The kernel takes 64 segments, and 65,507 bytes less what its headers want.
-    static let maximumCount = Int(KERNEL_SEGMENTS)
-    static let maximumBytes = 65_000
+    package static let maximumCount = Int(KERNEL_SEGMENTS)
+    package static let maximumBytes = 65_000
 }
 
 extension Batch {
     /// The longest run from `start` on, of at most `limit` datagrams.
-    func run(from start: Int, limit: Int = SendRun.maximumCount) -> SendRun {
+    package func run(from start: Int, limit: Int = SendRun.maximumCount) -> SendRun {
         let length = length(at: start)
         let path = path(at: start)
         var run = SendRun(start: start, count: 1, length: length, lastLength: length)

@@ -1,16 +1,16 @@
-import CKernel
-import SFU
+package import CKernel
+package import SFU
 
 extension Address {
     /// Reads `127.0.0.1` or `::1`; brackets, ports and zones are not part of it.
-    init?(text: String, port: UInt16 = 0) {
+    package init?(text: String, port: UInt16 = 0) {
         var address = kernel_address()
         guard unsafe kernel_address_parse(text, &address) else { return nil }
         self.init(high: address.high, low: address.low, port: port)
     }
 
     /// Reads `127.0.0.1:5004` or `[::1]:5004`.
-    init?(endpoint: String) {
+    package init?(endpoint: String) {
         guard let colon = endpoint.lastIndex(of: ":"),
             let port = UInt16(decimal: endpoint[endpoint.index(after: colon)...])
         else { return nil }
@@ -26,7 +26,7 @@ extension Address {
     }
 
     /// Without the port: `127.0.0.1`, `::1`.
-    var text: String {
+    package var text: String {
         var bytes = [CChar](repeating: 0, count: Int(KERNEL_ADDRESS_TEXT))
         let length = unsafe kernel_address_format(kernel, &bytes)
         return String(
@@ -36,30 +36,30 @@ extension Address {
     }
 
     /// With the port: `127.0.0.1:5004`, `[::1]:5004`.
-    var endpointText: String { ipv4 == nil ? "[\(text)]:\(port)" : "\(text):\(port)" }
+    package var endpointText: String { ipv4 == nil ? "[\(text)]:\(port)" : "\(text):\(port)" }
 
-    var isIPv6: Bool { ipv4 == nil }
+    package var isIPv6: Bool { ipv4 == nil }
 
-    var isWildcard: Bool { ipv4 == 0 || (high == 0 && low == 0) }
+    package var isWildcard: Bool { ipv4 == 0 || (high == 0 && low == 0) }
 
-    var isLoopback: Bool {
+    package var isLoopback: Bool {
         guard let ipv4 else { return high == 0 && low == 1 }
         return ipv4 >> 24 == 127
     }
 
     /// Means nothing without naming an interface (RFC 4291 §2.5.6, RFC 3927).
-    var isLinkLocal: Bool {
+    package var isLinkLocal: Bool {
         guard let ipv4 else { return high >> 54 == 0xfe80 >> 6 }
         return ipv4 >> 16 == 0xa9fe
     }
 
-    func with(port: UInt16) -> Self { Self(high: high, low: low, port: port) }
+    package func with(port: UInt16) -> Self { Self(high: high, low: low, port: port) }
 
-    init(_ kernel: kernel_address) {
+    package init(_ kernel: kernel_address) {
         self.init(high: kernel.high, low: kernel.low, port: kernel.port)
     }
 
-    var kernel: kernel_address { kernel_address(high: high, low: low, port: port) }
+    package var kernel: kernel_address { kernel_address(high: high, low: low, port: port) }
 }
 
 extension UInt16 {

@@ -1,20 +1,23 @@
 import CKernel
-import RTP
+package import RTP
 
 /// Waits for many descriptors at once; an epoll instance.
-struct Poller: ~Copyable {
-    struct Interest: OptionSet {
-        let rawValue: UInt32
-        static let readable = Self(rawValue: UInt32(KERNEL_READABLE))
-        static let writable = Self(rawValue: UInt32(KERNEL_WRITABLE))
+package struct Poller: ~Copyable {
+    package struct Interest: OptionSet {
+        package let rawValue: UInt32
+
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        package static let readable = Self(rawValue: UInt32(KERNEL_READABLE))
+        package static let writable = Self(rawValue: UInt32(KERNEL_WRITABLE))
     }
 
-    struct Readiness {
-        var token: UInt64
-        var readable: Bool
-        var writable: Bool
+    package struct Readiness {
+        package var token: UInt64
+        package var readable: Bool
+        package var writable: Bool
         /// The other side has hung up, wholly or for writing, or the descriptor has an error.
-        var hungUp: Bool
+        package var hungUp: Bool
     }
 
     private let descriptor: Int32
@@ -23,13 +26,13 @@ struct Poller: ~Copyable {
         count: Self.capacity
     )
 
-    init() throws(SystemError) {
+    package init() throws(SystemError) {
         descriptor = try SystemError.check(kernel_epoll_create(), "epoll")
     }
 
     deinit { kernel_close(descriptor) }
 
-    func add(
+    package func add(
         _ watched: Int32,
         for interest: Interest,
         token: UInt64
@@ -38,19 +41,19 @@ struct Poller: ~Copyable {
         _ = try SystemError.check(result, "watching a descriptor")
     }
 
-    func change(_ watched: Int32, to interest: Interest, token: UInt64) {
+    package func change(_ watched: Int32, to interest: Interest, token: UInt64) {
         let result = kernel_epoll_change(descriptor, watched, interest.rawValue, token)
         precondition(result == 0, "only a watched descriptor is changed")
     }
 
-    func remove(_ watched: Int32) {
+    package func remove(_ watched: Int32) {
         _ = kernel_epoll_remove(descriptor, watched)
     }
 
     /// Waits until something is ready or `deadline` has come; returns how many are ready.
     ///
     /// A deadline that has passed makes it look without waiting; `nil` waits for ever.
-    mutating func wait(until deadline: Instant?, at now: Instant) -> Int {
+    package mutating func wait(until deadline: Instant?, at now: Instant) -> Int {
         let left = deadline.map { max(0, $0.nanoseconds(since: now)) } ?? -1
         let epoll = descriptor
         var places = ready.mutableSpan
@@ -60,7 +63,7 @@ struct Poller: ~Copyable {
     }
 
     /// What the last wait found at `index`.
-    subscript(index: Int) -> Readiness {
+    package subscript(index: Int) -> Readiness {
         let found = ready[index]
         return Readiness(
             token: found.token,

@@ -1,7 +1,7 @@
 import SFU
 import Testing
 
-@testable import sfud
+@testable import Sockets
 
 struct SendRunTests {
     struct Case: CustomTestStringConvertible, Sendable {
