@@ -16,8 +16,10 @@ actor JanusAdapter: Adapter {
     private struct Member {
         /// What the plugin calls a publisher.
         let feed: Int64
-        let isSimulcast: Bool
-        var handles: [JanusSession.Handle] = []
+        var isSimulcast = false
+        /// The transports.
+        var publishing: JanusSession.Handle?
+        var watching: JanusSession.Handle?
     }
 
     nonisolated let name = "janus"
@@ -61,15 +63,14 @@ actor JanusAdapter: Adapter {
     func join(_ request: JoinRequest) async throws -> JoinReply {
         let room = try room(request.room)
         guard let publication = request.publication else {
-            let viewer = Member(feed: nextNumber(), isSimulcast: false)
-            rooms[request.room]?.members[request.participant] = viewer
+            rooms[request.room]?.members[request.participant] = Member(feed: nextNumber())
             return JoinReply(remote: nil, sending: nil)
         }
         let handle = try await room.session.attach()
         let member = Member(
             feed: nextNumber(),
             isSimulcast: publication.layers.count > 1,
-            handles: [handle]
+            publishing: handle
         )
         rooms[request.room]?.members[request.participant] = member
         let event = try await room.session.message(
@@ -87,15 +88,18 @@ actor JanusAdapter: Adapter {
     func watch(_ request: WatchRequest) async throws -> WatchReply {
         let room = try room(request.room)
         let handle = try await room.session.attach()
-        rooms[request.room]?.members[request.participant]?.handles.append(handle)
+        rooms[request.room]?.members[request.participant]?.watching = handle
         var wanted: [JSON] = []
         var wishes: [Int64: WatchRequest.Wish] = [:]
         for wish in request.wishes {
-            let feed = try member(wish.publisher, of: room).feed
-            wishes[feed] = wish
+            let publisher = try member(wish.publisher, of: room)
+            if let transport = publisher.publishing {
+                try await room.session.awaitConnected(transport)
+            }
+            wishes[publisher.feed] = wish
             for medium in [wish.audio ? Medium.audio : nil, wish.video ? .video : nil] {
                 guard let medium else { continue }
-                wanted.append(["feed": .integer(feed), "mid": .string(medium.mid)])
+                wanted.append(["feed": .integer(publisher.feed), "mid": .string(medium.mid)])
             }
         }
         let event = try await room.session.message(
@@ -136,7 +140,9 @@ actor JanusAdapter: Adapter {
         let left = try self.room(room)
         let member = try member(participant, of: left)
         rooms[room]?.members[participant] = nil
-        for handle in member.handles { try await left.session.detach(handle) }
+        for handle in [member.publishing, member.watching].compactMap({ $0 }) {
+            try await left.session.detach(handle)
+        }
     }
 
     private func room(_ name: String) throws -> Room {

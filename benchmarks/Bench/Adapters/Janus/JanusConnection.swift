@@ -5,10 +5,13 @@ import Synchronization
 /// A client of the Janus API over a Unix socket: requests and their replies, many at a time.
 ///
 /// Janus answers a request with `success`, `error` or, for plugins that take their time, an `ack`
-/// and later an `event` of the same transaction. Events that nobody asked for are let go.
+/// and later an `event` of the same transaction. Of the events that nobody asked for only
+/// `webrtcup` is kept.
 final class JanusConnection: Sendable {
     private struct State {
         var waiting: [String: CheckedContinuation<JSON, any Error>] = [:]
+        /// Handles whose transport Janus and its plugin have taken for connected.
+        var connected: Set<Int64> = []
         var lastTransaction = 0
         var isClosed = false
     }
@@ -65,6 +68,20 @@ final class JanusConnection: Sendable {
         return reply
     }
 
+    /// Waits until the plugin knows that a handle's transport is connected: a little later than
+    /// its peer does.
+    ///
+    /// - Throws: `AdapterError` after a while.
+    func awaitConnected(_ handle: Int64) async throws {
+        let deadline = ContinuousClock.now + Self.patience
+        while !state.withLock({ $0.connected.contains(handle) }) {
+            guard ContinuousClock.now < deadline else {
+                throw AdapterError("Janus: a transport did not connect in \(Self.patience)")
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     private func fail(_ transaction: String, _ cause: String) {
         let waiter = state.withLock { $0.waiting.removeValue(forKey: transaction) }
         waiter?.resume(throwing: AdapterError("Janus: \(cause)"))
@@ -72,9 +89,12 @@ final class JanusConnection: Sendable {
 
     private func readReplies() {
         while let message = socket.receive() {
-            guard let reply = try? JSON(parsing: message), reply["janus"] != "ack",
-                case .string(let transaction) = reply["transaction"]
+            guard let reply = try? JSON(parsing: message), let kind = reply["janus"]?.string
             else { continue }
+            if kind == "webrtcup", let handle = reply["sender"]?.integer {
+                state.withLock { _ = $0.connected.insert(handle) }
+            }
+            guard kind != "ack", let transaction = reply["transaction"]?.string else { continue }
             let waiter = state.withLock { $0.waiting.removeValue(forKey: transaction) }
             waiter?.resume(returning: reply)
         }

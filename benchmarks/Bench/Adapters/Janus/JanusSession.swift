@@ -23,6 +23,11 @@ struct JanusSession: Sendable {
         _ = try await call("detach", ["handle_id": .integer(handle)])
     }
 
+    /// Waits until the plugin takes the handle's transport for connected.
+    func awaitConnected(_ handle: Handle) async throws {
+        try await connection.awaitConnected(handle)
+    }
+
     /// Ends the session with all its handles.
     func destroy() async throws { _ = try await call("destroy") }
 
