@@ -66,17 +66,17 @@ struct JanusDescription {
         )
     }
 
-    /// Takes every stream of this offer, without retransmissions in a stream of their own.
+    /// Takes every stream of this offer, with what the clients of sfud take too.
     func answer(_ local: LocalTransport) -> String {
         let lines = session.media.map { offered in
-            let formats = offered.formats.prefix(1).map { format in
+            let formats = offered.formats.map { format in
                 var taken = format
-                taken.parameters = ""
                 taken.feedback = format.feedback.filter { $0.hasPrefix("nack") }
+                if !format.isNamed("rtx") { taken.parameters = "" }
                 return taken
             }
             var line = MediaDescription(mid: offered.mid ?? "", formats, .recvonly)
-            line.extensions = offered.extensions.filter { $0.uri == ExtensionKind.mid.uri }
+            line.extensions = offered.extensions.filter { ExtensionKind(uri: $0.uri) != nil }
             return line
         }
         return SessionDescription(lines, local).text
@@ -88,13 +88,14 @@ struct JanusDescription {
         return listed.compactMap { stream in
             guard let mid = stream["mid"]?.string, let feed = stream["feed_id"]?.integer,
                 let line = session.media.first(where: { $0.mid == mid }),
-                let format = line.formats.first, let source = line.sources.first
+                let format = line.formats.first, let source = line.sources.first?.ssrc
             else { return nil }
             return JanusStream(
                 mid: mid,
                 feed: feed,
                 medium: line.media == "audio" ? .audio : .video,
-                ssrc: source.ssrc.rawValue,
+                ssrc: source.rawValue,
+                rtxSSRC: line.sources.dropFirst().first?.ssrc.rawValue,
                 payloadType: format.payloadType
             )
         }
@@ -121,6 +122,7 @@ struct JanusStream: Sendable {
     let feed: Int64
     let medium: Medium
     let ssrc: UInt32
+    let rtxSSRC: UInt32?
     let payloadType: UInt8
 
     /// The stream as the bench knows it.
@@ -129,7 +131,7 @@ struct JanusStream: Sendable {
             publisher: publisher,
             medium: medium,
             ssrc: ssrc,
-            rtxSSRC: nil,
+            rtxSSRC: rtxSSRC,
             payloadType: payloadType
         )
     }

@@ -33,11 +33,13 @@ struct JanusOffer {
     }
 
     /// Simulcast is told by RIDs (RFC 8853), a single layer by its SSRCs.
+    ///
+    /// Janus takes the RID that comes first for the highest of its substreams.
     private static func describe(
         _ layers: [Publication.Layer],
         in line: inout MediaDescription
     ) {
-        let rids = layers.compactMap(\.rid)
+        let rids = layers.reversed().compactMap(\.rid)
         line.rids = rids.map { RIDAttribute(id: $0, sends: true) }
         guard rids.isEmpty else {
             return line.simulcast = SimulcastAttribute(send: rids.map { [$0] })
