@@ -71,7 +71,7 @@ final class Child: @unchecked Sendable {
     ) async throws -> Value {
         let deadline = Date.now.addingTimeInterval(seconds)
         while true {
-            let isLast = !process.isRunning || Date.now >= deadline
+            let isLast = !process.isRunning || Date.now >= deadline || Task.isCancelled
             let text = output
             for line in text.split(separator: "\n") {
                 if let value = accept(line) { return value }
@@ -86,9 +86,9 @@ final class Child: @unchecked Sendable {
         String(decoding: FileManager.default.contents(atPath: log) ?? Data(), as: UTF8.self)
     }
 
-    /// Waits; shorter when the task is cancelled.
-    static func pause(milliseconds: Int) async {
-        try? await Task.sleep(for: .milliseconds(milliseconds))
+    /// Waits, whether the task is cancelled or not.
+    private static func pause(milliseconds: Int) async {
+        await Task.detached { try? await Task.sleep(for: .milliseconds(milliseconds)) }.value
     }
 
     private var name: String { process.executableURL?.lastPathComponent ?? "?" }

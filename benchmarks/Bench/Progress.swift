@@ -1,10 +1,12 @@
 import Foundation
 
 /// One line on the terminal that is written over and over; nothing where there is no terminal.
-struct Progress {
+final class Progress: @unchecked Sendable {
+    // The prefix is set between loads, by the task that shows the rest.
+    var prefix = ""
     private let isTerminal = isatty(2) == 1
 
-    func show(_ text: String) { write("\r\(text)\u{1b}[K") }
+    func show(_ text: String) { write("\r\(prefix)\(text)\u{1b}[K") }
 
     /// Leaves no trace of it.
     func clear() { write("\r\u{1b}[K") }

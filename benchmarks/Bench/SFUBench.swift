@@ -1,29 +1,76 @@
-import Foundation
 import CKernel
+import Foundation
+
 /// Loads an SFU as real clients do, and measures what it costs.
 @main
 struct SFUBench {
     static func main() {
-        let arguments = CommandLine.arguments
-        if arguments.count > 2, arguments[1] == "floor" {
-            try? Floor.run(segments: arguments[2] == "runs")
-        }
-        _ = kernel_signals_open()
-        Task.detached { try await go(); exit(0) }
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == "floor" { exit(runFloor(arguments.last == "runs")) }
+        // Here, before there is any other thread: those that come take over what is blocked.
+        let signals = kernel_signals_open()
+        let work = Task.detached { exit(await start(arguments)) }
+        interrupt(work, on: signals)
+        // Not `dispatchMain`, nor an asynchronous `main`: their main thread takes all signals.
         while true { pause() }
     }
-    static func go() async throws {
-        let library = try Library([Library.camera], progress: Progress())
-        let n = Int(CommandLine.arguments[1])!
-        var settings = EngineSettings()
-        settings.sockets = Int(CommandLine.arguments[2])!
-        for adapter in [SfudAdapter(), FloorAdapter(segments: false), FloorAdapter(segments: true)] as [any Adapter] {
-            var trial = Trial(rooms: [.broadcast(.camera, viewers: n)])
-            trial.settings = settings
-            do {
-            let r = try await trial.run(adapter, library, Progress())
-            print(r.name, r.packetsPerSecond, "us", r.cpuMicroseconds, "share", r.cpuShare, "client", r.clientShare, "bytes", r.meanBytes, "loss", r.loss(\.audio), r.loss(\.video), "lat", r.after.latency.milliseconds(0.5), r.after.latency.milliseconds(0.99), "p99.9", r.after.latency.milliseconds(0.999), r.faults, "burst", r.final.slots.burst, "frames", r.final.frames?.frames.count ?? -1, r.final.frames?.decode() ?? -1, r.final.frames?.broken ?? -1, r.final.slots.decrypted, r.final.slots.received, r.final.slots.owed, r.final.queueDrops)
-            } catch { print("failed", error) }
+
+    private static func runFloor(_ segments: Bool) -> Int32 {
+        do { try Floor.run(segments: segments) } catch {
+            complain("\(error)")
+            return 71
         }
+    }
+
+    /// Cancels the work at the first signal, and ends the process at the second.
+    private static func interrupt(_ work: Task<Never, Never>, on signals: Int32) {
+        let thread = Thread { @Sendable in
+            let epoll = kernel_epoll_create()
+            _ = kernel_epoll_add(epoll, signals, UInt32(KERNEL_READABLE), 0)
+            var ready = [kernel_readiness(token: 0, events: 0)]
+            var count = 0
+            while true {
+                var places = ready.mutableSpan
+                guard kernel_epoll_wait(epoll, &places, -1) > 0 else { continue }
+                while kernel_signals_next(signals) > 0 { count += 1 }
+                if count > 1 { exit(130) }
+                work.cancel()
+            }
+        }
+        thread.start()
+    }
+
+    private static func start(_ arguments: [String]) async -> Int32 {
+        do {
+            if arguments.first == "load" {
+                return try await LoadCommand.run(Array(arguments.dropFirst()))
+            }
+            let options = try Options(arguments)
+            guard !options.wantsHelp else {
+                print(Options.help)
+                return 0
+            }
+            return try await run(options)
+        } catch let error as UsageError {
+            complain("\(error.message)\nTry sfu-bench --help")
+            return 2
+        } catch is CancellationError {
+            return 130
+        } catch {
+            if Task.isCancelled { return 130 }
+            complain("\(error)")
+            return 69
+        }
+    }
+
+    private static func run(_ options: Options) async throws -> Int32 {
+        let bench = try Bench(options)
+        defer { bench.progress.clear() }
+        try await bench.run()
+        return bench.hasFaults ? 1 : 0
+    }
+
+    static func complain(_ text: String) {
+        FileHandle.standardError.write(Data("sfu-bench: \(text)\n".utf8))
     }
 }

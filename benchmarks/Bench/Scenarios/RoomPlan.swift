@@ -26,6 +26,8 @@ struct RoomPlan: Sendable {
         var name: String
         var media: Media?
         var wishes: [WatchRequest.Wish] = []
+        /// Pairs of m-lines to receive on, where there are more than wishes.
+        var slots = 0
     }
 
     var name: String

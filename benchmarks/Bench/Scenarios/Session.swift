@@ -71,8 +71,9 @@ final class Session: Sendable {
             participant: participant.name,
             local: local,
             publication: publication,
-            audioSlots: participant.wishes.count,
-            videoSlots: participant.wishes.contains { $0.video } ? participant.wishes.count : 0
+            audioSlots: max(participant.slots, participant.wishes.count),
+            videoSlots: participant.wishes.contains { $0.video } || participant.wishes.isEmpty
+                ? max(participant.slots, participant.wishes.count) : 0
         )
         let reply = try await adapter.join(request)
         if let remote = reply.remote { await connect(room, participant.name, local, remote) }
@@ -96,7 +97,8 @@ final class Session: Sendable {
         }
     }
 
-    private func watch(
+    /// Lets a participant that has joined watch whom it wishes.
+    func watch(
         _ room: String,
         _ participant: RoomPlan.Participant,
         keepsFrames: Bool
