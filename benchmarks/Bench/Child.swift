@@ -87,7 +87,7 @@ final class Child: @unchecked Sendable {
     }
 
     /// Waits, whether the task is cancelled or not.
-    private static func pause(milliseconds: Int) async {
+    static func pause(milliseconds: Int) async {
         await Task.detached { try? await Task.sleep(for: .milliseconds(milliseconds)) }.value
     }
 
