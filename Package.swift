@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "sfud", targets: ["sfud"]),
         .executable(name: "sfuctl", targets: ["sfuctl"]),
         .library(name: "SFUClient", targets: ["SFUClient"]),
+        .library(name: "loopback-only", type: .dynamic, targets: ["LoopbackOnly"]),
     ],
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
@@ -71,6 +72,7 @@ let package = Package(
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
         .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
         .target(name: "CFloor", path: "benchmarks/CFloor"),
+        .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
             name: "sfu-bench",
             dependencies: [

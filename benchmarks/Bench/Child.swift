@@ -32,7 +32,23 @@ final class Child: @unchecked Sendable {
         process.standardError = output
         process.standardInput = input ?? FileHandle.nullDevice
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        do { try process.run() } catch { throw AdapterError("\(path) does not start: \(error)") }
+        do {
+            try Self.takingSIGTERM { try process.run() }
+        } catch {
+            throw AdapterError("\(path) does not start: \(error)")
+        }
+    }
+
+    /// Runs `body` with SIGTERM let through, though the threads of Swift's pools block all signals:
+    /// a child inherits the mask of the thread that starts it, and `stop` sends that signal.
+    private static func takingSIGTERM(_ body: () throws -> Void) rethrows {
+        var allowed = sigset_t()
+        var before = sigset_t()
+        unsafe sigemptyset(&allowed)
+        unsafe sigaddset(&allowed, SIGTERM)
+        unsafe pthread_sigmask(SIG_UNBLOCK, &allowed, &before)
+        defer { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try body()
     }
 
     /// Asks it to end, and makes it end where it has not after `seconds`.
@@ -71,13 +87,14 @@ final class Child: @unchecked Sendable {
     }
 
     /// Waits, whether the task is cancelled or not.
-    private static func pause(milliseconds: Int) async {
+    static func pause(milliseconds: Int) async {
         await Task.detached { try? await Task.sleep(for: .milliseconds(milliseconds)) }.value
     }
 
     private var name: String { process.executableURL?.lastPathComponent ?? "?" }
 
-    private static func find(_ executable: String) -> String? {
+    /// Where `executable` is, a path or a name in `PATH`.
+    static func find(_ executable: String) -> String? {
         if executable.contains("/") {
             return FileManager.default.isExecutableFile(atPath: executable) ? executable : nil
         }
