@@ -11,6 +11,8 @@ struct FrameKeeper: Sendable {
     private var next: Int64?
     private var window = NumberWindow()
     private var frame: [UInt8]?
+    /// What follows a frame that is missing shows something else than was sent.
+    private var needsKeyframe = true
     private var bytes = 0
 
     private struct Part: Sendable {
@@ -40,8 +42,7 @@ struct FrameKeeper: Sendable {
         if next == nil { next = number }
         join()
         if parts.count > Self.patience, let first = parts.keys.min() {
-            broken += 1
-            frame = nil
+            giveUp()
             next = first
             join()
         }
@@ -52,8 +53,10 @@ struct FrameKeeper: Sendable {
         while let number = next, let part = parts.removeValue(forKey: number) {
             next = number + 1
             if part.startsFrame {
-                if frame != nil { broken += 1 }
-                frame = []
+                if frame != nil { giveUp() }
+                let isKeyframe = part.content.first.map { $0 & 1 == 0 } ?? false
+                if isKeyframe { needsKeyframe = false }
+                frame = needsKeyframe ? nil : []
             }
             frame?.append(contentsOf: part.content)
             if part.endsFrame, let whole = frame {
@@ -61,6 +64,12 @@ struct FrameKeeper: Sendable {
                 frame = nil
             }
         }
+    }
+
+    private mutating func giveUp() {
+        broken += 1
+        frame = nil
+        needsKeyframe = true
     }
 
     /// Decodes all frames with libvpx; returns how many had a picture and no error.

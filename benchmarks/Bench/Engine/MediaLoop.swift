@@ -106,7 +106,8 @@ struct MediaLoop: ~Copyable {
     }
 
     private func client(at address: Address) -> Client? {
-        let index = Int(address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
+        let index =
+            Int(address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
             - settings.firstClient
         return clients.indices.contains(index) ? clients[index] : nil
     }
@@ -210,7 +211,8 @@ extension MediaLoop {
 
     /// Forgets a client without a word to the SFU.
     mutating func remove(_ local: LocalTransport) {
-        let place = Int(local.address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
+        let place =
+            Int(local.address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
             - settings.firstClient
         guard clients.indices.contains(place), let client = clients[place] else { return }
         if client.wire.isConnected { connected -= 1 }

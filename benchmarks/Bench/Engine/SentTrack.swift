@@ -33,10 +33,10 @@ final class SentTrack {
 
     /// The sequence number of the first packet: it wraps soon.
     static let firstSequence: Int64 = 65_000
-    /// Packets that are remembered: two seconds of screen share, or forty of audio.
-    private static let capacity = 2_048
+    /// Packets that are remembered: seven seconds of screen share, eighty of audio.
+    private static let capacity = 4_096
     /// How far back `find` looks.
-    private static let searchLength: Int64 = 1_024
+    private static let searchLength: Int64 = 4_096
 
     init(_ medium: Medium, ssrc: UInt32, rtxSSRC: UInt32, recording: Recording) {
         self.medium = medium

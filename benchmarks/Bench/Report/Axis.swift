@@ -44,8 +44,8 @@ struct Axis {
     /// Values that get a label.
     var ticks: [Double] {
         if isLogarithmic {
-            let exponents = Int(log10(range.lowerBound).rounded())
-                ... Int(log10(range.upperBound).rounded())
+            let exponents =
+                Int(log10(range.lowerBound).rounded())...Int(log10(range.upperBound).rounded())
             return exponents.map { pow(10, Double($0)) }
         }
         let step = Self.step(range.upperBound)

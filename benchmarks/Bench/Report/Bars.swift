@@ -50,7 +50,11 @@ struct Bars {
     private func cpu(_ ratio: Ratio, size: Int) -> BarRow? {
         func value(_ system: String, _ profile: BenchProfile?) -> Double? {
             findings.value(
-                .cpuMicroseconds, ratio.scenario, system, size: size, profile: profile
+                .cpuMicroseconds,
+                ratio.scenario,
+                system,
+                size: size,
+                profile: profile
             )
         }
         guard let own = value("sfud", ratio.profile) else { return nil }

@@ -52,13 +52,19 @@ struct Chart {
             if mark.isUpright {
                 let place = x.place(mark.value)
                 svg.line(
-                    from: (place, Self.bottom), to: (place, Self.top), color: "#444", dashed: true
+                    from: (place, Self.bottom),
+                    to: (place, Self.top),
+                    color: "#444",
+                    dashed: true
                 )
                 svg.text(mark.text, at: (place - 6, Self.top + 14), anchor: .end, size: 12)
             } else {
                 let place = y.place(mark.value)
                 svg.line(
-                    from: (Self.left, place), to: (Self.right, place), color: "#444", dashed: true
+                    from: (Self.left, place),
+                    to: (Self.right, place),
+                    color: "#444",
+                    dashed: true
                 )
                 svg.text(mark.text, at: (Self.right, place - 5), anchor: .end, size: 12)
             }
@@ -89,7 +95,11 @@ struct Chart {
                 let top = y.place(point.y)
                 let x = start + width * Double(index)
                 svg.bar(
-                    x: x + 1, y: top, width: width - 2, height: Self.bottom - top, color: line.color
+                    x: x + 1,
+                    y: top,
+                    width: width - 2,
+                    height: Self.bottom - top,
+                    color: line.color
                 )
                 svg.text(
                     Axis.label((point.y * 100).rounded() / 100),
@@ -114,10 +124,16 @@ struct Chart {
             svg.text(Axis.label(tick), at: (Self.left - 8, place + 4), anchor: .end)
         }
         svg.line(
-            from: (Self.left, Self.bottom), to: (Self.right, Self.bottom), color: "#222", width: 1.5
+            from: (Self.left, Self.bottom),
+            to: (Self.right, Self.bottom),
+            color: "#222",
+            width: 1.5
         )
         svg.text(
-            xTitle, at: ((Self.left + Self.right) / 2, Self.bottom + 48), anchor: .middle, size: 14
+            xTitle,
+            at: ((Self.left + Self.right) / 2, Self.bottom + 48),
+            anchor: .middle,
+            size: 14
         )
         svg.text(
             y.title,
@@ -133,7 +149,11 @@ struct Chart {
         var x = Self.left
         for line in series {
             svg.line(
-                from: (x, 72), to: (x + 24, 72), color: line.color, width: 5, dashed: line.isDashed
+                from: (x, 72),
+                to: (x + 24, 72),
+                color: line.color,
+                width: 5,
+                dashed: line.isDashed
             )
             svg.text(line.name, at: (x + 30, 76))
             x += 56 + 7.5 * Double(line.name.count)

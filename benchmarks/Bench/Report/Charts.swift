@@ -13,7 +13,8 @@ struct Charts {
         case "sfud": "#0072b2"
         case "floor-1": "#9a9a9a"
         case "floor-G": "#56b4e9"
-        default: ["#d55e00", "#009e73", "#cc79a7"][(findings.rivals.firstIndex(of: system) ?? 0) % 3]
+        default:
+            ["#d55e00", "#009e73", "#cc79a7"][(findings.rivals.firstIndex(of: system) ?? 0) % 3]
         }
     }
 
@@ -26,7 +27,11 @@ struct Charts {
         let series = findings.systems.map { system in
             let points = groups.enumerated().compactMap { index, group in
                 findings.value(
-                    .cpuMicroseconds, group.0, system, size: group.1, profile: .gcm
+                    .cpuMicroseconds,
+                    group.0,
+                    system,
+                    size: group.1,
+                    profile: .gcm
                 ).map { (x: Double(index), y: $0) }
             }
             return Chart.Series(name: system, color: color(system), points: points)
@@ -44,7 +49,9 @@ struct Charts {
     private var latency: (String, String, String)? {
         let series = systemsWithLadder.flatMap { system in
             [(Figure.latency99, "p99", false), (.latency50, "p50", true)].map {
-                figure, name, dashed in
+                figure,
+                name,
+                dashed in
                 Chart.Series(
                     name: "\(system), \(name)",
                     color: color(system),

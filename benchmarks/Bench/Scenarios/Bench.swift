@@ -11,7 +11,8 @@ final class Bench {
 
     init(_ options: Options) throws {
         self.options = options
-        let videos = Library.simulcast + (options.scenarios.contains(.screen) ? [Library.screen] : [])
+        let videos =
+            Library.simulcast + (options.scenarios.contains(.screen) ? [Library.screen] : [])
         library = try Library(videos, progress: progress)
     }
 

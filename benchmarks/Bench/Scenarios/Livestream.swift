@@ -36,12 +36,20 @@ extension Bench {
         for viewers in Self.rungs {
             let load = trial([.broadcast(.camera, viewers: viewers)])
             var outcome = try await measure(
-                .livestream, adapter, load, size: viewers, note: "ladder"
+                .livestream,
+                adapter,
+                load,
+                size: viewers,
+                note: "ladder"
             )
             if Self.isTooMuch(outcome) {
                 // A machine that others use too gets a second chance.
                 outcome = try await measure(
-                    .livestream, adapter, load, size: viewers, note: "ladder"
+                    .livestream,
+                    adapter,
+                    load,
+                    size: viewers,
+                    note: "ladder"
                 )
             }
             if Self.isTooMuch(outcome) {

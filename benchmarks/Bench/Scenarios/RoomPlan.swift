@@ -70,7 +70,7 @@ extension RoomPlan {
     }
 
     /// Everybody publishes and watches the next ones in the round, at most `slots` of them: with
-    /// simulcast the first large and the others of middle size.
+    /// simulcast in the highest layer, which every SFU can be made to send.
     static func meeting(
         of count: Int,
         media: Media,
@@ -84,7 +84,7 @@ extension RoomPlan {
                     publisher: "member-\((index + step) % count)",
                     audio: true,
                     video: media != .audio,
-                    layer: step == 1 ? 2 : 1
+                    layer: 2
                 )
             }
             return Participant(name: "member-\(index)", media: media, wishes: wishes)

@@ -18,7 +18,11 @@ struct Trial: Sendable {
     /// For what is still under way when the publishers have stopped.
     private static let drain = Duration.milliseconds(400)
 
-    func run(_ adapter: any Adapter, _ library: Library, _ progress: Progress) async throws
+    func run(
+        _ adapter: any Adapter,
+        _ library: Library,
+        _ progress: Progress
+    ) async throws
         -> TrialResult
     {
         let directory = try Scratch()
@@ -107,13 +111,10 @@ struct TrialResult: Sendable {
     }
     var meanBytes: Double { Double(received.bytes) / Double(max(1, received.received)) }
 
-    /// What was sent from the interval's start on and never came, as a share of what was owed.
+    /// What never came, as a share of all that was sent: from the first packet to the last.
     func loss(_ medium: KeyPath<Snapshot, SlotTally>) -> Double {
-        let start = before[keyPath: medium]
-        let end = final[keyPath: medium]
-        let lost = end.missing - min(end.missing, start.gaps)
-        let owed = end.owed - min(end.owed, start.owed)
-        return owed == 0 ? 0 : Double(lost) / Double(owed)
+        let slots = final[keyPath: medium]
+        return slots.owed == 0 ? 0 : Double(slots.missing) / Double(slots.owed)
     }
 
     /// Wrong things that no load excuses, one line each.
