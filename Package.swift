@@ -102,6 +102,11 @@ let package = Package(
             dependencies: ["sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel"],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "BenchTests",
+            dependencies: ["RTP", "sfu-bench"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

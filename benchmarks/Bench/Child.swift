@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A process that the bench started and ends; its output goes to a file.
 final class Child: @unchecked Sendable {
@@ -37,6 +38,16 @@ final class Child: @unchecked Sendable {
         } catch {
             throw AdapterError("\(path) does not start: \(error)")
         }
+        let pid = pid
+        Self.running.withLock { _ = $0.insert(pid) }
+    }
+
+    /// All that were started and not stopped.
+    private static let running = Mutex<Set<Int32>>([])
+
+    /// Ends all of them without waiting, for when the bench itself ends at once.
+    static func endAll() {
+        for pid in running.withLock({ $0 }) { kill(pid, SIGKILL) }
     }
 
     /// Runs `body` with SIGTERM let through, though the threads of Swift's pools block all signals:
@@ -53,11 +64,13 @@ final class Child: @unchecked Sendable {
 
     /// Asks it to end, and makes it end where it has not after `seconds`.
     func stop(within seconds: Double = 3) async {
+        let pid = pid
+        defer { Self.running.withLock { _ = $0.remove(pid) } }
         guard process.isRunning else { return }
         process.terminate()
         let deadline = Date.now.addingTimeInterval(seconds)
         while process.isRunning, Date.now < deadline { await Self.pause(milliseconds: 20) }
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        if process.isRunning { kill(pid, SIGKILL) }
         process.waitUntilExit()
     }
 

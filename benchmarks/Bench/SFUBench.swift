@@ -33,7 +33,10 @@ struct SFUBench {
                 var places = ready.mutableSpan
                 guard kernel_epoll_wait(epoll, &places, -1) > 0 else { continue }
                 while kernel_signals_next(signals) > 0 { count += 1 }
-                if count > 1 { exit(130) }
+                if count > 1 {
+                    Child.endAll()
+                    exit(130)
+                }
                 work.cancel()
             }
         }

@@ -130,6 +130,7 @@ struct MediaLoop: ~Copyable {
         nextMedia = Instant(nanoseconds: .max)
         for client in publishing {
             guard let publisher = client.publisher else { continue }
+            publisher.skip(at: now)
             while let deadline = publisher.deadline, deadline <= now {
                 publisher.expire(at: deadline, &client.wire, into: &output)
                 send(client)

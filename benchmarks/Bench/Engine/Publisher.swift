@@ -3,26 +3,6 @@ import RTP
 import SFU
 import Sockets
 
-/// What publishers have sent and were asked for.
-struct PublisherTally: Sendable {
-    var audioPackets: UInt64 = 0
-    var videoPackets: UInt64 = 0
-    var videoFrames: UInt64 = 0
-    var keyframes: UInt64 = 0
-    /// Bytes of whole SRTP packets of video, retransmissions left out.
-    var videoBytes: UInt64 = 0
-    var largestPacket = 0
-    /// Video packets that were not sent when they should have been.
-    var thrownAway: UInt64 = 0
-    var retransmissions: UInt64 = 0
-    /// Requests for a keyframe, PLI or FIR.
-    var keyframeRequests: UInt64 = 0
-    /// Packets that NACKs named.
-    var nackedPackets: UInt64 = 0
-    var transportFeedback: UInt64 = 0
-    var receiverReports: UInt64 = 0
-}
-
 /// One participant's media: its recordings on schedule, keyframes on demand, reports, RTX.
 final class Publisher {
     var tally = PublisherTally()
@@ -30,18 +10,21 @@ final class Publisher {
     let layers: [SentTrack]
     /// In percent of the video packets.
     var losing = 0
-    private let rids: [String?]
-    private let format: SendFormat
+    let rids: [String?]
+    let format: SendFormat
     private let frameInterval: Int64
     private let overhead: Int
-    private var packetizer = Packetizer()
+    var packetizer = Packetizer()
     private var next: Schedule?
     private var start = Instant(nanoseconds: 0)
     /// The frame of the recording that comes next, and the frames sent, of each layer.
-    private var position: [Int]
+    var position: [Int]
     private var frameCounts: [UInt32]
-    private var rtxCounts: [UInt64]
+    var rtxCounts: [UInt64]
     private var chance: UInt64 = 0x9e37_79b9_7f4a_7c15
+
+    /// Milliseconds that media may be late.
+    private static let patience: Int64 = 200
 
     private struct Schedule {
         var audio: Instant
@@ -89,6 +72,23 @@ final class Publisher {
 
     /// When `expire` next has something to do; `nil` while nothing is published.
     var deadline: Instant? { next.map { min($0.audio, $0.frame, $0.report) } }
+
+    /// Leaves out what is due for too long, as a camera does on a machine that has no time for it:
+    /// to send all of it at last would take longer still.
+    func skip(at now: Instant) {
+        let oldest = now.advanced(milliseconds: -Self.patience)
+        guard var due = next, min(due.audio, due.frame) < oldest else { return }
+        while due.audio < oldest {
+            due.audio = due.audio.advanced(nanoseconds: Wire.audioInterval)
+            tally.skipped += 1
+        }
+        while due.frame < oldest {
+            due.frame = due.frame.advanced(nanoseconds: frameInterval)
+            tally.skipped += 1
+        }
+        due.report = max(due.report, oldest)
+        next = due
+    }
 
     /// Sends what is due.
     func expire(at now: Instant, _ wire: inout ClientWire, into output: inout Batch) {
@@ -195,115 +195,10 @@ final class Publisher {
     }
 
     /// At the start, where it wraps in five seconds, plus what has passed.
-    private func timestamp(_ time: Instant, clock: Int) -> UInt32 {
+    func timestamp(_ time: Instant, clock: Int) -> UInt32 {
         let elapsed = time.nanoseconds(since: start)
         let (seconds, rest) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)
         let units = seconds * Int64(clock) + rest * Int64(clock) / 1_000_000_000
         return (0 &- UInt32(5 * clock)) &+ UInt32(truncatingIfNeeded: units)
-    }
-}
-
-// Reports to the SFU, and what it asks for.
-extension Publisher {
-    private func sendReports(
-        at now: Instant,
-        _ wire: inout ClientWire,
-        into output: inout Batch
-    ) {
-        let ntp = NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset())
-        let reports = (tracks(.audio) + layers).map { track in
-            SenderReport(
-                sender: SSRC(rawValue: track.ssrc),
-                ntp: ntp,
-                rtpTimestamp: timestamp(
-                    now,
-                    clock: track.medium == .audio ? Wire.audioClock : Wire.videoClock
-                ),
-                packets: UInt32(truncatingIfNeeded: track.count),
-                octets: track.octets
-            )
-        }
-        guard let first = reports.first else { return }
-        wire.sendRTCP(into: &output) { bytes in
-            for report in reports { report.encode(into: &bytes) }
-            SourceDescription.encode(
-                ssrc: first.sender,
-                cname: Array("load".utf8).span,
-                into: &bytes
-            )
-        }
-    }
-
-    /// Takes a compound in clear, and answers it.
-    func receive(
-        _ compound: Span<UInt8>,
-        _ wire: inout ClientWire,
-        into output: inout Batch
-    ) {
-        var blocks = RTCPBlocks(compound)
-        while let block = blocks.next() {
-            switch (block.type, block.count) {
-            case (RTCPType.receiverReport, _): tally.receiverReports += 1
-            case (RTCPType.transportFeedback, RTCPFormat.transportWide):
-                tally.transportFeedback += 1
-            case (RTCPType.transportFeedback, RTCPFormat.genericNACK):
-                resend(block, &wire, into: &output)
-            case (RTCPType.payloadFeedback, RTCPFormat.pictureLoss):
-                if let request = try? PictureLoss(block) { restart(request.media.rawValue) }
-            case (RTCPType.payloadFeedback, RTCPFormat.fullIntraRequest):
-                // Which layer it names matters little: requests come to one at a time.
-                for layer in layers { restart(layer.ssrc) }
-            default: break
-            }
-        }
-    }
-
-    /// Begins the layer anew, as its keyframe is the first of its frames.
-    private func restart(_ ssrc: UInt32) {
-        tally.keyframeRequests += 1
-        for (index, layer) in layers.enumerated() where layer.ssrc == ssrc { position[index] = 0 }
-    }
-
-    private func resend(
-        _ block: RTCPBlock,
-        _ wire: inout ClientWire,
-        into output: inout Batch
-    ) {
-        guard let nack = try? GenericNACK(block),
-            let layer = layers.firstIndex(where: { $0.ssrc == nack.media.rawValue })
-        else { return }
-        for index in 0..<nack.count {
-            let (first, mask) = nack[index]
-            resend(first, layer, &wire, into: &output)
-            for bit in 0..<16 where mask & 1 << UInt16(bit) != 0 {
-                resend(first.advanced(by: bit + 1), layer, &wire, into: &output)
-            }
-        }
-    }
-
-    /// Sends again what is still remembered (RFC 4588).
-    private func resend(
-        _ sequence: SequenceNumber,
-        _ layer: Int,
-        _ wire: inout ClientWire,
-        into output: inout Batch
-    ) {
-        tally.nackedPackets += 1
-        let track = layers[layer]
-        guard output.free > 0, let line = format.video, let payloadType = line.rtxPayloadType,
-            let sent = track.packet(sequence: sequence.rawValue)
-        else { return }
-        let header = Packetizer.Header(
-            payloadType: payloadType,
-            ssrc: track.rtxSSRC,
-            sequence: UInt16(truncatingIfNeeded: rtxCounts[layer]),
-            line: line,
-            rid: rids[layer],
-            originalSequence: sequence.rawValue
-        )
-        packetizer.write(sent, of: track, header)
-        wire.sendRTP(packetizer.packet.span, index: rtxCounts[layer], into: &output)
-        rtxCounts[layer] += 1
-        tally.retransmissions += 1
     }
 }

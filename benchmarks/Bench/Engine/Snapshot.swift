@@ -35,20 +35,3 @@ struct Snapshot: Sendable {
         return sum
     }
 }
-
-extension PublisherTally {
-    static func += (sum: inout Self, other: Self) {
-        sum.audioPackets += other.audioPackets
-        sum.videoPackets += other.videoPackets
-        sum.videoFrames += other.videoFrames
-        sum.keyframes += other.keyframes
-        sum.videoBytes += other.videoBytes
-        sum.largestPacket = max(sum.largestPacket, other.largestPacket)
-        sum.thrownAway += other.thrownAway
-        sum.retransmissions += other.retransmissions
-        sum.keyframeRequests += other.keyframeRequests
-        sum.nackedPackets += other.nackedPackets
-        sum.transportFeedback += other.transportFeedback
-        sum.receiverReports += other.receiverReports
-    }
-}

@@ -5,11 +5,20 @@ extension Bars {
     var workers: [BarRow] {
         findings.outcomes.filter { $0[.speedup] != nil }.map { outcome in
             let value = outcome[.speedup] ?? 0
+            let both = findings.outcomes.filter {
+                $0.scenario == ScenarioID.workers.rawValue && $0.size == outcome.size
+                    && $0[.cpuMicroseconds] != nil
+            }
+            let costs = both.map { String(format: "%.2f", $0[.cpuMicroseconds] ?? 0) }
+            let threads = [Figure.busiestMicroseconds, .secondMicroseconds].map {
+                String(format: "%.2f", both.last?[$0] ?? 0)
+            }
             return BarRow(
                 scenario: "P12, \(outcome.size)",
-                figure: outcome.note,
+                figure: outcome.note + " (CPU a packet with 1 and 2; of the two busiest threads)",
                 bar: "≥ 1.8 ×",
-                value: String(format: "%.2f ×", value),
+                value: String(format: "%.2f ×", value)
+                    + " (\(costs.joined(separator: ", ")) µs; \(threads.joined(separator: " + ")))",
                 isMet: value >= 1.8
             )
         }

@@ -49,6 +49,8 @@ struct Outcome: Sendable {
     var figures: [Figure: Double] = [:]
     /// What was wrong, one line each.
     var faults: [String] = []
+    /// Why the figures may say less than they seem to, one line each.
+    var warnings: [String] = []
 
     subscript(figure: Figure) -> Double? {
         get { figures[figure] }
@@ -73,7 +75,9 @@ struct Outcome: Sendable {
         let fields =
             texts.map { "\"\($0)\":\(Self.quoted($1))" } + ["\"workers\":\(workers)"]
             + ["\"size\":\(size)"] + numbers
-            + ["\"faults\":[\(faults.map(Self.quoted).joined(separator: ","))]"]
+            + [("faults", faults), ("warnings", warnings)].map { name, lines in
+                "\"\(name)\":[\(lines.map(Self.quoted).joined(separator: ","))]"
+            }
         return "{\(fields.joined(separator: ","))}"
     }
 
@@ -106,7 +110,7 @@ struct Outcome: Sendable {
         let head = "\(scenario) \(system) \(size)" + (note.isEmpty ? "" : " (\(note))")
         let setting = "\(profile.rawValue)" + (workers > 1 ? ", \(workers) workers" : "")
         return "\(head), \(setting): \(values.joined(separator: ", "))"
-            + faults.map { "\n    \($0)" }.joined()
+            + (faults + warnings).map { "\n    \($0)" }.joined()
     }
 }
 
@@ -143,8 +147,10 @@ extension Outcome {
         }
         faults = result.faults
         if result.final.queueDrops > 0 {
-            faults.append("\(result.final.queueDrops) dropped at the bench's own sockets")
+            warnings.append("\(result.final.queueDrops) dropped at the bench's own sockets")
         }
+        let skipped = result.final.publishers.skipped
+        if skipped > 0 { warnings.append("the bench was too late for \(skipped) frames") }
         if let frames = result.final.frames, !frames.frames.isEmpty {
             let decoded = frames.decode()
             self[.framesDecoded] = Double(decoded)

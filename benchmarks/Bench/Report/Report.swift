@@ -100,12 +100,17 @@ struct Report {
     }
 
     private var faults: String {
-        let lines = findings.outcomes.flatMap { outcome in
-            outcome.faults.map { fault in
-                "- \(outcome.scenario) \(outcome.system) \(outcome.size) \(outcome.note): \(fault)"
+        [("Failed checks", \Outcome.faults), ("Warnings", \.warnings)].map { title, path in
+            let lines = findings.outcomes.flatMap { outcome in
+                outcome[keyPath: path].map { line in
+                    "- \(outcome.scenario) \(outcome.system) \(outcome.size) \(outcome.note): "
+                        + line
+                }
             }
+            return lines.isEmpty ? "" : "## \(title)\n\n\(lines.joined(separator: "\n"))\n"
         }
-        return lines.isEmpty ? "" : "## Failed checks\n\n\(lines.joined(separator: "\n"))\n"
+        .filter { !$0.isEmpty }
+        .joined(separator: "\n")
     }
 
     private static func table(_ header: [String], _ rows: [[String]]) -> String {

@@ -7,35 +7,48 @@ extension Bench {
     func storm() async throws {
         for adapter in [SfudAdapter()] + rivals {
             let load = trial([.broadcast(.camera, viewers: 50, name: "running")])
-            let joins = options.size ?? 500
             try await with(adapter, load) { session in
                 try await session.populate(load.rooms)
-                try await session.adapter.makeRoom("storm", participants: 2 * joins + 250)
                 // The newcomers' handshakes have a thread of their own, or they would delay the
                 // running room's media at our end.
                 var settings = session.engine.settings
                 settings.firstClient = 20_000
                 let engine = try Engine(settings, library: self.library)
                 let crowd = Session(session.adapter, engine, session.running)
-                await session.beginMedia()
-                try await Task.sleep(for: .seconds(load.settleSeconds))
-                let calm = try await self.watching(session) {
-                    try await Task.sleep(for: .seconds(load.seconds))
+                do {
+                    try await self.storm(load, session, crowd)
+                } catch {
+                    await engine.stop()
+                    throw error
                 }
-                let quiet = Double(calm.nanoseconds) / calm.seconds
-                self.keep(self.outcome(adapter, calm, joins: 0, quiet: quiet, "before the storm"))
-                let storm = try await self.watching(session) {
-                    try await Self.join(crowd, 0..<joins, perSecond: nil)
-                }
-                self.keep(self.outcome(adapter, storm, joins: joins, quiet: quiet, "all at once"))
-                let many = 50 * Int(load.seconds)
-                let stream = try await self.watching(session) {
-                    try await Self.join(crowd, joins..<joins + many, perSecond: 50)
-                }
-                self.keep(self.outcome(adapter, stream, joins: many, quiet: quiet, "50 a second"))
                 await engine.stop()
             }
         }
+    }
+
+    /// Watches the running room: alone, with all newcomers at once, and with some a second.
+    private func storm(_ load: Trial, _ session: Session, _ crowd: Session) async throws {
+        let adapter = session.adapter
+        let joins = options.size ?? 500
+        let later = 50 * Int(load.seconds)
+        try await adapter.makeRoom("storm", participants: joins + later)
+        await session.beginMedia()
+        try await Task.sleep(for: .seconds(load.settleSeconds))
+        let calm = try await watching(session) {
+            try await Task.sleep(for: .seconds(load.seconds))
+        }
+        let quiet = Double(calm.nanoseconds) / calm.seconds
+        keep(outcome(adapter, calm, joins: 0, quiet: quiet, "before the storm"))
+        progress.show("\(adapter.name): \(joins) joins")
+        let storm = try await watching(session) {
+            try await Self.join(crowd, 0..<joins, perSecond: nil)
+        }
+        keep(outcome(adapter, storm, joins: joins, quiet: quiet, "all at once"))
+        progress.show("\(adapter.name): 50 joins a second")
+        let stream = try await watching(session) {
+            try await Self.join(crowd, joins..<joins + later, perSecond: 50)
+        }
+        keep(outcome(adapter, stream, joins: later, quiet: quiet, "50 a second"))
     }
 
     /// What happened in a while.
@@ -112,7 +125,7 @@ extension Bench {
     }
 
     /// Starts an SFU as `load` says and lets `body` use it.
-    private func with(
+    func with(
         _ adapter: any Adapter,
         _ load: Trial,
         _ body: (Session) async throws -> Void
@@ -131,83 +144,5 @@ extension Bench {
             versions[adapter.name] = session.running.version
             try await body(session)
         }
-    }
-}
-
-// P14.
-extension Bench {
-    func idle() async throws {
-        for adapter in [SfudAdapter()] + rivals {
-            try await connected(adapter, options.size ?? 2_000)
-            try await subscribed(adapter)
-        }
-    }
-
-    /// Memory of a viewer, by a line through four sizes, and the CPU of all of them at rest.
-    private func connected(_ adapter: any Adapter, _ viewers: Int) async throws {
-        let load = trial([])
-        try await with(adapter, load) { session in
-            try await session.populate([RoomPlan.broadcast(.camera, viewers: 1, name: "idle")])
-            var points: [(x: Double, y: Double)] = []
-            var next = 0
-            for step in 1...4 {
-                let numbers = Array(next..<viewers * step / 4)
-                next = viewers * step / 4
-                try await Session.concurrently(numbers) { number in
-                    let name = "idle-\(number)"
-                    let plan = RoomPlan.broadcast(.camera, viewers: 1)
-                    var viewer = plan.participants[1]
-                    viewer.name = name
-                    try await session.join("idle", viewer)
-                    try await session.watch("idle", viewer, keepsFrames: false)
-                }
-                try await session.awaitConnected()
-                try await Task.sleep(for: .milliseconds(500))
-                let usage = ProcessUsage.of(session.running.processes)
-                points.append((Double(next), Double(usage.resident)))
-                self.progress.show("\(adapter.name): \(next) connected")
-            }
-            let before = ProcessUsage.of(session.running.processes)
-            let seconds = max(5, load.seconds)
-            try await Task.sleep(for: .seconds(seconds))
-            let after = ProcessUsage.of(session.running.processes)
-            var outcome = Outcome(ScenarioID.idle.rawValue, adapter.name, size: viewers)
-            outcome.note = "connected"
-            outcome.profile = self.profile
-            outcome[.cpuShare] = Double(after.nanoseconds(since: before)) / 1e9 / seconds
-            outcome[.residentBytes] = Double(after.resident)
-            outcome[.bytesPerViewer] = Fit.line(points)?.slope
-            self.keep(outcome)
-        }
-    }
-
-    /// Memory of a subscription: the same clients with one each, and with twenty.
-    private func subscribed(_ adapter: any Adapter) async throws {
-        let viewers = min(options.size ?? 250, 250)
-        let most = 20
-        var resident: [Double] = []
-        for count in [1, most] {
-            let publishers = (0..<most).map {
-                RoomPlan.Participant(name: "publisher-\($0)", media: .camera)
-            }
-            let wishes = (0..<count).map {
-                WatchRequest.Wish(publisher: "publisher-\($0)", audio: true, video: true, layer: 2)
-            }
-            let audience = (0..<viewers).map {
-                RoomPlan.Participant(name: "viewer-\($0)", wishes: wishes, slots: most)
-            }
-            let room = RoomPlan(name: "silent", participants: publishers + audience)
-            try await with(adapter, trial([room])) { session in
-                try await session.populate([room])
-                try await Task.sleep(for: .seconds(1))
-                resident.append(Double(ProcessUsage.of(session.running.processes).resident))
-            }
-        }
-        var outcome = Outcome(ScenarioID.idle.rawValue, adapter.name, size: viewers)
-        outcome.note = "subscriptions of audio and video, 1 and \(most) each"
-        outcome.profile = profile
-        let further = Double(viewers * (most - 1))
-        outcome[.bytesPerSubscription] = (resident[1] - resident[0]) / further
-        keep(outcome)
     }
 }
