@@ -10,13 +10,15 @@ extension Bench {
             let joins = options.size ?? 500
             try await with(adapter, load) { session in
                 try await session.populate(load.rooms)
-                try await session.adapter.makeRoom("storm", participants: 2 * joins + 250)
                 // The newcomers' handshakes have a thread of their own, or they would delay the
                 // running room's media at our end.
                 var settings = session.engine.settings
                 settings.firstClient = 20_000
                 let engine = try Engine(settings, library: self.library)
                 let crowd = Session(session.adapter, engine, session.running)
+                // Its publisher sends nothing: the newcomers' handshakes are all there is.
+                let many = 50 * Int(load.seconds)
+                try await crowd.populate([Self.stormRoom], places: joins + many + 1)
                 await session.beginMedia()
                 try await Task.sleep(for: .seconds(load.settleSeconds))
                 let calm = try await self.watching(session) {
@@ -28,7 +30,6 @@ extension Bench {
                     try await Self.join(crowd, 0..<joins, perSecond: nil)
                 }
                 self.keep(self.outcome(adapter, storm, joins: joins, quiet: quiet, "all at once"))
-                let many = 50 * Int(load.seconds)
                 let stream = try await self.watching(session) {
                     try await Self.join(crowd, joins..<joins + many, perSecond: 50)
                 }
@@ -92,21 +93,26 @@ extension Bench {
         return outcome
     }
 
-    /// Lets people join and connect who watch nobody; all at once, or some a second.
+    private static let stormRoom = RoomPlan.broadcast(.camera, viewers: 0, name: "storm")
+
+    /// Lets people join, watch the one publisher and connect; all at once, or some a second.
     private static func join(
         _ session: Session,
         _ numbers: Range<Int>,
         perSecond: Int?
     ) async throws {
         let start = ContinuousClock.now
+        let viewer = RoomPlan.broadcast(.camera, viewers: 1).participants[1]
         try await Session.concurrently(Array(numbers), limit: 64) { number in
             if let perSecond {
                 let wait = Duration.milliseconds(1_000 * (number - numbers.lowerBound) / perSecond)
                 try await Task.sleep(until: start + wait, clock: .continuous)
             }
-            var newcomer = RoomPlan.Participant(name: "newcomer-\(number)")
-            newcomer.slots = 1
-            try await session.join("storm", newcomer)
+            // Some SFUs connect a viewer when it joins, others when it watches.
+            var newcomer = viewer
+            newcomer.name = "newcomer-\(number)"
+            try await session.join(stormRoom.name, newcomer)
+            try await session.watch(stormRoom.name, newcomer, keepsFrames: false)
         }
         try await session.awaitConnected()
     }
