@@ -33,7 +33,8 @@ final class SfudAdapter: Adapter {
     func start(_ launch: Launch) async throws -> RunningSFU {
         let ipc = "\(launch.directory)/sfud.sock"
         let configuration = "\(launch.directory)/sfud.json5"
-        let limits = "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000}"
+        let limits =
+            "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000, packetPool: 131072}"
         try Data("{\(limits)}\n".utf8).write(to: URL(filePath: configuration))
         let executable = launch.executable ?? Self.executable
         let child = try Child(
