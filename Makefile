@@ -35,6 +35,7 @@ build: packages ## Builds sfud and sfuctl in release mode
 
 benchmarks: bench-packages ## Builds the load client and the core's cost in release mode
 	$(SWIFT) build -c release --product sfu-bench
+	$(SWIFT) build -c release --product loopback-only
 	$(SWIFT) build -c release --product core-cost
 
 bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1, AGAINST=janus

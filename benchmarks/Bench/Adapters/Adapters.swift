@@ -1,11 +1,12 @@
 /// The SFUs that can be measured.
 enum Adapters {
     /// Those besides sfud, by the names that `--against` takes.
-    static let rivals = ["janus"]
+    static let rivals = ["janus", "janus-threads"]
 
     static func rival(_ name: String) -> (any Adapter)? {
         switch name {
-        case "janus": JanusAdapter()
+        case "janus": JanusAdapter(name: name)
+        case "janus-threads": JanusAdapter(name: name, hasThreadPerTransport: true)
         default: nil
         }
     }

@@ -1,4 +1,4 @@
-// P14.
+// P14: who is only there.
 extension Bench {
     func idle() async throws {
         for adapter in [SfudAdapter()] + rivals {

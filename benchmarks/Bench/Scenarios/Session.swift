@@ -43,9 +43,12 @@ final class Session: Sendable {
     }
 
     /// Makes the rooms and connects everybody: first all who publish, then those who only watch.
-    func populate(_ rooms: [RoomPlan]) async throws {
+    ///
+    /// `places` are those of each room where more will come.
+    func populate(_ rooms: [RoomPlan], places: Int = 0) async throws {
         for room in rooms {
-            try await adapter.makeRoom(room.name, participants: room.participants.count)
+            let participants = max(room.participants.count, places)
+            try await adapter.makeRoom(room.name, participants: participants)
         }
         let people = rooms.flatMap { room in room.participants.map { (room.name, $0) } }
         try await Self.concurrently(people.filter { $0.1.media != nil }) { room, participant in

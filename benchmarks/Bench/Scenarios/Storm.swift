@@ -1,7 +1,7 @@
 import Foundation
 import RTP
 
-// P10 and P14: who comes, and who is only there.
+// P10: who comes.
 extension Bench {
     /// P10: joins beside a running room.
     func storm() async throws {
@@ -31,7 +31,8 @@ extension Bench {
         let adapter = session.adapter
         let joins = options.size ?? 500
         let later = 50 * Int(load.seconds)
-        try await adapter.makeRoom("storm", participants: joins + later)
+        // Its publisher sends nothing: the newcomers' handshakes are all there is.
+        try await crowd.populate([Self.stormRoom], places: joins + later + 1)
         await session.beginMedia()
         try await Task.sleep(for: .seconds(load.settleSeconds))
         let calm = try await watching(session) {
@@ -105,21 +106,26 @@ extension Bench {
         return outcome
     }
 
-    /// Lets people join and connect who watch nobody; all at once, or some a second.
+    private static let stormRoom = RoomPlan.broadcast(.camera, viewers: 0, name: "storm")
+
+    /// Lets people join, watch the one publisher and connect; all at once, or some a second.
     private static func join(
         _ session: Session,
         _ numbers: Range<Int>,
         perSecond: Int?
     ) async throws {
         let start = ContinuousClock.now
+        let viewer = RoomPlan.broadcast(.camera, viewers: 1).participants[1]
         try await Session.concurrently(Array(numbers), limit: 64) { number in
             if let perSecond {
                 let wait = Duration.milliseconds(1_000 * (number - numbers.lowerBound) / perSecond)
                 try await Task.sleep(until: start + wait, clock: .continuous)
             }
-            var newcomer = RoomPlan.Participant(name: "newcomer-\(number)")
-            newcomer.slots = 1
-            try await session.join("storm", newcomer)
+            // Some SFUs connect a viewer when it joins, others when it watches.
+            var newcomer = viewer
+            newcomer.name = "newcomer-\(number)"
+            try await session.join(stormRoom.name, newcomer)
+            try await session.watch(stormRoom.name, newcomer, keepsFrames: false)
         }
         try await session.awaitConnected()
     }

@@ -1,7 +1,7 @@
 import SFU
 import SFUClient
 
-/// Debian's Janus with its VideoRoom plugin, for `--against janus`.
+/// Debian's Janus with its VideoRoom plugin.
 ///
 /// In a VideoRoom a transport either sends or receives: who publishes and watches has two.
 actor JanusAdapter: Adapter {
@@ -22,13 +22,22 @@ actor JanusAdapter: Adapter {
         var watching: JanusSession.Handle?
     }
 
-    nonisolated let name = "janus"
+    nonisolated let name: String
+    /// Whether each transport has a thread, as Debian configures it, or `Launch.workers` threads
+    /// have them all, which costs less.
+    private let hasThreadPerTransport: Bool
     private var process: JanusProcess?
     private var rooms: [String: Room] = [:]
     private var lastNumber: Int64 = 0
 
+    init(name: String, hasThreadPerTransport: Bool = false) {
+        self.name = name
+        self.hasThreadPerTransport = hasThreadPerTransport
+    }
+
     func start(_ launch: Launch) async throws -> RunningSFU {
-        let process = try await JanusProcess(launch)
+        let loops = hasThreadPerTransport ? 0 : launch.workers
+        let process = try await JanusProcess(launch, eventLoops: loops)
         self.process = process
         return RunningSFU(processes: [process.child.pid], version: "Janus \(process.version)")
     }

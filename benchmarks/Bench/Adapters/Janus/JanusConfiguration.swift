@@ -6,7 +6,7 @@ import Foundation
 /// Debian's defaults, but for what would cost Janus something that sfud does not do either.
 struct JanusConfiguration {
     var folder: String
-    /// Threads for ICE, DTLS, SRTP and sending; 0: one for each transport, as Janus likes best.
+    /// Threads for ICE, DTLS, SRTP and sending; 0: one for each transport.
     var eventLoops: Int
 
     /// Where Janus listens.

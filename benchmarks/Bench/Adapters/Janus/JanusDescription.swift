@@ -66,8 +66,14 @@ struct JanusDescription {
         )
     }
 
-    /// Takes every stream of this offer, with what the clients of sfud take too.
+    /// Takes every stream of this offer, with what the clients of sfud take too; without header
+    /// extensions where it would be longer than a request may be.
     func answer(_ local: LocalTransport) -> String {
+        let whole = answer(local, withExtensions: true)
+        return whole.utf8.count <= Self.longestAnswer ? whole : answer(local, withExtensions: false)
+    }
+
+    private func answer(_ local: LocalTransport, withExtensions: Bool) -> String {
         let lines = session.media.map { offered in
             let formats = offered.formats.map { format in
                 var taken = format
@@ -76,11 +82,16 @@ struct JanusDescription {
                 return taken
             }
             var line = MediaDescription(mid: offered.mid ?? "", formats, .recvonly)
-            line.extensions = offered.extensions.filter { ExtensionKind(uri: $0.uri) != nil }
+            line.extensions = offered.extensions.filter { item in
+                withExtensions && ExtensionKind(uri: item.uri) != nil
+            }
             return line
         }
         return SessionDescription(lines, local).text
     }
+
+    /// In bytes, so that line ends in JSON and the rest of the request have room beside it.
+    private static let longestAnswer = 7_000
 
     /// The streams that this offers a viewer; `event`, which brought it, tells whose they are.
     func streams(of event: JSON) -> [JanusStream] {

@@ -13,14 +13,14 @@ struct JanusProcess: Sendable {
     /// flag before the flag is set.
     ///
     /// - Throws: `AdapterError` where there is no Janus, or with the end of its log.
-    init(_ launch: Launch) async throws {
+    init(_ launch: Launch, eventLoops: Int) async throws {
         let executable = launch.executable ?? "janus"
         guard Child.find(executable) != nil else {
             throw AdapterError("\(executable) is not installed: apt-get install janus")
         }
         let configuration = JanusConfiguration(
             folder: launch.directory,
-            eventLoops: launch.workers
+            eventLoops: eventLoops
         )
         try configuration.write()
         let environment = ["LD_PRELOAD": try Self.loopbackOnly()]
