@@ -20,8 +20,8 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build benchmarks bench test unit acceptance lint test-asan test-tsan install packages \
-	bench-packages test-packages clean
+.PHONY: help run build benchmarks bench test unit acceptance gate gate-update lint test-asan test-tsan \
+	install packages bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,7 +42,7 @@ bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1
 	$(BUILD)/release/sfu-bench --report benchmarks $(if $(FULL),--full) \
 		$(addprefix --against ,$(AGAINST)) $(BENCH_FLAGS)
 
-test: test-packages lint unit build acceptance ## Runs the linter and all tests
+test: test-packages lint unit build gate acceptance ## Runs the linter and all tests
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
@@ -52,6 +52,14 @@ acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers 
 	@# Machines are shared and browsers impatient: what failed may show once more that it can.
 	Tests/acceptance/run || \
 		{ echo "Once more what failed:"; Tests/acceptance/run --lf --lfnf none; }
+
+gate: test-packages ## Holds a packet's instructions in the core against the threshold
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate
+
+gate-update: test-packages ## Writes that threshold anew; the commit says why it changed
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate --update
 
 lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)

@@ -99,7 +99,9 @@ let package = Package(
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel"],
+            dependencies: [
+                "sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "LoadPeer",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

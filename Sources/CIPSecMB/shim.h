@@ -59,32 +59,49 @@ static inline void mb_cm_prepare(IMB_MGR *mgr, const void *key, const uint8_t hm
     imb_clear_mem(unused, sizeof unused);
 }
 
-// Ciphers `bytes[start..<end]` in place and hashes `bytes[0..<hashed]` as it is when encrypted.
+// Ciphers `length` bytes in counter mode, at once; `output` may be `input`.
 // Returns 0 if the library refuses.
-static inline int mb_cm_run(IMB_MGR *mgr, int encrypt, const struct mb_cm_key *key,
-                            uint8_t *bytes, uint64_t start, uint64_t end, uint64_t hashed,
-                            const uint8_t iv[16], uint8_t tag[12]) {
-    IMB_JOB *job = IMB_GET_NEXT_JOB(mgr);
-    // The library takes no cipher job of no length.
-    job->cipher_mode = end > start ? IMB_CIPHER_CNTR : IMB_CIPHER_NULL;
-    job->cipher_direction = encrypt ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
-    job->chain_order = encrypt ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
-    job->enc_keys = job->dec_keys = key->schedule;
-    job->key_len_in_bytes = 16;
+static inline int mb_cm_cipher(IMB_MGR *mgr, const struct mb_cm_key *key, const uint8_t *input,
+                               uint8_t *output, uint64_t length, const uint8_t iv[16]) {
+    IMB_JOB job = {
+        .enc_keys = key->schedule,
+        .dec_keys = key->schedule,
+        .key_len_in_bytes = IMB_KEY_128_BYTES,
+        .src = input,
+        .dst = output,
+        .msg_len_to_cipher_in_bytes = length,
+        .iv = iv,
+        .iv_len_in_bytes = 16,
+        .cipher_mode = IMB_CIPHER_CNTR,
+        .cipher_direction = IMB_DIR_ENCRYPT,
+    };
+    return IMB_SUBMIT_CIPHER_BURST(mgr, &job, 1, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT,
+                                   IMB_KEY_128_BYTES) == 1;
+}
+
+enum { mb_sha1_tag_length = 12 };
+
+// Says that the tag of `length` bytes is wanted, of which SRTP uses the first 10.
+static inline void mb_cm_prepare_tag(IMB_JOB *job, const struct mb_cm_key *key,
+                                     const uint8_t *bytes, uint64_t length, uint8_t *tag) {
     job->src = bytes;
-    job->dst = bytes + start;
-    job->cipher_start_src_offset_in_bytes = start;
-    job->msg_len_to_cipher_in_bytes = end - start;
-    job->iv = iv;
-    job->iv_len_in_bytes = 16;
-    job->hash_alg = IMB_AUTH_HMAC_SHA_1;
     job->hash_start_src_offset_in_bytes = 0;
-    job->msg_len_to_hash_in_bytes = hashed;
+    job->msg_len_to_hash_in_bytes = length;
     job->u.HMAC._hashed_auth_key_xor_ipad = key->inner;
     job->u.HMAC._hashed_auth_key_xor_opad = key->outer;
     job->auth_tag_output = tag;
-    job->auth_tag_output_len_in_bytes = 12;
-    job = IMB_SUBMIT_JOB(mgr);
-    if (!job) job = IMB_FLUSH_JOB(mgr);
-    return job && job->status == IMB_STATUS_COMPLETED;
+    job->auth_tag_output_len_in_bytes = mb_sha1_tag_length;
+    job->hash_alg = IMB_AUTH_HMAC_SHA_1;
+}
+
+// Makes the tags of up to 128 packets, at once. Returns 0 if the library refuses.
+static inline int mb_cm_make_tags(IMB_MGR *mgr, IMB_JOB *jobs, uint32_t count) {
+    return IMB_SUBMIT_HASH_BURST(mgr, jobs, count, IMB_AUTH_HMAC_SHA_1) == count;
+}
+
+// Fetches what lies behind `start` into the cache, to be read soon.
+static inline void mb_prefetch(const void *start, uint64_t length) {
+    for (uint64_t offset = 0; offset < length; offset += 64) {
+        __builtin_prefetch((const char *)start + offset);
+    }
 }

@@ -17,14 +17,19 @@ extension Core {
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
             bind(id, to: binding, at: now)
-        case .mirror, .unmirror, .relay:
-            break
+        case .mirror(let mirror):
+            self.mirror(mirror, at: now)
+        case .unmirror(let id):
+            unmirror(id)
+        case .relay(let id, let targets):
+            relay(id, to: targets)
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
             emit(.fenced(epoch: epoch, at: now, packets: packetsUnderLostRights))
             packetsUnderLostRights = 0
         }
+        srtpContext.finish()
     }
 
     private mutating func configure(
@@ -44,11 +49,14 @@ extension Core {
         } else {
             let ssrc = SSRC(rawValue: UInt32(truncatingIfNeeded: random.next()) | 1)
             transports.insert(Transport(id, configuration, ssrc: ssrc, at: now), at: id)
+            destinations.insert(Destination(), at: id)
         }
         fragments[fragmentKey(transports[transport].ice.localFragment.span)] = id
         configureExtensions(of: transport)
         configurePublications(of: transport)
-        configureSlots(of: transport)
+        configureSlots(of: transport, configuration.slots)
+        // Each slot has its own part.
+        transports[transport].configuration.slots = []
         schedule(transport)
     }
 
@@ -97,17 +105,19 @@ extension Core {
         forgetFragments(of: transport, keepingCurrent: false)
         release(transport)
         _ = transports.remove(at: transport)
+        _ = destinations.remove(at: transport)
     }
 
     /// Opens or closes a publisher's gate.
     ///
     /// Its transport and RTCP go on: no loss is signalled.
-    private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+    mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
         if !open { packetsUnderLostRights &+= publications[publication].forwarded }
         publications[publication].isOpen = open
+        publications[publication].openedAt = now
         publications[publication].forwarded = 0
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
@@ -118,8 +128,13 @@ extension Core {
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
+            if !open { noteLost(slot: slot) }
             slots[slot].source = .waiting
             if open { wantKeyframe(forSlot: slot, at: now) }
+        }
+        if open, !publications[publication].mirrors.isEmpty {
+            // Their viewers wait too, and their wishes may come before this.
+            wantKeyframe(ofBest: publication, at: now)
         }
     }
 
@@ -133,14 +148,14 @@ extension Core {
         let isOpen = binding?.open == true && target >= 0
         let isSame = Int32(target) == slots[slot].publication
         if slots[slot].isOpen, !isOpen || !isSame {
-            packetsUnderLostRights &+= slots[slot].forwarded
-            slots[slot].forwarded = 0
+            packetsUnderLostRights &+= forwarded(by: slot)
+            noteLost(slot: slot)
         }
         if !isSame { move(slot, to: target) }
-        if let binding, binding.subscription != slots[slot].subscription {
-            slots[slot].subscription = binding.subscription
-            slots[slot].hasStarted = false
-            slots[slot].encodingSent = .max
+        if let binding, binding.subscription != slotRecords[slot].subscription {
+            slotRecords[slot].subscription = binding.subscription
+            slotRecords[slot].hasStarted = false
+            forgetLayer(of: slot)
         }
         let wasOpen = slots[slot].isOpen
         slots[slot].isOpen = isOpen
@@ -149,6 +164,7 @@ extension Core {
             return
         }
         guard !wasOpen || !isSame else { return }
+        startForwarded(by: slot)
         slots[slot].source = .waiting
         wantKeyframe(forSlot: slot, at: now)
     }
@@ -156,11 +172,12 @@ extension Core {
     /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.
     private mutating func move(_ slot: Int, to publication: Int) {
         let old = Int(slots[slot].publication)
-        if old >= 0 { publications[old].subscribers.remove(Int32(slot)) }
-        if publication >= 0 { publications[publication].subscribers.append(Int32(slot)) }
+        if old >= 0 { publications[old].subscribers.remove(sorted: Int32(slot)) }
+        if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
         slots[slot].publication = Int32(publication)
         slots[slot].incomingPayloadType = 0xff
-        slots[slot].outgoing = nil
+        slots[slot].payloadType = nil
+        slotRecords[slot].outgoing = nil
     }
 
     /// This viewer waits; if it can be served at all, the publisher is asked.
@@ -168,7 +185,10 @@ extension Core {
         guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
         else { return }
-        let publication = Int(slots[slot].publication)
+        wantKeyframe(ofBest: Int(slots[slot].publication), at: now)
+    }
+
+    private mutating func wantKeyframe(ofBest publication: Int, at now: Instant) {
         guard publications[publication].isOpen, publications[publication].best >= 0 else { return }
         wantKeyframe(of: Int(publications[publication].best), at: now)
     }

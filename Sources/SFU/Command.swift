@@ -15,6 +15,8 @@ package enum Command: Hashable, Sendable {
     case mirror(Mirror)
     case unmirror(PublicationID)
     /// Says to which mirrors a publication's packets are handed on, besides its own slots.
+    ///
+    /// The list is the whole of them; none twice.
     case relay(PublicationID, to: [RelayTarget])
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
@@ -54,7 +56,7 @@ package struct Mirror: Hashable, Sendable {
 }
 
 /// A publication in another worker: where to packets are handed on, or where from they come.
-package struct RelayTarget: Hashable, Sendable {
+package struct RelayTarget: Hashable, Sendable, BitwiseCopyable {
     package var worker: Int
     package var publication: PublicationID
 

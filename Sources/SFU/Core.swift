@@ -13,7 +13,10 @@ package struct Core: ~Copyable {
 
     var transports = Slab<Transport, HandleKind.Transport>()
     var publications = Slab<Publication, HandleKind.Publication>()
+    /// Where transports' media goes: with the slots, what a packet touches of its viewers.
+    var destinations = Slab<Destination, HandleKind.Transport>()
     var slots = Slab<Slot, HandleKind.Slot>()
+    var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
     var encodings = Slab<Encoding, HandleKind.Encoding>()
     var encodingIDs = HandleAllocator<HandleKind.Encoding>(capacity: .max)
 
@@ -32,14 +35,26 @@ package struct Core: ~Copyable {
     /// Publications with packets in the batch under way, and how far `flush` has come.
     var queued = List<Int32>(capacity: 64)
     var cursor = FlushCursor()
+    var departures = Departures()
     var arrivalCount = 0
+
+    /// Publications that another worker feeds.
+    var mirrors = List<Int32>(capacity: 4)
+    /// When mirrors next have something to do.
+    var mirrorsDue: Instant?
+    /// Publications that are handed on to other workers.
+    var relayedCount = 0
 
     var statistics = WorkerStatistics()
     var drops = DropCounters()
+    /// What went no further in a mirror; its home has counted it as forwarded.
+    var relayDrops = DropCounters()
     var events: [Event] = []
     var nextEvent = 0
     /// What the rights that commands took away since the last fence had let through.
     var packetsUnderLostRights: UInt64 = 0
+    /// SSRCs that viewers know of what those rights had let through.
+    var lostStreams: [SSRC] = []
     /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
     var wallClockOffset: Int64 = 0
 
@@ -80,6 +95,8 @@ package struct Core: ~Copyable {
             receiveRTP(bytes, on: path, at: now)
         case .rtcp(let bytes):
             receiveRTCP(bytes, on: path, at: now, into: &output)
+            // Retransmissions, all those of one NACK together.
+            srtpContext.finish()
         case nil:
             drops.count(.unknownProtocol)
         }
@@ -99,10 +116,14 @@ package struct Core: ~Copyable {
             expire(transport: index, at: now, into: &output)
             schedule(index)
         }
+        srtpContext.finish()
     }
 
-    /// When `expire(at:)` next has something to do, if ever.
-    package var deadline: Instant? { timers.first }
+    /// When `expire(at:)` or `relay(into:at:)` next has something to do, if ever.
+    package var deadline: Instant? {
+        guard let mirrorsDue else { return timers.first }
+        return min(mirrorsDue, timers.first ?? mirrorsDue)
+    }
 
     /// The next thing that the control plane should know.
     package mutating func takeEvent() -> Event? {
@@ -114,6 +135,19 @@ package struct Core: ~Copyable {
             nextEvent = 0
         }
         return event
+    }
+
+    /// The outgoing streams, retransmissions among them, that rights have been taken from since
+    /// the last call: what still waits of them must not leave.
+    package mutating func takeLostStreams() -> [SSRC] {
+        guard !lostStreams.isEmpty else { return [] }
+        defer { lostStreams.removeAll() }
+        return lostStreams
+    }
+
+    mutating func noteLost(slot: Int) {
+        lostStreams.append(slots[slot].ssrc)
+        if let ssrc = slotRecords[slot].configuration.rtxSSRC { lostStreams.append(ssrc) }
     }
 
     /// Says what Unix time is at a point of the monotonic clock.

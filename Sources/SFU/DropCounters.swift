@@ -43,6 +43,9 @@ extension DropReason {
         case .layerNotSelected: 25
         case .sendFailed: 26
         case .sendQueueFull: 27
+        case .relayQueueFull: 28
+        case .sendQueueStale: 29
+        case .sendQueueWithdrawn: 30
         }
     }
 }

@@ -35,6 +35,7 @@ package struct HandleAllocator<Kind>: Sendable {
     package init(capacity: Int) { self.capacity = capacity }
 
     package var used: Int { generations.count - free.count }
+    package var available: Int { capacity - used }
 
     /// A handle that nobody else holds, or `nil` where all are taken.
     package mutating func allocate() -> Handle<Kind>? {

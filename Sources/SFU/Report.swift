@@ -5,10 +5,13 @@ extension Core {
     func report(at now: Instant) -> WorkerStatistics {
         var result = statistics
         result.drops = DropReason.allCases.map { drops[$0] }
+        result.relayDrops = DropReason.allCases.map { relayDrops[$0] }
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             result.transports.append(report(transport: index))
         }
-        for index in 0..<publications.capacity where publications.isOccupied(index) {
+        // A mirror's figures are its home's.
+        for index in 0..<publications.capacity
+        where publications.isOccupied(index) && publications[index].home == nil {
             result.publications.append(report(publication: index, at: now))
         }
         for index in 0..<slots.capacity where slots.isOccupied(index) {
@@ -23,9 +26,9 @@ extension Core {
         result.remote = transports[transport].path?.remote
         result.srtpProfile = transports[transport].profile?.name
         result.bytesIn = transports[transport].bytesIn
-        result.bytesOut = transports[transport].bytesOut
+        result.bytesOut = destinations[transport].bytesOut
         result.packetsIn = transports[transport].packetsIn
-        result.packetsOut = transports[transport].packetsOut
+        result.packetsOut = destinations[transport].packetsOut
         result.roundTripNanoseconds = transports[transport].roundTripNanoseconds
         return result
     }
@@ -60,24 +63,24 @@ extension Core {
         var result = SlotStatistics(id: slots.handle(at: slot))
         let publication = Int(slots[slot].publication)
         if publication >= 0 {
-            result.subscription = slots[slot].subscription
-            result.codec = slots[slot].outgoing?.format.codec
-            if slots[slot].encodingSent != .max,
-                encodings.isOccupied(Int(slots[slot].encodingSent))
+            result.subscription = slotRecords[slot].subscription
+            result.codec = slotRecords[slot].outgoing?.format.codec
+            if slotRecords[slot].encodingSent != .max,
+                encodings.isOccupied(Int(slotRecords[slot].encodingSent))
             {
-                let position = encodings[Int(slots[slot].encodingSent)].position
+                let position = encodings[Int(slotRecords[slot].encodingSent)].position
                 let names = publications[publication].configuration.encodings
                 if position < names.count { result.rid = names[position].rid }
             }
         }
         result.packets = slots[slot].packets
         result.bytes = slots[slot].bytes
-        result.packetsLost = slots[slot].packetsLost
-        result.fractionLost = slots[slot].fractionLost
-        result.jitter = slots[slot].jitter
-        result.nacksReceived = slots[slot].nacksReceived
-        result.pictureLossesReceived = slots[slot].pictureLossesReceived
-        result.retransmissionsSent = slots[slot].retransmissions
+        result.packetsLost = slotRecords[slot].packetsLost
+        result.fractionLost = slotRecords[slot].fractionLost
+        result.jitter = slotRecords[slot].jitter
+        result.nacksReceived = slotRecords[slot].nacksReceived
+        result.pictureLossesReceived = slotRecords[slot].pictureLossesReceived
+        result.retransmissionsSent = slotRecords[slot].retransmissions
         return result
     }
 }

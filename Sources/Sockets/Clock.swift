@@ -8,6 +8,9 @@ extension Instant {
     }
 }
 
+/// Unix time in nanoseconds: the clock that stamps arrivals.
+package func wallClock() -> Int64 { kernel_unix_nanoseconds() }
+
 /// What to add to the monotonic clock to get Unix time, in nanoseconds.
 package func wallClockOffset() -> Int64 {
     kernel_unix_nanoseconds() &- kernel_monotonic_nanoseconds()

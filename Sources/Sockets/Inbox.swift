@@ -69,6 +69,12 @@ package struct Inbox: ~Copyable {
         return unsafe (Address(datagrams[index].local), datagrams[index].interface)
     }
 
+    /// When it came to the machine, by the wall clock: Unix time in nanoseconds, 0 without a stamp.
+    package func arrival(_ index: Int) -> Int64 {
+        precondition(index < count)
+        return unsafe datagrams[index].arrival
+    }
+
     /// Datagrams that the socket's queue had dropped when the last of these came, modulo 2^32.
     package var queueDrops: UInt32? {
         guard count > 0, unsafe datagrams[count - 1].has_queue_drops else { return nil }

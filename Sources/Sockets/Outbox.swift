@@ -1,98 +1,123 @@
-import Glibc
+package import RTP
 package import SFU
 
 /// Sends batches, several datagrams a call where they allow it; never blocks.
-package struct Outbox {
-    private let sockets: [UDPSocket]
-    /// Whether the kernel has refused to segment on this socket.
-    private var whole: [Bool]
-    /// Paths that take no segmented sends (a small MTU on the way), forgotten by overwriting.
-    private var wholePaths: [Path?] = Array(repeating: nil, count: Self.wholePathCapacity)
-    private var hasWholePaths = false
-
-    /// Datagrams that the kernel had no room for.
-    package private(set) var queueFull: UInt64 = 0
-    /// Datagrams that it refused for other reasons.
-    package private(set) var errors: UInt64 = 0
+///
+/// What a socket does not take waits in a bounded queue and leaves, in order, as soon as it can.
+/// Safe: it owns its lanes, one a socket, and an index is looked at before it is used.
+@safe
+package struct Outbox: ~Copyable {
+    private let lanes: UnsafeMutablePointer<Lane>
+    private let count: Int
+    private var staging = Batch(capacity: SendRun.maximumCount)
 
     /// Something an operator should know; the log sees to it that it is not told too often.
     package enum Trouble: Equatable {
-        case segmentationRefused(socket: Int, number: Int32)
+        /// `byPath`: on one way only, for its MTU; else by the socket.
+        case segmentsRefused(socket: Int, number: Int32, byPath: Bool)
         case refused(number: Int32)
     }
-    package private(set) var trouble: Trouble?
 
-    package init(_ sockets: [UDPSocket]) {
-        self.sockets = sockets
-        whole = sockets.map { _ in false }
+    package init(_ sockets: [UDPSocket], limits: SendQueueLimits = SendQueueLimits()) {
+        count = sockets.count
+        unsafe lanes = .allocate(capacity: sockets.count)
+        for (index, socket) in sockets.enumerated() {
+            unsafe (lanes + index).initialize(to: Lane(socket, limits: limits))
+        }
     }
 
-    package mutating func takeTrouble() -> Trouble? {
-        defer { trouble = nil }
-        return trouble
+    deinit {
+        unsafe lanes.deinitialize(count: count)
+        unsafe lanes.deallocate()
     }
 
-    /// Sends all of a batch and empties it.
-    package mutating func send(_ batch: inout Batch, from locals: borrowing LocalAddresses) {
+    /// Sends or queues all of a batch, or drops what finds no room, and empties it.
+    package mutating func send(
+        _ batch: inout Batch,
+        from locals: borrowing LocalAddresses,
+        at now: Instant
+    ) {
         var index = 0
         while index < batch.count {
-            let path = batch.path(at: index)
-            let local = locals[path.local]
-            let run = batch.run(from: index, limit: limit(path, socket: local.socket))
-            let number = sockets[local.socket].send(
-                run,
-                of: batch,
-                source: local.source,
-                interface: local.interface
-            )
-            index = run.end
-            guard number != 0 else { continue }
-            if run.count > 1, Self.refusesSegments(number) {
-                trouble = .segmentationRefused(socket: local.socket, number: number)
-                remember(path, socket: local.socket, number: number)
-                index = run.start
-            } else {
-                count(run, number: number)
-            }
+            let local = locals[batch.path(at: index).local]
+            precondition(local.socket < count, "a path leads out by one of our sockets")
+            index = unsafe lanes[local.socket].send(batch, from: index, local, at: now)
         }
         batch.removeAll()
     }
 
-    private func limit(_ path: Path, socket: Int) -> Int {
-        if whole[socket] { return 1 }
-        if hasWholePaths, wholePaths[Self.place(of: path)] == path { return 1 }
-        return SendRun.maximumCount
-    }
-
-    private mutating func remember(_ path: Path, socket: Int, number: Int32) {
-        if number == EINVAL || number == EMSGSIZE {
-            wholePaths[Self.place(of: path)] = path
-            hasWholePaths = true
-        } else {
-            whole[socket] = true
+    /// Sends what waits where that may be tried now, and drops what is too old.
+    package mutating func resume(from locals: borrowing LocalAddresses, at now: Instant) {
+        for index in 0..<count {
+            if unsafe lanes[index].isReady(at: now) {
+                unsafe lanes[index].drain(through: &staging, from: locals, at: now)
+            } else if unsafe !lanes[index].queue.isEmpty {
+                unsafe lanes[index].expire(at: now)
+            }
         }
     }
 
-    private mutating func count(_ run: SendRun, number: Int32) {
-        if number == EAGAIN || number == ENOBUFS {
-            queueFull += UInt64(run.count)
-        } else {
-            errors += UInt64(run.count)
-            trouble = .refused(number: number)
+    /// Says that a socket takes datagrams again; `resume` then sends them.
+    package mutating func noteWritable(socket: Int) {
+        precondition(socket < count)
+        unsafe lanes[socket].noteWritable()
+    }
+
+    /// Whether the poller should tell when a socket is writable.
+    package func awaitsRoom(socket: Int) -> Bool {
+        precondition(socket < count)
+        return unsafe !lanes[socket].queue.isEmpty && lanes[socket].pause == .untilWritable
+    }
+
+    /// When `resume` next has something to do, if ever.
+    package var deadline: Instant? {
+        var earliest: Instant?
+        for index in 0..<count {
+            guard let own = unsafe lanes[index].deadline else { continue }
+            earliest = earliest.map { min($0, own) } ?? own
         }
+        return earliest
     }
 
-    /// EIO: no checksum offload; EINVAL, EMSGSIZE: a segment is larger than the path's MTU.
-    private static func refusesSegments(_ number: Int32) -> Bool {
-        [EIO, EINVAL, EMSGSIZE, EOPNOTSUPP, ENOPROTOOPT].contains(number)
+    /// Drops what waits of streams that nobody has a right to any more.
+    package mutating func withdraw(_ streams: [SSRC]) {
+        for index in 0..<count { unsafe lanes[index].withdraw(streams) }
     }
 
-    private static func place(of path: Path) -> Int {
-        let mixed =
-            (path.remote.low ^ path.remote.high ^ UInt64(path.remote.port) << 17)
-            &* 0x9e37_79b9_7f4a_7c15
-        return Int(truncatingIfNeeded: mixed >> 58)
+    package mutating func takeTrouble() -> Trouble? {
+        for index in 0..<count {
+            switch unsafe lanes[index].takeTrouble() {
+            case .segmentsRefused(let number, let byPath):
+                return .segmentsRefused(socket: index, number: number, byPath: byPath)
+            case .refused(let number): return .refused(number: number)
+            case nil: break
+            }
+        }
+        return nil
+    }
+}
+
+// What it has to tell.
+extension Outbox {
+    /// When the first call since the last look that sent media has returned.
+    package mutating func takeStamp() -> SendStamp {
+        var stamp = SendStamp()
+        for index in 0..<count { stamp.join(unsafe lanes[index].takeStamp()) }
+        return stamp
     }
 
-    private static let wholePathCapacity = 64
+    /// Datagrams that wait.
+    package var waiting: Int {
+        (0..<count).reduce(0) { unsafe $0 + lanes[$1].queue.count }
+    }
+
+    /// Datagrams that left neither at once nor later.
+    package var drops: SendDrops {
+        (0..<count).reduce(into: SendDrops()) { unsafe $0 += lanes[$1].queue.drops }
+    }
+
+    /// Datagrams that the kernel refused for other reasons than a full queue.
+    package var errors: UInt64 {
+        (0..<count).reduce(0) { unsafe $0 &+ lanes[$1].errors }
+    }
 }

@@ -1,4 +1,3 @@
-import CKernel
 package import SFU
 
 /// Datagrams of a batch that can leave in one call: UDP generic segmentation offload.
@@ -13,8 +12,21 @@ package struct SendRun: Equatable {
 
     package var end: Int { start + count }
 
-    /// The kernel takes 64 segments, and 65,507 bytes less what its headers want.
-    package static let maximumCount = Int(KERNEL_SEGMENTS)
+    /// Keeps the first `count` datagrams.
+    mutating func truncate(to count: Int, of batch: borrowing Batch) {
+        precondition(count > 0 && count <= self.count)
+        self.count = count
+        lastLength = batch.length(at: end - 1)
+    }
+
+    /// Datagrams of a run, at most; the kernel would take 64.
+    ///
+    /// A run leaves a real interface at line rate, to one receiver, and past about ten packets
+    /// that loses some on the way. Ten take most of what there is to gain: a packet of 1,200
+    /// bytes on loopback costs 2,820 ns alone, 812 in eights, 769 in tens, 604 in sixteens and
+    /// 505 in 48s; frames of everyday bit rates have five to nine packets.
+    package static let maximumCount = 10
+    /// The kernel takes 65,507 bytes less what its headers want.
     package static let maximumBytes = 65_000
 }
 

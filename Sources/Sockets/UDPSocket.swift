@@ -53,6 +53,9 @@ package struct UDPSocket: Sendable {
         ].filter { $0.got < $0.wanted }
     }
 
+    /// Has the kernel stamp what comes; returns whether it does so.
+    package func stampArrivals() -> Bool { kernel_stamp_arrivals(descriptor) == 0 }
+
     /// Sends `run` of `batch` to where its path says, in one call, which never blocks.
     ///
     /// Returns an errno, or 0. A `source` other than the kernel's choice is one of this machine's
@@ -86,6 +89,7 @@ package struct UDPSocket: Sendable {
     ///
     /// For who has one peer a socket and leaves loss to the network, like a load client.
     package func send(_ batch: inout Batch, segments: Int = 1) -> Int {
+        precondition((1...64).contains(segments), "the kernel takes 64 segments a call")
         var refused = 0
         var index = 0
         while index < batch.count {

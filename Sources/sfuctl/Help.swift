@@ -4,7 +4,9 @@ import SFUClient
 enum Help {
     /// A command that has a page of its own.
     enum Topic: String, CaseIterable {
-        case rooms, room, stats, info, watch, close, call
+        case rooms, room, stats, info, watch
+        case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
+        case close, call
     }
 
     static func text(for topic: Topic?) -> String {
@@ -53,6 +55,13 @@ extension Help.Topic {
         case .rooms, .stats, .info: rawValue
         case .room, .close: "\(rawValue) ROOM"
         case .watch: "watch [ROOM...]"
+        case .lock, .unlock: "\(rawValue) ROOM"
+        case .mute, .unmute: "\(rawValue) ROOM [PARTICIPANT [audio|video]]"
+        case .drop, .pin, .unpin: "\(rawValue) ROOM PARTICIPANT..."
+        case .approve, .deny: "\(rawValue) ROOM PARTICIPANT"
+        case .floor: "floor ROOM grant|deny|release PARTICIPANT"
+        case .role: "role ROOM PARTICIPANT ROLE"
+        case .state: "state ROOM ready|ongoing|ended"
         case .call: "call METHOD [PARAMS]"
         }
     }
@@ -63,6 +72,11 @@ extension Help.Topic {
         case .rooms, .stats, .info: 0...0
         case .room, .close: 1...1
         case .watch: 0...100
+        case .lock, .unlock: 1...1
+        case .mute, .unmute: 1...3
+        case .drop, .pin, .unpin: 2...100
+        case .approve, .deny, .state: 2...2
+        case .floor, .role: 3...3
         case .call: 1...2
         }
     }
@@ -75,6 +89,18 @@ extension Help.Topic {
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
         case .close: "end a room"
+        case .lock: "let nobody new in but moderators"
+        case .unlock: "let people in again"
+        case .mute: "silence all but moderators, or take a participant's media"
+        case .unmute: "give it back"
+        case .drop: "disconnect participants"
+        case .approve: "let in who has knocked"
+        case .deny: "send away who has knocked"
+        case .floor: "give, refuse or take the floor of a lecture"
+        case .role: "change a participant's role at once"
+        case .pin: "pin participants"
+        case .unpin: "take pins away"
+        case .state: "take a live event a step on"
         case .call: "call any method"
         }
     }
@@ -96,6 +122,22 @@ extension Help.Topic {
             interrupted.
             """
         case .close: "Ends a room; all its participants are disconnected."
+        case .lock: "Lets nobody new into a room but moderators; who is there may reconnect."
+        case .unlock: "Ends a room's lock."
+        case .mute:
+            """
+            Without a participant: silences the audio of all but moderators, of who comes later
+            too. With one: drops what it sends, of one kind or of both, from the next packet on.
+            """
+        case .unmute: "Ends a mute of the room, or of a participant; one leaves the other alone."
+        case .drop: "Disconnects participants. They may come back."
+        case .approve: "Lets in somebody who has knocked."
+        case .deny: "Sends away somebody who has knocked."
+        case .floor: "Gives the floor to who has asked for it, refuses it, or takes it back."
+        case .role: "Changes a participant's role at once, without asking."
+        case .pin: "Pins participants, so that everybody gets their streams."
+        case .unpin: "Takes pins away."
+        case .state: "Takes a live event from created to ready, ongoing, ended."
         case .call:
             """
             Calls a method of the contract (docs/ipc.md) and prints its result as JSON:

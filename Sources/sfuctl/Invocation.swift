@@ -17,6 +17,7 @@ struct Invocation: Equatable {
         /// Empty: all rooms.
         case watch([RoomID])
         case close(RoomID)
+        case act(Action)
         case call(method: String, params: JSON)
     }
 }
@@ -105,6 +106,9 @@ extension Invocation.Verb {
         case .call:
             let params = try operands.count > 1 ? json(operands[1], topic) : [:]
             return .call(method: operands[0], params: params)
+        default:
+            let room = try room(operands[0], topic)
+            return .act(try Action(topic, room, Array(operands.dropFirst())))
         }
     }
 

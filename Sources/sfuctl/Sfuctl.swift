@@ -51,6 +51,10 @@ struct Sfuctl {
                 Output.text(invocation.isJSON ? line(event) : Report.event(event))
             }
         case .close(let room): try await client.closeRoom(room)
+        case .act(let action):
+            let result = try await client.call(action.method, action.params)
+            let report = invocation.isJSON ? PrettyJSON.text(result) : Report.done(result)
+            if !report.isEmpty { Output.text(report) }
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
         }

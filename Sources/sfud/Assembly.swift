@@ -56,6 +56,7 @@ struct Assembly {
         let port = address.port == 0 ? 0 : address.port + UInt16(worker)
         do throws(SystemError) {
             let socket = try UDPSocket.open(address.with(port: port))
+            if !socket.stampArrivals() { log.warning("no stamps: forwarding times stay empty", []) }
             for shortage in socket.setBuffers(configuration.limits.buffers) {
                 let fields = [
                     ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
@@ -105,6 +106,7 @@ struct Assembly {
         _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
+        let relays = sockets.count > 1 ? try RelayNetwork(workers: sockets.count) : nil
         for (index, own) in sockets.enumerated() {
             let setup = Worker.Setup(
                 index: index,
@@ -112,7 +114,9 @@ struct Assembly {
                 limits: configuration.limits.core,
                 identity: identity,
                 engine: engine,
-                log: log
+                relays: relays,
+                log: log,
+                sendQueue: configuration.limits.sendQueue
             )
             workers.append(try Worker(setup))
         }

@@ -27,6 +27,7 @@ struct Configuration: Equatable {
         var control = ControlLimits()
         var ipc = IPCLimits()
         var buffers = UDPSocket.Buffers()
+        var sendQueue = SendQueueLimits()
     }
 
     /// The defaults, as this user on this machine gets them.

@@ -26,6 +26,7 @@ struct ConfigurationLimit: Sendable {
             range: 1...10_000,
             path: \.control.subscriptionsPerParticipant
         ),
+        Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
         Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),
@@ -35,6 +36,8 @@ struct ConfigurationLimit: Sendable {
         Self(name: "ipcLineSeconds", range: 1...3_600, path: \.ipc.lineSeconds),
         Self(name: "receiveBufferBytes", range: 65_536...1 << 30, path: \.buffers.receive),
         Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
+        Self(name: "sendQueueDatagrams", range: 64...65_536, path: \.sendQueue.datagrams),
+        Self(name: "sendQueueBytes", range: 65_536...1 << 30, path: \.sendQueue.bytes),
     ]
 }
 

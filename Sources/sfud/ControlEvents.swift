@@ -114,6 +114,8 @@ extension ControlPlane {
         case .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
             .videoDisabled, .videoEnabled, .layerChanged:
             return subscriptionEvent(announcement.news, to: to, in: room)
+        default:
+            return moderationEvent(announcement.news, to: to, in: room)
         }
     }
 
@@ -160,8 +162,7 @@ extension ControlPlane {
                 to: after
             )
             return event(changed, to: to, in: room)
-        case .joined, .awaited, .left, .connection, .streamCreated, .streamChanged,
-            .streamDestroyed, .closed:
+        default:
             preconditionFailure("this is no news of a subscription")
         }
     }
@@ -214,6 +215,7 @@ extension VideoReason {
         case .subscriber: self = .subscriber
         case .codec: self = .codec
         case .role: self = .role
+        case .muted: self = .muted
         }
     }
 }

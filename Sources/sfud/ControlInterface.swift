@@ -57,4 +57,6 @@ struct ControlLimits: Hashable, Sendable {
     var transportsPerParticipant = 2
     /// Streams that one participant watches at one time.
     var subscriptionsPerParticipant = 100
+    /// Transports by which a room's workers may exceed the least loaded one before it spreads.
+    var workerSpread = 8
 }

@@ -8,6 +8,7 @@ extension ControlLimits {
         limits.participantsPerRoom = participantsPerRoom
         limits.transportsPerParticipant = transportsPerParticipant
         limits.subscriptionsPerParticipant = subscriptionsPerParticipant
+        limits.workerSpread = workerSpread
         return limits
     }
 

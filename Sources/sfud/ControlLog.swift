@@ -52,7 +52,55 @@ extension SFU::Room.News {
             )
         case .streamChanged, .subscriptionDisconnected, .subscriptionReconnected, .closed:
             return nil
+        default:
+            return moderationLine
         }
+    }
+
+    /// Who did what to whom.
+    private var moderationLine: (level: LogLevel, message: String, fields: [(String, String)])? {
+        switch self {
+        case .stateChanged(let state, let actor):
+            return (.info, "state changed", [("state", state.rawValue)] + by(actor))
+        case .updated(let actor): return (.info, "room updated", by(actor))
+        case .locked(let on, let actor):
+            return (.info, on ? "room locked" : "room unlocked", by(actor))
+        case .roomMuted(let on, let actor):
+            return (.info, on ? "room hard-muted" : "room hard-unmuted", by(actor))
+        case .approved(let participant, let actor):
+            return (
+                .info, "participant approved", [("participant", participant.id)] + by(actor)
+            )
+        case .denied(let participant, let actor):
+            return (.info, "participant denied", [("participant", participant.id)] + by(actor))
+        case .modeChanged(let participant, let actor):
+            return (
+                .info, "mode changed",
+                [("participant", participant.id), ("mode", participant.mode.rawValue)]
+                    + by(actor)
+            )
+        case .roleChanged(let participant, _, let actor):
+            return (
+                .info, "role changed",
+                [("participant", participant.id), ("role", participant.role)] + by(actor)
+            )
+        case .participantMuted(let participant, let media, let on, let actor):
+            let kinds = media.map { "\($0)" }.joined(separator: ",")
+            return (
+                .info, on ? "participant hard-muted" : "participant hard-unmuted",
+                [("participant", participant.id), ("media", kinds)] + by(actor)
+            )
+        case .floor(let what, let participant, let actor):
+            return (
+                .info, "floor \(what.rawValue)", [("participant", participant.id)] + by(actor)
+            )
+        default:
+            return nil
+        }
+    }
+
+    private func by(_ actor: String?) -> [(String, String)] {
+        actor.map { [("by", $0)] } ?? []
     }
 }
 

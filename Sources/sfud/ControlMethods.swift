@@ -21,12 +21,11 @@ extension ControlPlane {
         case RoomCreate.name:
             try create(request.params(RoomCreate.Params.self), for: caller, at: now)
         case RoomGet.name:
-            let entry = try entry(request.params(RoomGet.Params.self).room)
-            answer(show(entry), to: caller, in: entry.room.name, at: now)
+            let name = try entry(request.params(RoomGet.Params.self).room).room.name
+            answer(show(name), to: caller, in: name, at: now)
         case RoomList.name:
             _ = try request.params(RoomList.Params.self)
-            let entries = rooms.values.sorted { $0.room.name < $1.room.name }
-            answer(RoomList.Result(rooms: entries.map(show)), to: caller)
+            answer(ShownRooms(rooms: rooms.keys.sorted().compactMap { show($0) }), to: caller)
         case RoomClose.name:
             try close(request.params(RoomClose.Params.self), for: caller, at: now)
         case StatsGet.name:
@@ -48,7 +47,7 @@ extension ControlPlane {
             let params = try request.params(ParticipantLeave.Params.self)
             let leave = SFU::Room.Call.leave(participant: params.participant.rawValue)
             try call(leave, in: params.room, for: caller, at: now)
-            rooms[params.room.rawValue]?.customs[params.participant.rawValue] = nil
+            rooms[params.room.rawValue]?.forget(params.participant.rawValue)
         case TransportOffer.name:
             try offer(request.params(TransportOffer.Params.self), for: caller, at: now)
         case TransportClose.name:
@@ -84,7 +83,7 @@ extension ControlPlane {
                 at: now
             )
         default:
-            throw .noSuchMethod(request.method)
+            try moderateRoom(request, for: caller, at: now)
         }
     }
 
@@ -96,7 +95,7 @@ extension ControlPlane {
     }
 
     /// Answers after the calls of a room that came before.
-    private mutating func answer(
+    mutating func answer(
         _ result: some Encodable,
         to caller: Caller,
         in room: String,
@@ -133,12 +132,12 @@ extension ControlPlane {
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
-            rooms[params.room.rawValue]?.customs[id] = custom.value
+            rooms[params.room.rawValue]?.keep(custom.value, for: id)
         }
-        conclude(outcome.change, in: params.room.rawValue, at: now) { plane in
-            guard let entry = plane.rooms[params.room.rawValue] else { return .none }
+        conclude(outcome, in: params.room.rawValue, at: now) { plane in
+            guard let room = plane.show(params.room.rawValue) else { return .none }
             let state: Admission = outcome.result == .awaited ? .awaited : .joined
-            let result = ParticipantJoin.Result(state: state, room: plane.show(entry))
+            let result = ShownJoin(state: state, room: room)
             return .written(
                 caller.connection,
                 IPCReply.encoded(id: caller.request, result: result)

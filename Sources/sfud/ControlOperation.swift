@@ -18,6 +18,8 @@ struct Operation {
         case written(ConnectionID, [UInt8])
         /// `{fence}`: its figures come with the fence.
         case fenced(Caller)
+        /// `{results, fence}`.
+        case dropped(Caller, [ParticipantDrop.Dropped])
     }
 
     struct Event {
@@ -31,6 +33,8 @@ struct Operation {
     var freed: [SFU::Room.Place] = []
     /// Workers that have not passed the fence.
     var waiting: Set<Int> = []
+    /// What the room holds to be in process until then.
+    var process: SFU::Room.Process?
     /// When the last of them passed it.
     var passed: Instant
     var packets: UInt64 = 0
@@ -90,14 +94,20 @@ extension ControlPlane {
     }
 
     private mutating func complete(_ operation: Operation, in room: String) {
+        if let process = operation.process { rooms[room]?.room.settle(process) }
+        let fence = Fence(
+            time: clock.unixTime(at: operation.passed),
+            packets: operation.packets
+        )
         switch operation.reply {
         case .none: break
         case .written(let connection, let line): output.append(.reply(connection, line))
-        case .fenced(let caller):
-            let fence = Fence(
-                time: clock.unixTime(at: operation.passed),
-                packets: operation.packets
+        case .dropped(let caller, let results):
+            let result = ParticipantDrop.Result(results: results, fence: fence)
+            output.append(
+                .reply(caller.connection, IPCReply.encoded(id: caller.request, result: result))
             )
+        case .fenced(let caller):
             let line = IPCReply.encoded(id: caller.request, result: Done(fence: fence))
             output.append(.reply(caller.connection, line))
         }
@@ -112,7 +122,9 @@ extension ControlPlane {
     private mutating func release(_ place: SFU::Room.Place) {
         owners[place] = nil
         switch place {
-        case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)
+        case .transport(let worker, let id):
+            transportChanges &+= 1
+            shared.identifiers[worker].transports.release(id)
         case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
         case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
         case .subscription: break

@@ -23,6 +23,8 @@ struct ControlPlane {
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
+    /// How many transports have connected, or ended, since the start.
+    var transportChanges = 0
     private var ending = Ending.no
 
     private enum Ending {
@@ -87,17 +89,24 @@ struct ControlPlane {
         case .statistics(let token, let statistics):
             collect(statistics, token, from: worker)
         case .transport(let id, let what):
+            transportChanges &+= 1
             let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
-        case .started(let slot, let subscription):
+        case .started(_, let subscription):
             take(
-                .started(subscription: subscription, slot),
+                .started(subscription: subscription),
                 of: .subscription(subscription),
                 at: now
             )
         case .layerChanged(let slot, let subscription, let from, let to):
             take(
-                .layerChanged(subscription: subscription, slot, from: from, to: to),
+                .layerChanged(
+                    subscription: subscription,
+                    worker: worker,
+                    slot,
+                    from: from,
+                    to: to
+                ),
                 of: .subscription(subscription),
                 at: now
             )
@@ -117,7 +126,9 @@ struct ControlPlane {
             case .written(connection, _): operations[epoch]?.reply = .none
             case .fenced(let caller) where caller.connection == connection:
                 operations[epoch]?.reply = .none
-            case .none, .written, .fenced: break
+            case .dropped(let caller, _) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced, .dropped: break
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
@@ -185,7 +196,7 @@ struct ControlPlane {
                 )
             )
         }
-        conclude(change, in: name, at: now)
+        conclude(SFU::Room.Outcome(change: change), in: name, at: now)
     }
 }
 

@@ -9,8 +9,71 @@ struct RoomEntry {
     var settings: RoomSettings
     /// What callers keep with participants.
     var customs: [String: JSON] = [:]
+    /// What callers keep with the room.
+    var custom: JSON = [:]
+    var messages = MessageBoard()
+    private var participants = WrittenList()
+    /// Whose custom has changed since they were written.
+    private var stale: Set<String> = []
+    private var streams = WrittenList()
+
+    init(room: SFU::Room, settings: RoomSettings) {
+        self.room = room
+        self.settings = settings
+    }
 
     var id: RoomID { RoomID(room.name) }
+
+    /// Forgets what is kept for somebody who has left.
+    mutating func forget(_ participant: String) {
+        customs[participant] = nil
+        messages.remove(ParticipantID(participant))
+    }
+
+    /// The room as a result shows it; `seq` is that of its last event.
+    mutating func shown(seq: UInt64) -> ShownRoom {
+        for id in room.takeChangedParticipants().union(stale) {
+            let shown = room.participants[id].flatMap { $0.admitted ? show($0) : nil }
+            participants[id] = shown.map { JSON.encoded($0) }
+        }
+        stale = []
+        for id in room.takeChangedStreams() {
+            streams[id] = room.streams[id].map { JSON.encoded(StreamInfo($0)) }
+        }
+        var shown = SFUClient::Room(
+            room: id,
+            state: RoomState(room.state),
+            settings: settings,
+            created: room.created
+        )
+        shown.seq = Int64(seq)
+        shown.custom = custom
+        shown.locked = room.locked
+        shown.hardMuted = room.hardMuted
+        shown.pins = room.pins.map { ParticipantID($0) }
+        shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
+        shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
+        shown.awaited = room.awaited.map(AwaitedParticipant.init)
+        return ShownRoom(
+            room: shown,
+            participants: participants.text(inOrder: room.participants.listedNames),
+            streams: streams.text(inOrder: room.streams.listedNames)
+        )
+    }
+
+    func show(_ participant: SFU::Room.Participant) -> ParticipantInfo {
+        ParticipantInfo(
+            participant: ParticipantID(participant.id),
+            name: participant.name ?? "",
+            role: participant.role,
+            mode: ParticipantMode(participant.mode),
+            state: participant.admitted ? .joined : .awaited,
+            hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
+                .map { StreamKind($0) },
+            connection: ConnectionState(participant.connection),
+            custom: customs[participant.id] ?? [:]
+        )
+    }
 }
 
 extension ControlPlane {
@@ -37,8 +100,7 @@ extension ControlPlane {
             worker: leastLoadedWorker,
             at: shared.unixTime
         )
-        let entry = RoomEntry(room: room, settings: settings)
-        rooms[name] = entry
+        rooms[name] = RoomEntry(room: room, settings: settings)
         journals.open(name)
         output.append(.log(.info, "room created", [("room", name)]))
         var operation = Operation(at: now)
@@ -46,7 +108,7 @@ extension ControlPlane {
         operation.events = [event(created, to: .all, in: name)]
         operation.reply = .written(
             caller.connection,
-            IPCReply.encoded(id: caller.request, result: show(entry))
+            IPCReply.encoded(id: caller.request, result: show(name))
         )
         commit(operation, [:], in: name)
     }
@@ -70,7 +132,7 @@ extension ControlPlane {
         result: (SFU::Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
     ) throws(IPCError) {
         let outcome = try apply(call, in: room)
-        conclude(outcome.change, in: room.rawValue, at: now) { plane in
+        conclude(outcome, in: room.rawValue, at: now) { plane in
             if let line = result(outcome, plane) { return .written(caller.connection, line) }
             if outcome.isFenced { return .fenced(caller) }
             return .written(
@@ -96,20 +158,22 @@ extension ControlPlane {
         }
     }
 
-    /// Numbers and writes the events of a change, and sends it on its way.
+    /// Numbers and writes the events of what a call came to, and sends it on its way.
     mutating func conclude(
-        _ change: SFU::Room.Change,
+        _ outcome: SFU::Room.Outcome,
         in name: String,
         at now: Instant,
-        reply: (Self) -> Operation.Reply = { _ in .none }
+        reply: (inout Self) -> Operation.Reply = { _ in .none }
     ) {
+        let change = outcome.change
         var operation = Operation(at: now)
+        operation.process = outcome.process
         for place in change.opened { owners[place] = name }
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
-        operation.reply = reply(self)
+        operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
-        if rooms[name]?.room.state == .ended {
+        if rooms[name]?.room.isClosed == true {
             rooms[name] = nil
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))
@@ -121,7 +185,7 @@ extension ControlPlane {
         guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
             return
         }
-        conclude(outcome.change, in: name, at: now)
+        conclude(outcome, in: name, at: now)
     }
 }
 

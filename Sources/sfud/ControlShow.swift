@@ -5,31 +5,10 @@ import SFUClient
 // The rooms in the contract's words.
 
 extension ControlPlane {
-    func show(_ entry: RoomEntry) -> SFUClient::Room {
-        let room = entry.room
-        var shown = SFUClient::Room(
-            room: entry.id,
-            state: RoomState(room.state),
-            settings: entry.settings,
-            created: room.created
-        )
-        shown.seq = Int64(journals.numbered(room.name))
-        shown.participants = room.members.map { show($0, in: room.name) }
-        shown.awaited = room.awaited.map(AwaitedParticipant.init)
-        shown.streams = room.streamsInOrder.map(StreamInfo.init)
-        return shown
-    }
-
-    func show(_ participant: SFU::Room.Participant, in room: String) -> ParticipantInfo {
-        ParticipantInfo(
-            participant: ParticipantID(participant.id),
-            name: participant.name ?? "",
-            role: participant.role,
-            mode: ParticipantMode(participant.mode),
-            state: participant.admitted ? .joined : .awaited,
-            connection: ConnectionState(participant.connection),
-            custom: rooms[room]?.customs[participant.id] ?? [:]
-        )
+    /// A room as a result shows it; `nil` where there is none of that name.
+    mutating func show(_ room: String) -> ShownRoom? {
+        // In place: a copy would cost as much as the room is large.
+        rooms[room]?.shown(seq: journals.numbered(room))
     }
 
     var info: ServerInfo.Result {
@@ -77,12 +56,12 @@ extension StreamInfo {
             created: stream.created
         )
         if stream.audio != nil, let codec = stream.audioCodec {
-            audio = AudioInfo(codec: CodecName(codec), enabled: stream.audioOn)
+            audio = AudioInfo(codec: CodecName(codec), enabled: stream.isHeard(.audio))
         }
         if stream.video != nil, let codec = stream.videoCodec {
             video = VideoInfo(
                 codec: CodecName(codec),
-                enabled: stream.videoOn,
+                enabled: stream.isHeard(.video),
                 layers: stream.layers.map(LayerInfo.init)
             )
         }

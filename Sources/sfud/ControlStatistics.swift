@@ -32,7 +32,7 @@ extension ControlPlane {
         let workers: Set<Int> =
             switch question {
             case .server: Set(shared.identifiers.indices)
-            case .room(let params): Set(rooms[params.room.rawValue].map { [$0.room.worker] } ?? [])
+            case .room(let params): Set(rooms[params.room.rawValue]?.room.workers ?? [])
             }
         lastToken += 1
         reports[lastToken] = StatisticsReport(
@@ -78,8 +78,29 @@ extension ControlPlane {
             },
             rooms: roomCount,
             participants: participantCount,
-            uptimeSeconds: shared.unixTime - setup.startTime
+            uptimeSeconds: shared.unixTime - setup.startTime,
+            forwarding: ForwardingInfo(Array(answers.values))
         )
+    }
+}
+
+extension ForwardingInfo {
+    fileprivate init?(_ answers: [WorkerStatistics]) {
+        let first = answers.reduce(into: ForwardingTimes()) { $0 += $1.firstCopies }
+        let last = answers.reduce(into: ForwardingTimes()) { $0 += $1.lastCopies }
+        guard let first = ForwardingTime(first), let last = ForwardingTime(last) else {
+            return nil
+        }
+        self.init(first: first, last: last)
+    }
+}
+
+extension ForwardingTime {
+    fileprivate init?(_ times: ForwardingTimes) {
+        guard let p50 = times.quantile(0.5), let p99 = times.quantile(0.99),
+            let p999 = times.quantile(0.999)
+        else { return nil }
+        self.init(p50: p50 / 1e6, p99: p99 / 1e6, p999: p999 / 1e6)
     }
 }
 
@@ -93,6 +114,9 @@ extension PacketCounters {
         rtcpIn = statistics.rtcpIn
         rtpIn = statistics.rtpIn
         rtpForwarded = statistics.rtpForwarded
+        relayedOut = statistics.relayedOut
+        relayedIn = statistics.relayedIn
+        relayedForwarded = statistics.relayedForwarded
         datagramsOut = statistics.datagramsOut
         bytesOut = statistics.bytesOut
         rtpOut = statistics.rtpOut
@@ -101,6 +125,9 @@ extension PacketCounters {
         kernelDrops = statistics.kernelDrops
         for (reason, count) in zip(DropReason.allCases, statistics.drops) {
             drops[reason.rawValue] = count
+        }
+        for (reason, count) in zip(DropReason.allCases, statistics.relayDrops) {
+            relayDrops[reason.rawValue] = count
         }
     }
 }

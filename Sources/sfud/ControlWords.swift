@@ -15,6 +15,17 @@ extension RoomState {
     }
 }
 
+extension SFU::Room.State {
+    init(_ state: RoomState) {
+        switch state {
+        case .created: self = .created
+        case .ready: self = .ready
+        case .ongoing: self = .ongoing
+        case .ended: self = .ended
+        }
+    }
+}
+
 extension ParticipantMode {
     init(_ mode: SFU::Room.Mode) {
         switch mode {
@@ -114,6 +125,9 @@ extension SFU::Room.Settings {
         maxParticipants = settings.maxParticipants
         maxHosts = settings.maxHosts
         strictModeVocabulary = settings.strictModeVocabulary
+        maxActiveTalkers = settings.maxActiveTalkers
+        protectedRoles = Set(settings.protectedRoles.map(\.rawValue))
+        roleRequestSeconds = settings.roleRequestSeconds
         roles = settings.roles.map(SFU::Room.Role.init)
     }
 }

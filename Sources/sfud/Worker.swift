@@ -11,7 +11,10 @@ final class Worker: Sendable {
         var limits: CoreLimits
         var identity: DTLSIdentity
         var engine: SRTPEngine
+        /// How it reaches the other workers, where there are any.
+        var relays: RelayNetwork?
         var log: Log
+        var sendQueue = SendQueueLimits()
     }
 
     let commands: Mailbox<Command>

@@ -57,6 +57,95 @@ import Testing
         ),
     ]
 
+    /// Each as the method and params that it becomes.
+    static let actions: [Row<[String], Action>] = [
+        Row("lock", ["lock", "r"], Action(method: "room.lock", params: ["room": "r"])),
+        Row("mute a room", ["mute", "r"], Action(method: "room.hardMute", params: ["room": "r"])),
+        Row(
+            "unmute one kind",
+            ["unmute", "r", "p", "video"],
+            Action(
+                method: "participant.hardUnmute",
+                params: ["room": "r", "participant": "p", "media": ["video"]]
+            )
+        ),
+        Row(
+            "mute a participant",
+            ["mute", "r", "p"],
+            Action(
+                method: "participant.hardMute",
+                params: ["room": "r", "participant": "p", "media": ["audio", "video"]]
+            )
+        ),
+        Row(
+            "drop two",
+            ["drop", "r", "p", "q"],
+            Action(
+                method: "participant.drop",
+                params: ["room": "r", "participants": ["p", "q"]]
+            )
+        ),
+        Row(
+            "approve",
+            ["approve", "r", "p"],
+            Action(method: "participant.approve", params: ["room": "r", "participant": "p"])
+        ),
+        Row(
+            "floor",
+            ["floor", "r", "grant", "p"],
+            Action(method: "floor.grant", params: ["room": "r", "participant": "p"])
+        ),
+        Row(
+            "role",
+            ["role", "r", "p", "viewer"],
+            Action(
+                method: "role.change",
+                params: ["room": "r", "participant": "p", "role": "viewer", "force": true]
+            )
+        ),
+        Row(
+            "unpin",
+            ["unpin", "r", "p"],
+            Action(method: "pin.remove", params: ["room": "r", "participants": ["p"]])
+        ),
+        Row(
+            "state",
+            ["state", "r", "ready"],
+            Action(method: "room.setState", params: ["room": "r", "state": "ready"])
+        ),
+    ]
+
+    @Test(arguments: actions)
+    func `turns a moderator's command into a call`(_ row: Row<[String], Action>) throws {
+        #expect(try Invocation(row.input) == Invocation(verb: .act(row.output)))
+    }
+
+    @Test(arguments: [
+        ["mute", "r", "p", "smell"], ["floor", "r", "x", "p"], ["state", "r", "x"],
+    ])
+    func `names a moderator's word that makes no sense`(_ words: [String]) {
+        let error = #expect(throws: UsageError.self) { try Invocation(words) }
+        #expect(error?.topic?.rawValue == words[0])
+        #expect(error?.message.contains("\"") == true)
+    }
+
+    @Test func `says what an action came to`() {
+        #expect(Report.done([:]) == "")
+        let result: JSON = [
+            "results": [
+                ["participant": "a", "dropped": true], ["participant": "b", "dropped": false],
+            ],
+            "fence": ["time": 1, "packets": 7],
+        ]
+        #expect(
+            Report.done(result) == """
+                a dropped
+                b was not there
+                done; 7 packets had passed under the old right
+                """
+        )
+    }
+
     @Test(arguments: lines)
     func `reads the command line`(_ row: Row<[String], Reading>) {
         let reading: Reading

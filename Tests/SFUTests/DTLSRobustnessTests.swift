@@ -130,14 +130,15 @@ struct DTLSRobustnessTests {
         let serverKeys = try #require(link.serverEnd.keys)
         var client = try SRTPSession(profile: profile, keys: clientKeys, context: context)
         var server = try SRTPSession(profile: profile, keys: serverKeys, context: context)
-        let up = try roundTrip(from: &client, to: &server)
-        let down = try roundTrip(from: &server, to: &client)
+        let up = try roundTrip(from: &client, to: &server, context)
+        let down = try roundTrip(from: &server, to: &client, context)
         #expect(up && down)
     }
 
     private func roundTrip(
         from sender: inout SRTPSession,
-        to receiver: inout SRTPSession
+        to receiver: inout SRTPSession,
+        _ context: SRTPContext
     ) throws -> Bool {
         let packet = rtpPacket(17)
         var wire = packet + Array(repeating: 0, count: sender.profile.rtpOverhead)
@@ -150,6 +151,7 @@ struct DTLSRobustnessTests {
             rest: payload.span,
             index: 17
         )
+        context.finish()
         var back = Array(repeating: 0 as UInt8, count: length)
         var backSpan = back.mutableSpan
         let clear = try receiver.unprotectRTP(wire.span, into: &backSpan)

@@ -6,31 +6,45 @@ import Synchronization
 struct RoomStory {
     var room: SFU::Room
     var shared: SFU::Room.Shared
-    /// What the last call told the worker.
+    /// What the last call told the first worker.
     var commands: [Command] = []
+    /// What the last call or notice told all workers and freed, in short words.
+    var words: [String] = []
     /// Of the last offer.
     var answered: [SFU::Room.AnsweredLine] = []
 
-    init(_ settings: SFU::Room.Settings = SFU::Room.Settings()) {
+    init(
+        _ settings: SFU::Room.Settings = SFU::Room.Settings(),
+        workers: Int = 1,
+        publications: Int = 64,
+        spread: Int = 8
+    ) {
         room = SFU::Room(name: "r", settings: settings, worker: 0, at: 1)
         let state = Mutex<UInt64>(1)
         let fingerprint = Fingerprint(algorithm: .sha256, digest: Array(0..<32))
+        var limits = SFU::Room.Limits()
+        limits.workerSpread = spread
         shared = SFU::Room.Shared(
-            identifiers: [WorkerIdentifiers(transports: 64, publications: 64, slots: 64)],
-            locals: [LocalDescription(candidates: [], fingerprint: fingerprint, cname: "")],
+            identifiers: (0..<workers).map { _ in
+                WorkerIdentifiers(transports: 64, publications: publications, slots: 64)
+            },
+            locals: (0..<workers).map { _ in
+                LocalDescription(candidates: [], fingerprint: fingerprint, cname: "")
+            },
             random: RandomSource {
                 state.withLock { state in
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                     return state ^ (state >> 29)
                 }
             },
-            limits: SFU::Room.Limits()
+            limits: limits
         )
     }
 
     mutating func apply(_ call: SFU::Room.Call) throws(Refusal) {
         let outcome = try room.apply(call, &shared)
         commands = outcome.change.commands[0] ?? []
+        words = Self.words(outcome.change)
         if case .answered(let answered) = outcome.result { self.answered = answered.media }
     }
 
@@ -49,6 +63,10 @@ struct RoomStory {
         try apply(.offer(SFU::Room.Offer(participant: id, sdp: SmallOffer(lines).text)))
     }
 
+    mutating func take(_ notice: SFU::Room.Notice) {
+        words = Self.words(room.take(notice, &shared))
+    }
+
     /// Why a step was refused, if it was.
     mutating func refusal(_ step: (inout Self) throws(Refusal) -> Void) -> Refusal? {
         do throws(Refusal) {
@@ -57,6 +75,38 @@ struct RoomStory {
         } catch {
             return error
         }
+    }
+
+    /// One subscribes to the other's stream.
+    mutating func watch(_ viewer: String, of publisher: String) throws(Refusal) {
+        let stream = room.streamsInOrder.first { $0.participant == publisher }
+        try apply(.subscribe(.init(participant: viewer, stream: stream?.id ?? "")))
+    }
+
+    /// Points a viewer's only subscription at another's stream.
+    mutating func rewatch(_ viewer: String, of publisher: String) throws(Refusal) {
+        var update = SFU::Room.SubscriptionUpdate()
+        update.stream = room.streamsInOrder.first { $0.participant == publisher }?.id
+        try apply(.updateSubscription(subscription(of: viewer), update))
+    }
+
+    mutating func unwatch(_ viewer: String) throws(Refusal) {
+        try apply(.unsubscribe(subscription(of: viewer)))
+    }
+
+    mutating func turn(viewer: String, audio: Bool) throws(Refusal) {
+        var update = SFU::Room.SubscriptionUpdate()
+        update.audio = audio
+        try apply(.updateSubscription(subscription(of: viewer), update))
+    }
+
+    mutating func turn(_ publisher: String, audio: Bool) throws(Refusal) {
+        let stream = room.streamsInOrder.first { $0.participant == publisher }
+        try apply(.updateStream(stream?.id ?? "", audio: audio, video: nil))
+    }
+
+    private func subscription(of viewer: String) -> String {
+        "sub-\(room.participants[viewer]?.subscriptions.first ?? 0)"
     }
 
     /// The gates that the last call set, in order.
@@ -68,7 +118,7 @@ struct RoomStory {
     }
 }
 
-/// An offer of m-lines as in `mid:kind:direction`.
+/// An offer of m-lines as in `mid:kind:direction`, a fourth word being a level extension's id.
 struct SmallOffer {
     let lines: [[Substring]]
 
@@ -89,6 +139,9 @@ struct SmallOffer {
                 "a=mid:\(line[0])", "a=\(line[2])", "a=rtcp-mux",
                 "a=rtpmap:\(isAudio ? "111 opus/48000/2" : "96 VP8/90000")",
             ]
+            if line.count > 3 {
+                text.append("a=extmap:\(line[3]) urn:ietf:params:rtp-hdrext:ssrc-audio-level")
+            }
         }
         return text.joined(separator: "\r\n") + "\r\n"
     }

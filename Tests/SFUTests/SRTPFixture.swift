@@ -7,26 +7,28 @@ struct SRTPEnds: ~Copyable {
     var sender: SRTPSession
     var receiver: SRTPSession
     let profile: SRTPProfile
+    let context: SRTPContext
 
     init(
         _ profile: SRTPProfile,
         _ engine: SRTPEngine,
         seed: UInt64 = 1,
-        maxStreams: Int = 64
+        maxStreams: Int = 64,
+        context: SRTPContext? = nil
     ) throws {
         var random = SeededRandom(seed: seed)
         let material = random.bytes(2 * (profile.keyLength + profile.saltLength))
-        try self.init(profile, engine, material: material, maxStreams: maxStreams)
+        let context = context ?? SRTPContext(engine: engine)
+        try self.init(profile, context, material: material, maxStreams: maxStreams)
     }
 
     /// With what the DTLS exporter would give.
     init(
         _ profile: SRTPProfile,
-        _ engine: SRTPEngine,
+        _ context: SRTPContext,
         material: [UInt8],
         maxStreams: Int = 64
     ) throws {
-        let context = SRTPContext(engine: engine)
         let client = SRTPKeys(profile: profile, exported: material.span, role: .client)
         let server = SRTPKeys(profile: profile, exported: material.span, role: .server)
         let sender = try SRTPSession(profile: profile, keys: client, context: context)
@@ -36,15 +38,17 @@ struct SRTPEnds: ~Copyable {
             context: context,
             maxStreams: maxStreams
         )
-        self.init(profile, sender, receiver)
+        self.init(profile, context, sender, receiver)
     }
 
     private init(
         _ profile: SRTPProfile,
+        _ context: SRTPContext,
         _ sender: consuming SRTPSession,
         _ receiver: consuming SRTPSession
     ) {
         self.profile = profile
+        self.context = context
         self.sender = sender
         self.receiver = receiver
     }
@@ -66,11 +70,33 @@ struct SRTPEnds: ~Copyable {
                 rest: rest.span,
                 index: index
             )
+            context.finish()
             return Array(output[..<length])
         } catch {
             return []
         }
     }
+
+    /// Begins to protect a packet in the batch's next place.
+    mutating func begin(_ packet: [UInt8], roc: UInt64, prefix: Int, into batch: inout Batch) {
+        let header = Self.headerLength(packet)
+        let split = min(header + prefix, packet.count)
+        let rest = Array(packet[split...])
+        var target = batch.next
+        for index in 0..<split { target[index] = packet[index] }
+        do throws(SRTPError) {
+            let length = try sender.protectRTP(
+                &target,
+                headerLength: header,
+                prefixLength: split - header,
+                rest: rest.span,
+                index: roc << 16 | UInt64(packet[2]) << 8 | UInt64(packet[3])
+            )
+            batch.commit(length: length, to: Self.path)
+        } catch {}
+    }
+
+    private static let path = Path(remote: Address(ipv4: 0x0a00_0001, port: 1), local: 0)
 
     mutating func protectRTCP(_ packet: [UInt8]) -> [UInt8] {
         var output = packet + Array(repeating: 0xee, count: profile.rtcpOverhead)

@@ -92,9 +92,10 @@
             #expect(isGood && back.starts(with: clear))
         }
 
-        @Test(arguments: rtcp)
-        func `RFC 7714 RTCP`(_ vector: Vector) throws {
-            let transform = try gcm(vector.profile)
+        /// With a key that is prepared once, and with one that is prepared for each packet.
+        @Test(arguments: rtcp, [false, true])
+        func `RFC 7714 RTCP`(_ vector: Vector, rare: Bool) throws {
+            let transform = try gcm(vector.profile, rare: rare)
             let clear = hex(vector.clear)
             let wire = hex(vector.protected)
             var output = clear + Array(repeating: 0, count: 20)
@@ -143,6 +144,7 @@
                 ssrc: 0,
                 index: 0
             )
+            manager.makeTags()
             let keystream = """
                 E03EAD0935C95E80E166B16DD92B4EB4
                 D23513162B02D0F72A43A2FE4A5F97AB
@@ -152,7 +154,7 @@
         }
 
         /// Key and salt of RFC 7714 §16 and §17.
-        private func gcm(_ profile: SRTPProfile) throws -> SRTPTransform {
+        private func gcm(_ profile: SRTPProfile, rare: Bool = false) throws -> SRTPTransform {
             let manager = try #require(MultiBufferManager())
             let key = (0..<UInt8(profile.keyLength)).map(\.self)
             let salt = hex("517569642070726f2071756f")
@@ -162,7 +164,8 @@
                 encryption: key.span,
                 authentication: nothing.span,
                 salt: salt.span,
-                manager: manager
+                manager: manager,
+                rare: rare
             )
         }
     }

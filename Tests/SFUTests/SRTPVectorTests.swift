@@ -70,7 +70,11 @@ struct SRTPVectorTests {
         let key = hex(vector.key)
         let salt = hex(vector.salt)
         let material = key + key + salt + salt
-        var ends = try SRTPEnds(vector.profile, engine, material: material)
+        var ends = try SRTPEnds(
+            vector.profile,
+            SRTPContext(engine: engine),
+            material: material
+        )
         let payload = Array(repeating: 0xab as UInt8, count: 16)
 
         let rtpHeader = hex("800f1234 decafbad cafebabe")

@@ -35,9 +35,9 @@ struct UDPSocketTests {
         let lengths = [1_200, 1_200, 1_200, 40, 1_000, 1_000, 3]
         var batch = Self.batch(lengths, to: Path(remote: receiver.address, local: 0))
         var outbox = Outbox([sender])
-        outbox.send(&batch, from: LocalAddresses([sender]))
+        outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         #expect(batch.count == 0)
-        #expect(outbox.errors == 0 && outbox.queueFull == 0)
+        #expect(outbox.errors == 0 && outbox.waiting == 0)
 
         var inbox = Inbox()
         #expect(inbox.receive(from: receiver) == nil)
@@ -64,7 +64,7 @@ struct UDPSocketTests {
             let target = Address(ipv4: asked, port: any.address.port)
             var question = Self.batch([12], to: Path(remote: target, local: 0))
             var asking = Outbox([peer])
-            asking.send(&question, from: LocalAddresses([peer]))
+            asking.send(&question, from: LocalAddresses([peer]), at: .monotonic())
 
             #expect(inbox.receive(from: any) == nil)
             let local = inbox.local(0)
@@ -76,7 +76,7 @@ struct UDPSocketTests {
             )
             var answer = Self.batch([12], to: Path(remote: inbox.remote(0), local: number))
             var answering = Outbox([any])
-            answering.send(&answer, from: locals)
+            answering.send(&answer, from: locals, at: .monotonic())
 
             #expect(inbox.receive(from: peer) == nil)
             #expect(inbox.remote(0) == target)
@@ -114,7 +114,7 @@ struct UDPSocketTests {
         let outside = Address(ipv4: 0xc000_0201, port: 9)
         var batch = Self.batch([100, 100], to: Path(remote: outside, local: 0))
         var outbox = Outbox([sender])
-        outbox.send(&batch, from: LocalAddresses([sender]))
+        outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         #expect(outbox.errors == 2)
         #expect(batch.count == 0)
         #expect(outbox.takeTrouble() != nil)

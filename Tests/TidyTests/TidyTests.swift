@@ -44,6 +44,8 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFUClient/Client/UnixSocket.swift",
         "Sources/Sockets/AddressText.swift",
         "Sources/Sockets/Inbox.swift",
+        "Sources/Sockets/Outbox.swift",
+        "Sources/Sockets/SendQueue.swift",
         "Sources/Sockets/SystemError.swift",
         "Sources/Sockets/UDPSocket.swift",
         "Sources/sfud/Candidates.swift",

@@ -23,7 +23,13 @@ def tool(name: str) -> Path:
 
 
 async def start(name: str, *arguments) -> asyncio.subprocess.Process:
+    return await start_in((), name, *arguments)
+
+
+async def start_in(inside: tuple[str, ...], name: str, *arguments) -> asyncio.subprocess.Process:
+    """Starts a tool; `inside` is a command that becomes it."""
     return await asyncio.create_subprocess_exec(
+        *inside,
         str(tool(name)),
         *map(str, arguments),
         stdout=asyncio.subprocess.PIPE,

@@ -93,6 +93,14 @@ struct ControlDriver {
         }
     }
 
+    /// Lets one worker pass the fences that it has been sent.
+    mutating func fence(worker: Int, packets: UInt64 = 0) {
+        for fence in fences where fence.worker == worker {
+            tell(.fenced(epoch: fence.epoch, at: now, packets: packets), from: worker)
+        }
+        fences.removeAll { $0.worker == worker }
+    }
+
     mutating func tell(_ event: SFU::Event, from worker: Int = 0) {
         plane.receive(event, from: worker, at: now)
         drain()

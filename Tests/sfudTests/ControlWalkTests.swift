@@ -7,9 +7,25 @@ import Testing
 
 /// Seeded random calls, offers, worker events and late fences: what must always hold, holds.
 @Suite struct ControlWalkTests {
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func `random calls keep the invariants`(seed: UInt64) throws {
-        var walk = ControlWalk(seed: seed)
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var workers: Int
+        var spread: Int
+        /// All may send and watch, and stay for long.
+        var isCalm: Bool
+    }
+
+    static let rows = [
+        Row(testDescription: "a worker a room", workers: 2, spread: 8, isCalm: false),
+        Row(testDescription: "rooms on two workers", workers: 2, spread: 0, isCalm: false),
+        Row(testDescription: "rooms on three workers", workers: 3, spread: 0, isCalm: false),
+        Row(testDescription: "much watched, on two", workers: 2, spread: 0, isCalm: true),
+        Row(testDescription: "much watched, on three", workers: 3, spread: 0, isCalm: true),
+    ]
+
+    @Test(arguments: rows, 1...3 as ClosedRange<UInt64>)
+    func `random calls keep the invariants`(row: Row, seed: UInt64) throws {
+        var walk = ControlWalk(row, seed: seed)
         for _ in 0..<1_200 { walk.step() }
         walk.settle()
         walk.endAll()
@@ -20,7 +36,10 @@ import Testing
             #expect(identifiers.publications.used == 0)
             #expect(identifiers.slots.used == 0)
         }
-        for worker in walk.workers { #expect(worker.transports.isEmpty) }
+        for worker in walk.workers {
+            #expect(worker.transports.isEmpty && worker.mirrors.isEmpty)
+        }
+        #expect(walk.mirrorsMade > 50 || !row.isCalm, "too few to tell")
         for id in walk.sent { #expect(walk.driver.replies[id] != nil, "call \(id)") }
         walk.checkEvents()
     }
@@ -28,21 +47,27 @@ import Testing
 
 private struct ControlWalk {
     var driver: ControlDriver
-    var workers = [WalkWorker(), WalkWorker()]
+    var workers: [WalkWorker]
+    var mirrorsMade = 0
     var sent: [Int64] = []
     private var random: WalkGenerator
+    private let isCalm: Bool
     private let names = ["r0", "r1"]
-    private let people = ["a", "b", "c"]
+    private let people = ["a", "b", "c", "d", "e"]
 
-    init(seed: UInt64) {
-        driver = ControlDriver(workers: 2, seed: seed)
+    init(_ row: ControlWalkTests.Row, seed: UInt64) {
+        var limits = ControlLimits()
+        limits.workerSpread = row.spread
+        driver = ControlDriver(workers: row.workers, limits: limits, seed: seed)
+        workers = (0..<row.workers).map { WalkWorker(index: $0) }
+        isCalm = row.isCalm
         driver.holdsFences = true
         random = WalkGenerator(state: seed)
     }
 
     mutating func step() {
         switch Int.random(in: 0..<60, using: &random) {
-        case 0: send("room.close", ["room": room])
+        case 0: if !isCalm { send("room.close", ["room": room]) }
         case 1..<4: create()
         case 4..<10: join()
         case 10: send("participant.leave", ["room": room, "participant": person])
@@ -53,6 +78,7 @@ private struct ControlWalk {
         case 46: send("subscription.remove", ["room": room, "subscription": subscription])
         case 47..<50: updateStream()
         case 50..<55: workerEvent()
+        case 55..<57: driver.fence(worker: Int.random(in: workers.indices, using: &random))
         default: settle()
         }
         takeCommands()
@@ -64,6 +90,7 @@ private struct ControlWalk {
         takeCommands()
         driver.fence()
         for entry in driver.plane.rooms.values { check(entry.room) }
+        for worker in workers { worker.check(among: workers) }
     }
 
     mutating func endAll() {
@@ -90,7 +117,17 @@ private struct ControlWalk {
     }
 
     private mutating func takeCommands() {
-        for (worker, command) in driver.commands { workers[worker].apply(command) }
+        let limbo = driver.plane.operations.values.flatMap(\.freed)
+        for (worker, command) in driver.commands {
+            if case .mirror(let mirror) = command {
+                let id = mirror.configuration.id
+                if workers[worker].mirrors[id] == nil { mirrorsMade += 1 }
+                for case .publication(worker, let freed) in limbo where freed.index == id.index {
+                    #expect(freed == id, "a place is taken before its fence has been passed")
+                }
+            }
+            workers[worker].apply(command)
+        }
         driver.commands = []
     }
 
@@ -109,7 +146,7 @@ private struct ControlWalk {
     private var stream: (room: JSON, stream: JSON) {
         mutating get {
             let all = driver.plane.rooms.values.flatMap { entry in
-                entry.room.streams.keys.map { (entry.room.name, $0) }
+                entry.room.streams.listedNames.map { (entry.room.name, $0) }
             }.sorted(by: <)
             let found = all.randomElement(using: &random) ?? ("r0", "none")
             let isElsewhere = Int.random(in: 0..<8, using: &random) == 0
@@ -125,6 +162,7 @@ private struct ControlWalk {
     }
 
     private mutating func create() {
+        guard !isCalm else { return send("room.create", ["room": room]) }
         let modes: [JSON] = [
             "group", "group", "group", "lecture", "single_host", "single_host_audio_only",
         ]
@@ -134,6 +172,9 @@ private struct ControlWalk {
     }
 
     private mutating func join() {
+        guard !isCalm else {
+            return send("participant.join", ["room": room, "participant": person])
+        }
         let roles: [JSON] = [
             "moderator", "moderator", "participant", "participant", "viewer", "king",
         ]
@@ -151,7 +192,9 @@ private struct ControlWalk {
     }
 
     private mutating func offer() {
-        let directions = ["sendonly", "recvonly", "sendrecv", "inactive"]
+        let directions =
+            ["sendonly", "recvonly", "sendrecv", "inactive"]
+            + Array(repeating: "sendrecv", count: isCalm ? 12 : 0)
         let lines = (0..<5).map { mid in
             let kind = mid % 2 == 0 ? "audio" : "video"
             return "\(mid):\(kind):\(directions.randomElement(using: &random) ?? "")"
@@ -199,7 +242,7 @@ private struct ControlWalk {
 
     /// Handles that are, were or never will be.
     private mutating func workerEvent() {
-        let worker = Int.random(in: 0..<2, using: &random)
+        let worker = Int.random(in: workers.indices, using: &random)
         let index = UInt32.random(in: 0..<12, using: &random)
         let generation = UInt32.random(in: 1..<4, using: &random)
         let transport = TransportID(index: index, generation: generation)
@@ -237,6 +280,7 @@ private struct ControlWalk {
                         verdict == .open && !track.withdrawn
                         && stream?.isOn(track.kind) == true
                     #expect(worker.gates[track.publication] == open)
+                    #expect(worker.isConfigured(track.configuration))
                 }
                 for slot in transport.slots { check(slot, of: participant, room, worker) }
             }
@@ -269,57 +313,14 @@ private struct ControlWalk {
         #expect(subscription.participant == participant.id)
         #expect(subscription.slot(slot.kind)?.mid == slot.mid)
         let binding = worker.bindings[slot.id]
-        #expect(binding?.publication == stream.publication(slot.kind))
+        let home = stream.publication(slot.kind).map {
+            RelayTarget(worker: stream.worker, publication: $0)
+        }
+        #expect(binding.flatMap { worker.home(of: $0.publication) } == home)
         if let binding {
             let mayReceive = room.mayReceive(from: publisher, participant) == .open
             #expect(binding.open == (mayReceive && subscription.isOn(slot.kind)))
             #expect(binding.subscription == number)
-        }
-    }
-}
-
-/// What a worker knows from its commands; commands about what it does not know are mistakes.
-private struct WalkWorker {
-    var transports: [TransportID: TransportConfiguration] = [:]
-    var gates: [PublicationID: Bool] = [:]
-    var bindings: [SlotID: Binding] = [:]
-
-    mutating func apply(_ command: Command) {
-        switch command {
-        case .configure(let id, let configuration):
-            forget(id, except: configuration)
-            transports[id] = configuration
-        case .close(let id):
-            #expect(transports[id] != nil)
-            forget(id, except: nil)
-            transports[id] = nil
-        case .gate(let id, let open):
-            #expect(publications.contains(id))
-            gates[id] = open
-        case .bind(let id, let binding):
-            #expect(transports.values.contains { $0.slots.contains { $0.id == id } })
-            if let binding { #expect(publications.contains(binding.publication)) }
-            bindings[id] = binding
-        case .mirror, .unmirror, .relay, .report, .fence: break
-        }
-    }
-
-    private var publications: [PublicationID] {
-        transports.values.flatMap { $0.publications.map(\.id) }
-    }
-
-    private mutating func forget(_ id: TransportID, except kept: TransportConfiguration?) {
-        for publication in transports[id]?.publications ?? []
-        where kept?.publications.contains(where: { $0.id == publication.id }) != true {
-            gates[publication.id] = nil
-            #expect(
-                !bindings.values.contains { $0.publication == publication.id },
-                "a slot is emptied before what it carries ends"
-            )
-        }
-        for slot in transports[id]?.slots ?? []
-        where kept?.slots.contains(where: { $0.id == slot.id }) != true {
-            bindings[slot.id] = nil
         }
     }
 }

@@ -19,7 +19,7 @@ struct SocketCountersTests {
         let path = Path(remote: receiver.address, local: 0)
         for _ in 0..<64 {
             var batch = Self.batch([1_000], to: path)
-            outbox.send(&batch, from: LocalAddresses([sender]))
+            outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         }
         var counters = SocketCounters(sockets: 1)
         var inbox = Inbox()
@@ -30,7 +30,7 @@ struct SocketCountersTests {
             received += inbox.count
             counters.note(queueDrops: inbox.queueDrops, socket: 0)
             var batch = Self.batch([1_000], to: path)
-            outbox.send(&batch, from: LocalAddresses([sender]))
+            outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         }
         var statistics = WorkerStatistics()
         counters.add(to: &statistics, outbox)

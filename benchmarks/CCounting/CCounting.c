@@ -2,6 +2,7 @@
 #include "CCounting.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@ static atomic_int counting;
 static int is_started;
 static struct {
     atomic_ullong allocations, frees, retains, releases, checks, locks;
+    atomic_llong bytes;
 } counted;
 
 #define COUNT(what) \
@@ -17,6 +19,20 @@ static struct {
         if (atomic_load_explicit(&counting, memory_order_relaxed)) \
             atomic_fetch_add_explicit(&counted.what, 1, memory_order_relaxed); \
     } while (0)
+
+// What the allocator sets aside for a block, which is what it costs.
+static void *count_bytes(void *block) {
+    if (block && atomic_load_explicit(&counting, memory_order_relaxed))
+        atomic_fetch_add_explicit(&counted.bytes, (long long)malloc_usable_size(block) + 8,
+                                  memory_order_relaxed);
+    return block;
+}
+
+static void forget_bytes(void *block) {
+    if (block && atomic_load_explicit(&counting, memory_order_relaxed))
+        atomic_fetch_sub_explicit(&counted.bytes, (long long)malloc_usable_size(block) + 8,
+                                  memory_order_relaxed);
+}
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
@@ -26,32 +42,34 @@ extern void __libc_free(void *);
 
 void *malloc(size_t size) {
     COUNT(allocations);
-    return __libc_malloc(size);
+    return count_bytes(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size) {
     COUNT(allocations);
-    return __libc_calloc(count, size);
+    return count_bytes(__libc_calloc(count, size));
 }
 
 void *realloc(void *old, size_t size) {
     COUNT(allocations);
-    return __libc_realloc(old, size);
+    forget_bytes(old);
+    return count_bytes(__libc_realloc(old, size));
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {
     COUNT(allocations);
-    return __libc_memalign(alignment, size);
+    return count_bytes(__libc_memalign(alignment, size));
 }
 
 int posix_memalign(void **result, size_t alignment, size_t size) {
     COUNT(allocations);
-    *result = __libc_memalign(alignment, size);
+    *result = count_bytes(__libc_memalign(alignment, size));
     return *result ? 0 : 12;
 }
 
 void free(void *memory) {
     if (memory) COUNT(frees);
+    forget_bytes(memory);
     __libc_free(memory);
 }
 
@@ -99,6 +117,7 @@ void counting_start(void) {
     atomic_store(&counted.releases, 0);
     atomic_store(&counted.checks, 0);
     atomic_store(&counted.locks, 0);
+    atomic_store(&counted.bytes, 0);
     is_started = 1;
     atomic_store(&counting, 1);
 }
@@ -117,5 +136,6 @@ struct counted_calls counting_stop(void) {
         .releases = atomic_load(&counted.releases),
         .exclusivity_checks = atomic_load(&counted.checks),
         .locks = atomic_load(&counted.locks),
+        .bytes = atomic_load(&counted.bytes),
     };
 }

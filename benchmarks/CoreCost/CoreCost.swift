@@ -3,14 +3,26 @@ import LoadPeer
 import RTP
 import SFU
 
-/// One publisher's video through the core to its viewers, with real SRTP on both ends.
+/// One publisher's videos through the core to its viewers, with real SRTP on both ends.
 struct CoreCost: CustomStringConvertible {
+    /// Subscriptions made to see what one takes.
+    private static let subscriptions = 1_000
+
     var copies = 0
+    /// With those of the warm-up.
+    var allCopies = 0
+    var runs = 0
+    /// Heap bytes of one more subscription.
+    var subscriptionBytes: Int64 = 0
     var nanoseconds: Int64 = 0
+    /// Of the cheapest batch, a copy.
+    var least: Int64 = 0
     var calls = counted_calls()
     var engine = SRTPEngine.best
     var profile = "?"
     var viewers = 0
+    var publications = 0
+    var relays = false
     var packets = 0
 
     /// Whether the core did nothing that it must not.
@@ -22,12 +34,20 @@ struct CoreCost: CustomStringConvertible {
         return counted + calls.allocations + calls.frees + calls.locks == 0
     }
 
+    private var place: String { relays ? " on another worker" : "" }
+
     var description: String {
         let each = copies > 0 ? nanoseconds / Int64(copies) : 0
+        let run = Double(copies * 10 / max(runs, 1)) / 10
         return """
-            \(packets) packets of 1,200 bytes to \(viewers) viewers, \(profile) by \(engine.rawValue)
+            \(packets) packets of 1,200 bytes of \(publications) videos to \(viewers) viewers\(place), \
+            \(profile) by \(engine.rawValue)
             forwarded copies    \(copies)
+            with the warm-up    \(allCopies)
             ns a copy           \(each)
+            at least            \(least)
+            copies a GSO run    \(run)
+            bytes a subscription \(subscriptionBytes)
             allocations         \(calls.allocations)
             frees               \(calls.frees)
             retains             \(calls.retains)
@@ -40,22 +60,28 @@ struct CoreCost: CustomStringConvertible {
     /// Connects all, warms up, and measures.
     static func measure(_ options: Options) throws -> Self {
         var bench = try Bench(options)
-        var sent = Batch(capacity: 64)
+        var sent = Batch(capacity: Core.batchCapacity)
         bench.forward(packets: 512, through: &sent)
-        let prepared = bench.preparation
         var result = Self()
         let before = bench.copies
-        let start = ContinuousClock.now
+        let runsBefore = bench.runs
+        let start = bench.nanoseconds
         counting_start()
         bench.forward(packets: options.packets, through: &sent)
         result.calls = counting_stop()
-        let passed = start.duration(to: .now).components
-        result.nanoseconds = passed.seconds * 1_000_000_000 + passed.attoseconds / 1_000_000_000
-        result.nanoseconds -= bench.preparation - prepared
+        result.nanoseconds = bench.nanoseconds - start
+        result.least = bench.least
         result.copies = bench.copies - before
+        result.allCopies = bench.copies
+        result.runs = bench.runs - runsBefore
         result.engine = options.engine
+        counting_start()
+        bench.subscribe(Self.subscriptions, viewer: options.viewers)
+        result.subscriptionBytes = counting_stop().bytes / Int64(Self.subscriptions)
         result.profile = bench.profile
         result.viewers = options.viewers
+        result.publications = options.publications
+        result.relays = options.relays
         result.packets = options.packets
         return result
     }

@@ -7,17 +7,30 @@ import SFU
 /// What the command line asked for.
 struct Options {
     var viewers = 50
+    var publications = 1
     var packets = 20_000
+    var burst = 8
     var engine = SRTPEngine.best
+    var profile = SRTPProfile.aeadAes128Gcm
+    /// The viewers are another worker's, which the publisher's hands packets to.
+    var relays = false
     var checks = false
+    var measuresSRTP = false
     var wantsHelp = false
 
     static let help = """
         core-cost: what one forwarded packet costs in sfud's core, without sockets
 
           --viewers N    subscribers of the one publisher (default 50)
-          --packets N    packets that the publisher sends (default 20000)
+          --publications N  videos that the publisher sends; each viewer gets all (default 1)
+          --packets N    packets of each video (default 20000)
+          --burst N      packets of each video in one batch: a frame (default 8)
           --engine E     libsrtp2 or ipsec-mb (default: the fastest of this machine)
+          --profile P    gcm (AEAD_AES_128_GCM, default), gcm256, or cm
+                         (AES_CM_128_HMAC_SHA1_80)
+          --relay        the viewers are on another worker, behind a ring
+          --srtp         only what SRTP costs: ns a packet of each profile, some sizes
+                         and batches
           --check        exit with 1 unless allocations, retains and locks are 0
                          (with libsrtp2 only retains count: the others are its own)
           --help         this text
@@ -29,8 +42,17 @@ struct Options {
             let value = index + 1 < arguments.count ? arguments[index + 1] : ""
             switch arguments[index] {
             case "--viewers": viewers = max(1, Int(value) ?? viewers)
+            case "--publications": publications = min(max(1, Int(value) ?? 1), 16)
+            case "--burst": burst = max(1, Int(value) ?? burst)
             case "--packets": packets = max(1, Int(value) ?? packets)
             case "--engine": engine = SRTPEngine(rawValue: value) ?? engine
+            case "--profile": profile = Self.profiles[value] ?? profile
+            case "--srtp":
+                measuresSRTP = true
+                index -= 1
+            case "--relay":
+                relays = true
+                index -= 1
             case "--check":
                 checks = true
                 index -= 1
@@ -40,7 +62,13 @@ struct Options {
             }
             index += 2
         }
+        // A batch takes no more.
+        burst = min(burst, Core.batchCapacity / publications)
     }
+
+    private static let profiles: [String: SRTPProfile] = [
+        "gcm": .aeadAes128Gcm, "gcm256": .aeadAes256Gcm, "cm": .aes128CmSha1_80,
+    ]
 }
 
 func exitWithFailure() -> Never { exit(1) }

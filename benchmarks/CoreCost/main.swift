@@ -5,12 +5,14 @@ import SFU
 
 // What one forwarded packet costs in the core: time, allocations, retains, locks.
 //
-// Usage: core-cost [--viewers N] [--packets N] [--engine libsrtp2|ipsec-mb] [--check]
-// With --check it exits with 1 where anything but zero was counted.
+// `core-cost --help` has the options; with --check it exits with 1 where anything but zero was
+// counted.
 
 let options = Options(CommandLine.arguments)
 if options.wantsHelp {
     print(Options.help)
+} else if options.measuresSRTP {
+    try SRTPCost.report(options.engine)
 } else {
     let cost = try CoreCost.measure(options)
     print(cost.description)

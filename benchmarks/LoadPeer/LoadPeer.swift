@@ -26,6 +26,8 @@ package struct LoadPeer: ~Copyable {
     package let localPassword: String
     package private(set) var isConnected = false
     package private(set) var profile: SRTPProfile?
+    /// What the handshake agreed on, for who listens beside this peer.
+    package private(set) var keys: SRTPKeys?
     package private(set) var checksAnswered = 0
     /// Where its datagrams go: the server, as this peer sees it.
     package var path: Path
@@ -195,6 +197,7 @@ package struct LoadPeer: ~Copyable {
             return .failed
         case .connected(let profile, let keys):
             self.profile = profile
+            self.keys = keys
             srtp = try? SRTPSession(profile: profile, keys: keys, context: context)
             isConnected = true
             checkDue = now.advanced(milliseconds: Self.checkMilliseconds)
@@ -258,6 +261,7 @@ package struct LoadPeer: ~Copyable {
             rest: clear.extracting(header..<clear.count),
             index: index
         )
+        context.finish()
         if let length { output.commit(length: length, to: path) }
     }
 

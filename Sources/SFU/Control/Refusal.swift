@@ -102,6 +102,36 @@ extension Refusal {
         )
     }
 
+    /// A right that a seed has a number for is missing.
+    static func seed(_ code: Int, _ message: String) -> Self {
+        Self(code: code, reason: "not-permitted", message: message)
+    }
+
+    static func inProcess(_ code: Int, _ operation: String) -> Self {
+        Self(code: code, reason: "in-process", message: "\(operation) is in process")
+    }
+
+    static func invalidClient(_ participant: String) -> Self {
+        Self(
+            code: 5045,
+            reason: "no-such-participant",
+            message: "no participant \"\(participant)\" that this could be done to"
+        )
+    }
+
+    static func peerLeft(_ participant: String) -> Self {
+        Self(
+            code: 4005,
+            reason: "no-such-participant",
+            message: "peer left",
+            details: ["participant": .text(participant)]
+        )
+    }
+
+    static func roomLocked(_ room: String) -> Self {
+        wrongState("room \"\(room)\" is locked", reason: "room-locked")
+    }
+
     static func wrongState(_ message: String, reason: String = "wrong-state") -> Self {
         Self(code: 4091, reason: reason, message: message)
     }

@@ -13,10 +13,33 @@ extension Room {
         case updateSubscription(String, SubscriptionUpdate)
         case unsubscribe(String)
         case close(by: String?, reason: String)
+        case setState(State, by: String?)
+        case update(Settings?, by: String?)
+        case lock(Bool, by: String?)
+        case hardMuteRoom(Bool, by: String?)
+        case hardMute(String, Set<MediaKind>, on: Bool, by: String?)
+        case drop([String], by: String?, reason: String)
+        case answerKnock(String, approve: Bool, by: String?)
+        case setMode(String, Mode, ModeVocabulary?, by: String?)
+        case changeRole(String, to: String, force: Bool, by: String?)
+        case answerRoleRequest(String, of: String, accept: Bool)
+        case changeRoles(to: String, from: [String]?, by: String?)
+        case transfer(to: String, by: String)
+        case floor(FloorStep, String, by: String?)
+        case pin([String], on: Bool, by: String?)
     }
 
     /// Carries a call out, or refuses it and leaves everything as it was.
     package mutating func apply(
+        _ call: Call,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        var outcome = try carryOut(call, &shared)
+        settleRelays(&outcome.change)
+        return outcome
+    }
+
+    private mutating func carryOut(
         _ call: Call,
         _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
@@ -32,7 +55,7 @@ extension Room {
             return try unpublish(stream: stream, by: actor, &shared)
         case .subscribe(let subscribe): return try self.subscribe(subscribe, &shared)
         case .updateSubscription(let subscription, let update):
-            return try self.update(subscription: subscription, update)
+            return try self.update(subscription: subscription, update, &shared)
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
         case .close(let actor, let reason):
             let refusal = Refusal(
@@ -42,6 +65,40 @@ extension Room {
             )
             try check(actor, may: .close, orElse: refusal)
             return close(by: actor, reason)
+        default: return try moderate(call, &shared)
+        }
+    }
+
+    private mutating func moderate(
+        _ call: Call,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        switch call {
+        case .setState(let state, let actor): return try setState(state, by: actor, &shared)
+        case .update(let settings, let actor):
+            return try update(settings: settings, by: actor, &shared)
+        case .lock(let on, let actor): return try lock(on, by: actor)
+        case .hardMuteRoom(let on, let actor): return try hardMute(on, by: actor, &shared)
+        case .hardMute(let id, let media, let on, let actor):
+            return try hardMute(id, media, on, by: actor, &shared)
+        case .drop(let ids, let actor, let reason): return try drop(ids, by: actor, reason, &shared)
+        case .answerKnock(let id, let approve, let actor):
+            return try answerKnock(of: id, approve: approve, by: actor, &shared)
+        case .setMode(let id, let mode, let vocabulary, let actor):
+            return try setMode(of: id, mode, vocabulary, by: actor, &shared)
+        case .changeRole(let id, let role, let force, let actor):
+            return try changeRole(of: id, to: role, force: force, by: actor, &shared)
+        case .answerRoleRequest(let request, let id, let accept):
+            return try answerRoleRequest(request, of: id, accept: accept, &shared)
+        case .changeRoles(let role, let sources, let actor):
+            return try changeRoles(to: role, from: sources, by: actor, &shared)
+        case .transfer(let id, let actor): return try transfer(to: id, by: actor, &shared)
+        case .floor(let step, let id, let actor):
+            return try floor(step, id, by: actor, &shared)
+        case .pin(let ids, let on, let actor): return try pin(ids, on, by: actor)
+        case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
+            .updateSubscription, .unsubscribe, .close:
+            preconditionFailure("carried out by `apply`")
         }
     }
 
@@ -141,6 +198,18 @@ extension Room {
         package var change = Change()
         /// It takes a right away: the reply says how the fence went.
         package var isFenced = false
+        /// In process until all workers have passed it; `Room.settle` is told then.
+        package var process: Process?
+
+        package init(
+            result: Result = .none,
+            change: Change = Change(),
+            isFenced: Bool = false
+        ) {
+            self.result = result
+            self.change = change
+            self.isFenced = isFenced
+        }
     }
 
     package enum Result: Hashable, Sendable {
@@ -150,6 +219,10 @@ extension Room {
         case answered(Answered)
         /// The number of the new subscription.
         case subscribed(UInt64)
+        /// The id of a request to change role.
+        case requested(String)
+        /// Those of the participants named who were there.
+        case dropped([String])
     }
 
     package struct Answered: Hashable, Sendable {
@@ -174,9 +247,24 @@ extension Room {
         package internal(set) var opened: [Place] = []
         /// Go back to their pools once the workers have passed the fence.
         package internal(set) var freed: [Place] = []
+        /// Homes whose mirrors may be other ones than the workers were told.
+        private var touched: Set<RelayTarget> = []
 
         mutating func tell(_ worker: Int, _ command: Command) {
             commands[worker, default: []].append(command)
+        }
+
+        /// This worker has to pass the fence, though it may have nothing to do.
+        mutating func fence(_ worker: Int) { commands[worker, default: []] += [] }
+
+        mutating func touch(_ home: RelayTarget) { touched.insert(home) }
+
+        /// The homes touched until now, in order; they are handed out once.
+        mutating func takeTouched() -> [RelayTarget] {
+            defer { touched = [] }
+            return touched.sorted {
+                ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
+            }
         }
 
         mutating func announce(_ news: News, to audience: Audience) {
@@ -214,6 +302,9 @@ extension Room {
         package var participantsPerRoom = 1_000
         package var transportsPerParticipant = 2
         package var subscriptionsPerParticipant = 100
+        /// By how many transports a room's least loaded worker may exceed the least loaded of all
+        /// before the room spreads to that one.
+        package var workerSpread = 8
 
         package init() {}
     }

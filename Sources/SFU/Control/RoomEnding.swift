@@ -16,8 +16,8 @@ extension Room {
         guard let subscription = subscriptions.removeValue(forKey: number) else { return }
         for kind in MediaKind.allCases {
             guard let name = subscription.slot(kind) else { continue }
-            bind(name, of: subscription.participant, to: nil, &change)
-            withSlot(name, of: subscription.participant) { slot, _ in slot.subscription = nil }
+            unbind(name, of: subscription.participant, &change)
+            withSlot(name, of: subscription.participant) { $0.subscription = nil }
         }
         streams[subscription.stream]?.subscribers.remove(number)
         participants[subscription.participant]?.subscriptions.removeAll { $0 == number }
@@ -66,8 +66,8 @@ extension Room {
             end(subscription: number, &change)
             return subscription
         }
-        bind(name, of: subscription.participant, to: nil, &change)
-        withSlot(name, of: subscription.participant) { slot, _ in slot.subscription = nil }
+        unbind(name, of: subscription.participant, &change)
+        withSlot(name, of: subscription.participant) { $0.subscription = nil }
         subscription.set(nil, for: slot.kind)
         subscriptions[number] = subscription
         return nil
@@ -80,25 +80,18 @@ extension Room {
             end(transport: transport.name, of: id, reason, &change)
         }
         participants[id] = nil
+        forget(participant, &change)
     }
 
     /// Ends the room and all in it.
     mutating func close(by actor: String?, _ reason: String) -> Outcome {
         var outcome = Outcome(isFenced: true)
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
+        forgetAll()
         for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
         outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
-        state = .ended
+        if settings.kind.isLiveEvent { state = .ended }
+        isClosed = true
         return outcome
-    }
-
-    mutating func open(_ place: Place, for participant: String, _ change: inout Change) {
-        owners[place] = participant
-        change.opened.append(place)
-    }
-
-    mutating func free(_ place: Place, _ change: inout Change) {
-        owners[place] = nil
-        change.freed.append(place)
     }
 }

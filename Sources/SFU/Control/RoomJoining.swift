@@ -1,27 +1,31 @@
 extension Room {
     mutating func join(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
-        if let vocabulary = call.vocabulary, settings.strictModeVocabulary,
-            let heard = self.vocabulary, heard != vocabulary
-        {
-            throw .wrongState(
-                "the room has heard mode names of the other vocabulary",
-                reason: "mode-vocabulary"
-            )
+        let before = vocabulary
+        try hear(call.vocabulary)
+        do throws(Refusal) {
+            return try enterOrTakeOver(call, &shared)
+        } catch {
+            vocabulary = before
+            throw error
         }
-        let outcome =
-            if let present = participants[call.participant] {
-                takeOver(present, call, &shared)
-            } else {
-                try enter(call, &shared)
-            }
-        vocabulary = vocabulary ?? call.vocabulary
-        return outcome
+    }
+
+    private mutating func enterOrTakeOver(
+        _ call: Join,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        if let present = participants[call.participant] {
+            return takeOver(present, call, &shared)
+        }
+        return try enter(call, &shared)
     }
 
     private mutating func enter(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
         let role = call.role ?? Role.participantName
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         let isModerator = role == Role.moderatorName
+        guard state != .ended else { throw .wrongState("the live event has ended") }
+        guard !locked || isModerator else { throw .roomLocked(name) }
         if state == .created, !isModerator {
             throw .wrongState("the live event is not ready: only its hosts may enter")
         }
@@ -43,7 +47,7 @@ extension Room {
             connection: .none,
             joined: shared.unixTime
         )
-        let others = members.map(\.id)
+        let others = participants.listedNames
         participants[participant.id] = participant
         var outcome = Outcome(result: participant.admitted ? .joined : .awaited)
         if participant.admitted {
@@ -77,7 +81,7 @@ extension Room {
         if participant.admitted {
             outcome.change.announce(
                 .joined(participant, again: true),
-                to: .only(members.map(\.id).filter { $0 != participant.id })
+                to: .only(participants.listedNames.filter { $0 != participant.id })
             )
         }
         settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
@@ -88,7 +92,7 @@ extension Room {
         let participant = try participant(id)
         var outcome = Outcome(isFenced: true)
         remove(id, EndReason.left, &outcome.change)
-        settleHosts(&outcome.change)
+        settleHosts(&shared, &outcome.change)
         outcome.change.announce(
             .left(participant, reason: EndReason.left),
             to: participant.admitted ? .everyone : .only(moderators)
@@ -96,7 +100,8 @@ extension Room {
         return outcome
     }
 
-    private var moderators: [String] {
+    /// Those who have entered.
+    var moderators: [String] {
         members.filter { $0.role == Role.moderatorName }.map(\.id)
     }
 }

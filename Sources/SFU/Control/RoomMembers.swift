@@ -1,11 +1,13 @@
 extension Room {
-    package struct Participant: Sendable {
+    package struct Participant: Registered {
         package let id: String
         /// Orders participants by when they came.
         package let birth: UInt64
         package internal(set) var name: String?
         package internal(set) var role: String
         package internal(set) var mode: Mode
+        /// What a moderator has muted; it holds for what is published later too.
+        package internal(set) var hardMuted: Set<MediaKind> = []
         /// `false`: has knocked and waits.
         package internal(set) var admitted: Bool
         package internal(set) var connection: Connection
@@ -15,6 +17,8 @@ extension Room {
         /// In the order in which they were made.
         package internal(set) var subscriptions: [UInt64] = []
         package internal(set) var streams: [String] = []
+
+        package var isListed: Bool { admitted }
     }
 
     package enum Connection: String, Hashable, Sendable {
@@ -39,20 +43,27 @@ extension Room {
 
         /// What a transport is called that was given no name.
         package static let usualName = "main"
+
+        func home(of track: Track) -> RelayTarget {
+            RelayTarget(worker: place.worker, publication: track.publication)
+        }
     }
 
     /// An m-line on which a participant sends.
     package struct Track: Sendable {
-        package internal(set) var mid: String
-        package internal(set) var kind: MediaKind
         package internal(set) var source: Source
-        package internal(set) var publication: PublicationID
-        /// The most preferred of those agreed on.
-        var codec: Codec?
+        /// As last agreed on.
+        package internal(set) var configuration: PublicationConfiguration
         /// It was unpublished: it carries nothing until the m-line stops sending and starts anew.
         var withdrawn = false
         /// The worker's gate, as last told; `nil` for a worker that was told nothing yet.
         var gate: Bool?
+
+        package var mid: String { configuration.mid }
+        package var kind: MediaKind { configuration.kind }
+        package var publication: PublicationID { configuration.id }
+        /// The most preferred of those agreed on.
+        var codec: Codec? { configuration.formats.first?.format.codec }
     }
 
     package enum Source: String, Hashable, Sendable, CaseIterable {
@@ -83,10 +94,10 @@ extension Room {
         /// The client plays an audio and a video slot of one number in sync.
         let pair: Int
         /// What the receiver can decode here.
-        var codecs: Set<Codec>
+        var codecs: CodecSet
         package internal(set) var subscription: UInt64?
         /// What the worker was last told to put here.
-        var bound: Binding?
+        var bound: Feed?
     }
 
     /// Where a transport lives: the worker, and its place there.
@@ -112,7 +123,7 @@ extension Room {
     /// What others can subscribe to: a camera with its microphone, or a screen with its sound.
     ///
     /// It lasts while one of its m-lines sends and its publisher is on stage.
-    package struct Stream: Sendable {
+    package struct Stream: Registered {
         package let id: String
         package let birth: UInt64
         package let participant: String
@@ -127,6 +138,8 @@ extension Room {
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
         package internal(set) var audioFallback: Bool
+        /// What a moderator has muted.
+        package internal(set) var hardMuted: Set<MediaKind> = []
         /// As they last came; before that, as they were agreed on.
         package internal(set) var audioCodec: Codec?
         package internal(set) var videoCodec: Codec?
@@ -134,6 +147,8 @@ extension Room {
         var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
         var subscribers: Set<UInt64> = []
+
+        package var isListed: Bool { true }
 
         /// As a listing names it.
         package var source: Source {
@@ -151,6 +166,16 @@ extension Room {
             case .audio: audio
             case .video: video
             }
+        }
+
+        /// Whether neither its publisher nor a moderator has switched a kind off.
+        package func isHeard(_ kind: MediaKind) -> Bool {
+            isOn(kind) && !hardMuted.contains(kind)
+        }
+
+        /// Where the publication of a kind comes in.
+        func home(_ kind: MediaKind) -> RelayTarget? {
+            publication(kind).map { RelayTarget(worker: worker, publication: $0) }
         }
 
         func isOn(_ kind: MediaKind) -> Bool {

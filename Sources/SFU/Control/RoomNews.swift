@@ -26,6 +26,23 @@ extension Room {
         case videoDisabled(Subscription, DisableReason)
         case videoEnabled(Subscription, DisableReason)
         case layerChanged(Subscription, from: String?, to: String?)
+        case stateChanged(State, by: String?)
+        /// What the room's callers keep with it may have changed too.
+        case updated(by: String?)
+        case locked(Bool, by: String?)
+        case roomMuted(Bool, by: String?)
+        case approved(Participant, by: String?)
+        case denied(Participant, by: String?)
+        case modeChanged(Participant, by: String?)
+        case roleChanged(Participant, from: String, by: String?)
+        case roleRequested(RoleRequest)
+        case roleDeclined(RoleRequest)
+        case transferred(from: String, to: String)
+        /// `media`: those that changed.
+        case participantMuted(Participant, media: [MediaKind], on: Bool, by: String?)
+        case floor(FloorNews, Participant, by: String?)
+        /// All pins there are now.
+        case pinsChanged([String], by: String?)
         case closed(reason: String, by: String?)
     }
 
@@ -40,5 +57,13 @@ extension Room {
         package static let shutdown = "shutdown"
         /// No longer heard from.
         package static let disconnected = "disconnected"
+        /// The role, or the mode, lets it publish no longer.
+        package static let role = "role-changed"
+        package static let mode = "mode-changed"
+        package static let floor = "floor-lost"
+        package static let dropped = "dropped"
+        package static let denied = "denied"
+        /// The live event has ended.
+        package static let ended = "ended"
     }
 }

@@ -2,8 +2,14 @@ extension Room {
     /// What a worker says of something that this room owns.
     package enum Notice: Hashable, Sendable {
         case transport(TransportPlace, TransportChange)
-        case started(subscription: UInt64, SlotID)
-        case layerChanged(subscription: UInt64, SlotID, from: String?, to: String?)
+        case started(subscription: UInt64)
+        case layerChanged(
+            subscription: UInt64,
+            worker: Int,
+            SlotID,
+            from: String?,
+            to: String?
+        )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
     }
 
@@ -12,18 +18,20 @@ extension Room {
         var change = Change()
         switch notice {
         case .transport(let place, let what): take(what, of: place, &shared, &change)
-        case .started(let subscription, _): start(subscription, &change)
-        case .layerChanged(let number, let slot, let from, let to):
-            guard let subscription = subscriptions[number], holds(subscription, slot) else {
-                break
-            }
+        case .started(let subscription): start(subscription, &change)
+        case .layerChanged(let number, let worker, let slot, let from, let to):
+            guard let subscription = subscriptions[number],
+                holds(subscription, slot, in: worker)
+            else { break }
             change.announce(
                 .layerChanged(subscription, from: from, to: to),
                 to: .only([subscription.participant])
             )
         case .layers(let worker, let publication, let codec, let layers):
-            see(layers, codec, of: .publication(worker: worker, publication), &change)
+            let place = Place.publication(worker: worker, publication)
+            see(layers, codec, of: place, &shared, &change)
         }
+        settleRelays(&change)
         return change
     }
 
@@ -41,6 +49,7 @@ extension Room {
         _ layers: [LayerDescription],
         _ codec: Codec,
         of place: Place,
+        _ shared: inout Shared,
         _ change: inout Change
     ) {
         guard let owner = owners[place], case .publication(let worker, let id) = place else {
@@ -62,7 +71,9 @@ extension Room {
                 change.announce(.streamChanged(stream), to: .everyone)
             }
             guard isNew, stream.video == id else { continue }
-            for number in stream.subscribers.sorted() { settle(subscription: number, &change) }
+            for number in stream.subscribers.sorted() {
+                settle(subscription: number, &shared, &change)
+            }
         }
     }
 
@@ -147,10 +158,10 @@ extension Room {
         return found
     }
 
-    private func holds(_ subscription: Subscription, _ slot: SlotID) -> Bool {
-        guard let subscriber = participants[subscription.participant] else { return false }
-        return MediaKind.allCases.contains { kind in
-            subscription.slot(kind).flatMap { self.slot($0, of: subscriber)?.id } == slot
+    private func holds(_ subscription: Subscription, _ slot: SlotID, in worker: Int) -> Bool {
+        subscription.slots.values.contains { name in
+            guard let seat = seat(name, of: subscription.participant) else { return false }
+            return seat.slot.id == slot && seat.worker == worker
         }
     }
 }

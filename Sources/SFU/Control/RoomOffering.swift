@@ -7,6 +7,7 @@ extension Room {
         guard participant.mode != .signallingOnly else {
             throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
         }
+        guard state != .ended else { throw .wrongState("the live event has ended") }
         let present = participant.transports.first { $0.name == call.transport }
         var transport: Transport
         if let present {
@@ -19,7 +20,8 @@ extension Room {
             return adopt(answer, sources, call, transport, &shared)
         } catch {
             if present == nil {
-                shared.identifiers[worker].transports.release(transport.place.id)
+                let place = transport.place
+                shared.identifiers[place.worker].transports.release(place.id)
             }
             throw error
         }
@@ -34,10 +36,12 @@ extension Room {
         guard participant.transports.count < limit else {
             throw .limitReached("transportsPerParticipant", limit)
         }
-        guard let id = shared.identifiers[worker].transports.allocate() else {
+        guard let worker = workerForTransport(shared),
+            let id = shared.identifiers[worker].transports.allocate()
+        else {
             throw .limitReached(
                 "transportsPerWorker",
-                shared.identifiers[worker].transports.used
+                shared.identifiers[self.worker].transports.used
             )
         }
         var local = shared.locals[worker]
@@ -103,7 +107,7 @@ extension Room {
         let worker = transport.place.worker
         transport.audioFallback = call.audioFallback ?? transport.audioFallback
         dropSlots(answer.endedSlots, of: id, transport, &outcome.change)
-        empty(slotsOf: answer.endedPublications, of: id, &outcome.change)
+        empty(slotsOf: answer.endedPublications, of: id, transport.name, &outcome.change)
         transport.slots = slots(answer, of: id, transport, &outcome.change)
         transport.tracks = tracks(answer, sources, of: id, transport, &outcome.change)
         outcome.change.tell(worker, .configure(transport.place.id, answer.configuration))
@@ -149,10 +153,13 @@ extension Room {
     private mutating func empty(
         slotsOf ended: [PublicationID],
         of id: String,
+        _ transport: String,
         _ change: inout Change
     ) {
         guard !ended.isEmpty else { return }
-        for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] }) {
+        for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] })
+        // Another worker has a handle like it for something else.
+        where stream.transport == transport {
             for kind in MediaKind.allCases {
                 guard let publication = stream.publication(kind), ended.contains(publication)
                 else { continue }
@@ -160,7 +167,7 @@ extension Room {
                     guard let subscription = subscriptions[number],
                         let slot = subscription.slot(kind)
                     else { continue }
-                    bind(slot, of: subscription.participant, to: nil, &change)
+                    unbind(slot, of: subscription.participant, &change)
                 }
             }
         }
@@ -175,7 +182,7 @@ extension Room {
         // Read anew: slots that have ended have given their subscriptions back meanwhile.
         let present = participants[id]?.transports.first { $0.name == transport.name }?.slots ?? []
         return answer.configuration.slots.map { configured in
-            let codecs = Set(configured.formats.map(\.format.codec))
+            let codecs = CodecSet(configured.formats.map(\.format.codec))
             if var slot = present.first(where: { $0.id == configured.id }) {
                 slot.codecs = codecs
                 return slot
@@ -202,16 +209,12 @@ extension Room {
             let source = sources[configured.mid] ?? .usual(for: configured.kind)
             if var track = transport.tracks.first(where: { $0.publication == configured.id }) {
                 track.source = source
+                track.configuration = configured
+                change.touch(transport.home(of: track))
                 return track
             }
             open(.publication(worker: transport.place.worker, configured.id), for: id, &change)
-            return Track(
-                mid: configured.mid,
-                kind: configured.kind,
-                source: source,
-                publication: configured.id,
-                codec: configured.formats.first?.format.codec
-            )
+            return Track(source: source, configuration: configured)
         }
     }
 

@@ -10,7 +10,7 @@ extension Room {
         /// Whether others see a stream for it.
         var isOnStage: Bool {
             switch self {
-            case .open, .gated(.hostPlace): true
+            case .open, .gated(.hostPlace), .gated(.mute): true
             case .gated(.knock), .gated(.floor), .refused: false
             }
         }
@@ -23,6 +23,8 @@ extension Room {
         case floor
         /// All places of a live event's hosts are taken.
         case hostPlace
+        /// A moderator has muted the participant, or the room.
+        case mute
     }
 
     /// The word in an answer's `refused`.
@@ -59,9 +61,11 @@ extension Room {
         if settings.kind.isLiveEvent, !isModerator { return .refused(.role) }
         if settings.kind == .singleHostAudioOnly, kind == .video { return .refused(.eventType) }
         guard participant.admitted else { return .gated(.knock) }
-        if settings.kind == .lecture, !isModerator { return .gated(.floor) }
+        if settings.kind == .lecture, !isModerator, floorHolder != participant.id {
+            return .gated(.floor)
+        }
         if settings.kind.isLiveEvent, !hasHostPlace(participant.id) { return .gated(.hostPlace) }
-        return .open
+        return isMuted(participant, kind) ? .gated(.mute) : .open
     }
 
     /// Says whether this kind of media may go from `publisher` to `subscriber`.
@@ -76,6 +80,7 @@ extension Room {
     ) -> ForwardVerdict {
         switch mayPublish(publisher, kind, from: source) {
         case .open: mayReceive(from: publisher, subscriber)
+        case .gated(.mute): .closed(.muted)
         case .gated: .closed(nil)
         case .refused: .closed(.role)
         }
@@ -98,6 +103,12 @@ extension Room {
             return .closed(nil)
         }
         return .open
+    }
+
+    /// The room's mute is for audio and spares moderators; a participant's own spares nobody.
+    private func isMuted(_ participant: Participant, _ kind: MediaKind) -> Bool {
+        if participant.hardMuted.contains(kind) { return true }
+        return hardMuted && kind == .audio && participant.role != Role.moderatorName
     }
 
     private func hasHostPlace(_ participant: String) -> Bool {

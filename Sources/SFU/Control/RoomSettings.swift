@@ -28,6 +28,12 @@ extension Room {
         package var maxHosts = 1
         /// Refuses the old mode names in a room that has heard the new ones, and the reverse.
         package var strictModeVocabulary = false
+        /// Pins leave one of these places free.
+        package var maxActiveTalkers = 6
+        /// Roles that a change of all roles leaves alone.
+        package var protectedRoles: Set<String> = []
+        /// How long a request to change role stays open, in seconds.
+        package var roleRequestSeconds = 60
         package var roles = Role.builtIn
 
         package init() {}

@@ -15,8 +15,8 @@ extension Room {
                 settleStream(of: publisher, transport, isScreen, reason, &shared, &change)
             }
         }
-        settleGates(of: id, &change)
-        settleHosts(&change)
+        settleGates(of: id, &shared, &change)
+        settleHosts(&shared, &change)
     }
 
     private mutating func settleStream(
@@ -36,7 +36,7 @@ extension Room {
             return
         }
         guard !tracks.isEmpty else { return end(stream: id, reason, &change) }
-        carry(tracks, in: id, &change, &shared)
+        carry(tracks, in: id, &shared, &change)
     }
 
     private mutating func create(
@@ -58,6 +58,7 @@ extension Room {
             audioFallback: transport.audioFallback
         )
         stream.carry(tracks)
+        stream.hardMuted = publisher.hardMuted
         streams[stream.id] = stream
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
@@ -68,8 +69,8 @@ extension Room {
     private mutating func carry(
         _ tracks: [Track],
         in id: String,
-        _ change: inout Change,
-        _ shared: inout Shared
+        _ shared: inout Shared,
+        _ change: inout Change
     ) {
         guard var stream = streams[id] else { return }
         guard stream.carry(tracks) else { return }
@@ -77,12 +78,16 @@ extension Room {
         change.announce(.streamChanged(stream), to: .everyone)
         for number in stream.subscribers.sorted() {
             takeFreeSlots(for: number)
-            settle(subscription: number, &change)
+            settle(subscription: number, &shared, &change)
         }
     }
 
     /// Tells the workers which of a participant's publications may pass.
-    mutating func settleGates(of id: String, _ change: inout Change) {
+    mutating func settleGates(
+        of id: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
         guard var publisher = participants[id] else { return }
         var touched: Set<String> = []
         for index in publisher.transports.indices {
@@ -97,6 +102,7 @@ extension Room {
                 let open = verdict == .open && !track.withdrawn && stream?.isOn(track.kind) == true
                 guard track.gate != open else { continue }
                 change.tell(transport.place.worker, .gate(track.publication, open: open))
+                change.touch(transport.home(of: track))
                 publisher.transports[index].tracks[number].gate = open
                 if let stream { touched.insert(stream.id) }
             }
@@ -104,19 +110,25 @@ extension Room {
         participants[id] = publisher
         for stream in touched.sorted() {
             for number in (streams[stream]?.subscribers ?? []).sorted() {
-                settle(subscription: number, &change)
+                settle(subscription: number, &shared, &change)
             }
         }
     }
 
     /// Opens the gates of hosts who have come to a place.
-    mutating func settleHosts(_ change: inout Change) {
+    mutating func settleHosts(_ shared: inout Shared, _ change: inout Change) {
         guard settings.kind.isLiveEvent else { return }
-        for host in hosts.prefix(settings.maxHosts) { settleGates(of: host, &change) }
+        for host in hosts.prefix(settings.maxHosts) {
+            settleGates(of: host, &shared, &change)
+        }
     }
 
     /// Tells the worker what a subscription's slots carry, and the subscriber if video stands.
-    mutating func settle(subscription number: UInt64, _ change: inout Change) {
+    mutating func settle(
+        subscription number: UInt64,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
         guard var subscription = subscriptions[number], let stream = streams[subscription.stream],
             let publisher = participants[stream.participant],
             let subscriber = participants[subscription.participant]
@@ -124,14 +136,14 @@ extension Room {
         let mayReceive = mayReceive(from: publisher, subscriber) == .open
         for kind in MediaKind.allCases {
             guard let slot = subscription.slot(kind) else { continue }
-            let binding = stream.publication(kind).map {
-                Binding(
-                    publication: $0,
+            let feed = stream.home(kind).map {
+                Feed(
+                    home: $0,
                     subscription: number,
                     open: mayReceive && subscription.isOn(kind)
                 )
             }
-            bind(slot, of: subscriber.id, to: binding, &change)
+            bind(slot, of: subscriber.id, to: feed, &shared, &change)
         }
         let reason = whyNoVideo(subscription, stream, publisher, subscriber)
         guard reason != subscription.videoDisabled else { return }

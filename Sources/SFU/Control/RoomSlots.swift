@@ -12,36 +12,31 @@ extension Room {
             .first { $0.mid == name.mid }
     }
 
+    /// A slot and the worker that it is in.
+    func seat(_ name: SlotName, of participant: String) -> (slot: Slot, worker: Int)? {
+        guard
+            let transport = participants[participant]?.transports
+                .first(where: { $0.name == name.transport }),
+            let slot = transport.slots.first(where: { $0.mid == name.mid })
+        else { return nil }
+        return (slot, transport.place.worker)
+    }
+
     /// Changes a slot in place; does nothing for one that is gone.
     mutating func withSlot(
         _ name: SlotName,
         of participant: String,
-        _ body: (inout Slot, _ worker: Int) -> Void
+        _ body: (inout Slot) -> Void
     ) {
         guard let transports = participants[participant]?.transports,
             let transport = transports.firstIndex(where: { $0.name == name.transport }),
             let slot = transports[transport].slots.firstIndex(where: { $0.mid == name.mid })
         else { return }
-        let worker = transports[transport].place.worker
         guard var changed = participants[participant]?.transports[transport].slots[slot] else {
             return
         }
-        body(&changed, worker)
+        body(&changed)
         participants[participant]?.transports[transport].slots[slot] = changed
-    }
-
-    /// Says what a slot carries, where that is not what the worker was told last.
-    mutating func bind(
-        _ name: SlotName,
-        of participant: String,
-        to binding: Binding?,
-        _ change: inout Change
-    ) {
-        withSlot(name, of: participant) { slot, worker in
-            guard slot.bound != binding else { return }
-            slot.bound = binding
-            change.tell(worker, .bind(slot.id, binding))
-        }
     }
 
     /// The first slot of a kind that nobody has, in m-line order.
@@ -102,7 +97,7 @@ extension Room {
             )
             guard let slot else { continue }
             subscription.set(slot, for: kind)
-            withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
+            withSlot(slot, of: subscriber.id) { $0.subscription = number }
         }
         subscriptions[number] = subscription
     }

@@ -14,7 +14,7 @@ extension Room {
         guard before != (stream.audioOn, stream.videoOn) else { return outcome }
         streams[id] = stream
         outcome.change.announce(.streamChanged(stream), to: .everyone)
-        settleGates(of: stream.participant, &outcome.change)
+        settleGates(of: stream.participant, &shared, &outcome.change)
         return outcome
     }
 

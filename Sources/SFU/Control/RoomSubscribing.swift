@@ -3,6 +3,7 @@ extension Room {
         let subscriber = try participant(call.participant)
         let stream = try stream(call.stream)
         let slots = try slots(for: call, stream, subscriber, shared.limits)
+        try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
 
         shared.lastSubscription += 1
         let number = shared.lastSubscription
@@ -14,14 +15,14 @@ extension Room {
         )
         for (kind, slot) in slots {
             subscription.set(slot, for: kind)
-            withSlot(slot, of: subscriber.id) { slot, _ in slot.subscription = number }
+            withSlot(slot, of: subscriber.id) { $0.subscription = number }
         }
         subscriptions[number] = subscription
         participants[subscriber.id]?.subscriptions.append(number)
         streams[stream.id]?.subscribers.insert(number)
         var outcome = Outcome(result: .subscribed(number))
         open(.subscription(number), for: subscriber.id, &outcome.change)
-        settle(subscription: number, &outcome.change)
+        settle(subscription: number, &shared, &outcome.change)
         return outcome
     }
 
@@ -80,14 +81,18 @@ extension Room {
 
     mutating func update(
         subscription id: String,
-        _ call: SubscriptionUpdate
+        _ call: SubscriptionUpdate,
+        _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
         var subscription = try subscription(id)
         let number = subscription.number
         var outcome = Outcome(isFenced: call.audio == false || call.video == false)
         if let target = call.stream, target != subscription.stream {
             let stream = try stream(target)
-            try checkMayWatch(stream, participant(subscription.participant))
+            let subscriber = try participant(subscription.participant)
+            try checkMayWatch(stream, subscriber)
+            let slots = subscription.slots
+            try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
             subscription.stream = target
@@ -108,7 +113,7 @@ extension Room {
         subscription.wishes.priority = call.priority.applied(to: subscription.wishes.priority)
         subscriptions[number] = subscription
         takeFreeSlots(for: number)
-        settle(subscription: number, &outcome.change)
+        settle(subscription: number, &shared, &outcome.change)
         return outcome
     }
 

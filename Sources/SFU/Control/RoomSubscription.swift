@@ -30,6 +30,12 @@ extension Room {
             }
         }
 
+        var slots: [MediaKind: SlotName] {
+            var slots: [MediaKind: SlotName] = [:]
+            for kind in MediaKind.allCases { slots[kind] = slot(kind) }
+            return slots
+        }
+
         mutating func set(_ slot: SlotName?, for kind: MediaKind) {
             switch kind {
             case .audio: audioSlot = slot
@@ -64,6 +70,6 @@ extension Room {
 
     /// Why a subscriber gets no video.
     package enum DisableReason: String, Hashable, Sendable {
-        case publisher, subscriber, codec, role
+        case publisher, subscriber, codec, role, muted
     }
 }

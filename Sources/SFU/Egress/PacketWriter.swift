@@ -15,6 +15,8 @@ struct Rewriting: BitwiseCopyable {
     /// 6.18 fixed-point seconds; `nil` leaves the element out.
     var sendTime: UInt32?
     var transportSequence: UInt16?
+    /// Bytes of RTP padding that follow the payload.
+    var padding: UInt8 = 0
 }
 
 /// Writes what of an outgoing packet is made anew: header, extensions, payload descriptor.
@@ -29,10 +31,12 @@ struct PacketWriter: BitwiseCopyable {
         _ info: borrowing PacketInfo,
         of packet: Span<UInt8>,
         for slot: borrowing Slot,
+        longMID: String,
         as rewriting: borrowing Rewriting,
         into output: inout MutableSpan<UInt8>
     ) -> (header: Int, prefix: Int, consumed: Int) {
         var writer = Self()
+        writer.begin(info, for: slot, longMID: longMID, into: &output)
         writer.writeExtensions(info, of: packet, for: slot, as: rewriting, into: &output)
         writer.writeFixedHeader(info, as: rewriting, into: &output)
         let header = writer.position
@@ -55,12 +59,35 @@ struct PacketWriter: BitwiseCopyable {
         as rewriting: borrowing Rewriting,
         into output: inout MutableSpan<UInt8>
     ) {
-        output[0] = position > 12 ? 0x90 : 0x80
+        output[0] = (position > 12 ? 0x90 : 0x80) | (rewriting.padding > 0 ? 0x20 : 0)
         let marker: UInt8 = info.flags.contains(.marker) ? 0x80 : 0
         output[1] = marker | rewriting.payloadType
         output.put(rewriting.sequence.rawValue, at: 2)
         output.put(info.timestamp &+ rewriting.span.timestampOffset, at: 4)
         output.put(rewriting.ssrc.rawValue, at: 8)
+    }
+
+    /// Decides on the form of the extensions and writes the first: which m-line it is.
+    private mutating func begin(
+        _ info: borrowing PacketInfo,
+        for slot: borrowing Slot,
+        longMID: String,
+        into output: inout MutableSpan<UInt8>
+    ) {
+        isTwoByte = slot.needsTwoByteForm
+        // A long element needs the two-byte form for all (RFC 8285 §4.3).
+        if info.flags.contains(.frameNumbered), info.dependencyDescriptor.length > 16 {
+            isTwoByte = true
+        }
+        position = 16
+        let length = Int(slot.midLength)
+        guard length > 0 else { return }
+        begin(slot.extensions[.mid], length: length, into: &output)
+        if slot.hasLongMID {
+            for byte in longMID.utf8.prefix(length) { append(byte, into: &output) }
+        } else {
+            for index in 0..<length { append(slot.mid[index], into: &output) }
+        }
     }
 
     private mutating func writeExtensions(
@@ -71,16 +98,6 @@ struct PacketWriter: BitwiseCopyable {
         into output: inout MutableSpan<UInt8>
     ) {
         let ids = slot.extensions
-        // A long element or a high id needs the two-byte form for all (RFC 8285 §4.3).
-        isTwoByte = slot.hasHighExtensionID || slot.mid.count > 16
-        if info.flags.contains(.frameNumbered), info.dependencyDescriptor.length > 16 {
-            isTwoByte = true
-        }
-        position = 16
-        if slot.mid.count > 0 {
-            begin(ids[.mid], length: slot.mid.count, into: &output)
-            for index in 0..<slot.mid.count { append(slot.mid[index], into: &output) }
-        }
         if let time = rewriting.sendTime {
             begin(ids[.absoluteSendTime], length: 3, into: &output)
             append(UInt8(truncatingIfNeeded: time >> 16), into: &output)

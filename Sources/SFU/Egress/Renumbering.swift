@@ -5,16 +5,19 @@ internal import RTP
 /// A span is a stretch of outgoing numbers that one offset made. The last spans are kept, so
 /// that a packet that comes late, or is asked for again, gets the number it would have had.
 /// All of it counts wraps: 16 bits alone would one day give two packets one index.
-struct Renumbering: ~Copyable {
+///
+/// It lies in its slot's first cache line; the spans before the present one lie elsewhere, and
+/// are looked at for packets that the present one does not cover.
+struct Renumbering: BitwiseCopyable {
     struct Span: BitwiseCopyable {
-        /// The encoding, and which numbering of it, that the offsets are for.
-        var encoding: UInt32 = .max
-        var epoch: UInt32 = 0
-        var timestampOffset: UInt32 = 0
         /// The first packet index made with it.
         var first: Int64 = 0
         /// What added to a packet's number makes its index.
         var offset: Int64 = 0
+        /// The encoding, and which numbering of it, that the offsets are for.
+        var encoding: UInt32 = .max
+        var epoch: UInt32 = 0
+        var timestampOffset: UInt32 = 0
         var pictureOffset: UInt16 = 0
         var tl0Offset: UInt8 = 0
 
@@ -24,18 +27,20 @@ struct Renumbering: ~Copyable {
         }
     }
 
-    /// Spans kept; RTP that is older than these is not sent again.
-    static let capacity = 16
+    /// The spans before the present one; RTP that is older than these is not sent again.
+    typealias Earlier = Trail<Span>
+
+    static var none: Earlier { Earlier(capacity: 8) }
 
     private(set) var current = Span()
-    private var older = Ring<Span>(capacity: capacity, filledWith: Span())
-    private var olderCount = 0
     /// The packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
     private(set) var highest: Int64
+    private var lastArrival = Instant(nanoseconds: 0)
     private(set) var lastTimestamp: UInt32
-    private(set) var lastArrival: Instant?
     private var lastPicture: UInt16 = 0
     private var lastTL0: UInt8 = 0
+    /// Whether a packet was ever sent.
+    private(set) var hasStarted = false
 
     /// Starts below 2^15, so that the first wrap is far off (RFC 3711 §3.3.1), from `random`.
     init(random: UInt64) {
@@ -43,22 +48,24 @@ struct Renumbering: ~Copyable {
         lastTimestamp = UInt32(truncatingIfNeeded: random >> 32)
     }
 
-    /// Whether a packet was ever sent.
-    var hasStarted: Bool { lastArrival != nil }
-
     /// Begins a span with this packet: numbers go on without a gap, time by the clock.
     ///
     /// `timestamp` is the outgoing timestamp where the sender reports of both sources tell it.
-    mutating func begin(with info: borrowing PacketInfo, clockRate: Int, timestamp: UInt32?) {
+    mutating func begin(
+        with info: borrowing PacketInfo,
+        clockRate: Int,
+        timestamp: UInt32?,
+        after earlier: inout Earlier
+    ) {
         let next = highest + 1
         let outgoing = nextTimestamp(info, clockRate: clockRate, exact: timestamp)
-        keepCurrent()
+        if hasStarted { earlier.append(current) }
         current = Span(
+            first: next,
+            offset: next - info.number,
             encoding: info.encoding,
             epoch: info.epoch,
             timestampOffset: outgoing &- info.timestamp,
-            first: next,
-            offset: next - info.number,
             pictureOffset: hasStarted ? lastPicture &+ 1 &- info.pictureID : 0,
             tl0Offset: hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0
         )
@@ -69,7 +76,7 @@ struct Renumbering: ~Copyable {
         clockRate: Int,
         exact: UInt32?
     ) -> UInt32 {
-        guard let lastArrival else { return lastTimestamp }
+        guard hasStarted else { return lastTimestamp }
         let elapsed = max(0, info.arrival.nanoseconds(since: lastArrival))
         let ticks = elapsed / 1_000 &* Int64(clockRate) / 1_000_000
         // Two pictures never share a timestamp.
@@ -81,14 +88,8 @@ struct Renumbering: ~Copyable {
         return isPlausible ? exact : expected
     }
 
-    private mutating func keepCurrent() {
-        guard hasStarted else { return }
-        older[olderCount] = current
-        olderCount += 1
-    }
-
     /// Closes the numbering over a packet that is not forwarded, so that nobody misses it.
-    mutating func skip(_ info: borrowing PacketInfo) {
+    mutating func skip(_ info: borrowing PacketInfo, after earlier: inout Earlier) {
         guard hasStarted, current.matches(info) else { return }
         let index = info.number + current.offset
         // Before the present span it would close a gap that the spans after have counted.
@@ -96,12 +97,22 @@ struct Renumbering: ~Copyable {
         var span = current
         span.first = index
         span.offset -= 1
-        if current.first != index { keepCurrent() }
+        if current.first != index { earlier.append(current) }
         current = span
     }
 
+    /// The packet index of a packet that belongs to the present span.
+    func index(of info: borrowing PacketInfo) -> Int64? {
+        guard current.matches(info) else { return nil }
+        let index = info.number + current.offset
+        return index >= current.first && isRecent(index) ? index : nil
+    }
+
     /// The span and packet index of a packet, or `nil` where it is too late to be placed.
-    func place(_ info: borrowing PacketInfo) -> (span: Span, index: Int64)? {
+    func place(
+        _ info: borrowing PacketInfo,
+        after earlier: borrowing Earlier
+    ) -> (span: Span, index: Int64)? {
         var bound = Int64.max
         var span = current
         var age = 0
@@ -114,23 +125,26 @@ struct Renumbering: ~Copyable {
             }
             // A span that padding began may lie past the one after it.
             bound = min(bound, span.first)
-            guard age < min(olderCount, Self.capacity) else { return nil }
             age += 1
-            span = older[olderCount - age]
+            guard let older = earlier[age: age] else { return nil }
+            span = older
         }
     }
 
     /// Which incoming packet an outgoing number was, where that is still known.
-    func original(of out: SequenceNumber) -> (span: Span, number: Int64, index: Int64)? {
+    func original(
+        of out: SequenceNumber,
+        after earlier: borrowing Earlier
+    ) -> (span: Span, number: Int64, index: Int64)? {
         guard hasStarted else { return nil }
         let index = highest + Int64(out.distance(from: SequenceNumber(truncating: Int(highest))))
         guard index <= highest, isRecent(index) else { return nil }
         var span = current
         var age = 0
         while index < span.first {
-            guard age < min(olderCount, Self.capacity) else { return nil }
             age += 1
-            span = older[olderCount - age]
+            guard let older = earlier[age: age] else { return nil }
+            span = older
         }
         return (span, index - span.offset, index)
     }
@@ -146,6 +160,7 @@ struct Renumbering: ~Copyable {
         highest = index
         lastTimestamp = info.timestamp &+ span.timestampOffset
         lastArrival = info.arrival
+        hasStarted = true
         lastPicture = info.pictureID &+ span.pictureOffset
         lastTL0 = info.tl0PictureIndex &+ span.tl0Offset
     }

@@ -43,8 +43,7 @@ extension Core {
         statistics.rtcpOut &+= 1
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(total)
-        transports[transport].packetsOut &+= 1
-        transports[transport].bytesOut &+= UInt64(total)
+        destinations[transport].count(length: total)
     }
 
     /// The reports of the last second: one for each stream sent and each received.
@@ -129,23 +128,20 @@ extension Core {
         let span = slots[slot].renumbering.current
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
-            encodings[encoding].reception.senderReportArrival != nil
+            let captured = encodings[encoding].captured
         else { return nil }
-        let publisher = publications[encodings[encoding].publication].transport
-        let reported = encodings[encoding].reception.senderNTP
-        guard let sampled = transports[publisher].clock.instant(of: reported) else { return nil }
-        let passed = now.nanoseconds(since: sampled)
+        let passed = now.nanoseconds(since: captured.instant)
         guard abs(passed) < 60_000_000_000 else { return nil }
         let ticks = passed / 1_000 &* Int64(encodings[encoding].clockRate) / 1_000_000
         let timestamp =
-            encodings[encoding].reception.senderTimestamp
+            captured.timestamp
             &+ UInt32(truncatingIfNeeded: ticks) &+ span.timestampOffset
         return SenderReport(
-            sender: slots[slot].configuration.ssrc,
+            sender: slots[slot].ssrc,
             ntp: ntp(at: now),
             rtpTimestamp: timestamp,
             packets: UInt32(truncatingIfNeeded: slots[slot].packets),
-            octets: UInt32(truncatingIfNeeded: slots[slot].octets)
+            octets: slots[slot].octets
         )
     }
 }

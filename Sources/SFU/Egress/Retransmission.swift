@@ -9,7 +9,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        slots[slot].nacksReceived &+= 1
+        slotRecords[slot].nacksReceived &+= 1
         guard transports[slots[slot].transport].canSend, slots[slot].isOpen else { return }
         let sendTime = Self.sendTime(at: now)
         for index in 0..<request.count {
@@ -29,9 +29,14 @@ extension Core {
         sendTime: UInt32,
         into output: inout Batch
     ) {
-        guard let (span, original, index) = slots[slot].renumbering.original(of: number) else {
-            return
-        }
+        var outlet = outlet(of: slot)
+        let numbering = outlet.slot.renumbering
+        guard
+            let (span, original, index) = numbering.original(
+                of: number,
+                after: slotRecords[slot].earlier
+            )
+        else { return }
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
             Int32(encodings[encoding].publication) == slots[slot].publication,
@@ -39,32 +44,39 @@ extension Core {
         else { return }
         let place = encodings[encoding].history.place(of: Int(original))
         guard place >= 0, slots[slot].incomingPayloadType == pool[place].payloadType,
-            let mapping = slots[slot].outgoing
+            let mapping = slotRecords[slot].outgoing
         else { return }
         var rewriting = Rewriting(
             span: span,
             sequence: number,
             payloadType: mapping.payloadType,
-            ssrc: slots[slot].configuration.ssrc
+            ssrc: outlet.slot.ssrc
         )
         var packetIndex = index
-        if let rtx = mapping.rtxPayloadType, let ssrc = slots[slot].configuration.rtxSSRC {
-            slots[slot].rtxIndex += 1
-            packetIndex = slots[slot].rtxIndex
+        if let rtx = mapping.rtxPayloadType, let ssrc = slotRecords[slot].configuration.rtxSSRC {
+            slotRecords[slot].rtxIndex += 1
+            packetIndex = slotRecords[slot].rtxIndex
             rewriting.sequence = SequenceNumber(truncating: Int(packetIndex))
             rewriting.payloadType = rtx
             rewriting.ssrc = ssrc
             rewriting.original = number
-            stamp(&rewriting, slot: slot, sendTime: sendTime)
-        } else if slots[slot].stampsPackets || index < slots[slot].firstRepeatable {
+            rewriting.stamp(from: &outlet, sendTime: sendTime)
+        } else if slots[slot].stampsPackets || index < slotRecords[slot].firstRepeatable {
             // Sent twice under one index it would have to be the same to the last bit.
             return
         }
-        guard send(place, to: slot, as: rewriting, index: packetIndex, into: &output) else {
-            return
+        let isSent = send(
+            place,
+            through: &outlet,
+            as: rewriting,
+            index: packetIndex,
+            into: &output
+        )
+        if isSent {
+            outlet.slot.retransmissionCredit -= 5
+            slotRecords[slot].retransmissions &+= 1
+            statistics.rtxOut &+= 1
         }
-        slots[slot].retransmissionCredit -= 5
-        slots[slot].retransmissions &+= 1
-        statistics.rtxOut &+= 1
+        put(outlet)
     }
 }

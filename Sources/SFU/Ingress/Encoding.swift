@@ -17,6 +17,10 @@ struct Encoding: ~Copyable {
     var reception = ReceptionStatistics()
     var rate = RateMeter()
     var keyframes = KeyframeRequests()
+    /// From the publisher's last sender report; the same at the home and at its mirrors.
+    var captured: CaptureTime?
+    /// In a mirror: the home's name for the numbering that `epoch` names here.
+    var homeEpoch: UInt32?
     var history: History
 
     /// The mapping of the last packet's payload type, so that few packets look it up.
@@ -54,6 +58,7 @@ struct Encoding: ~Copyable {
         window = SequenceWindow()
         losses.removeAll()
         reception = ReceptionStatistics()
+        captured = nil
         history.removeAll(from: &pool)
         mapping = nil
     }

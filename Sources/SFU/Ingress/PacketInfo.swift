@@ -54,6 +54,8 @@ struct PacketInfo: BitwiseCopyable {
     var absoluteCaptureTime = Element()
     var dependencyDescriptor = Element()
 
+    /// Bytes of RTP padding that lie after the payload in the pool, for who may send it along.
+    var padding: UInt8 = 0
     /// The next arrival of the same publication in this batch, as a pool index; -1 at the end.
     var next: Int32 = -1
     /// What becomes of it: `nil` once a subscriber has been sent it.

@@ -43,24 +43,31 @@ extension Core {
             encodings[encoding].height = Int(size.height)
         }
         let publication = encodings[encoding].publication
-        let transport = publications[publication].transport
         if publications[publication].best < 0 {
-            publications[publication].best =
-                publications[publication].encodings[
-                    encodings[encoding].position
-                ]
-            // Viewers that were there before the publisher have had nobody to ask.
+            let encoding = publications[publication].encodings[encodings[encoding].position]
             let isStart = info.flags.contains(.keyframeStart)
-            for index in 0..<publications[publication].subscribers.count where !isStart {
-                let slot = Int(publications[publication].subscribers[index])
-                wantKeyframe(forSlot: slot, at: info.arrival)
-            }
+            begin(publication, with: encoding, isKeyframe: isStart, at: info.arrival)
         }
+        guard let transport = publications[publication].transport else { return }
         if transports[transport].layersDue == nil {
             transports[transport].layersDue = info.arrival.advanced(
                 milliseconds: Self.layersMilliseconds
             )
             schedule(transport)
+        }
+    }
+
+    /// The first packet has come: its encoding is the best until others have shown themselves.
+    mutating func begin(
+        _ publication: Int,
+        with encoding: Int32,
+        isKeyframe: Bool,
+        at now: Instant
+    ) {
+        publications[publication].best = encoding
+        // Viewers that were there before the publisher have had nobody to ask.
+        for index in 0..<publications[publication].subscribers.count where !isKeyframe {
+            wantKeyframe(forSlot: Int(publications[publication].subscribers[index]), at: now)
         }
     }
 }

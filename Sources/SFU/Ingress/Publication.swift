@@ -2,25 +2,45 @@ internal import RTP
 
 /// One m-line on which a participant sends, with all of its encodings and viewers.
 struct Publication: ~Copyable {
+    /// Where its packets come from.
+    enum Origin: BitwiseCopyable {
+        /// This worker's transport with that index: this is the publication's home.
+        case transport(Int)
+        /// Another worker hands them on: this is a mirror.
+        case mirror(of: RelayTarget)
+    }
+
+    /// Where to packets are handed on.
+    struct Outlet: BitwiseCopyable {
+        let target: RelayTarget
+        /// The ring there was full: the next packet says so.
+        var hasGap = false
+    }
+
     /// RIDs that an offer may name.
     static let maximumEncodings = 4
 
     var configuration: PublicationConfiguration
-    /// Index of its transport.
-    let transport: Int
+    var origin: Origin
     /// Indices of its encodings, in the offer's order.
     var encodings = List<Int32>(capacity: 1)
-    /// Indices of the slots that carry it.
+    let kind: MediaKind
+    /// Indices of the slots that carry it, in their order: so they are walked in memory order.
     var subscribers = List<Int32>()
     /// Payload types, flat, so that a lookup touches no array.
     var formats = List<FormatMapping>()
 
     /// `false`: its packets go no further (mute, role, state).
     var isOpen = true
+    /// A mirror's gate opened then: what the home received before is of an older right.
+    var openedAt = Instant(nanoseconds: 0)
     /// Copies sent since the gate opened, for the fence.
     var forwarded: UInt64 = 0
     /// The highest live encoding, or -1 before the first packet.
     var best: Int32 = -1
+
+    /// Its mirrors in other workers, which get all that passes the gate.
+    var mirrors = List<Outlet>(capacity: 1)
 
     /// The packets of the batch under way, as a chain of pool places.
     var firstArrival: Int32 = -1
@@ -31,10 +51,30 @@ struct Publication: ~Copyable {
     /// What the control plane was told last.
     var reported: [LayerDescription] = []
 
-    init(_ configuration: PublicationConfiguration, transport: Int) {
+    init(_ configuration: PublicationConfiguration, origin: Origin) {
         self.configuration = configuration
-        self.transport = transport
+        self.origin = origin
+        kind = configuration.kind
         for format in configuration.formats { formats.append(format) }
+    }
+
+    /// Whether anybody could be watching, in this worker or in another.
+    var hasViewers: Bool { !subscribers.isEmpty || !mirrors.isEmpty }
+
+    /// The home's transport; a mirror has none.
+    var transport: Int? {
+        switch origin {
+        case .transport(let transport): transport
+        case .mirror: nil
+        }
+    }
+
+    /// What a mirror mirrors; a home has nothing.
+    var home: RelayTarget? {
+        switch origin {
+        case .transport: nil
+        case .mirror(let home): home
+        }
     }
 
     /// The mapping whose media or retransmission payload type this is.

@@ -87,7 +87,7 @@ extension Core {
     private func slot(of ssrc: SSRC, transport: Int) -> Int {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
-            if slots[slot].configuration.ssrc == ssrc { return slot }
+            if slots[slot].ssrc == ssrc { return slot }
         }
         return -1
     }
@@ -99,6 +99,24 @@ extension Core {
         else { return }
         encodings[Int(stream.encoding)].reception.receive(report, at: now)
         transports[transport].clock.receive(report.ntp, at: now)
+        noteCaptureTimes(of: transport)
+    }
+
+    /// What the streams' last reports mean by the clock as it is known now: one for all of them.
+    private mutating func noteCaptureTimes(of transport: Int) {
+        for index in 0..<transports[transport].publications.count {
+            let publication = Int(transports[transport].publications[index])
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                guard encodings[encoding].reception.senderReportArrival != nil,
+                    let instant = transports[transport].clock.instant(
+                        of: encodings[encoding].reception.senderNTP
+                    )
+                else { continue }
+                let timestamp = encodings[encoding].reception.senderTimestamp
+                encodings[encoding].captured = CaptureTime(instant: instant, timestamp: timestamp)
+            }
+        }
     }
 
     private mutating func noteReceptions(
@@ -111,9 +129,9 @@ extension Core {
             let report = reports[index]
             let slot = slot(of: report.ssrc, transport: transport)
             guard slot >= 0 else { continue }
-            slots[slot].packetsLost = Int64(report.cumulativeLost)
-            slots[slot].fractionLost = report.fractionLost
-            slots[slot].jitter = report.jitter
+            slotRecords[slot].packetsLost = Int64(report.cumulativeLost)
+            slotRecords[slot].fractionLost = report.fractionLost
+            slotRecords[slot].jitter = report.jitter
             noteRoundTrip(report, transport: transport, at: now)
         }
     }
@@ -137,7 +155,7 @@ extension Core {
     private mutating func refreshPicture(of ssrc: SSRC, transport: Int, at now: Instant) {
         let slot = slot(of: ssrc, transport: transport)
         guard slot >= 0, slots[slot].kind == .video else { return }
-        slots[slot].pictureLossesReceived &+= 1
+        slotRecords[slot].pictureLossesReceived &+= 1
         guard slots[slot].isOpen else { return }
         switch slots[slot].source {
         case .idle: break

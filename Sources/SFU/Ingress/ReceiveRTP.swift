@@ -202,8 +202,8 @@ extension Core {
         encoding: Int,
         at now: Instant
     ) {
-        guard gap > 0 else { return }
-        let transport = publications[encodings[encoding].publication].transport
+        guard gap > 0, let transport = publications[encodings[encoding].publication].transport
+        else { return }
         transports[transport].estimate.lose(gap)
         guard let mapping = encodings[encoding].mapping, mapping.feedback.contains(.nack) else {
             return
@@ -219,7 +219,7 @@ extension Core {
     }
 
     /// Puts the packet into the batch under way, and into the history of its encoding.
-    private mutating func keep(
+    mutating func keep(
         _ info: PacketInfo,
         place: Int32,
         encoding: Int,

@@ -77,8 +77,9 @@ extension Core {
     /// A hole that will not be filled breaks the picture of all who watch.
     mutating func refreshAfterLoss(of encoding: Int, _ now: Instant) {
         let publication = encodings[encoding].publication
-        guard encodings[encoding].kind == .video, !publications[publication].subscribers.isEmpty
-        else { return }
+        guard encodings[encoding].kind == .video, publications[publication].hasViewers else {
+            return
+        }
         wantKeyframe(of: encoding, at: now)
     }
 
@@ -93,7 +94,7 @@ extension Core {
             let publication = Int(transports[transport].publications[index])
             for position in 0..<publications[publication].encodings.count {
                 let encoding = Int(publications[publication].encodings[position])
-                if publications[publication].subscribers.isEmpty {
+                if !publications[publication].hasViewers {
                     encodings[encoding].keyframes.satisfy()
                 }
                 if encodings[encoding].keyframes.isDue(at: now) {

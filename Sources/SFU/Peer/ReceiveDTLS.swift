@@ -110,6 +110,7 @@ extension Core {
         }
         transports[transport].profile = profile
         transports[transport].state = .connected
+        updateDestination(of: transport)
         heard(from: transport, at: now)
         transports[transport].reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
         emit(.transport(transports[transport].id, .connected))
@@ -140,5 +141,6 @@ extension Core {
         transports[transport].path = nil
         transports[transport].srtp = nil
         transports[transport].dtls = nil
+        updateDestination(of: transport)
     }
 }

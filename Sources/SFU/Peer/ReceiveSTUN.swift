@@ -150,9 +150,11 @@ extension Core {
         if other >= 0, other != index {
             transports[Int(other)].ice.forget(path)
             transports[Int(other)].path = transports[Int(other)].ice.selected
+            updateDestination(of: Int(other))
         }
         paths.insert(path, transport: index)
         transports[transport].path = transports[transport].ice.selected
+        updateDestination(of: transport)
         heard(from: transport, at: now)
         startDTLS(transport, at: now, into: &output)
     }

@@ -24,7 +24,8 @@ struct SRTPIncoming: ~Copyable {
     private static let rtpWords = SRTPSession.replayWindow / 64
     private static let rtcpWords = SRTPSession.rtcpReplayWindow / 64
     private static let wordsPerStream = rtpWords + rtcpWords
-    private static let firstCapacity = 4
+    /// A viewer sends RTCP with one SSRC and no RTP.
+    private static let firstCapacity = 1
 
     init(maxStreams: Int) {
         precondition(maxStreams > 0)

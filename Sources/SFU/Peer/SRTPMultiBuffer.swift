@@ -1,48 +1,15 @@
 #if canImport(CIPSecMB)
-    internal import CIPSecMB
     internal import COpenSSL
     internal import RTP
-
-    /// A worker's intel-ipsec-mb: its table of functions for this processor, and its jobs.
-    @safe
-    final class MultiBufferManager {
-        let manager: UnsafeMutablePointer<IMB_MGR>
-        /// What the library keeps while it works on one packet.
-        let scratch: UnsafeMutablePointer<gcm_context_data>
-
-        /// Returns `nil` where the library has no memory or fails its own test.
-        init?() {
-            guard let manager = unsafe alloc_mb_mgr(0) else { return nil }
-            var kind = IMB_ARCH_NONE
-            unsafe init_mb_mgr_auto(manager, &kind)
-            guard unsafe imb_get_errno(manager) == 0,
-                unsafe manager.pointee.features & UInt64(IMB_FEATURE_AESNI) != 0
-            else {
-                unsafe free_mb_mgr(manager)
-                return nil
-            }
-            unsafe self.manager = manager
-            unsafe scratch = .allocate(capacity: 1)
-            unsafe scratch.initialize(to: gcm_context_data())
-        }
-
-        deinit {
-            unsafe OPENSSL_cleanse(scratch, MemoryLayout<gcm_context_data>.size)
-            unsafe scratch.deallocate()
-            unsafe free_mb_mgr(manager)
-        }
-
-        /// Whether this processor has what the library is fast with.
-        static let isSupported = MultiBufferManager() != nil
-    }
 
     /// An SRTP session by intel-ipsec-mb.
     ///
     /// The library only ciphers and hashes: indexes and windows are kept here.
     struct MultiBufferSRTP: ~Copyable {
-        private let rtpIn: SRTPTransform
+        /// Its key is prepared when the first packet has come: many peers send none.
+        private var rtpIn: SRTPTransform
         private let rtcpIn: SRTPTransform
-        private let rtpOut: SRTPTransform
+        private let rtpOut: OutgoingCipher
         private let rtcpOut: SRTPTransform
         private var incoming: SRTPIncoming
         private var outgoing = SRTCPIndexes()
@@ -54,13 +21,13 @@
             manager: MultiBufferManager,
             maxStreams: Int
         ) throws(SRTPError) {
-            let rtpIn = try Self.rtp(profile, keys.remote, manager)
+            let rtpIn = try Self.rtp(profile, keys.remote, manager, rare: true)
             let rtcpIn = try Self.rtcp(profile, keys.remote, manager)
-            let rtpOut = try Self.rtp(profile, keys.local, manager)
+            let rtpOut = try Self.rtp(profile, keys.local, manager, rare: false)
             let rtcpOut = try Self.rtcp(profile, keys.local, manager)
             self.rtpIn = rtpIn
             self.rtcpIn = rtcpIn
-            self.rtpOut = rtpOut
+            self.rtpOut = OutgoingCipher(rtpOut)
             self.rtcpOut = rtcpOut
             self.profile = profile
             incoming = SRTPIncoming(maxStreams: maxStreams)
@@ -82,6 +49,7 @@
             )
             guard isGood else { throw .authentication }
             incoming.acceptRTP(candidate)
+            rtpIn.prepare()
             return packet.count - profile.rtpOverhead
         }
 
@@ -100,24 +68,8 @@
             return packet.count - profile.rtcpOverhead
         }
 
-        func protectRTP(
-            _ output: inout MutableSpan<UInt8>,
-            headerLength: Int,
-            prefixLength: Int,
-            rest: Span<UInt8>,
-            index: UInt64
-        ) throws(SRTPError) -> Int {
-            let isDone = rtpOut.protectRTP(
-                &output,
-                headerLength: headerLength,
-                prefixLength: prefixLength,
-                rest: rest,
-                ssrc: output.span.u32(at: 8),
-                index: index
-            )
-            guard isDone else { throw .unavailable }
-            return headerLength + prefixLength + rest.count + profile.rtpOverhead
-        }
+        /// The way to what protects RTP; it holds as long as this session.
+        var outgoingKey: OutgoingKey { rtpOut.key }
 
         mutating func protectRTCP(
             _ buffer: inout MutableSpan<UInt8>,
@@ -136,7 +88,8 @@
         private static func rtp(
             _ profile: SRTPProfile,
             _ master: Span<UInt8>,
-            _ manager: MultiBufferManager
+            _ manager: MultiBufferManager,
+            rare: Bool
         ) throws(SRTPError) -> SRTPTransform {
             try transform(
                 profile,
@@ -144,7 +97,8 @@
                 manager,
                 .rtpEncryption,
                 .rtpAuthentication,
-                .rtpSalt
+                .rtpSalt,
+                rare: rare
             )
         }
 
@@ -159,7 +113,8 @@
                 manager,
                 .rtcpEncryption,
                 .rtcpAuthentication,
-                .rtcpSalt
+                .rtcpSalt,
+                rare: true
             )
         }
 
@@ -169,7 +124,8 @@
             _ manager: MultiBufferManager,
             _ encryption: SRTPKeyDerivation.Label,
             _ authentication: SRTPKeyDerivation.Label,
-            _ salting: SRTPKeyDerivation.Label
+            _ salting: SRTPKeyDerivation.Label,
+            rare: Bool
         ) throws(SRTPError) -> SRTPTransform {
             let key = master.extracting(0..<profile.keyLength)
             let salt = master.extracting(profile.keyLength..<master.count)
@@ -188,7 +144,8 @@
                 encryption: span.span.extracting(0..<saltStart),
                 authentication: span.span.extracting(hashStart..<end),
                 salt: span.span.extracting(saltStart..<hashStart),
-                manager: manager
+                manager: manager,
+                rare: rare
             )
         }
 

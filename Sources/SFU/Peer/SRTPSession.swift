@@ -88,7 +88,7 @@ package struct SRTPSession: ~Copyable {
         return try portable?.unprotectRTCP(packet, into: &output) ?? 0
     }
 
-    /// Encrypts one RTP packet into `output`; returns its length with the tag.
+    /// Begins to encrypt one RTP packet into `output`; returns its length with the tag.
     ///
     /// `output` holds the header in its first `headerLength` bytes and after it `prefixLength`
     /// bytes of rewritten payload in clear; `rest` is what follows of the payload, wherever it
@@ -96,6 +96,10 @@ package struct SRTPSession: ~Copyable {
     /// number that the header has: a stream starts with counter 0. The same index may be
     /// protected again, up to `replayWindow` behind the newest, if the bytes are the same.
     /// There must be room for all of it and `rtpOverhead`.
+    ///
+    /// The bytes are final after `SRTPContext.finish()` only: until then the tag may be missing,
+    /// though nothing is in clear any more, and `output`'s memory has to stay where it is and
+    /// as it is. `rest` is not needed any longer.
     @_lifetime(output: copy output)
     package mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
@@ -105,12 +109,9 @@ package struct SRTPSession: ~Copyable {
         index: UInt64
     ) throws(SRTPError) -> Int {
         let length = headerLength + prefixLength + rest.count
-        precondition(headerLength >= 12 && prefixLength >= 0)
         precondition(length + profile.rtpOverhead <= output.count)
-        precondition(SequenceNumber(rawValue: UInt16(truncatingIfNeeded: index)) == output.sequence)
-        guard index < 1 << 48 else { throw .exhausted }
         #if canImport(CIPSecMB)
-            let total = try multiBuffer?.protectRTP(
+            let total = try outgoingKey?.protectRTP(
                 &output,
                 headerLength: headerLength,
                 prefixLength: prefixLength,
@@ -119,14 +120,43 @@ package struct SRTPSession: ~Copyable {
             )
             if let total { return total }
         #endif
+        try Self.check(
+            output.span,
+            headerLength: headerLength,
+            prefixLength: prefixLength,
+            index: index
+        )
         output.copy(rest, at: headerLength + prefixLength)
         return try portable?.protectRTP(&output, length: length, index: index) ?? 0
+    }
+
+    /// What holds of every packet to protect; throws `exhausted` past the last index.
+    static func check(
+        _ output: Span<UInt8>,
+        headerLength: Int,
+        prefixLength: Int,
+        index: UInt64
+    ) throws(SRTPError) {
+        precondition(headerLength >= 12 && prefixLength >= 0)
+        precondition(UInt16(truncatingIfNeeded: index) == output.u16(at: 2))
+        guard index < 1 << 48 else { throw .exhausted }
+    }
+
+    /// A short way to protect RTP, where the engine has one; it ends with the session.
+    var outgoingKey: OutgoingKey? {
+        mutating get {
+            #if canImport(CIPSecMB)
+                return multiBuffer?.outgoingKey
+            #else
+                return nil
+            #endif
+        }
     }
 
     /// Encrypts the `length` bytes of compound RTCP in `buffer`; returns the total length.
     ///
     /// The session numbers the SRTCP index, for each SSRC of ours from 1 on. There must be room
-    /// for `rtcpOverhead`.
+    /// for `rtcpOverhead`. The bytes are final at once, whatever RTP waits for `finish`.
     @_lifetime(buffer: copy buffer)
     package mutating func protectRTCP(
         _ buffer: inout MutableSpan<UInt8>,
@@ -160,11 +190,6 @@ package struct SRTPSession: ~Copyable {
 }
 
 extension MutableSpan<UInt8> {
-    /// The sequence number of the RTP header that this starts with.
-    fileprivate var sequence: SequenceNumber {
-        SequenceNumber(rawValue: UInt16(self[2]) << 8 | UInt16(self[3]))
-    }
-
     /// Copies all of `source` to `offset`.
     mutating func copy(_ source: Span<UInt8>, at offset: Int) {
         precondition(offset >= 0 && offset + source.count <= count)

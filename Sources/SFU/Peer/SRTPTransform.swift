@@ -8,68 +8,95 @@
     /// It ciphers and checks single packets of known index; it remembers nothing.
     @safe
     struct SRTPTransform: ~Copyable {
-        /// Keeps what the two pointers below point to; not touched for a packet.
+        /// Keeps what `state` points to; not touched for a packet.
         private let owner: MultiBufferManager
-        private let manager: UnsafeMutablePointer<IMB_MGR>
-        private let scratch: UnsafeMutablePointer<gcm_context_data>
-        /// The prepared key: `gcm_key_data` or `mb_cm_key`.
-        private let key: UnsafeMutableRawPointer
-        private let keySize: Int
-        private let isAEAD: Bool
+        let state: UnsafeMutablePointer<MultiBufferState>
+        /// `gcm_key_data` or `mb_cm_key`, or the bare key where it is not `isPrepared`.
+        private(set) var key: UnsafeMutableRawPointer
+        private(set) var keySize: Int
+        /// A prepared GCM key has a kilobyte, and is made of the bare one in 110 ns.
+        private var isPrepared: Bool
+        let isAEAD: Bool
         /// 1 for AES-256.
         private let wide: Int32
-        private let tagLength: Int
+        let tagLength: Int
         /// The session salt, left-aligned, in four words.
         private let salt: SIMD4<UInt32>
 
         /// `authentication` has 20 bytes with HMAC-SHA1 and none with GCM.
+        ///
+        /// Where packets are `rare`, a GCM key is prepared for each anew.
         init(
             profile: SRTPProfile,
             encryption: Span<UInt8>,
             authentication: Span<UInt8>,
             salt: Span<UInt8>,
-            manager: MultiBufferManager
+            manager: MultiBufferManager,
+            rare: Bool = false
         ) {
             precondition(encryption.count == profile.keyLength)
             precondition(salt.count == profile.saltLength)
+            precondition(authentication.count == (profile.isAEAD ? 0 : Digest.sha1Length))
             isAEAD = profile.isAEAD
             wide = profile == .aeadAes256Gcm ? 1 : 0
             tagLength = profile.rtpOverhead
             self.salt = Self.words(salt)
             owner = manager
-            unsafe self.manager = manager.manager
-            unsafe scratch = manager.scratch
-            keySize =
-                profile.isAEAD
-                ? MemoryLayout<gcm_key_data>.size : MemoryLayout<mb_cm_key>.size
-            // The library's wide loads want 64-byte alignment.
-            unsafe key = .allocate(byteCount: keySize, alignment: 64)
-
-            unsafe encryption.withUnsafeBufferPointer { encryption in
-                guard isAEAD else {
-                    precondition(authentication.count == Digest.sha1Length)
+            unsafe state = manager.state
+            isPrepared = !profile.isAEAD
+            keySize = profile.isAEAD ? profile.keyLength : MemoryLayout<mb_cm_key>.size
+            unsafe key = Self.allocate(keySize)
+            if isAEAD {
+                for index in encryption.indices {
+                    unsafe key.storeBytes(
+                        of: encryption[index],
+                        toByteOffset: index,
+                        as: UInt8.self
+                    )
+                }
+            } else {
+                unsafe encryption.withUnsafeBufferPointer { encryption in
                     unsafe authentication.withUnsafeBufferPointer { authentication in
                         unsafe mb_cm_prepare(
-                            manager.manager,
+                            state.pointee.wide,
                             encryption.baseAddress,
                             authentication.baseAddress,
                             key.assumingMemoryBound(to: mb_cm_key.self)
                         )
                     }
-                    return
                 }
-                unsafe mb_gcm_prepare(
-                    manager.manager,
-                    wide,
-                    encryption.baseAddress,
-                    key.assumingMemoryBound(to: gcm_key_data.self)
-                )
             }
+            if !rare { prepare() }
         }
 
         deinit {
+            // Packets may still wait for a tag that is made with this key.
+            unsafe state.pointee.makeTags()
             unsafe OPENSSL_cleanse(key, keySize)
             unsafe key.deallocate()
+        }
+
+        /// Prepares the key once for all packets to come.
+        mutating func prepare() {
+            guard !isPrepared else { return }
+            let size = MemoryLayout<gcm_key_data>.size
+            let prepared = unsafe Self.allocate(size)
+            unsafe mb_gcm_prepare(
+                state.pointee.wide,
+                wide,
+                key,
+                prepared.assumingMemoryBound(to: gcm_key_data.self)
+            )
+            unsafe OPENSSL_cleanse(key, keySize)
+            unsafe key.deallocate()
+            unsafe key = prepared
+            keySize = size
+            isPrepared = true
+        }
+
+        /// The library's wide loads want 64-byte alignment.
+        private static func allocate(_ size: Int) -> UnsafeMutableRawPointer {
+            .allocate(byteCount: size, alignment: 64)
         }
 
         /// As `SRTPSession.protectRTP`, for a known SSRC; `false` where the library refuses.
@@ -86,16 +113,12 @@
             precondition(length + tagLength <= output.count)
             guard isAEAD else {
                 output.copy(rest, at: headerLength + prefixLength)
-                output.put(UInt32(truncatingIfNeeded: index >> 16), at: length)
-                return runCounterMode(
-                    encrypting: true,
+                return beginCounterMode(
                     &output,
-                    from: headerLength,
-                    to: length,
-                    hashed: length + 4,
+                    headerLength: headerLength,
+                    length: length,
                     ssrc: ssrc,
-                    index: index,
-                    tagAt: length
+                    index: index
                 )
             }
             unsafe output.withUnsafeMutableBufferPointer { output in
@@ -106,10 +129,10 @@
                     unsafe withVector(ssrc, index) { vector in
                         if prefixLength == 0 {
                             unsafe mb_gcm_encrypt(
-                                manager,
+                                state.pointee.wide,
                                 wide,
                                 gcmKey,
-                                scratch,
+                                state.pointee.scratch,
                                 payload,
                                 source,
                                 UInt64(rest.count),
@@ -120,10 +143,10 @@
                             )
                         } else {
                             unsafe mb_gcm_encrypt_parts(
-                                manager,
+                                state.pointee.wide,
                                 wide,
                                 gcmKey,
-                                scratch,
+                                state.pointee.scratch,
                                 payload,
                                 UInt64(prefixLength),
                                 source,
@@ -153,17 +176,9 @@
             guard isAEAD else {
                 output.copy(packet.extracting(0..<end), at: 0)
                 output.put(UInt32(truncatingIfNeeded: index >> 16), at: end)
-                return runCounterMode(
-                    encrypting: false,
-                    &output,
-                    from: headerLength,
-                    to: end,
-                    hashed: end + 4,
-                    ssrc: ssrc,
-                    index: index,
-                    tagAt: end
-                )
-                    && isTag(packet.extracting(end..<packet.count), in: output.span, at: end)
+                let tag = packet.extracting(end..<packet.count)
+                return isTag(tag, of: output.span.extracting(0..<end + 4))
+                    && cipher(&output, headerLength..<end, ssrc: ssrc, index: index)
             }
             output.copy(packet.extracting(0..<headerLength), at: 0)
             return decrypt(
@@ -187,17 +202,15 @@
             precondition(length >= 8 && length + tagLength + 4 <= buffer.count)
             let word = 0x8000_0000 | index
             guard isAEAD else {
+                guard cipher(&buffer, 8..<length, ssrc: ssrc, index: UInt64(index)) else {
+                    return false
+                }
                 buffer.put(word, at: length)
-                return runCounterMode(
-                    encrypting: true,
-                    &buffer,
-                    from: 8,
-                    to: length,
-                    hashed: length + 4,
-                    ssrc: ssrc,
-                    index: UInt64(index),
-                    tagAt: length + 4
-                )
+                guard let tag = counterModeTag(buffer.span.extracting(0..<length + 4)) else {
+                    return false
+                }
+                for place in 0..<tagLength { buffer[length + 4 + place] = tag[place] }
+                return true
             }
             buffer.put(word, at: length + tagLength)
             let aad = Self.rtcpAAD(buffer.span, word)
@@ -206,10 +219,10 @@
                 unsafe aad.span.withUnsafeBufferPointer { aad in
                     unsafe withVector(ssrc, UInt64(index)) { vector in
                         unsafe mb_gcm_encrypt(
-                            manager,
+                            state.pointee.wide,
                             wide,
                             gcmKey,
-                            scratch,
+                            state.pointee.scratch,
                             header + 8,
                             header + 8,
                             UInt64(length - 8),
@@ -234,22 +247,10 @@
             let end = packet.count - tagLength - 4
             precondition(end >= 8 && output.count >= packet.count)
             guard isAEAD else {
-                output.copy(packet.extracting(0..<end + 4), at: 0)
-                return runCounterMode(
-                    encrypting: false,
-                    &output,
-                    from: 8,
-                    to: end,
-                    hashed: end + 4,
-                    ssrc: ssrc,
-                    index: UInt64(index),
-                    tagAt: end + 4
-                )
-                    && isTag(
-                        packet.extracting(end + 4..<packet.count),
-                        in: output.span,
-                        at: end + 4
-                    )
+                output.copy(packet.extracting(0..<end), at: 0)
+                let tag = packet.extracting(end + 4..<packet.count)
+                return isTag(tag, of: packet.extracting(0..<end + 4))
+                    && cipher(&output, 8..<end, ssrc: ssrc, index: UInt64(index))
             }
             output.copy(packet.extracting(0..<8), at: 0)
             let aad = Self.rtcpAAD(packet, 0x8000_0000 | index)
@@ -267,7 +268,12 @@
 
     extension SRTPTransform {
         private var gcmKey: UnsafePointer<gcm_key_data> {
-            unsafe UnsafePointer(key.assumingMemoryBound(to: gcm_key_data.self))
+            if isPrepared {
+                return unsafe UnsafePointer(key.assumingMemoryBound(to: gcm_key_data.self))
+            }
+            let prepared = unsafe state.pointee.preparedKey
+            unsafe mb_gcm_prepare(state.pointee.wide, wide, key, prepared)
+            return unsafe UnsafePointer(prepared)
         }
 
         private func decrypt(
@@ -291,10 +297,10 @@
                             let source = unsafe input.baseAddress ?? UnsafePointer(target)
                             unsafe withVector(ssrc, index) { vector in
                                 unsafe mb_gcm_decrypt(
-                                    manager,
+                                    state.pointee.wide,
                                     wide,
                                     gcmKey,
-                                    scratch,
+                                    state.pointee.scratch,
                                     target,
                                     source,
                                     UInt64(input.count),
@@ -311,51 +317,10 @@
             return Digest.equal(expected.span, tag)
         }
 
-        /// Ciphers `start..<end` in place, and writes the tag of the first `hashed` bytes.
-        ///
-        /// Returns `false` where the library refuses.
-        private func runCounterMode(
-            encrypting: Bool,
-            _ bytes: inout MutableSpan<UInt8>,
-            from start: Int,
-            to end: Int,
-            hashed: Int,
-            ssrc: UInt32,
-            index: UInt64,
-            tagAt tagOffset: Int
-        ) -> Bool {
-            precondition(start <= end && end <= hashed && hashed <= bytes.count)
-            precondition(tagOffset + tagLength <= bytes.count)
-            var tag = [12 of UInt8](repeating: 0)
-            var tagSpan = tag.mutableSpan
-            let done: Bool = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
-                unsafe tagSpan.withUnsafeMutableBufferPointer { tag in
-                    unsafe withVector(ssrc, index << 16) { vector in
-                        unsafe mb_cm_run(
-                            manager,
-                            encrypting ? 1 : 0,
-                            key.assumingMemoryBound(to: mb_cm_key.self),
-                            bytes.baseAddress,
-                            UInt64(start),
-                            UInt64(end),
-                            UInt64(hashed),
-                            vector,
-                            tag.baseAddress
-                        ) == 1
-                    }
-                }
-            }
-            for place in 0..<tagLength { bytes[tagOffset + place] = tag[place] }
-            return done
-        }
-
-        private func isTag(_ tag: Span<UInt8>, in bytes: Span<UInt8>, at offset: Int) -> Bool {
-            Digest.equal(tag, bytes.extracting(offset..<offset + tagLength))
-        }
-
         /// The initialization vector: RFC 7714 §8.1 and §9.1, 12 bytes; RFC 3711 §4.1.1, 16
         /// bytes, with the index two bytes further left.
-        private func withVector<Result>(
+        @inline(always)
+        func withVector<Result>(
             _ ssrc: UInt32,
             _ index: UInt64,
             _ body: (UnsafePointer<UInt8>) -> Result

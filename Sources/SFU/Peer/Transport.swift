@@ -28,7 +28,7 @@ struct Transport: ~Copyable {
     var state = State.connecting
     /// When anything authenticated last came.
     var lastHeard: Instant
-    /// Where media goes, once ICE has nominated it.
+    /// Where media goes, once ICE has nominated it; `Destination` has it for those who send.
     var path: Path?
 
     var streams = List<Stream>(capacity: 8)
@@ -46,8 +46,6 @@ struct Transport: ~Copyable {
     let cname: [UInt8]
 
     var arrivals: ArrivalLog?
-    /// The last outgoing transport-wide sequence number.
-    var transportSequence: UInt16 = 0
     /// Whether this publisher hears transport-wide feedback, or else REMB.
     var sendsTransportFeedback = false
     var sendsREMB = false
@@ -63,9 +61,7 @@ struct Transport: ~Copyable {
     var scheduled: Instant?
 
     var bytesIn: UInt64 = 0
-    var bytesOut: UInt64 = 0
     var packetsIn: UInt64 = 0
-    var packetsOut: UInt64 = 0
     var roundTripNanoseconds: Int64?
 
     init(_ id: TransportID, _ configuration: TransportConfiguration, ssrc: SSRC, at now: Instant) {
@@ -128,7 +124,11 @@ struct Transport: ~Copyable {
         return total
     }
 
-    /// Encrypts one packet whose new part lies in `output` already.
+    /// The short way to the key with which RTP goes out, where the engine has one.
+    var outgoingKey: OutgoingKey? { mutating get { srtp?.outgoingKey } }
+
+    /// Begins to encrypt one packet whose new part lies in `output` already; it is final after
+    /// `SRTPContext.finish()`.
     @_lifetime(output: copy output)
     mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,

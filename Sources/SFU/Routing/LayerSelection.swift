@@ -29,8 +29,7 @@ extension Core {
         }
         guard best >= 0 else { return false }
         if best != publications[publication].best {
-            publications[publication].best = best
-            retarget(publication, at: now)
+            retarget(publication, to: best, at: now)
         }
         return true
     }
@@ -52,8 +51,8 @@ extension Core {
     }
 
     /// Sends all viewers on to the best encoding, at its next keyframe.
-    private mutating func retarget(_ publication: Int, at now: Instant) {
-        let best = publications[publication].best
+    mutating func retarget(_ publication: Int, to best: Int32, at now: Instant) {
+        publications[publication].best = best
         var isWaiting = false
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
@@ -65,8 +64,10 @@ extension Core {
     /// A viewer cannot go on without a keyframe of this encoding.
     mutating func wantKeyframe(of encoding: Int, at now: Instant) {
         encodings[encoding].keyframes.want(at: now)
-        let transport = publications[encodings[encoding].publication].transport
         guard let due = encodings[encoding].keyframes.deadline else { return }
+        guard let transport = publications[encodings[encoding].publication].transport else {
+            return scheduleMirrors(by: due)
+        }
         if transports[transport].keyframeDue.map({ $0 > due }) ?? true {
             transports[transport].keyframeDue = due
             schedule(transport)
@@ -99,18 +100,27 @@ extension Core {
         )
     }
 
+    /// What a slot's viewer saw before does not count any more.
+    mutating func forgetLayer(of slot: Int) {
+        slots[slot].isLayerNoted = false
+        slotRecords[slot].encodingSent = .max
+    }
+
     /// The slot's viewer sees another layer from this packet on, or sees its first packet.
-    mutating func noteLayer(_ place: Int32, slot: Int) {
+    mutating func noteLayer(_ place: Int32, of outlet: inout Outlet) {
+        let slot = outlet.index
         let encoding = Int(pool[place].encoding)
-        let previous = slots[slot].encodingSent
-        slots[slot].encodingSent = UInt32(encoding)
-        let subscription = slots[slot].subscription
+        let previous = slotRecords[slot].encodingSent
+        outlet.slot.isLayerNoted = true
+        slotRecords[slot].encodingSent = UInt32(encoding)
+        guard previous != encoding else { return }
+        let subscription = slotRecords[slot].subscription
         let id = slots.handle(at: slot)
-        if !slots[slot].hasStarted {
-            slots[slot].hasStarted = true
+        if !slotRecords[slot].hasStarted {
+            slotRecords[slot].hasStarted = true
             emit(.started(id, subscription: subscription))
         }
-        guard slots[slot].kind == .video else { return }
+        guard outlet.slot.kind == .video else { return }
         let publication = encodings[encoding].publication
         let names = publications[publication].configuration.encodings
         let to = names[encodings[encoding].position].rid

@@ -16,7 +16,7 @@ extension Core {
         }
         for configuration in wanted {
             if publications.contains(configuration.id) {
-                update(configuration, transport: transport)
+                update(configuration)
             } else {
                 add(configuration, transport: transport)
             }
@@ -25,12 +25,14 @@ extension Core {
 
     private mutating func add(_ configuration: PublicationConfiguration, transport: Int) {
         let index = Int(configuration.id.index)
-        publications.insert(Publication(configuration, transport: transport), at: configuration.id)
+        let publication = Publication(configuration, origin: .transport(transport))
+        publications.insert(publication, at: configuration.id)
         transports[transport].publications.append(Int32(index))
         addEncodings(to: index)
     }
 
-    private mutating func update(_ configuration: PublicationConfiguration, transport: Int) {
+    /// Takes over what an offer changed; viewers and, where they stay the same, encodings go on.
+    mutating func update(_ configuration: PublicationConfiguration) {
         let index = Int(configuration.id.index)
         let old = publications[index].configuration
         publications[index].configuration = configuration
@@ -51,7 +53,7 @@ extension Core {
         }
     }
 
-    private mutating func addEncodings(to publication: Int) {
+    mutating func addEncodings(to publication: Int) {
         let configuration = publications[publication].configuration
         for position in configuration.encodings.prefix(Publication.maximumEncodings).indices {
             guard let id = encodingIDs.allocate() else { return }
@@ -69,7 +71,7 @@ extension Core {
 
     /// Binds the SSRCs that the offer names, but for those that it named before.
     private mutating func declare(from old: [EncodingConfiguration], of publication: Int) {
-        let transport = publications[publication].transport
+        guard let transport = publications[publication].transport else { return }
         let wanted = publications[publication].configuration.encodings
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
@@ -101,18 +103,11 @@ extension Core {
     }
 
     private mutating func removeEncodings(of publication: Int) {
-        let transport = publications[publication].transport
         discardArrivals(of: publication)
         while !publications[publication].encodings.isEmpty {
             let encoding = Int(publications[publication].encodings.removeLast())
-            var index = 0
-            while index < transports[transport].streams.count {
-                let stream = transports[transport].streams[index]
-                guard Int(stream.encoding) == encoding else {
-                    index += 1
-                    continue
-                }
-                transports[transport].removeStream(at: index)
+            if let transport = publications[publication].transport {
+                removeStreams(of: encoding, transport: transport)
             }
             encodings[encoding].history.removeAll(from: &pool)
             encodingIDs.release(encodings.handle(at: encoding))
@@ -122,26 +117,41 @@ extension Core {
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             if slots[slot].isOpen { slots[slot].source = .waiting }
-            slots[slot].encodingSent = .max
+            forgetLayer(of: slot)
+        }
+    }
+
+    private mutating func removeStreams(of encoding: Int, transport: Int) {
+        var index = 0
+        while index < transports[transport].streams.count {
+            if Int(transports[transport].streams[index].encoding) == encoding {
+                transports[transport].removeStream(at: index)
+            } else {
+                index += 1
+            }
         }
     }
 
     mutating func remove(publication: Int) {
-        let transport = publications[publication].transport
         packetsUnderLostRights &+= publications[publication].forwarded
         removeEncodings(of: publication)
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
+            noteLost(slot: slot)
             slots[slot].publication = -1
             slots[slot].source = .idle
             slots[slot].isOpen = false
         }
-        transports[transport].publications.remove(Int32(publication))
+        setMirrors(of: publication, to: [])
+        switch publications[publication].origin {
+        case .transport(let transport):
+            transports[transport].publications.remove(Int32(publication))
+        case .mirror: mirrors.remove(Int32(publication))
+        }
         _ = publications.remove(at: publication)
     }
 
-    mutating func configureSlots(of transport: Int) {
-        let wanted = transports[transport].configuration.slots
+    mutating func configureSlots(of transport: Int, _ wanted: [SlotConfiguration]) {
         var index = 0
         while index < transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
@@ -152,27 +162,40 @@ extension Core {
                 remove(slot: slot)
             }
         }
-        for configuration in wanted {
+        var formats: [MediaKind: [FormatMapping]] = [:]
+        for var configuration in wanted {
+            // Equal lists become one: with many slots they would be most of the memory.
+            let list = formats[configuration.kind] ?? configuration.formats
+            if list == configuration.formats { configuration.formats = list }
+            formats[configuration.kind] = list
             if slots.contains(configuration.id) {
                 slots[Int(configuration.id.index)].configure(configuration)
+                slotRecords[Int(configuration.id.index)].configuration = configuration
             } else {
-                let slot = Slot(
-                    configuration,
-                    transport: transport,
-                    random: random.next(),
-                    rtxRandom: random.next()
-                )
-                slots.insert(slot, at: configuration.id)
-                transports[transport].slots.append(Int32(configuration.id.index))
+                add(configuration, transport: transport)
             }
         }
     }
 
+    private mutating func add(_ configuration: SlotConfiguration, transport: Int) {
+        let index = Int(configuration.id.index)
+        let slot = Slot(configuration, transport: transport, random: random.next())
+        slots.insert(slot, at: configuration.id)
+        slotRecords.insert(
+            SlotRecord(configuration, rtxRandom: random.next()),
+            at: configuration.id
+        )
+        departures.insert(index, transport: transport)
+        transports[transport].slots.append(Int32(index))
+    }
+
     mutating func remove(slot: Int) {
-        if slots[slot].isOpen { packetsUnderLostRights &+= slots[slot].forwarded }
+        if slots[slot].isOpen { packetsUnderLostRights &+= forwarded(by: slot) }
+        noteLost(slot: slot)
         let publication = Int(slots[slot].publication)
-        if publication >= 0 { publications[publication].subscribers.remove(Int32(slot)) }
+        if publication >= 0 { publications[publication].subscribers.remove(sorted: Int32(slot)) }
         transports[slots[slot].transport].slots.remove(Int32(slot))
         _ = slots.remove(at: slot)
+        _ = slotRecords.remove(at: slot)
     }
 }

@@ -58,12 +58,50 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
 
     mutating func removeAll() { count = 0 }
 
+    /// Makes room for `minimum` elements in all.
+    mutating func reserve(_ minimum: Int) {
+        while capacity < minimum { grow() }
+    }
+
     private mutating func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
         unsafe larger.moveInitialize(from: slots, count: count)
         unsafe slots.deallocate()
         unsafe slots = larger
         capacity *= 2
+    }
+}
+
+extension List where Element: Comparable {
+    /// Puts `element` in its order into a list that is sorted.
+    mutating func insert(sorted element: Element) {
+        let place = place(ofSorted: element)
+        append(element)
+        var index = count - 1
+        while index > place {
+            self[index] = self[index - 1]
+            index -= 1
+        }
+        self[place] = element
+    }
+
+    /// Takes `element` out of a list that is sorted, if it is there.
+    mutating func remove(sorted element: Element) {
+        let place = place(ofSorted: element)
+        guard place < count, self[place] == element else { return }
+        for index in place..<count - 1 { self[index] = self[index + 1] }
+        _ = removeLast()
+    }
+
+    /// Where `element` is, or belongs.
+    private func place(ofSorted element: Element) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < element { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 

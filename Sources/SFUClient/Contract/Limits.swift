@@ -47,3 +47,21 @@ public struct CustomItems: Codable, Hashable, Sendable {
 
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
 }
+
+extension KeyedDecodingContainer {
+    /// A list of so many elements, none of them twice.
+    func list<Element: Decodable & Hashable>(
+        _ key: Key,
+        _ counts: ClosedRange<Int>
+    ) throws -> [Element] {
+        let list = try decode([Element].self, forKey: key)
+        guard counts.contains(list.count) else {
+            throw refusal(
+                key,
+                "must have \(counts.lowerBound) to \(counts.upperBound) elements"
+            )
+        }
+        guard Set(list).count == list.count else { throw refusal(key, "names something twice") }
+        return list
+    }
+}

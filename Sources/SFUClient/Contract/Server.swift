@@ -80,8 +80,14 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     public var dtlsIn: UInt64 = 0
     public var rtcpIn: UInt64 = 0
     public var rtpIn: UInt64 = 0
-    /// RTP packets in that at least one subscriber was sent.
+    /// RTP packets in that at least one subscriber was sent, or another worker was handed.
     public var rtpForwarded: UInt64 = 0
+    /// Packets handed to other workers, once for each.
+    public var relayedOut: UInt64 = 0
+    /// Packets that other workers handed over; `rtpIn` has them where they came in.
+    public var relayedIn: UInt64 = 0
+    /// Of those, sent to at least one subscriber.
+    public var relayedForwarded: UInt64 = 0
     public var datagramsOut: UInt64 = 0
     public var bytesOut: UInt64 = 0
     /// Forwarded copies, retransmissions not counted.
@@ -90,6 +96,8 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     public var rtcpOut: UInt64 = 0
     /// Packets that went no further, by cause.
     public var drops: [String: UInt64] = [:]
+    /// The same of those that another worker handed over.
+    public var relayDrops: [String: UInt64] = [:]
     /// Datagrams that the kernel dropped because a socket's buffer was full.
     public var kernelDrops: UInt64 = 0
 
@@ -104,12 +112,16 @@ public struct PacketCounters: Codable, Hashable, Sendable {
         sum.rtcpIn &+= other.rtcpIn
         sum.rtpIn &+= other.rtpIn
         sum.rtpForwarded &+= other.rtpForwarded
+        sum.relayedOut &+= other.relayedOut
+        sum.relayedIn &+= other.relayedIn
+        sum.relayedForwarded &+= other.relayedForwarded
         sum.datagramsOut &+= other.datagramsOut
         sum.bytesOut &+= other.bytesOut
         sum.rtpOut &+= other.rtpOut
         sum.rtxOut &+= other.rtxOut
         sum.rtcpOut &+= other.rtcpOut
         sum.drops.merge(other.drops) { $0 &+ $1 }
+        sum.relayDrops.merge(other.relayDrops) { $0 &+ $1 }
         sum.kernelDrops &+= other.kernelDrops
     }
 }
@@ -149,6 +161,31 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
     }
 }
 
+/// How long media is in the daemon, in milliseconds: what half of the packets, 99 % and 99.9 % of
+/// them take at most.
+public struct ForwardingTime: Codable, Hashable, Sendable {
+    public var p50: Double
+    public var p99: Double
+    public var p999: Double
+
+    public init(p50: Double, p99: Double, p999: Double) {
+        self.p50 = p50
+        self.p99 = p99
+        self.p999 = p999
+    }
+}
+
+/// From a media packet's arrival to when the first copy of its batch had been sent, and the last.
+public struct ForwardingInfo: Codable, Hashable, Sendable {
+    public var first: ForwardingTime
+    public var last: ForwardingTime
+
+    public init(first: ForwardingTime, last: ForwardingTime) {
+        self.first = first
+        self.last = last
+    }
+}
+
 /// Says what has gone in and out.
 public enum ServerStats: IPCMethod {
     public static let name = "server.stats"
@@ -162,23 +199,27 @@ public enum ServerStats: IPCMethod {
         public var participants: Int
         public var transports: Int
         public var uptimeSeconds: Double
+        /// Since the start; `nil` where nothing was forwarded yet.
+        public var forwarding: ForwardingInfo?
 
         public init(
             workers: [WorkerInfo],
             rooms: Int,
             participants: Int,
-            uptimeSeconds: Double
+            uptimeSeconds: Double,
+            forwarding: ForwardingInfo? = nil
         ) {
             counters = workers.reduce(into: PacketCounters()) { $0 += $1.counters }
             self.workers = workers
             self.rooms = rooms
             self.participants = participants
+            self.forwarding = forwarding
             transports = workers.reduce(0) { $0 + $1.transports }
             self.uptimeSeconds = uptimeSeconds
         }
 
         private enum CodingKeys: CodingKey {
-            case workers, rooms, participants, transports, uptimeSeconds
+            case workers, rooms, participants, transports, uptimeSeconds, forwarding
         }
 
         /// The counters stand beside the other members, not in one of their own.
@@ -190,6 +231,7 @@ public enum ServerStats: IPCMethod {
             participants = try container.decode(Int.self, forKey: .participants)
             transports = try container.decode(Int.self, forKey: .transports)
             uptimeSeconds = try container.decode(Double.self, forKey: .uptimeSeconds)
+            forwarding = try container.decodeIfPresent(ForwardingInfo.self, forKey: .forwarding)
         }
 
         public func encode(to encoder: any Encoder) throws {
@@ -200,6 +242,7 @@ public enum ServerStats: IPCMethod {
             try container.encode(participants, forKey: .participants)
             try container.encode(transports, forKey: .transports)
             try container.encode(uptimeSeconds, forKey: .uptimeSeconds)
+            try container.encodeIfPresent(forwarding, forKey: .forwarding)
         }
     }
 }

@@ -212,8 +212,7 @@ struct ForwardingTests {
             )
         }
         let configuration = Media.slot(0, formats: formats)
-        let slot = Slot(configuration, transport: 0, random: 1, rtxRandom: 1)
-        let mapping = slot.mapping(for: MediaFormat(codec: .h264, profile: publisher))
+        let mapping = configuration.mapping(for: MediaFormat(codec: .h264, profile: publisher))
         #expect(mapping?.payloadType == payloadType)
     }
 
@@ -457,7 +456,7 @@ extension WorkerStatistics {
         var beforeRTP: UInt64 = 0
         var ofRTP: UInt64 = 0
         for reason in DropReason.allCases
-        where reason != .sendQueueFull {
+        where !reason.isOutgoing {
             if reason.index < firstRTP {
                 beforeRTP += drops[reason.index]
             } else {

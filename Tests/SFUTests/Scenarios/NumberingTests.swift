@@ -52,6 +52,7 @@ struct NumberingTests {
         indexes: [Int64?]
     ) {
         var renumbering = Renumbering(random: 7)
+        var earlier = Renumbering.none
         let start = renumbering.highest + 1
         var found: [Int64?] = []
         for (number, isPadding) in packets {
@@ -60,14 +61,14 @@ struct NumberingTests {
             info.encoding = 0
             info.epoch = 1
             if isPadding {
-                renumbering.skip(info)
+                renumbering.skip(info, after: &earlier)
                 found.append(nil)
                 continue
             }
             if !renumbering.hasStarted {
-                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil)
+                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
             }
-            let place = renumbering.place(info)
+            let place = renumbering.place(info, after: earlier)
             if let (span, index) = place { renumbering.sent(info, index: index, span: span) }
             found.append(place.map { $0.index - start })
         }
@@ -76,22 +77,25 @@ struct NumberingTests {
 
     @Test func `what went out under a number is found again, however often it wrapped`() {
         var renumbering = Renumbering(random: 1)
+        var earlier = Renumbering.none
         for number in 0..<200_000 as Range<Int64> {
             var info = PacketInfo()
             info.number = number
             info.encoding = 3
-            if number == 0 { renumbering.begin(with: info, clockRate: 90_000, timestamp: nil) }
-            guard let (span, index) = renumbering.place(info) else {
+            if number == 0 {
+                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+            }
+            guard let (span, index) = renumbering.place(info, after: earlier) else {
                 Issue.record("no place for \(number)")
                 return
             }
             renumbering.sent(info, index: index, span: span)
         }
         let out = SequenceNumber(truncating: Int(renumbering.highest - 100))
-        let original = renumbering.original(of: out)
+        let original = renumbering.original(of: out, after: earlier)
         #expect(original?.number == 199_899)
         let next = SequenceNumber(truncating: Int(renumbering.highest + 1))
-        let unsent = renumbering.original(of: next)
+        let unsent = renumbering.original(of: next, after: earlier)
         #expect(unsent == nil)
     }
 }

@@ -11,6 +11,8 @@ struct counted_calls {
     uint64_t releases;
     uint64_t exclusivity_checks;
     uint64_t locks;
+    /// Heap bytes that are still allocated, less those that had been before; with malloc's own.
+    int64_t bytes;
 };
 
 /// Sets all counters to zero and begins to count, on this thread and all others.

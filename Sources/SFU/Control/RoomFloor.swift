@@ -1,0 +1,212 @@
+// The floor of a lecture: one holder, others ask and wait (EnableX, E-19 to E-26).
+
+extension Room {
+    package enum FloorStep: String, Hashable, Sendable, CaseIterable {
+        /// By the participant itself.
+        case request, cancel, finish
+        /// By a moderator, about a participant.
+        case grant, deny, release
+    }
+
+    package enum FloorNews: String, Hashable, Sendable {
+        case requested, cancelled, granted, denied, released, finished
+    }
+
+    mutating func floor(
+        _ step: FloorStep,
+        _ id: String,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        guard settings.kind == .lecture else {
+            throw Refusal(
+                code: 5082,
+                reason: "no-floor",
+                message: "room \"\(name)\" is no lecture and has no floor"
+            )
+        }
+        switch step {
+        case .request, .cancel, .finish: return try ownStep(step, id, &shared)
+        case .grant, .deny, .release: return try moderate(step, id, by: actor, &shared)
+        }
+    }
+
+    private mutating func ownStep(
+        _ step: FloorStep,
+        _ id: String,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        guard let participant = participants[id], participant.admitted else {
+            throw .invalidClient(id)
+        }
+        guard participant.role != Role.moderatorName else {
+            throw .seed(5003, "a moderator needs no floor")
+        }
+        guard !isInProcess(.floor(step, id)) else {
+            throw .inProcess(5041, "floor \(step.rawValue)")
+        }
+        let isAsking = raisedHands.contains(id)
+        let isPossible =
+            switch step {
+            case .request: !isAsking && floorHolder != id
+            case .cancel: isAsking
+            default: floorHolder == id
+            }
+        guard isPossible else {
+            throw Refusal(
+                code: 5042,
+                reason: step == .request ? "floor-already-requested" : "no-floor-request",
+                message: step == .request
+                    ? "participant \"\(id)\" has asked for the floor already, or has it"
+                    : "participant \"\(id)\" has nothing to \(step.rawValue)"
+            )
+        }
+        var outcome = Outcome(isFenced: step == .finish)
+        begin(.floor(step, id), shared, &outcome)
+        switch step {
+        case .request:
+            raisedHands.append(id)
+            outcome.change.announce(.floor(.requested, participant, by: nil), to: .only(moderators))
+        case .cancel:
+            raisedHands.removeAll { $0 == id }
+            outcome.change.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
+        default:
+            floorHolder = nil
+            outcome.change.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+            settle(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
+        }
+        return outcome
+    }
+
+    private mutating func moderate(
+        _ step: FloorStep,
+        _ id: String,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        let (unauthorized, busy) =
+            switch step {
+            case .grant: (5004, 5043)
+            case .deny: (5005, 5047)
+            default: (5006, 5049)
+            }
+        try check(
+            actor,
+            may: .floor,
+            orElse: .seed(unauthorized, "floor \(step.rawValue) needs the permission floor")
+        )
+        guard let participant = participants[id], participant.admitted else {
+            throw .invalidClient(id)
+        }
+        guard !isInProcess(.floor(step, id)) else {
+            throw .inProcess(busy, "floor \(step.rawValue)")
+        }
+        try checkFloor(step, id)
+        var outcome = Outcome(isFenced: step != .grant)
+        begin(.floor(step, id), shared, &outcome)
+        let audience = Audience.only([id] + moderators.filter { $0 != actor })
+        raisedHands.removeAll { $0 == id }
+        switch step {
+        case .grant: floorHolder = id
+        case .release: floorHolder = nil
+        default: break
+        }
+        let news: FloorNews =
+            switch step {
+            case .grant: .granted
+            case .deny: .denied
+            default: .released
+            }
+        outcome.change.announce(.floor(news, participant, by: actor), to: audience)
+        settle(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Whether the floor is such that a moderator's step makes sense.
+    private func checkFloor(_ step: FloorStep, _ id: String) throws(Refusal) {
+        let isAsking = raisedHands.contains(id)
+        switch step {
+        case .grant:
+            if floorHolder == id {
+                throw Refusal(
+                    code: 5044,
+                    reason: "floor-already-granted",
+                    message: "participant \"\(id)\" has the floor already"
+                )
+            }
+            if let floorHolder {
+                throw Refusal(
+                    code: 5046,
+                    reason: "floor-held",
+                    message: "participant \"\(floorHolder)\" has the floor"
+                )
+            }
+            guard isAsking, !isReleasing else {
+                throw Refusal(
+                    code: 5069,
+                    reason: "floor-released",
+                    message: isAsking
+                        ? "the floor is being released"
+                        : "participant \"\(id)\" has no open request for the floor"
+                )
+            }
+        case .deny:
+            if floorHolder == id {
+                throw Refusal(
+                    code: 5048,
+                    reason: "floor-already-granted",
+                    message: "participant \"\(id)\" has the floor already"
+                )
+            }
+            guard isAsking else { throw .invalidClient(id) }
+        default:
+            guard floorHolder == id else {
+                throw Refusal(
+                    code: 5050,
+                    reason: "floor-not-held",
+                    message: "participant \"\(id)\" does not have the floor"
+                )
+            }
+        }
+    }
+
+    private var isReleasing: Bool {
+        inProcess.keys.contains { process in
+            if case .floor(.release, _) = process { true } else { false }
+        }
+    }
+
+    /// Takes the floor, and a request for it, from somebody who can use it no longer.
+    mutating func freeFloor(of id: String, _ change: inout Change) {
+        guard let participant = participants[id] else { return }
+        freeFloor(of: participant, &change)
+    }
+
+    private mutating func freeFloor(of participant: Participant, _ change: inout Change) {
+        if floorHolder == participant.id {
+            floorHolder = nil
+            change.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+        }
+        if raisedHands.contains(participant.id) {
+            raisedHands.removeAll { $0 == participant.id }
+            change.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
+        }
+    }
+
+    /// Forgets what the room kept for somebody who has gone.
+    mutating func forget(_ participant: Participant, _ change: inout Change) {
+        unpin(participant.id, &change)
+        freeFloor(of: participant, &change)
+        roleRequests = roleRequests.filter {
+            $0.key != participant.id && $0.value.requester != participant.id
+        }
+    }
+
+    /// Forgets it for all, as the room ends.
+    mutating func forgetAll() {
+        pins = []
+        raisedHands = []
+        floorHolder = nil
+        roleRequests = [:]
+    }
+}

@@ -1,0 +1,142 @@
+// Modes of participants (VideoSDK, V-1 to V-9), states of live events (Sendbird, L-5 to L-9), and
+// what of a room's settings can be changed.
+
+extension Room {
+    /// Changes what a participant does in the room; `by` itself needs no permission for less.
+    mutating func setMode(
+        of id: String,
+        _ mode: Mode,
+        _ vocabulary: ModeVocabulary?,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        if let actor, actor != id {
+            try check(
+                actor,
+                may: .mode,
+                orElse: .notPermitted("changing another's mode needs the permission mode")
+            )
+        }
+        var participant = try participant(id)
+        if actor == id, mode == .sendAndReceive, !role(of: participant).publish.allowsAny {
+            throw .notPermitted("role \"\(participant.role)\" may publish nothing")
+        }
+        try hear(vocabulary)
+        var outcome = Outcome(isFenced: true)
+        guard participant.mode != mode else { return outcome }
+        participant.mode = mode
+        participants[id] = participant
+        outcome.change.announce(.modeChanged(participant, by: actor), to: .everyone)
+        if mode == .signallingOnly {
+            for transport in participant.transports {
+                end(transport: transport.name, of: id, EndReason.mode, &outcome.change)
+            }
+            noteConnection(of: id, ifNone: .none)
+            unpin(id, &outcome.change)
+        }
+        if mode != .sendAndReceive { freeFloor(of: id, &outcome.change) }
+        settle(publisher: id, ending: EndReason.mode, &shared, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Refuses the second vocabulary where the room is strict about it.
+    mutating func hear(_ vocabulary: ModeVocabulary?) throws(Refusal) {
+        if let vocabulary, settings.strictModeVocabulary, let heard = self.vocabulary,
+            heard != vocabulary
+        {
+            throw .wrongState(
+                "the room has heard mode names of the other vocabulary",
+                reason: "mode-vocabulary"
+            )
+        }
+        self.vocabulary = self.vocabulary ?? vocabulary
+    }
+
+    /// Takes a live event one step on, or ends it.
+    mutating func setState(
+        _ next: State,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .state,
+            orElse: .notPermitted("changing the room's state needs the permission state")
+        )
+        guard settings.kind.isLiveEvent else {
+            throw .wrongState("only live events have states")
+        }
+        let isStep =
+            switch (state, next) {
+            case (.created, .ready), (.ready, .ongoing): true
+            case (.created, .ended), (.ready, .ended), (.ongoing, .ended): true
+            default: false
+            }
+        guard isStep else {
+            throw .wrongState("no way from \(state.rawValue) to \(next.rawValue)")
+        }
+        state = next
+        var outcome = Outcome(isFenced: true)
+        outcome.change.announce(.stateChanged(next, by: actor), to: .everyone)
+        if next == .ended {
+            for participant in members + awaited {
+                for transport in participant.transports {
+                    let name = transport.name
+                    end(transport: name, of: participant.id, EndReason.ended, &outcome.change)
+                }
+                noteConnection(of: participant.id, ifNone: .none)
+            }
+        }
+        for number in subscriptions.keys.sorted() {
+            settle(subscription: number, &shared, &outcome.change)
+        }
+        return outcome
+    }
+
+    /// Changes the settings of a room that is under way; its kind stays.
+    mutating func update(
+        settings new: Settings?,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .update,
+            orElse: .notPermitted("updating the room needs the permission update")
+        )
+        var outcome = Outcome(isFenced: true)
+        if let new { try take(new) }
+        outcome.change.announce(.updated(by: actor), to: .everyone)
+        guard new != nil else { return outcome }
+        trimPins(by: actor, &outcome.change)
+        for participant in members {
+            settle(
+                publisher: participant.id,
+                ending: EndReason.role,
+                &shared,
+                &outcome.change
+            )
+            review(subscriptionsTouching: participant.id, &shared, &outcome.change)
+        }
+        return outcome
+    }
+
+    private mutating func take(_ new: Settings) throws(Refusal) {
+        guard new.kind == settings.kind else {
+            throw .wrongState("a room's mode never changes", reason: "mode-is-fixed")
+        }
+        for participant in participants.values where new.role(named: participant.role) == nil {
+            throw .wrongState(
+                "role \"\(participant.role)\" is in use and cannot go",
+                reason: "role-in-use"
+            )
+        }
+        settings = new
+        roleRequests = roleRequests.filter { new.role(named: $0.value.role) != nil }
+    }
+}
+
+extension Room.PublishRights {
+    var allowsAny: Bool { audio || video || screen }
+}

@@ -1,0 +1,55 @@
+// Pins: whose streams everybody gets (EnableX, E-31 to E-36; VideoSDK, V-9 and V-10).
+
+extension Room {
+    /// Pins participants, or takes their pins away; what is so already changes nothing.
+    mutating func pin(_ ids: [String], _ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .pin,
+            orElse: .seed(5003, "\(on ? "pinning" : "unpinning") needs the permission pin")
+        )
+        let stranger = ids.first { participants[$0]?.admitted != true }
+        guard stranger == nil, !ids.isEmpty else {
+            throw Refusal(
+                code: 5126,
+                reason: "no-such-participant",
+                message: "no participant \"\(stranger ?? "")\" to \(on ? "pin" : "unpin")"
+            )
+        }
+        var wanted = pins
+        if on {
+            for id in ids where !wanted.contains(id) { wanted.append(id) }
+        } else {
+            wanted.removeAll(where: ids.contains)
+        }
+        guard wanted.count <= pinLimit || wanted.count <= pins.count else {
+            throw Refusal(
+                code: 5126,
+                reason: "pin-limit",
+                message: "at most \(pinLimit) participants can be pinned",
+                details: ["limit": .text("maxActiveTalkers - 1"), "value": .number(pinLimit)]
+            )
+        }
+        var outcome = Outcome()
+        guard wanted != pins else { return outcome }
+        pins = wanted
+        outcome.change.announce(.pinsChanged(pins, by: actor), to: .everyone)
+        return outcome
+    }
+
+    mutating func unpin(_ id: String, _ change: inout Change) {
+        guard pins.contains(id) else { return }
+        pins.removeAll { $0 == id }
+        change.announce(.pinsChanged(pins, by: nil), to: .everyone)
+    }
+
+    /// The newest pins go where the settings leave room for fewer.
+    mutating func trimPins(by actor: String?, _ change: inout Change) {
+        guard pins.count > pinLimit else { return }
+        pins = Array(pins.prefix(pinLimit))
+        change.announce(.pinsChanged(pins, by: actor), to: .everyone)
+    }
+
+    /// One place of the list stays free for somebody who talks.
+    private var pinLimit: Int { max(0, settings.maxActiveTalkers - 1) }
+}

@@ -1,0 +1,168 @@
+// Changes of roles (100ms, R-1 to R-10) and the moderator's (EnableX, E-27 and E-28).
+
+extension Room {
+    /// A participant has been asked to take a role.
+    package struct RoleRequest: Hashable, Sendable {
+        package let id: String
+        /// `nil`: the signalling server itself asked.
+        package let requester: String?
+        package let target: String
+        package let role: String
+        /// Unix time, in seconds.
+        package let expires: Double
+    }
+
+    /// Changes a role at once, or asks the participant to accept it.
+    mutating func changeRole(
+        of id: String,
+        to role: String,
+        force: Bool,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try checkMayChangeRoles(actor)
+        guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
+        guard let participant = participants[id] else { throw .peerLeft(id) }
+        var outcome = Outcome(isFenced: force)
+        guard participant.role != role else { return outcome }
+        guard force else {
+            let request = RoleRequest(
+                id: "req-\(nextBirth())",
+                requester: actor,
+                target: id,
+                role: role,
+                expires: shared.unixTime + Double(settings.roleRequestSeconds)
+            )
+            roleRequests[id] = request
+            outcome.result = .requested(request.id)
+            outcome.change.announce(.roleRequested(request), to: .only([id]))
+            return outcome
+        }
+        give(role, to: [id], by: actor, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Takes the role that a participant was asked to take, or declines it.
+    mutating func answerRoleRequest(
+        _ request: String,
+        of id: String,
+        accept: Bool,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        _ = try participant(id)
+        guard let open = roleRequests[id], open.id == request, open.expires > shared.unixTime
+        else {
+            throw .wrongState(
+                "participant \"\(id)\" has no open request \"\(request)\"",
+                reason: "no-such-request"
+            )
+        }
+        roleRequests[id] = nil
+        var outcome = Outcome(isFenced: accept)
+        if accept {
+            give(open.role, to: [id], by: open.requester, &shared, &outcome.change)
+        } else {
+            let audience = open.requester.map { [$0] } ?? []
+            outcome.change.announce(.roleDeclined(open), to: .only(audience))
+        }
+        return outcome
+    }
+
+    /// Gives a role to all who have one of `sources`, or to all.
+    mutating func changeRoles(
+        to role: String,
+        from sources: [String]?,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try checkMayChangeRoles(actor)
+        guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
+        for source in sources ?? [] where settings.role(named: source) == nil {
+            throw Refusal(
+                code: 4044,
+                reason: "invalid-role",
+                message: "invalid role",
+                details: ["role": .text(source)]
+            )
+        }
+        guard sources?.contains(role) != true else {
+            throw .wrongState("target role clash with requested roles", reason: "role-clash")
+        }
+        let chosen = (members + awaited).filter { participant in
+            guard let sources else { return !settings.protectedRoles.contains(participant.role) }
+            return sources.contains(participant.role)
+        }
+        var outcome = Outcome(isFenced: true)
+        let changed = chosen.filter { $0.role != role }.map(\.id)
+        give(role, to: changed, by: actor, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Makes another the moderator, and who was it a participant.
+    mutating func transfer(
+        to id: String,
+        by actor: String,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        let old = try participant(actor)
+        guard old.role == Role.moderatorName, old.admitted else {
+            throw .seed(5085, "only a moderator can hand its role over")
+        }
+        guard let new = participants[id], new.admitted, id != actor,
+            new.role != Role.moderatorName
+        else { throw .invalidClient(id) }
+        guard settings.role(named: Role.participantName) != nil else {
+            throw .roleInvalid(Role.participantName)
+        }
+        var outcome = Outcome(isFenced: true)
+        outcome.change.announce(.transferred(from: actor, to: id), to: .only([actor, id]))
+        give(Role.moderatorName, to: [id], by: actor, &shared, &outcome.change)
+        give(Role.participantName, to: [actor], by: actor, &shared, &outcome.change)
+        return outcome
+    }
+
+    private func checkMayChangeRoles(_ actor: String?) throws(Refusal) {
+        if let actor, participants[actor] == nil { throw .peerLeft(actor) }
+        try check(
+            actor,
+            may: .changeRole,
+            orElse: .notPermitted("role does not have required permission")
+        )
+    }
+
+    /// Changes roles and all that follows, with one event for each participant.
+    private mutating func give(
+        _ role: String,
+        to ids: [String],
+        by actor: String?,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        for id in ids {
+            guard var participant = participants[id], participant.role != role else { continue }
+            let old = participant.role
+            participant.role = role
+            participants[id] = participant
+            roleRequests[id] = nil
+            change.announce(.roleChanged(participant, from: old, by: actor), to: .everyone)
+            if role == Role.moderatorName {
+                freeFloor(of: id, &change)
+                admit(id, &change)
+            }
+        }
+        for id in ids {
+            settle(publisher: id, ending: EndReason.role, &shared, &change)
+            review(subscriptionsTouching: id, &shared, &change)
+        }
+    }
+
+    /// A moderator waits for nobody's approval.
+    private mutating func admit(_ id: String, _ change: inout Change) {
+        guard var participant = participants[id], !participant.admitted else { return }
+        let others = members.map(\.id)
+        participant.admitted = true
+        participants[id] = participant
+        change.announce(.approved(participant, by: nil), to: .only([id]))
+        change.announce(.joined(participant, again: false), to: .only(others))
+    }
+}

@@ -1,0 +1,153 @@
+package import RTP
+
+/// How far `flush` has come in the batch under way.
+struct FlushCursor: BitwiseCopyable {
+    /// Whether sizes are levelled and slots chained.
+    var isUnderWay = false
+    /// The next viewer of the only publication, or the present destination of several.
+    var position = 0
+    /// The next slot of that destination, or -1.
+    var slot: Int32 = -1
+}
+
+/// Step 7's order: which viewer's turn it is.
+extension Core {
+    /// Lets the received batch out, one destination after the other, so that what goes to one
+    /// address lies together: audio first, then publications in the order in which they came.
+    ///
+    /// Returns `true` where the output is full and more is left: send it and call again.
+    package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
+        precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
+        defer { srtpContext.finish() }
+        if !cursor.isUnderWay { prepareFlush() }
+        let sendTime = Self.sendTime(at: now)
+        let isFull =
+            queued.count == 1
+            ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)
+            : walkDestinations(sendTime: sendTime, into: &output)
+        if !isFull { finishFlush() }
+        return isFull
+    }
+
+    /// 6.18 fixed-point seconds of the sender's clock (the abs-send-time extension).
+    static func sendTime(at now: Instant) -> UInt32 {
+        let microseconds = UInt64(bitPattern: now.nanoseconds / 1_000)
+        return UInt32(truncatingIfNeeded: (microseconds << 18) / 1_000_000) & 0xff_ffff
+    }
+
+    private mutating func prepareFlush() {
+        cursor.isUnderWay = true
+        for position in 0..<queued.count { levelSizes(of: Int(queued[position])) }
+        guard queued.count > 1 else { return }
+        chainViewers(ofPublicationsOf: .audio)
+        chainViewers(ofPublicationsOf: .video)
+        cursor.slot = departures.first(at: 0)
+    }
+
+    private mutating func chainViewers(ofPublicationsOf kind: MediaKind) {
+        for position in 0..<queued.count {
+            let publication = Int(queued[position])
+            guard publications[publication].isOpen, publications[publication].kind == kind else {
+                continue
+            }
+            for viewer in 0..<publications[publication].subscribers.count {
+                departures.append(publications[publication].subscribers[viewer])
+            }
+        }
+    }
+
+    private mutating func walkViewers(
+        of publication: Int,
+        sendTime: UInt32,
+        into output: inout Batch
+    ) -> Bool {
+        let arrivals = publications[publication].arrivalCount
+        let count = publications[publication].subscribers.count
+        while cursor.position < count {
+            guard output.free >= arrivals else { return true }
+            let position = cursor.position
+            let slot = Int(publications[publication].subscribers[position])
+            if position + Self.recordsAhead < count {
+                prefetch(publications[publication].subscribers[position + Self.recordsAhead])
+            }
+            if position + Self.keysAhead < count {
+                let next = publications[publication].subscribers[position + Self.keysAhead]
+                prefetchKey(of: departures.transport(of: next))
+            }
+            forward(publication, to: slot, sendTime: sendTime, into: &output)
+            cursor.position += 1
+        }
+        return false
+    }
+
+    private mutating func walkDestinations(sendTime: UInt32, into output: inout Batch) -> Bool {
+        while cursor.position < departures.count {
+            while cursor.slot >= 0 {
+                let publication = Int(slots[Int(cursor.slot)].publication)
+                guard output.free >= publications[publication].arrivalCount else { return true }
+                let next = departures.next(after: cursor.slot)
+                if next >= 0 { slots.prefetch(Int(next)) }
+                forward(publication, to: Int(cursor.slot), sendTime: sendTime, into: &output)
+                cursor.slot = next
+            }
+            cursor.position += 1
+            cursor.slot = departures.first(at: cursor.position)
+            let ahead = departures.first(at: cursor.position + Self.recordsAhead)
+            if ahead >= 0 { prefetch(ahead) }
+            let next = departures.first(at: cursor.position + Self.keysAhead)
+            if next >= 0 { prefetchKey(of: departures.transport(of: next)) }
+        }
+        return false
+    }
+
+    /// Viewers between the one at hand and the one whose lines are fetched.
+    private static let recordsAhead = 8
+    /// The same for keys, which the lines lead to.
+    private static let keysAhead = 4
+
+    private func prefetch(_ slot: Int32) {
+        slots.prefetch(Int(slot))
+        destinations.prefetch(departures.transport(of: slot))
+    }
+
+    private func prefetchKey(of transport: Int) { destinations[transport].key?.prefetch() }
+
+    private mutating func finishFlush() {
+        for position in 0..<queued.count { settle(Int(queued[position])) }
+        departures.removeAll()
+        queued.removeAll()
+        cursor = FlushCursor()
+        arrivalCount = 0
+        pool.reclaim()
+    }
+
+    /// Counts what became of each packet of the batch: forwarded, or dropped and why.
+    private mutating func settle(_ publication: Int) {
+        var place = publications[publication].firstArrival
+        while place >= 0 {
+            count(place, of: publication)
+            place = pool[place].next
+        }
+        publications[publication].removeArrivals()
+    }
+
+    private mutating func count(_ place: Int32, of publication: Int) {
+        let isMirror = publications[publication].home != nil
+        if let drop = pool[place].drop {
+            let reason = publications[publication].isOpen ? drop : .gated
+            if isMirror { relayDrops.count(reason) } else { drops.count(reason) }
+        } else if isMirror {
+            statistics.relayedForwarded &+= 1
+        } else {
+            statistics.rtpForwarded &+= 1
+        }
+    }
+
+    /// Drops the packets of a publication that ends with the batch under way.
+    mutating func discardArrivals(of publication: Int) {
+        guard publications[publication].isQueued else { return }
+        precondition(!cursor.isUnderWay, "a batch is let out before commands are carried out")
+        settle(publication)
+        queued.remove(Int32(publication))
+    }
+}

@@ -1,0 +1,65 @@
+internal import RTP
+
+/// What of a slot no forwarded packet touches: what was agreed, what came before, what is asked.
+struct SlotRecord: ~Copyable {
+    var configuration: SlotConfiguration
+    /// How its numbering went before the present span.
+    var earlier = Renumbering.none
+
+    /// What the last payload type that came is mapped to.
+    var outgoing: FormatMapping?
+    /// The first packet index that may be sent again as it was: what went before was written in
+    /// another way, and one index must never carry two packets (RFC 7714 §8).
+    var firstRepeatable: Int64 = 0
+    /// The last RTX packet index.
+    var rtxIndex: Int64
+
+    var subscription: UInt64 = 0
+    /// The subscriber was told that media flows.
+    var hasStarted = false
+    /// The encoding that the control plane was told of; `.max` before the first.
+    var encodingSent = UInt32.max
+    /// Copies that went out before the binding opened.
+    var forwardedBefore: UInt64 = 0
+
+    var retransmissions: UInt64 = 0
+    var nacksReceived: UInt64 = 0
+    var pictureLossesReceived: UInt64 = 0
+    var packetsLost: Int64 = 0
+    var jitter: UInt32 = 0
+    var fractionLost: UInt8 = 0
+
+    init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
+        self.configuration = configuration
+        rtxIndex = Int64(rtxRandom & 0x3fff)
+    }
+}
+
+extension SlotConfiguration {
+    /// What the viewer calls a publisher's format.
+    ///
+    /// An H.264 decoder of a higher profile plays a lower one (RFC 6184 §8.1), and no WebRTC
+    /// encoder uses what Baseline has beyond Constrained Baseline.
+    func mapping(for format: MediaFormat) -> FormatMapping? {
+        var found: FormatMapping?
+        for candidate in formats where candidate.format.codec == format.codec {
+            if candidate.format.profile == format.profile { return candidate }
+            let plays = max(candidate.format.profile, 1) >= format.profile
+            if format.codec == .h264, plays { found = found ?? candidate }
+        }
+        return found
+    }
+}
+
+extension Core {
+    /// Copies that a slot's binding has let through, for the fence.
+    func forwarded(by slot: Int) -> UInt64 {
+        slots[slot].packets &- slotRecords[slot].retransmissions
+            &- slotRecords[slot].forwardedBefore
+    }
+
+    /// Begins to count what a slot's binding lets through.
+    mutating func startForwarded(by slot: Int) {
+        slotRecords[slot].forwardedBefore = slots[slot].packets &- slotRecords[slot].retransmissions
+    }
+}

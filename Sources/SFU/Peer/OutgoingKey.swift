@@ -1,0 +1,89 @@
+internal import RTP
+
+#if canImport(CIPSecMB)
+    /// A session's cipher for outgoing RTP, at an address that stays its own.
+    @safe
+    struct OutgoingCipher: ~Copyable {
+        private let transform: UnsafeMutablePointer<SRTPTransform>
+
+        init(_ transform: consuming SRTPTransform) {
+            unsafe self.transform = .allocate(capacity: 1)
+            unsafe self.transform.initialize(to: transform)
+        }
+
+        deinit {
+            unsafe transform.deinitialize(count: 1)
+            unsafe transform.deallocate()
+        }
+
+        /// The way here; it holds until the cipher goes.
+        var key: OutgoingKey {
+            unsafe OutgoingKey(
+                transform: transform,
+                start: UnsafeRawPointer(transform.pointee.key),
+                byteCount: Int32(transform.pointee.keySize)
+            )
+        }
+    }
+
+    /// The short way to a session's outgoing key, for who sends many packets to many viewers.
+    ///
+    /// It does not keep the session alive: who has one forgets it when the session ends.
+    @safe
+    struct OutgoingKey: BitwiseCopyable {
+        fileprivate let transform: UnsafeMutablePointer<SRTPTransform>
+        /// Where the prepared key lies, so that a hint needs not look.
+        fileprivate let start: UnsafeRawPointer
+        fileprivate let byteCount: Int32
+
+        /// A hint that a packet will be protected soon.
+        func prefetch() {
+            unsafe Prefetch.read(transform, byteCount: MemoryLayout<SRTPTransform>.size)
+            unsafe Prefetch.read(start, byteCount: Int(byteCount))
+        }
+
+        /// As `SRTPSession.protectRTP`.
+        @_lifetime(output: copy output)
+        func protectRTP(
+            _ output: inout MutableSpan<UInt8>,
+            headerLength: Int,
+            prefixLength: Int,
+            rest: Span<UInt8>,
+            index: UInt64
+        ) throws(SRTPError) -> Int {
+            let length = headerLength + prefixLength + rest.count
+            try SRTPSession.check(
+                output.span,
+                headerLength: headerLength,
+                prefixLength: prefixLength,
+                index: index
+            )
+            let isDone = unsafe transform.pointee.protectRTP(
+                &output,
+                headerLength: headerLength,
+                prefixLength: prefixLength,
+                rest: rest,
+                ssrc: output.span.u32(at: 8),
+                index: index
+            )
+            guard isDone else { throw .unavailable }
+            return unsafe length + transform.pointee.tagLength
+        }
+    }
+#else
+    /// Without intel-ipsec-mb there is no short way.
+    struct OutgoingKey: BitwiseCopyable {
+        private init() {}
+
+        func prefetch() {}
+
+        @_lifetime(output: copy output)
+        func protectRTP(
+            _ output: inout MutableSpan<UInt8>,
+            headerLength: Int,
+            prefixLength: Int,
+            rest: Span<UInt8>,
+            index: UInt64
+        ) throws(SRTPError) -> Int { throw .unavailable }
+    }
+#endif

@@ -1,0 +1,169 @@
+internal import RTP
+
+/// Publications whose home is another worker: their packets come out of a ring, and go on as if
+/// they had come in here.
+extension Core {
+    /// How often a mirror that has nothing else to do is looked at.
+    private static let mirrorsMilliseconds: Int64 = 1_000
+
+    /// Makes a mirror, or brings it to what was agreed anew.
+    mutating func mirror(_ mirror: Mirror, at now: Instant) {
+        let id = mirror.configuration.id
+        let publication = Int(id.index)
+        guard publications.contains(id) else {
+            let made = Publication(mirror.configuration, origin: .mirror(of: mirror.home))
+            publications.insert(made, at: id)
+            publications[publication].isOpen = mirror.open
+            mirrors.append(Int32(publication))
+            addEncodings(to: publication)
+            return scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
+        }
+        guard let home = publications[publication].home else { return }
+        if home != mirror.home {
+            publications[publication].origin = .mirror(of: mirror.home)
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                encodings[encoding].homeEpoch = nil
+            }
+        }
+        update(mirror.configuration)
+        gate(id, open: mirror.open, at: now)
+    }
+
+    mutating func unmirror(_ id: PublicationID) {
+        guard publications.contains(id), publications[Int(id.index)].home != nil else { return }
+        remove(publication: Int(id.index))
+        if mirrors.isEmpty { mirrorsDue = nil }
+    }
+
+    /// Takes a relayed packet in: the steps of ingress that are left to do here.
+    mutating func admit(_ message: RelayMessage, of reader: borrowing RelayReader, from other: Int)
+    {
+        statistics.relayedIn &+= 1
+        let place = pool.allocate()
+        guard place >= 0 else { return relayDrops.count(.bufferFull) }
+        if let drop = enter(message, of: reader, from: other, place: place) {
+            relayDrops.count(drop)
+            pool.release(place)
+        }
+    }
+
+    /// Returns why the packet goes no further; `nil` where it was kept.
+    private mutating func enter(
+        _ message: RelayMessage,
+        of reader: borrowing RelayReader,
+        from other: Int,
+        place: Int32
+    ) -> DropReason? {
+        guard publications.contains(message.target) else { return .unknownStream }
+        let publication = Int(message.target.index)
+        let position = Int(message.position)
+        guard let home = publications[publication].home, home.worker == other,
+            home.publication == message.source,
+            position < publications[publication].encodings.count
+        else { return .unknownStream }
+        // The ring may hold what came to the home before the gate was closed and opened again.
+        guard publications[publication].isOpen,
+            message.info.arrival > publications[publication].openedAt
+        else { return .gated }
+
+        var packets = pool.packets
+        var bytes = packets.mutableBytes(at: place)
+        reader.copyPacket(length: Int(message.length), into: &bytes)
+        let encoding = Int(publications[publication].encodings[position])
+        follow(message, encoding: encoding)
+        var info = message.info
+        info.encoding = UInt32(truncatingIfNeeded: encoding)
+        info.epoch = encodings[encoding].epoch
+        info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
+        if encodings[encoding].kind == .video {
+            follow(message, publication: publication)
+            if message.followsGap, !info.flags.contains(.keyframeStart) {
+                mendGap(publication, at: info.arrival)
+            }
+        }
+        keep(info, place: place, encoding: encoding, publication: publication)
+        return nil
+    }
+
+    /// Takes over what the home knows of the encoding.
+    private mutating func follow(_ message: RelayMessage, encoding: Int) {
+        if encodings[encoding].homeEpoch != message.info.epoch {
+            // Another numbering: were its name not new here too, two packets could get one index.
+            encodings[encoding].homeEpoch = message.info.epoch
+            encodings[encoding].epoch = takeEpoch()
+            encodings[encoding].history.removeAll(from: &pool)
+        }
+        encodings[encoding].captured = message.captured
+        encodings[encoding].width = Int(message.width)
+        encodings[encoding].height = Int(message.height)
+        guard !message.info.flags.contains(.skipped) else { return }
+        if message.info.flags.contains(.keyframeStart) { encodings[encoding].keyframes.satisfy() }
+        encodings[encoding].rate.receive(
+            bytes: Int(message.length),
+            endsFrame: message.info.flags.contains(.marker),
+            at: message.info.arrival
+        )
+    }
+
+    /// Turns the viewers to the encoding that the home holds for the best.
+    private mutating func follow(_ message: RelayMessage, publication: Int) {
+        guard Int(message.best) < publications[publication].encodings.count else { return }
+        let best = publications[publication].encodings[Int(message.best)]
+        guard best != publications[publication].best else { return }
+        let arrival = message.info.arrival
+        guard publications[publication].best >= 0 else {
+            let isKeyframe =
+                message.best == message.position && message.info.flags.contains(.keyframeStart)
+            return begin(publication, with: best, isKeyframe: isKeyframe, at: arrival)
+        }
+        retarget(publication, to: best, at: arrival)
+    }
+
+    /// What the ring had no place for is in no history: only a keyframe mends the picture.
+    private mutating func mendGap(_ publication: Int, at now: Instant) {
+        let best = publications[publication].best
+        if best >= 0 { refreshAfterLoss(of: Int(best), now) }
+    }
+
+    /// Asks the homes for the keyframes that are due, and tidies up.
+    mutating func expireMirrors(into port: inout RelayPort, at now: Instant) {
+        var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
+        for index in 0..<mirrors.count {
+            let publication = Int(mirrors[index])
+            for position in 0..<publications[publication].encodings.count {
+                let encoding = Int(publications[publication].encodings[position])
+                encodings[encoding].history.trim(at: now, pool: &pool)
+                encodings[encoding].rate.measure(at: now)
+                if !publications[publication].hasViewers || !publications[publication].isOpen {
+                    encodings[encoding].keyframes.satisfy()
+                }
+                if encodings[encoding].keyframes.isDue(at: now) {
+                    askHome(of: publication, for: position, through: &port)
+                }
+                next = min(next, encodings[encoding].keyframes.deadline ?? next)
+            }
+        }
+        mirrorsDue = next
+    }
+
+    /// A wish that finds the ring full is said again, like one that is not answered.
+    private mutating func askHome(
+        of publication: Int,
+        for position: Int,
+        through port: inout RelayPort
+    ) {
+        guard let home = publications[publication].home, port.reaches(home.worker) else { return }
+        let wish = RelayMessage(
+            .keyframeWanted,
+            to: home.publication,
+            from: publications.handle(at: publication),
+            position: position
+        )
+        _ = port.write(wish, Span(), to: home.worker)
+    }
+
+    mutating func scheduleMirrors(by due: Instant) {
+        mirrorsDue = min(mirrorsDue ?? due, due)
+    }
+}

@@ -1,0 +1,125 @@
+package import RTP
+
+/// Step 6a: a room spans workers, so what has passed ingress is handed on to those with viewers.
+extension Core {
+    /// Hands the received batch on to the mirrors in other workers, and says what mirrors here
+    /// want of their homes.
+    ///
+    /// Call it once for each batch, before `flush`, and publish the port at once: then the other
+    /// workers send while this one does.
+    package mutating func relay(into port: inout RelayPort, at now: Instant) {
+        if mirrorsDue.isDue(at: now) { expireMirrors(into: &port, at: now) }
+        guard relayedCount > 0 else { return }
+        precondition(!cursor.isUnderWay, "a batch is under way")
+        for index in 0..<queued.count {
+            let publication = Int(queued[index])
+            // Nothing enters a ring that a fence would have to call back.
+            guard publications[publication].isOpen else { continue }
+            for mirror in 0..<publications[publication].mirrors.count {
+                relay(publication, to: mirror, into: &port)
+            }
+        }
+    }
+
+    private mutating func relay(
+        _ publication: Int,
+        to mirror: Int,
+        into port: inout RelayPort
+    ) {
+        var outlet = publications[publication].mirrors[mirror]
+        let target = outlet.target
+        guard port.reaches(target.worker) else { return }
+        let best = publications[publication].best
+        let bestPosition = best >= 0 ? encodings[Int(best)].position : Int(RelayMessage.noPosition)
+        let source = publications.handle(at: publication)
+        let packets = pool.packets
+        var place = publications[publication].firstArrival
+        while place >= 0 {
+            let encoding = Int(pool[place].encoding)
+            let length = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
+            let position = encodings[encoding].position
+            var message = RelayMessage(
+                .packet,
+                to: target.publication,
+                from: source,
+                position: position
+            )
+            message.best = UInt8(clamping: bestPosition)
+            message.followsGap = outlet.hasGap
+            message.length = UInt16(clamping: length)
+            message.width = UInt16(clamping: encodings[encoding].width)
+            message.height = UInt16(clamping: encodings[encoding].height)
+            message.captured = encodings[encoding].captured
+            message.info = pool[place]
+            let packet = packets.bytes(at: place, count: length)
+            outlet.hasGap = !port.write(message, packet, to: target.worker)
+            if outlet.hasGap {
+                drops.count(.relayQueueFull)
+            } else {
+                statistics.relayedOut &+= 1
+            }
+            // As with a datagram that a socket then refuses: what is lost on the way out is
+            // counted there.
+            if !pool[place].flags.contains(.skipped) { pool[place].drop = nil }
+            place = pool[place].next
+        }
+        publications[publication].mirrors[mirror] = outlet
+    }
+
+    /// Takes what other workers have handed to this one, as much as a batch may hold.
+    ///
+    /// Flush after it; `true` says that more lies there.
+    package mutating func receive(from port: inout RelayPort, at now: Instant) -> Bool {
+        guard port.workers > 1 else { return false }
+        let first = port.takeTurn()
+        for step in 0..<port.workers - 1 {
+            let offset = 1 + (first - 1 + step) % (port.workers - 1)
+            let other = (port.worker + offset) % port.workers
+            drain(&port[reader: other], from: other, at: now)
+            port[reader: other].release()
+            if arrivalCount >= Self.batchCapacity { return true }
+        }
+        return false
+    }
+
+    private mutating func drain(_ reader: inout RelayReader, from other: Int, at now: Instant) {
+        // Wishes make no arrival: they have a bound of their own.
+        for _ in 0..<RelayRing.capacity where arrivalCount < Self.batchCapacity {
+            guard !reader.isEmpty() else { return }
+            let message = reader.message
+            switch message.kind {
+            case .packet: admit(message, of: reader, from: other)
+            case .keyframeWanted: noteWish(message, at: now)
+            }
+            reader.advance()
+        }
+    }
+
+    /// A viewer in another worker waits: the wish is one among those of the viewers here.
+    private mutating func noteWish(_ message: RelayMessage, at now: Instant) {
+        guard publications.contains(message.target) else { return }
+        let publication = Int(message.target.index)
+        let position = Int(message.position)
+        guard publications[publication].home == nil, publications[publication].isOpen,
+            position < publications[publication].encodings.count
+        else { return }
+        let encoding = Int(publications[publication].encodings[position])
+        guard encodings[encoding].kind == .video else { return }
+        wantKeyframe(of: encoding, at: now)
+    }
+
+    /// Says to which mirrors a home's packets go from the next batch on.
+    mutating func relay(_ id: PublicationID, to targets: [RelayTarget]) {
+        guard publications.contains(id), publications[Int(id.index)].home == nil else { return }
+        setMirrors(of: Int(id.index), to: targets)
+    }
+
+    mutating func setMirrors(of publication: Int, to targets: [RelayTarget]) {
+        if !publications[publication].mirrors.isEmpty { relayedCount -= 1 }
+        publications[publication].mirrors.removeAll()
+        for target in targets {
+            publications[publication].mirrors.append(Publication.Outlet(target: target))
+        }
+        if !publications[publication].mirrors.isEmpty { relayedCount += 1 }
+    }
+}

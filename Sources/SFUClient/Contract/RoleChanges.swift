@@ -1,0 +1,157 @@
+/// Names a request to change role: an id that sfud gives.
+public typealias RoleRequestID = Identifier<RoleChange>
+
+/// Changes a participant's role: at once, or by a request that it may accept.
+public enum RoleChange: IPCMethod {
+    public static let name = "role.change"
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        public var participant: ParticipantID
+        public var role: RoleName
+        /// `false` where it is left out.
+        public var force: Bool?
+        public var by: ParticipantID?
+
+        public init(
+            room: RoomID,
+            participant: ParticipantID,
+            role: RoleName,
+            force: Bool? = nil,
+            by: ParticipantID? = nil
+        ) {
+            self.room = room
+            self.participant = participant
+            self.role = role
+            self.force = force
+            self.by = by
+        }
+    }
+
+    public struct Result: Codable, Hashable, Sendable {
+        /// Absent where nothing had to be asked.
+        public var request: RoleRequestID?
+        public var fence: Fence?
+
+        public init(request: RoleRequestID? = nil, fence: Fence? = nil) {
+            self.request = request
+            self.fence = fence
+        }
+    }
+}
+
+/// Params of the answers to a request.
+public struct RoleAnswer: Codable, Hashable, Sendable {
+    public var room: RoomID
+    public var participant: ParticipantID
+    public var request: RoleRequestID
+
+    public init(room: RoomID, participant: ParticipantID, request: RoleRequestID) {
+        self.room = room
+        self.participant = participant
+        self.request = request
+    }
+}
+
+public enum RoleAccept: IPCMethod {
+    public static let name = "role.accept"
+    public typealias Params = RoleAnswer
+    public typealias Result = Done
+}
+
+public enum RoleDecline: IPCMethod {
+    public static let name = "role.decline"
+    public typealias Params = RoleAnswer
+    public typealias Result = Done
+}
+
+/// Gives a role to everybody, or to those of some roles, at once.
+public enum RoleChangeAll: IPCMethod {
+    public static let name = "role.changeAll"
+    public typealias Result = Done
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        public var role: RoleName
+        /// `nil`: everybody but those of `protectedRoles`.
+        public var from: [RoleName]?
+        public var by: ParticipantID?
+
+        public init(
+            room: RoomID,
+            role: RoleName,
+            from: [RoleName]? = nil,
+            by: ParticipantID? = nil
+        ) {
+            self.room = room
+            self.role = role
+            self.from = from
+            self.by = by
+        }
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            room = try container.decode(RoomID.self, forKey: .room)
+            role = try container.decode(RoleName.self, forKey: .role)
+            if container.contains(.from) {
+                from = try container.list(.from, 0...Role.countLimit)
+            }
+            by = try container.decodeIfPresent(ParticipantID.self, forKey: .by)
+        }
+    }
+}
+
+/// `role.changeRequested`: the participant is asked to take a role.
+public struct RoleChangeRequested: EventData {
+    public static let event = "role.changeRequested"
+    public var request: RoleRequestID
+    public var participant: ParticipantID
+    public var role: RoleName
+    public var by: ParticipantID?
+    /// Unix time, in seconds.
+    public var expires: Double
+
+    public init(
+        request: RoleRequestID,
+        participant: ParticipantID,
+        role: RoleName,
+        by: ParticipantID?,
+        expires: Double
+    ) {
+        self.request = request
+        self.participant = participant
+        self.role = role
+        self.by = by
+        self.expires = expires
+    }
+}
+
+/// `role.changeDeclined`.
+public struct RoleChangeDeclined: EventData {
+    public static let event = "role.changeDeclined"
+    public var request: RoleRequestID
+    public var participant: ParticipantID
+    public var role: RoleName
+
+    public init(request: RoleRequestID, participant: ParticipantID, role: RoleName) {
+        self.request = request
+        self.participant = participant
+        self.role = role
+    }
+}
+
+/// `participant.roleChanged`.
+public struct ParticipantRoleChanged: EventData {
+    public static let event = "participant.roleChanged"
+    public var participant: ParticipantID
+    public var from: RoleName
+    public var role: RoleName
+    public var by: ParticipantID?
+
+    public init(participant: ParticipantID, from: RoleName, role: RoleName, by: ParticipantID?) {
+        self.participant = participant
+        self.from = from
+        self.role = role
+        self.by = by
+    }
+}

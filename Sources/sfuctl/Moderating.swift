@@ -1,0 +1,101 @@
+import SFUClient
+
+/// What a moderator does, as one call of the contract.
+struct Action: Equatable {
+    var method: String
+    var params: JSON
+}
+
+extension Action {
+    /// The action that a command with these operands means.
+    ///
+    /// - Throws: `UsageError` that names the operand which makes no sense.
+    init(_ topic: Help.Topic, _ room: RoomID, _ rest: [String]) throws(UsageError) {
+        var params: [String: JSON] = ["room": .string(room.rawValue)]
+        let method: String
+        switch topic {
+        case .lock, .unlock:
+            method = "room.\(topic.rawValue)"
+        case .mute, .unmute:
+            let verb = topic == .mute ? "hardMute" : "hardUnmute"
+            method = rest.isEmpty ? "room.\(verb)" : "participant.\(verb)"
+            if let participant = rest.first {
+                params["participant"] = .string(try Self.id(participant, topic))
+                params["media"] = .array(try Self.media(rest.dropFirst(), topic))
+            }
+        case .drop, .pin, .unpin:
+            method =
+                switch topic {
+                case .drop: ParticipantDrop.name
+                case .pin: PinAdd.name
+                default: PinRemove.name
+                }
+            var ids: [JSON] = []
+            for participant in rest { ids.append(.string(try Self.id(participant, topic))) }
+            params["participants"] = .array(ids)
+        case .approve, .deny:
+            method = "participant.\(topic.rawValue)"
+            params["participant"] = .string(try Self.id(rest[0], topic))
+        case .floor:
+            let steps = ["grant", "deny", "release"]
+            guard steps.contains(rest[0]) else {
+                throw UsageError(message: "\"\(rest[0])\" is none of \(steps)", topic: topic)
+            }
+            method = "floor.\(rest[0])"
+            params["participant"] = .string(try Self.id(rest[1], topic))
+        case .role:
+            method = RoleChange.name
+            params["participant"] = .string(try Self.id(rest[0], topic))
+            params["role"] = .string(try Self.id(rest[1], topic))
+            params["force"] = true
+        default:
+            method = RoomSetState.name
+            guard let state = RoomState(rawValue: rest[0]) else {
+                let states = RoomState.allCases.map(\.rawValue).joined(separator: ", ")
+                throw UsageError(message: "\"\(rest[0])\" is none of \(states)", topic: topic)
+            }
+            params["state"] = .string(state.rawValue)
+        }
+        self.init(method: method, params: .object(params))
+    }
+
+    private static func id(_ word: String, _ topic: Help.Topic) throws(UsageError) -> String {
+        guard ParticipantID(rawValue: word) != nil else {
+            throw UsageError(
+                message: "\"\(word)\" is no id: 1 to 128 of A-Z a-z 0-9 . _ : -",
+                topic: topic
+            )
+        }
+        return word
+    }
+
+    /// Audio and video where none is named.
+    private static func media(
+        _ words: ArraySlice<String>,
+        _ topic: Help.Topic
+    ) throws(UsageError) -> [JSON] {
+        guard let word = words.first else { return ["audio", "video"] }
+        guard let kind = StreamKind(rawValue: word) else {
+            throw UsageError(message: "\"\(word)\" is neither audio nor video", topic: topic)
+        }
+        return [.string(kind.rawValue)]
+    }
+}
+
+extension Report {
+    /// What an action came to, in a line or none.
+    static func done(_ result: JSON) -> String {
+        var lines: [String] = []
+        if case .array(let results)? = result["results"] {
+            for entry in results {
+                guard case .string(let participant)? = entry["participant"] else { continue }
+                let isDropped = entry["dropped"] == true
+                lines.append("\(participant) \(isDropped ? "dropped" : "was not there")")
+            }
+        }
+        if case .integer(let packets)? = result["fence"]?["packets"] {
+            lines.append("done; \(packets) packets had passed under the old right")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

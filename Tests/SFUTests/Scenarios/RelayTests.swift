@@ -1,0 +1,232 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// One room on several workers: viewers elsewhere get what viewers at the publisher's home get.
+struct RelayTests {
+    static let video = PublicationID(index: 1, generation: 1)
+    static let slot = SlotID(index: 0, generation: 1)
+
+    /// A publisher on worker 0 and a viewer on each worker, worker 0 included.
+    static func call(
+        workers: Int = 3,
+        rids: [String?] = [nil],
+        seed: UInt64 = 1
+    ) throws -> RelayedCall {
+        let call = try RelayedCall(workers: workers, seed: seed)
+        let publications = [Media.audio(0), Media.video(1, rids: rids)]
+        call.workers[0].call.join(publications: publications)
+        for index in 0..<workers {
+            let slots = [Media.slot(0), Media.slot(1, kind: .audio, ssrc: 0xbbbb)]
+            call.workers[index].call.join(slots: slots)
+        }
+        for worker in call.workers {
+            for peer in worker.call.peers.indices { worker.call.connect(peer) }
+        }
+        call.alignClocks()
+        for publication in publications { call.wire(publication, from: 0, to: Array(1..<workers)) }
+        for index in 0..<workers { call.watch(index) }
+        return call
+    }
+
+    @Test func `viewers in other workers get the same packets`() throws {
+        var call = try Self.call()
+        for step in 0..<20 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.sendAudio(step)
+            call.run(milliseconds: 20)
+        }
+        let home = call.viewer(0).payloads(of: 0xaaaa)
+        let sound = call.viewer(0).payloads(of: 0xbbbb)
+        #expect(home.count == 20 && sound.count == 20)
+        for index in 1..<3 {
+            #expect(call.viewer(index).payloads(of: 0xaaaa) == home)
+            #expect(call.viewer(index).payloads(of: 0xbbbb) == sound)
+            #expect(call.viewer(index).numbers(of: 0xaaaa).isContiguous)
+        }
+        let statistics = call.statistics()
+        #expect(statistics[0].relayedOut == 80 && statistics[1].relayedIn == 40)
+        #expect(statistics[0].rtpForwarded == 40 && statistics[2].relayedForwarded == 40)
+        #expect(statistics.allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
+        #expect(statistics.map(\.publications.count) == [2, 0, 0])
+    }
+
+    @Test func `a home without viewers of its own hands on all the same`() throws {
+        var call = try Self.call(workers: 2)
+        call.workers[0].call.apply(.bind(Self.slot, nil))
+        for step in 0..<5 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 20)
+        }
+        #expect(call.viewer(0).numbers(of: 0xaaaa).isEmpty)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 5)
+        let statistics = call.statistics()
+        #expect(statistics[0].rtpForwarded == 5)
+        #expect(statistics.allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
+    }
+
+    @Test func `padding leaves no hole elsewhere either`() throws {
+        var call = try Self.call(workers: 2)
+        call.sendVideo(0, isKeyframe: true)
+        for step in 1..<9 as Range<UInt16> {
+            var padding = Media.packet(
+                payloadType: 96,
+                sequence: step,
+                timestamp: 0,
+                ssrc: 0x2222,
+                elements: [(4, Array("1".utf8))],
+                payload: [0, 0, 0, 4]
+            )
+            padding[0] |= 0x20
+            call.workers[0].call.send(padding, from: 0)
+        }
+        call.sendVideo(9, isKeyframe: false)
+        call.run(milliseconds: 2)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 2)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).isContiguous)
+        #expect(call.statistics().allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
+    }
+
+    @Test func `all workers' viewers go up and down the layers together`() throws {
+        var call = try Self.call(rids: ["q", "h", "f"])
+        for step in 0..<120 as Range<UInt16> {
+            for (layer, rid) in ["q", "h", "f"].enumerated() {
+                if rid == "f", !(30..<60).contains(step) { continue }
+                call.workers[0].call.sendVideo(
+                    ssrc: 0x5000 + UInt32(layer),
+                    rid: rid,
+                    sequence: step,
+                    pictureID: step,
+                    isKeyframe: step % 10 == 0,
+                    width: 320 << UInt16(layer)
+                )
+            }
+            call.run(milliseconds: 33)
+        }
+        for (index, worker) in call.workers.enumerated() {
+            let events = worker.call.takeEvents()
+            let changes = events.compactMap { event in
+                if case .layerChanged(_, _, _, let to) = event { to } else { nil }
+            }
+            #expect(changes == ["q", "h", "f", "h"], "worker \(index)")
+            let reports = events.filter { if case .layers = $0 { true } else { false } }
+            #expect(reports.isEmpty == (index > 0), "worker \(index)")
+            #expect(call.viewer(index).numbers(of: 0xaaaa).isContiguous, "worker \(index)")
+        }
+    }
+
+    @Test func `a keyframe is asked for once, however many workers want it`() throws {
+        var call = try Self.call()
+        call.sendVideo(0, isKeyframe: true)
+        call.run(milliseconds: 500)
+        call.workers[0].call.peers[0].reports = []
+        for index in 0..<3 { call.loseTheirPicture(index) }
+        call.run(milliseconds: 300)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
+        // One that comes later shares the answer; without one the publisher is asked again.
+        call.loseTheirPicture(2)
+        call.run(milliseconds: 50)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
+        call.run(milliseconds: 100)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 2)
+        call.sendVideo(1, isKeyframe: true)
+        call.run(milliseconds: 3_000)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 2)
+    }
+
+    @Test func `a viewer who comes to another worker starts with a keyframe of its own`() throws {
+        var call = try Self.call(workers: 2)
+        call.workers[1].call.apply(.bind(Self.slot, nil))
+        for step in 0..<10 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 33)
+        }
+        call.workers[0].call.peers[0].reports = []
+        call.watch(1)
+        call.run(milliseconds: 2)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
+        call.sendVideo(10, isKeyframe: false)
+        call.run(milliseconds: 2)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).isEmpty)
+        call.sendVideo(11, isKeyframe: true)
+        call.run(milliseconds: 2)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 1)
+    }
+
+    @Test func `a NACK is answered where the viewer is`() throws {
+        var call = try Self.call(workers: 2)
+        for step in 0..<5 as Range<UInt16> { call.sendVideo(step, isKeyframe: step == 0) }
+        call.run(milliseconds: 10)
+        let third = call.viewer(1).received[2]
+        call.busy = [0, 1]
+        call.workers[1].call.nack(third.u16(2), from: 0, ssrc: 0xaaaa)
+        let rtx = try #require(call.viewer(1).received.last)
+        let packet = try Packet(rtx.span)
+        let media = try Packet(third.span)
+        let ssrc = packet.ssrc
+        #expect(ssrc.rawValue == 0xaaab)
+        let payload = Array(rtx[packet.headerLength...])
+        let expected = third.u16(2).bytes + third[media.headerLength...]
+        #expect(payload == expected)
+        #expect(call.statistics()[1].rtxOut == 1)
+    }
+
+    @Test func `sender reports keep lips in sync across workers`() throws {
+        var call = try Self.call(workers: 2)
+        let report = SenderReport(
+            sender: SSRC(rawValue: 0x2222),
+            ntp: NTPTime(unixNanoseconds: 1_000_000_000_000_000_000),
+            rtpTimestamp: 90_000,
+            packets: 1,
+            octets: 1
+        )
+        call.workers[0].call.sendVideo(
+            sequence: 0,
+            pictureID: 0,
+            isKeyframe: true,
+            timestamp: 90_000
+        )
+        call.workers[0].call.sendRTCP(from: 0) { report.encode(into: &$0) }
+        let captured = call.workers[0].call.now
+        call.run(milliseconds: 33)
+        call.workers[0].call.sendVideo(
+            sequence: 1,
+            pictureID: 1,
+            isKeyframe: false,
+            timestamp: 92_970
+        )
+        call.run(milliseconds: 1_100)
+        let sent = try #require(call.viewer(1).senderReports(of: 0xaaaa).last)
+        let first = call.viewer(1).received[0].u32(4)
+        let passed = sent.ntp.nanoseconds(
+            since: NTPTime(unixNanoseconds: captured.nanoseconds + 1_700_000_000_000_000_000)
+        )
+        let ticks = Int64(Int32(bitPattern: sent.rtpTimestamp &- first))
+        #expect(abs(ticks - passed * 90 / 1_000_000) <= 90)
+    }
+
+    @Test func `a publisher that starts anew is followed everywhere`() throws {
+        var call = try Self.call()
+        let ledgers = call.keepLedgers()
+        for step in 0..<10 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 20)
+        }
+        for step in 0..<10 as Range<UInt16> {
+            call.workers[0].call.sendVideo(
+                ssrc: 0x2323,
+                sequence: step,
+                pictureID: 500 + step,
+                isKeyframe: step == 0
+            )
+            call.run(milliseconds: 20)
+        }
+        for index in 0..<3 {
+            #expect(call.viewer(index).numbers(of: 0xaaaa).count == 20)
+            #expect(call.viewer(index).numbers(of: 0xaaaa).isContiguous)
+            #expect(ledgers[index].violations == 0)
+        }
+    }
+}

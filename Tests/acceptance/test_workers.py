@@ -1,0 +1,89 @@
+"""Rooms that span workers: publisher and viewer on different ones, each with its own port."""
+
+import time
+
+import pytest
+
+from harness import expect
+from harness.looks import ALICE, BOB
+from harness.room import Room
+
+
+@pytest.fixture
+def spread(loop, start_sfud, tmp_path):
+    """A room of a daemon whose transports go to the least loaded worker, one after the other."""
+    config = tmp_path / "sfud.json5"
+    config.write_text("{ limits: { workerSpread: 0 } }")
+    daemon = loop.run_until_complete(start_sfud("--config", str(config), workers=2))
+    ipc = daemon.client()
+    loop.run_until_complete(ipc.open())
+    yield loop.run_until_complete(Room(ipc).open())
+    loop.run_until_complete(ipc.close())
+    loop.run_until_complete(daemon.stop())
+
+
+async def load(room: Room) -> list[int]:
+    """The transports of each worker."""
+    return [one["transports"] for one in (await room.ipc.call("server.stats"))["workers"]]
+
+
+async def test_simulcast_reaches_viewers_on_both_workers(spread, peers):
+    alice = await spread.join(
+        "alice", await peers("Chromium"), codec="VP8", simulcast=True, **ALICE,
+        width=960, height=540, fps=15,
+    )
+    far = await spread.join("far", await peers("Chromium"), slots=1)
+    near = await spread.join("near", await peers("aiortc"), slots=1)
+    assert await load(spread) == [2, 1]
+
+    seen = [(viewer, await viewer.subscribe(alice.stream)) for viewer in (far, near)]
+
+    for viewer, subscription in seen:
+        first = await expect.first_frame(
+            viewer.peer, subscription.video, ALICE["hue"], subscription.since
+        )
+        assert first.time - subscription.since < 1, "the first picture is late"
+        await expect.heard(viewer.peer, subscription.audio, ALICE["tone"], subscription.since)
+    # From the smallest layer, which Chromium sends first, up to the largest.
+    await expect.size(far.peer, seen[0][1].video, 960, 540)
+    for viewer, subscription in seen:
+        await expect.moving(viewer.peer, subscription.video, ALICE["hue"], time.time(), freeze=1)
+    assert (await far.peer.inbound(seen[0][1].video))["packetsLost"] <= 0
+
+    # One gate on each worker, and not one packet after the reply.
+    reply = await spread.call("stream.update", stream=alice.stream, video=False)
+    assert reply["fence"]["packets"] > 0
+    for viewer, subscription in seen:
+        await expect.still(viewer.peer, subscription.video)
+    begin = time.time()
+    await spread.call("stream.update", stream=alice.stream, video=True)
+    for viewer, subscription in seen:
+        frame = await expect.first_frame(
+            viewer.peer, subscription.video, ALICE["hue"], begin
+        )
+        assert frame.time - begin < 1, "the picture is late to come back"
+    stats = await spread.call("stats.get")
+    assert {one["participant"] for one in stats["subscriptions"]} == {"far", "near"}
+    assert all(one["packets"] > 0 for one in stats["subscriptions"])
+    [video] = [one for one in stats["streams"] if one["kind"] == "video"]
+    assert {one["rid"] for one in video["encodings"]} == {"q", "h", "f"}
+
+
+async def test_one_leaves_and_comes_again(spread, peers):
+    alice = await spread.join("alice", await peers("Chromium"), slots=1, **ALICE)
+    bob = await spread.join("bob", await peers("Chromium"), slots=1, **BOB)
+    assert await load(spread) == [1, 1]
+    bobs, alices = await bob.subscribe(alice.stream), await alice.subscribe(bob.stream)
+    await expect.moving(bob.peer, bobs.video, ALICE["hue"], bobs.since)
+    await expect.moving(alice.peer, alices.video, BOB["hue"], alices.since)
+    await expect.heard(bob.peer, bobs.audio, ALICE["tone"], bobs.since)
+
+    await alice.leave()
+    await expect.still(bob.peer, bobs.video)
+    again = await spread.join("alice", await peers("Chromium"), slots=1, **ALICE)
+    assert await load(spread) == [1, 1]
+    bobs, alices = await bob.subscribe(again.stream), await again.subscribe(bob.stream)
+
+    await expect.moving(bob.peer, bobs.video, ALICE["hue"], bobs.since)
+    await expect.moving(again.peer, alices.video, BOB["hue"], alices.since)
+    await expect.heard(again.peer, alices.audio, BOB["tone"], alices.since)
