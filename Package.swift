@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "sfud", targets: ["sfud"]),
         .executable(name: "sfuctl", targets: ["sfuctl"]),
         .library(name: "SFUClient", targets: ["SFUClient"]),
+        .library(name: "loopback-only", type: .dynamic, targets: ["LoopbackOnly"]),
     ],
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
@@ -68,10 +69,17 @@ let package = Package(
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
+        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
+        .target(name: "CFloor", path: "benchmarks/CFloor"),
+        .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
-            name: "sfu-load",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets"],
-            path: "benchmarks/Load",
+            name: "sfu-bench",
+            dependencies: [
+                "CFloor", "CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient",
+                "Sockets",
+            ],
+            path: "benchmarks/Bench",
             swiftSettings: strict
         ),
         .testTarget(
@@ -94,6 +102,11 @@ let package = Package(
             dependencies: [
                 "sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "LoadPeer",
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "BenchTests",
+            dependencies: ["RTP", "sfu-bench"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

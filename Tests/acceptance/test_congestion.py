@@ -45,8 +45,9 @@ def beside(sfud: Sfud) -> tuple[str, ...]:
 
 
 async def load(sfud: Sfud, *arguments) -> tuple[int, str, str]:
-    """Runs sfu-load beside sfud."""
-    return await finish(await start_in(beside(sfud), "sfu-load", "--ipc", sfud.ipc, *arguments))
+    """Runs `sfu-bench load` beside sfud."""
+    command = ("sfu-bench", "load", "--ipc", sfud.ipc)
+    return await finish(await start_in(beside(sfud), *command, *arguments))
 
 
 async def send_queue_drops(sfud: Sfud, http: str) -> dict[tuple[str, str], int]:
