@@ -6,18 +6,21 @@ import Testing
 @Suite struct HeapTrimmerTests {
     @Test func `nothing is trimmed where nobody comes or goes`() {
         var trimmer = HeapTrimmer()
-        #expect(!trimmer.isDue(changes: 0, at: Self.time(0)))
+        let isDue = trimmer.isDue(changes: 0, at: Self.time(0))
+        #expect(!isDue)
         #expect(trimmer.deadline == nil)
     }
 
     @Test func `it waits until things are quiet, and trims once`() {
         var trimmer = HeapTrimmer()
-        #expect(!trimmer.isDue(changes: 1, at: Self.time(0)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(1_000)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(2_500)))
-        #expect(trimmer.deadline == Self.time(3_000))
-        #expect(trimmer.isDue(changes: 9, at: Self.time(3_000)))
-        #expect(!trimmer.isDue(changes: 9, at: Self.time(100_000)))
+        let calls: [(changes: Int, milliseconds: Int64, isDue: Bool)] = [
+            (1, 0, false), (9, 1_000, false), (9, 2_999, false), (9, 3_000, true),
+            (9, 100_000, false),
+        ]
+        for call in calls {
+            let isDue = trimmer.isDue(changes: call.changes, at: Self.time(call.milliseconds))
+            #expect(isDue == call.isDue, "\(call)")
+        }
         #expect(trimmer.deadline == nil)
     }
 
