@@ -9,11 +9,7 @@
 #include <openssl/srtp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 // Swift imports no function-like macros: one inline function for each that is needed.
 
@@ -41,15 +37,6 @@ static inline int ssl_set_datagram_size(SSL *ssl, long bytes) {
 
 static inline int ssl_set_record_size(SSL *ssl, long bytes) {
     return SSL_set_max_send_fragment(ssl, bytes) == 1;
-}
-
-// Gives the whole pages within a block of malloc's back to the system; the block stays allocated
-// and reads as zeros there.
-static inline void heap_release_pages(void *block) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = ((uintptr_t)block + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)block + malloc_usable_size(block)) & ~(page - 1);
-    if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 static inline long ssl_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }

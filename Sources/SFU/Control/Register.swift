@@ -23,6 +23,7 @@ package struct Register<Element: Registered>: Sendable {
 
     package var count: Int { elements.count }
     package var isEmpty: Bool { elements.isEmpty }
+    package var keys: Dictionary<String, Element>.Keys { elements.keys }
     package var values: Dictionary<String, Element>.Values { elements.values }
 
     /// In order.

@@ -132,7 +132,7 @@ package struct DTLSAssociation: ~Copyable {
         else { return fail(.noSRTPProfile) }
         guard let keys = exportKeys(for: profile) else { return fail(.handshakeFailed) }
         phase = .established
-        releaseMemory()
+        unsafe SSL_free_buffers(ssl)
         return .connected(profile, keys)
     }
 
@@ -166,7 +166,7 @@ package struct DTLSAssociation: ~Copyable {
         defer { ERR_clear_error() }
         let result = readIgnored()
         if unsafe SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ { phase = .closed }
-        releaseMemory()
+        unsafe SSL_free_buffers(ssl)
         if case .closed = phase { return .closed }
         return .established
     }
@@ -180,12 +180,6 @@ package struct DTLSAssociation: ~Copyable {
             }
             return result
         }
-    }
-
-    /// Lets go of what only a handshake needs; what comes later gets it again.
-    private func releaseMemory() {
-        unsafe SSL_free_buffers(ssl)
-        pipe.releaseScratch()
     }
 
     private mutating func fail(_ reason: DisconnectReason) -> DTLSProgress {
@@ -212,7 +206,6 @@ package struct DTLSAssociation: ~Copyable {
         case .client: unsafe SSL_set_connect_state(ssl)
         case .server: unsafe SSL_set_accept_state(ssl)
         }
-        unsafe SSL_set_msg_callback(ssl, DTLSPipe.watch)
         // No record is larger than a datagram; OpenSSL would keep room for one of 16 kB.
         guard unsafe ssl_set_datagram_size(ssl, maxDatagram) == 1,
             unsafe ssl_set_record_size(ssl, maxDatagram) == 1

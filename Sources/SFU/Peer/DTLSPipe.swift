@@ -19,9 +19,6 @@ final class DTLSPipe {
     /// The datagram that is being read, valid during `deliver` only.
     private var incoming = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var timer: UnsafeMutablePointer<timeval>?
-    /// Where OpenSSL put a message together since its pages were given back last.
-    private var scratch: UnsafeMutableRawPointer?
-
     /// What a handshake may leave unsent, in datagrams; more are lost, as on any network.
     private static let maxOutgoing = 64
 
@@ -63,21 +60,8 @@ final class DTLSPipe {
         }
     }
 
-    /// Gives back the memory that OpenSSL puts handshake messages together in, between messages.
-    ///
-    /// With DTLS it keeps these 21 kB for as long as the `SSL` lives, in case the other side sends
-    /// its last flight again, and has nothing in its interface to let go of them. What lies there
-    /// means nothing after a message, so the pages can go; the next message brings them back.
-    func releaseScratch() {
-        guard Self.isKnownVersion, let scratch = unsafe scratch else { return }
-        unsafe heap_release_pages(scratch)
-        unsafe self.scratch = nil
-    }
-
     /// Whether OpenSSL's timer can be run by us; later versions hand out a copy of it.
-    private static let timerIsShared = isKnownVersion
-    /// 3.0 and 3.1, whose insides change no more.
-    private static let isKnownVersion = OpenSSL_version_num() < 0x3020_0000
+    private static let timerIsShared = OpenSSL_version_num() < 0x3020_0000
 
     /// How long OpenSSL's own timer runs, in microseconds, after one of `previous`.
     ///
@@ -150,18 +134,6 @@ extension DTLSPipe {
         guard outgoing.count < Self.maxOutgoing else { return }
         outgoing.append(unsafe [UInt8](bytes))
     }
-
-    /// Notes where a message that has come was put together: OpenSSL's `msg_callback`.
-    static let watch:
-        @convention(c) (
-            Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?
-        ) -> Void = { isOutgoing, _, type, message, _, ssl, _ in
-            guard isOutgoing == 0, type == SSL3_RT_HANDSHAKE, let ssl = unsafe ssl,
-                let owner = unsafe ssl_owner(ssl)
-            else { return }
-            let pipe = unsafe Unmanaged<DTLSPipe>.fromOpaque(owner).takeUnretainedValue()
-            unsafe pipe.scratch = UnsafeMutableRawPointer(mutating: message)
-        }
 
     /// Turns away a client that offers no profile of ours, before any cost: OpenSSL's
     /// `client_hello_cb`.
