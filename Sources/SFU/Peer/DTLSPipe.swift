@@ -19,6 +19,7 @@ final class DTLSPipe {
     /// The datagram that is being read, valid during `deliver` only.
     private var incoming = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var timer: UnsafeMutablePointer<timeval>?
+
     /// What a handshake may leave unsent, in datagrams; more are lost, as on any network.
     private static let maxOutgoing = 64
 
