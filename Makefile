@@ -7,6 +7,11 @@ PREFIX ?= /usr/local
 HOST ?= 127.0.0.1
 PORT ?= 8080
 SFUD_FLAGS ?=
+# The peers that `make bench` measures too (AGAINST=janus), whether it takes its time (FULL=1),
+# and what else sfu-bench is told.
+AGAINST ?=
+FULL ?=
+BENCH_FLAGS ?=
 
 BUILD := .build
 SOURCES := Package.swift Sources Tests benchmarks
@@ -15,8 +20,8 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build benchmarks test unit acceptance lint test-asan test-tsan install packages \
-	test-packages clean
+.PHONY: help run build benchmarks bench test unit acceptance gate gate-update lint test-asan test-tsan \
+	install packages bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -28,11 +33,16 @@ build: packages ## Builds sfud and sfuctl in release mode
 	$(SWIFT) build -c release --product sfud
 	$(SWIFT) build -c release --product sfuctl
 
-benchmarks: packages ## Builds the load client and the core's cost in release mode
-	$(SWIFT) build -c release --product sfu-load
+benchmarks: bench-packages ## Builds the load client and the core's cost in release mode
+	$(SWIFT) build -c release --product sfu-bench
+	$(SWIFT) build -c release --product loopback-only
 	$(SWIFT) build -c release --product core-cost
 
-test: test-packages lint unit build acceptance ## Runs the linter and all tests
+bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1, AGAINST=janus
+	$(BUILD)/release/sfu-bench --report benchmarks $(if $(FULL),--full) \
+		$(addprefix --against ,$(AGAINST)) $(BENCH_FLAGS)
+
+test: test-packages lint unit build gate acceptance ## Runs the linter and all tests
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
@@ -42,6 +52,14 @@ acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers 
 	@# Machines are shared and browsers impatient: what failed may show once more that it can.
 	Tests/acceptance/run || \
 		{ echo "Once more what failed:"; Tests/acceptance/run --lf --lfnf none; }
+
+gate: test-packages ## Holds a packet's instructions in the core against the threshold
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate
+
+gate-update: test-packages ## Writes that threshold anew; the commit says why it changed
+	$(SWIFT) build -c release --product core-cost
+	Scripts/gate --update
 
 lint: ## Checks the Swift sources' format
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
@@ -60,6 +78,9 @@ install: build ## Installs sfud and sfuctl under PREFIX
 
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
+
+bench-packages: ## Installs the Debian packages that the benchmarks need, if any is missing
+	@Scripts/install-packages --bench $(AGAINST)
 
 test-packages: ## Installs the Debian packages that the tests need, if any is missing
 	@Scripts/install-packages --tests

@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "sfud", targets: ["sfud"]),
         .executable(name: "sfuctl", targets: ["sfuctl"]),
         .library(name: "SFUClient", targets: ["SFUClient"]),
+        .library(name: "loopback-only", type: .dynamic, targets: ["LoopbackOnly"]),
     ],
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
@@ -38,10 +39,15 @@ let package = Package(
             dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
             swiftSettings: strict
         ),
+        .target(
+            name: "Sockets",
+            dependencies: ["CKernel", "RTP", "SFU"],
+            swiftSettings: strict
+        ),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -63,15 +69,27 @@ let package = Package(
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
+        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
+        .target(name: "CFloor", path: "benchmarks/CFloor"),
+        .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
-            name: "sfu-load",
-            dependencies: ["CKernel", "LoadPeer", "RTP", "SFU", "SFUClient"],
-            path: "benchmarks/Load",
+            name: "sfu-bench",
+            dependencies: [
+                "CFloor", "CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient",
+                "Sockets",
+            ],
+            path: "benchmarks/Bench",
             swiftSettings: strict
         ),
         .testTarget(
             name: "SFUTests",
             dependencies: ["RTP", "SFU", "LoadPeer"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SocketsTests",
+            dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -81,7 +99,14 @@ let package = Package(
         ),
         .testTarget(
             name: "sfudTests",
-            dependencies: ["sfud", "RTP", "SFU", "SFUClient", "CKernel", "LoadPeer"],
+            dependencies: [
+                "sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "LoadPeer",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "BenchTests",
+            dependencies: ["RTP", "sfu-bench"],
             swiftSettings: strict
         ),
         .testTarget(name: "TidyTests", swiftSettings: strict),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,12 @@ int64_t kernel_monotonic_nanoseconds(void) { return clock_nanoseconds(CLOCK_MONO
 int64_t kernel_unix_nanoseconds(void) { return clock_nanoseconds(CLOCK_REALTIME); }
 int64_t kernel_process_nanoseconds(void) { return clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID); }
 int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
+
+#ifdef __GLIBC__
+void kernel_trim_heap(void) { malloc_trim(0); }
+#else
+void kernel_trim_heap(void) {}
+#endif
 
 int kernel_epoll_create(void) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -193,9 +194,14 @@ int kernel_set_send_buffer(int descriptor, int bytes) {
     return set_buffer(descriptor, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
 }
 
+int kernel_stamp_arrivals(int descriptor) {
+    return enable(descriptor, SOL_SOCKET, SO_TIMESTAMPNS);
+}
+
 enum {
-    /// IPV6_PKTINFO is the larger of the two; SO_RXQ_OVFL comes beside it.
-    control_size = CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint32_t)),
+    /// IPV6_PKTINFO is the larger of the two; SO_RXQ_OVFL and the stamp come beside it.
+    control_size = CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint32_t))
+                   + CMSG_SPACE(sizeof(struct timespec)),
 };
 
 struct kernel_inbox {
@@ -257,6 +263,10 @@ static void read_control(struct msghdr *header, struct kernel_datagram *datagram
         if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SO_RXQ_OVFL) {
             memcpy(&datagram->queue_drops, CMSG_DATA(item), sizeof datagram->queue_drops);
             datagram->has_queue_drops = true;
+        } else if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPNS) {
+            struct timespec time;
+            memcpy(&time, CMSG_DATA(item), sizeof time);
+            datagram->arrival = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
         } else if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_PKTINFO) {
             struct in_pktinfo information;
             memcpy(&information, CMSG_DATA(item), sizeof information);

@@ -35,6 +35,10 @@ static inline int ssl_set_datagram_size(SSL *ssl, long bytes) {
     return SSL_set_mtu(ssl, bytes) != 0;
 }
 
+static inline int ssl_set_record_size(SSL *ssl, long bytes) {
+    return SSL_set_max_send_fragment(ssl, bytes) == 1;
+}
+
 static inline long ssl_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
 
 static inline void ssl_set_owner(SSL *ssl, void *owner) { SSL_set_app_data(ssl, owner); }

@@ -128,6 +128,7 @@ extension Core {
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
+            if !open { noteLost(slot: slot) }
             slots[slot].source = .waiting
             if open { wantKeyframe(forSlot: slot, at: now) }
         }
@@ -148,6 +149,7 @@ extension Core {
         let isSame = Int32(target) == slots[slot].publication
         if slots[slot].isOpen, !isOpen || !isSame {
             packetsUnderLostRights &+= forwarded(by: slot)
+            noteLost(slot: slot)
         }
         if !isSame { move(slot, to: target) }
         if let binding, binding.subscription != slotRecords[slot].subscription {

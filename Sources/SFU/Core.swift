@@ -53,6 +53,8 @@ package struct Core: ~Copyable {
     var nextEvent = 0
     /// What the rights that commands took away since the last fence had let through.
     var packetsUnderLostRights: UInt64 = 0
+    /// SSRCs that viewers know of what those rights had let through.
+    var lostStreams: [SSRC] = []
     /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
     var wallClockOffset: Int64 = 0
 
@@ -133,6 +135,19 @@ package struct Core: ~Copyable {
             nextEvent = 0
         }
         return event
+    }
+
+    /// The outgoing streams, retransmissions among them, that rights have been taken from since
+    /// the last call: what still waits of them must not leave.
+    package mutating func takeLostStreams() -> [SSRC] {
+        guard !lostStreams.isEmpty else { return [] }
+        defer { lostStreams.removeAll() }
+        return lostStreams
+    }
+
+    mutating func noteLost(slot: Int) {
+        lostStreams.append(slots[slot].ssrc)
+        if let ssrc = slotRecords[slot].configuration.rtxSSRC { lostStreams.append(ssrc) }
     }
 
     /// Says what Unix time is at a point of the monotonic clock.

@@ -44,6 +44,8 @@ extension DropReason {
         case .sendFailed: 26
         case .sendQueueFull: 27
         case .relayQueueFull: 28
+        case .sendQueueStale: 29
+        case .sendQueueWithdrawn: 30
         }
     }
 }

@@ -23,6 +23,17 @@ package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     }
 }
 
+/// Some of the codecs.
+package struct CodecSet: Hashable, Sendable {
+    private var bits: UInt8 = 0
+
+    package init(_ codecs: some Sequence<Codec>) {
+        for codec in codecs { bits |= 1 << codec.rawValue }
+    }
+
+    package func contains(_ codec: Codec) -> Bool { bits & 1 << codec.rawValue != 0 }
+}
+
 /// A codec with what must agree for one side to decode what the other encodes.
 ///
 /// `profile` is VP9's profile-id, AV1's profile, or the H.264 profile's rank

@@ -40,15 +40,28 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case layerNotSelected = "layer-not-selected"
     /// It could not be written or encrypted for any subscriber.
     case sendFailed = "send-failed"
-    /// A datagram that the socket would not take: outgoing, so outside the sums of what came in.
+    /// A datagram that the socket would not take, nor the queue before it; like the two after it
+    /// outgoing, so outside the sums of what came in.
     case sendQueueFull = "send-queue-full"
     /// A packet that another worker was too slow to take: outside the sums too.
     case relayQueueFull = "relay-queue-full"
+    /// It waited too long for the socket.
+    case sendQueueStale = "send-queue-stale"
+    /// It waited for the socket when the right to it was taken away.
+    case sendQueueWithdrawn = "send-queue-withdrawn"
+
+    /// Whether it counts what was on its way out, which is outside the sums of what came in.
+    package var isOutgoing: Bool {
+        switch self {
+        case .sendQueueFull, .relayQueueFull, .sendQueueStale, .sendQueueWithdrawn: true
+        default: false
+        }
+    }
 }
 
 /// One worker's counters; they only grow.
 ///
-/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, but for the two full queues;
+/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, but for those outgoing;
 /// `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP;
 /// `relayedIn` = `relayedForwarded` + all `relayDrops`. `docs/ipc.md` has the sums, and tests
 /// hold them.
@@ -81,6 +94,14 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var kernelDrops: UInt64 = 0
     /// Datagrams that the kernel refused to send for other reasons than a full queue.
     package var sendErrors: UInt64 = 0
+    /// The outgoing `drops` once more, by content.
+    package var sendDrops = SendDrops()
+    /// Datagrams that wait for a socket now.
+    package var sendQueueLength = 0
+    /// From the arrival of a batch's media at the socket until the first copy of it had left.
+    package var firstCopies = ForwardingTimes()
+    /// And until the last had.
+    package var lastCopies = ForwardingTimes()
     /// The thread's user and system time, in nanoseconds.
     package var cpuNanoseconds: UInt64 = 0
     /// The share of one core that the thread had over the last second or more, 0 to 1.

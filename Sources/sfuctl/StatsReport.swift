@@ -6,8 +6,27 @@ extension Report {
         about.add(["rooms", "\(stats.rooms)"])
         about.add(["participants", "\(stats.participants)"])
         about.add(["transports", "\(stats.transports)"])
-        return [about.text, workers(stats.workers), traffic(stats.counters), drops(stats.counters)]
-            .joined(separator: "\n\n")
+        var parts = [about.text, workers(stats.workers), traffic(stats.counters)]
+        if let forwarding = stats.forwarding { parts.append(times(forwarding)) }
+        return (parts + [drops(stats.counters)]).joined(separator: "\n\n")
+    }
+
+    private static func times(_ forwarding: ForwardingInfo) -> String {
+        var table = Table([
+            ("FORWARDED AFTER", .left), ("p50", .right), ("p99", .right), ("p99.9", .right),
+        ])
+        for (name, time) in [("first copy", forwarding.first), ("last copy", forwarding.last)] {
+            table.add([name] + [time.p50, time.p99, time.p999].map(milliseconds))
+        }
+        return table.text
+    }
+
+    /// Two decimals, without Foundation's formats.
+    private static func milliseconds(_ time: Double) -> String {
+        guard time.isFinite, time >= 0, time < 1e9 else { return "-" }
+        let hundredths = Int((time * 100).rounded())
+        let rest = hundredths % 100
+        return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest) ms"
     }
 
     private static func workers(_ workers: [WorkerInfo]) -> String {

@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import RTP
 import SFU
+import Sockets
 
 /// Makes the daemon's parts from its settings and puts them together.
 struct Assembly {
@@ -55,6 +56,7 @@ struct Assembly {
         let port = address.port == 0 ? 0 : address.port + UInt16(worker)
         do throws(SystemError) {
             let socket = try UDPSocket.open(address.with(port: port))
+            if !socket.stampArrivals() { log.warning("no stamps: forwarding times stay empty", []) }
             for shortage in socket.setBuffers(configuration.limits.buffers) {
                 let fields = [
                     ("wanted", "\(shortage.wanted)"), ("got", "\(shortage.got)"),
@@ -113,7 +115,8 @@ struct Assembly {
                 identity: identity,
                 engine: engine,
                 relays: relays,
-                log: log
+                log: log,
+                sendQueue: configuration.limits.sendQueue
             )
             workers.append(try Worker(setup))
         }

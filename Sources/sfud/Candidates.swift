@@ -1,5 +1,6 @@
 import CKernel
 import SFU
+import Sockets
 
 /// Which addresses an answer names for a socket.
 enum Candidates {

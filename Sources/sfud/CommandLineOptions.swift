@@ -1,5 +1,6 @@
 import CKernel
 import Foundation
+import Sockets
 
 /// What the command line asks for.
 enum Invocation: Equatable {

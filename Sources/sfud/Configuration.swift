@@ -1,5 +1,6 @@
 import Foundation
 import SFU
+import Sockets
 
 /// What an operator may choose; `docs/operating.md` and `docs/limits.md` explain each.
 struct Configuration: Equatable {
@@ -26,6 +27,7 @@ struct Configuration: Equatable {
         var control = ControlLimits()
         var ipc = IPCLimits()
         var buffers = UDPSocket.Buffers()
+        var sendQueue = SendQueueLimits()
     }
 
     /// The defaults, as this user on this machine gets them.

@@ -1,6 +1,7 @@
 import Foundation
 import RTP
 import SFU
+import Sockets
 
 /// The settings, each a flag and a key of the configuration file.
 enum ConfigurationKey: String, CaseIterable {

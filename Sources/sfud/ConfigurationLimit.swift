@@ -1,4 +1,5 @@
 import SFU
+import Sockets
 
 /// A bound that the file's `limits` may move.
 struct ConfigurationLimit: Sendable {
@@ -35,6 +36,8 @@ struct ConfigurationLimit: Sendable {
         Self(name: "ipcLineSeconds", range: 1...3_600, path: \.ipc.lineSeconds),
         Self(name: "receiveBufferBytes", range: 65_536...1 << 30, path: \.buffers.receive),
         Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
+        Self(name: "sendQueueDatagrams", range: 64...65_536, path: \.sendQueue.datagrams),
+        Self(name: "sendQueueBytes", range: 65_536...1 << 30, path: \.sendQueue.bytes),
     ]
 }
 

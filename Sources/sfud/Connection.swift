@@ -1,5 +1,6 @@
 import CKernel
 import RTP
+import Sockets
 
 /// One IPC connection: what came of a line, what waits to go, and what it hears of.
 struct Connection {

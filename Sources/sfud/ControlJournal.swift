@@ -45,6 +45,7 @@ struct ControlJournals {
     /// Keeps of a closed room's events only the last; forgets the room closed longest ago.
     mutating func close(_ room: String) {
         journals[room]?.isOpen = false
+        trim(room)
         closed.append(room)
         guard closed.count > Self.closedLimit,
             let index = closed.firstIndex(where: { journals[$0]?.queue.isEmpty != false })
@@ -82,10 +83,19 @@ struct ControlJournals {
         journal.told = event.seq
         journal.kept.append(event.line)
         journal.bytes += event.line.count
+        journals[room] = journal
+        trim(room)
+    }
+
+    /// Forgets the oldest of the events that are too many.
+    private mutating func trim(_ room: String) {
+        guard var journal = journals.removeValue(forKey: room) else { return }
         let limit = journal.isOpen ? eventLimit : 1
         while journal.kept.count > limit || (journal.bytes > byteLimit && journal.kept.count > 1) {
             journal.bytes -= journal.kept.removeFirst().count
         }
+        // An array keeps its capacity, this one for as long as the name is remembered.
+        if !journal.isOpen { journal.kept = journal.kept.map(\.self) }
         journals[room] = journal
     }
 

@@ -21,12 +21,11 @@ extension ControlPlane {
         case RoomCreate.name:
             try create(request.params(RoomCreate.Params.self), for: caller, at: now)
         case RoomGet.name:
-            let entry = try entry(request.params(RoomGet.Params.self).room)
-            answer(show(entry), to: caller, in: entry.room.name, at: now)
+            let name = try entry(request.params(RoomGet.Params.self).room).room.name
+            answer(show(name), to: caller, in: name, at: now)
         case RoomList.name:
             _ = try request.params(RoomList.Params.self)
-            let entries = rooms.values.sorted { $0.room.name < $1.room.name }
-            answer(RoomList.Result(rooms: entries.map(show)), to: caller)
+            answer(ShownRooms(rooms: rooms.keys.sorted().compactMap { show($0) }), to: caller)
         case RoomClose.name:
             try close(request.params(RoomClose.Params.self), for: caller, at: now)
         case StatsGet.name:
@@ -133,12 +132,12 @@ extension ControlPlane {
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
-            rooms[params.room.rawValue]?.customs[id] = custom.value
+            rooms[params.room.rawValue]?.keep(custom.value, for: id)
         }
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
-            guard let entry = plane.rooms[params.room.rawValue] else { return .none }
+            guard let room = plane.show(params.room.rawValue) else { return .none }
             let state: Admission = outcome.result == .awaited ? .awaited : .joined
-            let result = ParticipantJoin.Result(state: state, room: plane.show(entry))
+            let result = ShownJoin(state: state, room: room)
             return .written(
                 caller.connection,
                 IPCReply.encoded(id: caller.request, result: result)

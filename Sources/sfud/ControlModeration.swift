@@ -219,10 +219,10 @@ extension ControlPlane {
         if let merged { rooms[name]?.settings = merged }
         if let custom = params.custom { rooms[name]?.custom = custom.value }
         conclude(outcome, in: name, at: now) { plane in
-            guard let entry = plane.rooms[name] else { return .none }
+            guard let room = plane.show(name) else { return .none }
             return .written(
                 caller.connection,
-                IPCReply.encoded(id: caller.request, result: plane.show(entry))
+                IPCReply.encoded(id: caller.request, result: room)
             )
         }
     }

@@ -122,7 +122,9 @@ extension ControlPlane {
     private mutating func release(_ place: SFU::Room.Place) {
         owners[place] = nil
         switch place {
-        case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)
+        case .transport(let worker, let id):
+            transportChanges &+= 1
+            shared.identifiers[worker].transports.release(id)
         case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
         case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
         case .subscription: break

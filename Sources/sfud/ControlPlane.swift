@@ -1,6 +1,7 @@
 import RTP
 import SFU
 import SFUClient
+import Sockets
 
 /// The rooms, and JSON-RPC in front of them: lines and events in, replies and commands out.
 ///
@@ -22,6 +23,8 @@ struct ControlPlane {
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
+    /// How many transports have connected, or ended, since the start.
+    var transportChanges = 0
     private var ending = Ending.no
 
     private enum Ending {
@@ -86,6 +89,7 @@ struct ControlPlane {
         case .statistics(let token, let statistics):
             collect(statistics, token, from: worker)
         case .transport(let id, let what):
+            transportChanges &+= 1
             let place = SFU::Room.TransportPlace(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
         case .started(_, let subscription):

@@ -1,6 +1,7 @@
 import RTP
 import SFU
 import SFUClient
+import Sockets
 
 /// What `stats.get` asked for, out of all that the workers told.
 struct StatisticsSelection {

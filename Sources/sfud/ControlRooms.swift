@@ -8,12 +8,71 @@ struct RoomEntry {
     /// As they are shown, the defaults filled in.
     var settings: RoomSettings
     /// What callers keep with participants.
-    var customs: [String: JSON] = [:]
+    private(set) var customs: [String: JSON] = [:]
     /// What callers keep with the room.
     var custom: JSON = [:]
     var messages = MessageBoard()
+    private var participants = WrittenList()
+    /// Whose custom has changed since they were written.
+    private var stale: Set<String> = []
+    private var streams = WrittenList()
+
+    init(room: SFU::Room, settings: RoomSettings) {
+        self.room = room
+        self.settings = settings
+    }
 
     var id: RoomID { RoomID(room.name) }
+
+    /// The room as a result shows it; `seq` is that of its last event.
+    mutating func shown(seq: UInt64) -> ShownRoom {
+        for id in room.takeChangedParticipants().union(stale) {
+            let shown = room.participants[id].flatMap { $0.admitted ? show($0) : nil }
+            participants[id] = shown.map { JSON.encoded($0) }
+        }
+        stale = []
+        for id in room.takeChangedStreams() {
+            streams[id] = room.streams[id].map { JSON.encoded(StreamInfo($0)) }
+        }
+        var shown = SFUClient::Room(
+            room: id,
+            state: RoomState(room.state),
+            settings: settings,
+            created: room.created
+        )
+        shown.seq = Int64(seq)
+        shown.custom = custom
+        shown.locked = room.locked
+        shown.hardMuted = room.hardMuted
+        shown.pins = room.pins.map { ParticipantID($0) }
+        shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
+        shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
+        shown.awaited = room.awaited.map(AwaitedParticipant.init)
+        return ShownRoom(
+            room: shown,
+            participants: participants.text(inOrder: room.participants.listedNames),
+            streams: streams.text(inOrder: room.streams.listedNames)
+        )
+    }
+
+    func show(_ participant: SFU::Room.Participant) -> ParticipantInfo {
+        ParticipantInfo(
+            participant: ParticipantID(participant.id),
+            name: participant.name ?? "",
+            role: participant.role,
+            mode: ParticipantMode(participant.mode),
+            state: participant.admitted ? .joined : .awaited,
+            hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
+                .map { StreamKind($0) },
+            connection: ConnectionState(participant.connection),
+            custom: customs[participant.id] ?? [:]
+        )
+    }
+
+    mutating func keep(_ custom: JSON, for participant: String) {
+        customs[participant] = custom
+        stale.insert(participant)
+    }
 
     /// Forgets what is kept for somebody who has left.
     mutating func forget(_ participant: String) {
@@ -46,8 +105,7 @@ extension ControlPlane {
             worker: leastLoadedWorker,
             at: shared.unixTime
         )
-        let entry = RoomEntry(room: room, settings: settings)
-        rooms[name] = entry
+        rooms[name] = RoomEntry(room: room, settings: settings)
         journals.open(name)
         output.append(.log(.info, "room created", [("room", name)]))
         var operation = Operation(at: now)
@@ -55,7 +113,7 @@ extension ControlPlane {
         operation.events = [event(created, to: .all, in: name)]
         operation.reply = .written(
             caller.connection,
-            IPCReply.encoded(id: caller.request, result: show(entry))
+            IPCReply.encoded(id: caller.request, result: show(name))
         )
         commit(operation, [:], in: name)
     }
@@ -110,7 +168,7 @@ extension ControlPlane {
         _ outcome: SFU::Room.Outcome,
         in name: String,
         at now: Instant,
-        reply: (Self) -> Operation.Reply = { _ in .none }
+        reply: (inout Self) -> Operation.Reply = { _ in .none }
     ) {
         let change = outcome.change
         var operation = Operation(at: now)
@@ -118,7 +176,7 @@ extension ControlPlane {
         for place in change.opened { owners[place] = name }
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
-        operation.reply = reply(self)
+        operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
         if rooms[name]?.room.isClosed == true {
             rooms[name] = nil

@@ -5,39 +5,17 @@ import SFUClient
 // The rooms in the contract's words.
 
 extension ControlPlane {
-    func show(_ entry: RoomEntry) -> SFUClient::Room {
-        let room = entry.room
-        var shown = SFUClient::Room(
-            room: entry.id,
-            state: RoomState(room.state),
-            settings: entry.settings,
-            created: room.created
-        )
-        shown.seq = Int64(journals.numbered(room.name))
-        shown.custom = entry.custom
-        shown.locked = room.locked
-        shown.hardMuted = room.hardMuted
-        shown.pins = room.pins.map { ParticipantID($0) }
-        shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
-        shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
-        shown.participants = room.members.map { show($0, in: room.name) }
-        shown.awaited = room.awaited.map(AwaitedParticipant.init)
-        shown.streams = room.streamsInOrder.map(StreamInfo.init)
-        return shown
+    /// A room as a result shows it; `nil` where there is none of that name.
+    mutating func show(_ room: String) -> ShownRoom? {
+        // In place: a copy would cost as much as the room is large.
+        rooms[room]?.shown(seq: journals.numbered(room))
     }
 
     func show(_ participant: SFU::Room.Participant, in room: String) -> ParticipantInfo {
-        ParticipantInfo(
-            participant: ParticipantID(participant.id),
-            name: participant.name ?? "",
-            role: participant.role,
-            mode: ParticipantMode(participant.mode),
-            state: participant.admitted ? .joined : .awaited,
-            hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
-                .map { StreamKind($0) },
-            connection: ConnectionState(participant.connection),
-            custom: rooms[room]?.customs[participant.id] ?? [:]
-        )
+        guard let entry = rooms[room] else {
+            preconditionFailure("news of a room that is gone")
+        }
+        return entry.show(participant)
     }
 
     var info: ServerInfo.Result {

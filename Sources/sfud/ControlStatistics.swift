@@ -78,8 +78,29 @@ extension ControlPlane {
             },
             rooms: roomCount,
             participants: participantCount,
-            uptimeSeconds: shared.unixTime - setup.startTime
+            uptimeSeconds: shared.unixTime - setup.startTime,
+            forwarding: ForwardingInfo(Array(answers.values))
         )
+    }
+}
+
+extension ForwardingInfo {
+    fileprivate init?(_ answers: [WorkerStatistics]) {
+        let first = answers.reduce(into: ForwardingTimes()) { $0 += $1.firstCopies }
+        let last = answers.reduce(into: ForwardingTimes()) { $0 += $1.lastCopies }
+        guard let first = ForwardingTime(first), let last = ForwardingTime(last) else {
+            return nil
+        }
+        self.init(first: first, last: last)
+    }
+}
+
+extension ForwardingTime {
+    fileprivate init?(_ times: ForwardingTimes) {
+        guard let p50 = times.quantile(0.5), let p99 = times.quantile(0.99),
+            let p999 = times.quantile(0.999)
+        else { return nil }
+        self.init(p50: p50 / 1e6, p99: p99 / 1e6, p999: p999 / 1e6)
     }
 }
 

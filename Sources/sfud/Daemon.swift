@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import RTP
 import SFU
+import Sockets
 
 /// The program: reads the settings, takes what it needs from the system, and runs.
 enum Daemon {

@@ -1,6 +1,7 @@
 import CKernel
 import RTP
 import SFU
+import Sockets
 
 /// The control thread: IPC, the control plane, signals, and HTTP, round after round.
 struct EventLoop: ~Copyable {
@@ -13,6 +14,7 @@ struct EventLoop: ~Copyable {
     private var ipc: IPCServer
     private var control: ControlPlane
     private var sampler: StatisticsSampler
+    private var trimmer = HeapTrimmer()
     /// When to go at the latest, once a signal has come.
     private var lastMoment: Instant?
 
@@ -80,6 +82,7 @@ struct EventLoop: ~Copyable {
             control.expire(at: now)
             ipc.expire(at: now)
             serveMetrics(at: now)
+            if trimmer.isDue(changes: control.transportChanges, at: now) { kernel_trim_heap() }
             if let outcome = carryOut(at: now) { return outcome }
             ipc.flush(with: poller)
             if let lastMoment, lastMoment <= now { return .stopped }
@@ -106,7 +109,8 @@ struct EventLoop: ~Copyable {
 
     private func deadline(at now: Instant) -> Instant? {
         let all = [
-            control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline, lastMoment,
+            control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
+            trimmer.deadline, lastMoment,
         ]
         return all.compactMap(\.self).min()
     }

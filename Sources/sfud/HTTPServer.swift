@@ -2,6 +2,7 @@ import CKernel
 import CMicroHTTPD
 import RTP
 import SFU
+import Sockets
 
 /// `/metrics` and `/healthz` by libmicrohttpd, run by the control thread; it has no thread.
 ///

@@ -1,6 +1,7 @@
 import CKernel
 import Glibc
 import RTP
+import Sockets
 
 /// Accepts signalling servers and carries lines between them and the control plane.
 ///

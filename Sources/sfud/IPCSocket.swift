@@ -1,5 +1,6 @@
 import CKernel
 import Glibc
+import Sockets
 
 /// The listening Unix socket with its lock, made so that no other daemon's is ever taken over.
 struct IPCSocket {

@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import RTP
 import SFUClient
+import Sockets
 
 /// Structured lines on standard error: `time=… level=… msg="…" key=value`.
 ///

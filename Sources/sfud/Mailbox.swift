@@ -1,5 +1,6 @@
 import CKernel
 import SFUClient
+import Sockets
 
 /// Messages from one thread to another, with a descriptor that is readable while some lie there.
 ///

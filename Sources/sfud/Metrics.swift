@@ -33,6 +33,7 @@ struct Metrics {
                 return ("cause=\"\(reason.rawValue)\"", Double(count))
             }
         }
+        addSending(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
             perWorker { $0.load }
         }
@@ -44,6 +45,33 @@ struct Metrics {
         }
         addProcess(to: &page)
         return page.text
+    }
+
+    /// What waits for sockets and what did not leave; and how long the rest took.
+    private func addSending(to page: inout Page) {
+        let waiting = workers.reduce(0) { $0 + $1.sendQueueLength }
+        page.add(
+            "sfud_send_queue_datagrams",
+            .gauge,
+            "Datagrams that wait for a socket.",
+            Double(waiting)
+        )
+        let drops = workers.reduce(into: SendDrops()) { $0 += $1.sendDrops }
+        page.add("sfud_send_queue_drops_total", .counter, "Datagrams that did not leave.") {
+            SendDrops.Cause.allCases.flatMap { cause in
+                Batch.Content.allCases.map { content in
+                    let labels = "cause=\"\(cause.rawValue)\",content=\"\(content.name)\""
+                    return (labels, Double(drops[cause, content]))
+                }
+            }
+        }
+        let first = workers.reduce(into: ForwardingTimes()) { $0 += $1.firstCopies }
+        let last = workers.reduce(into: ForwardingTimes()) { $0 += $1.lastCopies }
+        page.addHistogram(
+            "sfud_forwarding_seconds",
+            "From a media packet's arrival to when a copy of its batch had been sent.",
+            [("copy=\"first\"", first), ("copy=\"last\"", last)]
+        )
     }
 
     private func addProcess(to page: inout Page) {
@@ -92,7 +120,7 @@ struct Metrics {
             ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
         ]
 
-    private enum Kind: String { case counter, gauge }
+    private enum Kind: String { case counter, gauge, histogram }
 
     private struct Page {
         var text = ""
@@ -107,11 +135,37 @@ struct Metrics {
             _ help: String,
             _ rows: () -> [(String, Double)]
         ) {
-            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
-            for (labels, value) in rows() {
-                text += labels.isEmpty ? name : "\(name){\(labels)}"
-                text += " \(Int64(exactly: value).map(String.init) ?? "\(value)")\n"
+            declare(name, kind, help)
+            for (labels, value) in rows() { addRow(name, labels, value) }
+        }
+
+        /// One histogram for each of the labels.
+        mutating func addHistogram(
+            _ name: String,
+            _ help: String,
+            _ histograms: [(labels: String, times: ForwardingTimes)]
+        ) {
+            declare(name, .histogram, help)
+            for (labels, times) in histograms {
+                var sum: UInt64 = 0
+                for (bound, count) in zip(ForwardingTimes.bounds, times.counts) {
+                    sum &+= count
+                    let limit = Double(bound) / 1e9
+                    addRow("\(name)_bucket", "\(labels),le=\"\(limit)\"", Double(sum))
+                }
+                addRow("\(name)_bucket", "\(labels),le=\"+Inf\"", Double(times.count))
+                addRow("\(name)_sum", labels, Double(times.totalNanoseconds) / 1e9)
+                addRow("\(name)_count", labels, Double(times.count))
             }
+        }
+
+        private mutating func declare(_ name: String, _ kind: Kind, _ help: String) {
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+        }
+
+        private mutating func addRow(_ name: String, _ labels: String, _ value: Double) {
+            text += labels.isEmpty ? name : "\(name){\(labels)}"
+            text += " \(Int64(exactly: value).map(String.init) ?? "\(value)")\n"
         }
     }
 }

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import Sockets
 
 /// What happens to datagrams outside the core, for its statistics.
 struct SocketCounters {
@@ -29,10 +30,14 @@ struct SocketCounters {
         statistics.bytesIn += oversizedBytes
         statistics.kernelDrops = kernelDrops
         statistics.sendErrors = outbox.errors
+        statistics.sendDrops = outbox.drops
+        statistics.sendQueueLength = outbox.waiting
         for (index, reason) in DropReason.allCases.enumerated() {
             switch reason {
             case .oversized: statistics.drops[index] += oversized
-            case .sendQueueFull: statistics.drops[index] += outbox.queueFull
+            case .sendQueueFull: statistics.drops[index] += outbox.drops.sum(.full)
+            case .sendQueueStale: statistics.drops[index] += outbox.drops.sum(.stale)
+            case .sendQueueWithdrawn: statistics.drops[index] += outbox.drops.sum(.withdrawn)
             default: break
             }
         }

@@ -1,5 +1,6 @@
 import Foundation
 import SFU
+import Sockets
 
 /// One thread with its own sockets and its own core; it shares nothing but its mailboxes.
 final class Worker: Sendable {
@@ -13,6 +14,7 @@ final class Worker: Sendable {
         /// How it reaches the other workers, where there are any.
         var relays: RelayNetwork?
         var log: Log
+        var sendQueue = SendQueueLimits()
     }
 
     let commands: Mailbox<Command>

@@ -2,6 +2,7 @@ import CKernel
 import Glibc
 import RTP
 import SFU
+import Sockets
 
 /// What a worker's thread does, round after round; lives on that thread's stack.
 struct WorkerLoop: ~Copyable {
@@ -15,6 +16,11 @@ struct WorkerLoop: ~Copyable {
     private var outbox: Outbox
     private var locals: LocalAddresses
     private var counters: SocketCounters
+    private var forwarding = ForwardingClock()
+    /// Datagrams taken since the last flush.
+    private var taken = 0
+    /// Whether the poller tells when a socket is writable, by socket.
+    private var awaited: [Bool]
     private var load: LoadMeter
     private var nextRefresh: Instant
 
@@ -37,9 +43,10 @@ struct WorkerLoop: ~Copyable {
             engine: setup.engine
         )
         relays = WorkerRelays(setup.relays, worker: setup.index)
-        outbox = Outbox(setup.sockets)
+        outbox = Outbox(setup.sockets, limits: setup.sendQueue)
         locals = LocalAddresses(setup.sockets)
         counters = SocketCounters(sockets: setup.sockets.count)
+        awaited = setup.sockets.map { _ in false }
         load = LoadMeter(at: now, cpu: kernel_thread_nanoseconds())
         nextRefresh = now
     }
@@ -66,29 +73,49 @@ struct WorkerLoop: ~Copyable {
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
-            let deadline = relays.rest() ? min(core.deadline ?? nextRefresh, nextRefresh) : now
+            let deadline = relays.rest() ? deadline : now
             let ready = poller.wait(until: deadline, at: now)
             relays.rise()
             now = .monotonic()
             let rounds = Self.rounds(late: now.milliseconds(since: deadline))
-            var open = true
+            var hasCommands = false
             for index in 0..<ready {
                 let found = poller[index]
                 switch found.token {
-                case Self.mailboxToken: open = takeCommands()
-                case Self.bellToken: relays.silence()
-                default: receive(socket: Int(found.token), rounds, into: &inbox, at: now)
+                case Self.mailboxToken:
+                    hasCommands = true
+                    continue
+                case Self.bellToken:
+                    relays.silence()
+                    continue
+                default: break
                 }
+                if found.writable { outbox.noteWritable(socket: Int(found.token)) }
+                guard found.readable || found.hungUp else { continue }
+                receive(socket: Int(found.token), rounds, into: &inbox, at: now)
             }
+            // What waits has been waiting for longer than this batch.
+            outbox.resume(from: locals, at: now)
+            flush(at: now)
             receiveRelayed(at: now)
+            let open = !hasCommands || takeCommands()
             core.expire(at: now, into: &output)
             flush(at: now)
+            watchSockets()
             tell()
             guard open else { return }
         }
     }
 
+    private var deadline: Instant {
+        let own = min(core.deadline ?? nextRefresh, nextRefresh)
+        return outbox.deadline.map { min($0, own) } ?? own
+    }
+
     /// Takes what has come to a socket, a bounded number of rounds so that none starves others.
+    ///
+    /// What came to all sockets is one batch, as far as a batch has room: one viewer's packets
+    /// then lie together, whatever call they came with.
     private mutating func receive(
         socket: Int,
         _ rounds: Int,
@@ -96,16 +123,17 @@ struct WorkerLoop: ~Copyable {
         at now: Instant
     ) {
         for _ in 0..<rounds {
+            if taken + inbox.capacity > Core.batchCapacity { flush(at: now) }
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
                 return
             }
             counters.note(queueDrops: inbox.queueDrops, socket: socket)
+            taken += inbox.count
             for index in 0..<inbox.count {
                 receive(index, of: inbox, socket: socket, at: now)
             }
-            flush(at: now)
-            guard inbox.count == Inbox.capacity else { return }
+            guard inbox.count == inbox.capacity else { return }
         }
     }
 
@@ -118,7 +146,8 @@ struct WorkerLoop: ~Copyable {
         guard !inbox.isTruncated(index) else {
             return counters.noteOversized(bytes: inbox.length(index))
         }
-        if output.free < Core.replyCapacity { outbox.send(&output, from: locals) }
+        if output.free < Core.replyCapacity { send(at: now) }
+        if case .rtp = Datagram(inbox[index]) { forwarding.noteArrival(inbox.arrival(index)) }
         let local = inbox.local(index)
         let number = locals.number(
             socket: socket,
@@ -154,15 +183,34 @@ struct WorkerLoop: ~Copyable {
             if output.free < Core.replyCapacity { flush(at: now) }
             core.apply(command, at: now, into: &output)
         }
+        // The batches before went out under the old rights, and may still wait for a socket.
+        outbox.withdraw(core.takeLostStreams())
         return !closed
     }
 
     /// Sends all that the core has to say.
     private mutating func flush(at now: Instant) {
         relays.send(from: &core, at: now)
-        while core.flush(into: &output, at: now) { outbox.send(&output, from: locals) }
-        outbox.send(&output, from: locals)
+        while core.flush(into: &output, at: now) { send(at: now) }
+        send(at: now)
+        taken = 0
+        forwarding.settle(outbox.takeStamp())
         if let trouble = outbox.takeTrouble() { report(trouble) }
+    }
+
+    /// Gives to the sockets what the core has written for them.
+    private mutating func send(at now: Instant) { outbox.send(&output, from: locals, at: now) }
+
+    /// Has the poller tell of room in the sockets that something waits for, and in no others.
+    private mutating func watchSockets() {
+        for socket in awaited.indices where outbox.awaitsRoom(socket: socket) != awaited[socket] {
+            awaited[socket].toggle()
+            poller.change(
+                setup.sockets[socket].descriptor,
+                to: awaited[socket] ? [.readable, .writable] : .readable,
+                token: UInt64(socket)
+            )
+        }
     }
 
     /// Passes events on; after `flush`, so that a fence comes back when all has been sent.
@@ -174,6 +222,8 @@ struct WorkerLoop: ~Copyable {
                 continue
             }
             counters.add(to: &statistics, outbox)
+            statistics.firstCopies = forwarding.first
+            statistics.lastCopies = forwarding.last
             statistics.cpuNanoseconds = UInt64(max(0, kernel_thread_nanoseconds()))
             statistics.load = load.share(at: .monotonic(), cpu: kernel_thread_nanoseconds())
             told.append(.statistics(token: token, statistics))
@@ -191,9 +241,10 @@ struct WorkerLoop: ~Copyable {
     private func report(_ trouble: Outbox.Trouble) {
         let worker = ("worker", "\(setup.index)")
         switch trouble {
-        case .segmentationRefused(let socket, let number):
+        case .segmentsRefused(let socket, let number, let byPath):
             let fields = [
                 worker, ("socket", setup.sockets[socket].address.endpointText),
+                ("scope", byPath ? "one peer" : "the socket"),
                 ("cause", SystemError.text(number)),
             ]
             setup.log.warning("segmented sends refused, sending one by one", fields)

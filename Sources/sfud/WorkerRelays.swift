@@ -1,6 +1,7 @@
 import CKernel
 import RTP
 import SFU
+import Sockets
 import Synchronization
 
 /// What a worker that sleeps is woken by when another has put something into its ring.

@@ -42,16 +42,17 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFU/Peer/",
         "Sources/SFUClient/Client/Locked.swift",
         "Sources/SFUClient/Client/UnixSocket.swift",
-        "Sources/sfud/AddressText.swift",
+        "Sources/Sockets/AddressText.swift",
+        "Sources/Sockets/Inbox.swift",
+        "Sources/Sockets/Outbox.swift",
+        "Sources/Sockets/SendQueue.swift",
+        "Sources/Sockets/SystemError.swift",
+        "Sources/Sockets/UDPSocket.swift",
         "Sources/sfud/Candidates.swift",
         "Sources/sfud/CommandLineOptions.swift",
         "Sources/sfud/HTTPServer.swift",
         "Sources/sfud/IPCServer.swift",
         "Sources/sfud/IPCSocket.swift",
-        "Sources/sfud/Inbox.swift",
-        "Sources/sfud/Outbox.swift",
-        "Sources/sfud/SystemError.swift",
-        "Sources/sfud/UDPSocket.swift",
     ]
 
     @Test func `there is something to read`() {

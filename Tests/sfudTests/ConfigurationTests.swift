@@ -1,4 +1,5 @@
 import SFU
+import Sockets
 import Testing
 
 @testable import sfud

@@ -146,7 +146,7 @@ private struct ControlWalk {
     private var stream: (room: JSON, stream: JSON) {
         mutating get {
             let all = driver.plane.rooms.values.flatMap { entry in
-                entry.room.streams.keys.map { (entry.room.name, $0) }
+                entry.room.streams.listedNames.map { (entry.room.name, $0) }
             }.sorted(by: <)
             let found = all.randomElement(using: &random) ?? ("r0", "none")
             let isElsewhere = Int.random(in: 0..<8, using: &random) == 0

@@ -2,6 +2,7 @@ import CKernel
 import Foundation
 import RTP
 import SFU
+import Sockets
 import Testing
 
 @testable import sfud

@@ -1,6 +1,7 @@
 import CKernel
 import Foundation
 import RTP
+import Sockets
 import Testing
 
 @testable import sfud

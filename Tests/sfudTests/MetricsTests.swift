@@ -48,14 +48,40 @@ struct MetricsTests {
             let words = line.split(separator: " ")
             if line.hasPrefix("# TYPE ") {
                 #expect(declared.insert(words[2]).inserted)
-                #expect(words[3] == "counter" || words[3] == "gauge")
+                #expect(["counter", "gauge", "histogram"].contains(words[3]))
             } else if !line.hasPrefix("# HELP ") {
                 let name = words[0].prefix { $0 != "{" }
-                #expect(declared.contains(name))
+                let parts = ["_bucket", "_sum", "_count"].map { name.replacing($0, with: "") }
+                #expect(([name] + parts.map { $0[...] }).contains { declared.contains($0) })
                 #expect(words.last.flatMap { Double($0) } != nil)
             }
         }
         #expect(declared.count > 20)
+    }
+
+    @Test
+    func `what did not leave is told by cause and content, and how long the rest took`() {
+        var first = WorkerStatistics()
+        first.sendDrops[.full, .video] = 3
+        first.sendDrops[.stale, .audio] = 1
+        first.sendQueueLength = 7
+        first.firstCopies.note(nanoseconds: 12_000)
+        var second = WorkerStatistics()
+        second.sendDrops[.full, .video] = 4
+        second.firstCopies.note(nanoseconds: 2_000_000_000)
+        let lines = Self.metrics([first, second]).text.split(separator: "\n")
+        let drops = "sfud_send_queue_drops_total"
+        #expect(lines.contains("\(drops){cause=\"full\",content=\"video\"} 7"))
+        #expect(lines.contains("\(drops){cause=\"stale\",content=\"audio\"} 1"))
+        #expect(lines.contains("\(drops){cause=\"withdrawn\",content=\"other\"} 0"))
+        #expect(lines.contains("sfud_send_queue_datagrams 7"))
+        let times = "sfud_forwarding_seconds"
+        #expect(lines.contains("\(times)_bucket{copy=\"first\",le=\"1e-05\"} 0"))
+        #expect(lines.contains("\(times)_bucket{copy=\"first\",le=\"1.6e-05\"} 1"))
+        #expect(lines.contains("\(times)_bucket{copy=\"first\",le=\"1.0\"} 1"))
+        #expect(lines.contains("\(times)_bucket{copy=\"first\",le=\"+Inf\"} 2"))
+        #expect(lines.contains("\(times)_sum{copy=\"first\"} 2.000012"))
+        #expect(lines.contains("\(times)_count{copy=\"last\"} 0"))
     }
 
     @Test

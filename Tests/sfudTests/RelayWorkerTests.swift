@@ -2,6 +2,7 @@ import CKernel
 import LoadPeer
 import RTP
 import SFU
+import Sockets
 import Testing
 
 @testable import sfud
@@ -227,5 +228,5 @@ private final class Client {
         return true
     }
 
-    private func flush() { outbox.send(&output, from: LocalAddresses([socket])) }
+    private func flush() { outbox.send(&output, from: LocalAddresses([socket]), at: .monotonic()) }
 }

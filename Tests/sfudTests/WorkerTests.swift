@@ -1,6 +1,7 @@
 import CKernel
 import RTP
 import SFU
+import Sockets
 import Testing
 
 @testable import sfud
@@ -77,7 +78,7 @@ struct WorkerTests {
                 for _ in 0..<1_500 { output.append(0x80) }
             }
             var outbox = Outbox([peer])
-            outbox.send(&batch, from: LocalAddresses([peer]))
+            outbox.send(&batch, from: LocalAddresses([peer]), at: .monotonic())
             // The commands wait in another queue than the datagrams: ask until all are counted.
             var token: UInt64 = 1
             var last = WorkerStatistics()

@@ -9,6 +9,8 @@ struct CoreCost: CustomStringConvertible {
     private static let subscriptions = 1_000
 
     var copies = 0
+    /// With those of the warm-up.
+    var allCopies = 0
     var runs = 0
     /// Heap bytes of one more subscription.
     var subscriptionBytes: Int64 = 0
@@ -41,6 +43,7 @@ struct CoreCost: CustomStringConvertible {
             \(packets) packets of 1,200 bytes of \(publications) videos to \(viewers) viewers\(place), \
             \(profile) by \(engine.rawValue)
             forwarded copies    \(copies)
+            with the warm-up    \(allCopies)
             ns a copy           \(each)
             at least            \(least)
             copies a GSO run    \(run)
@@ -69,6 +72,7 @@ struct CoreCost: CustomStringConvertible {
         result.nanoseconds = bench.nanoseconds - start
         result.least = bench.least
         result.copies = bench.copies - before
+        result.allCopies = bench.copies
         result.runs = bench.runs - runsBefore
         result.engine = options.engine
         counting_start()

@@ -26,6 +26,8 @@ package struct LoadPeer: ~Copyable {
     package let localPassword: String
     package private(set) var isConnected = false
     package private(set) var profile: SRTPProfile?
+    /// What the handshake agreed on, for who listens beside this peer.
+    package private(set) var keys: SRTPKeys?
     package private(set) var checksAnswered = 0
     /// Where its datagrams go: the server, as this peer sees it.
     package var path: Path
@@ -141,9 +143,9 @@ package struct LoadPeer: ~Copyable {
         at now: Instant,
         into output: inout Batch
     ) -> Received {
-        guard let message = try? STUNMessage(bytes), message.messageClass == .success else {
-            return .nothing
-        }
+        guard let message = try? STUNMessage(bytes) else { return .nothing }
+        if message.messageClass == .request { answer(message, into: &output) }
+        guard message.messageClass == .success else { return .nothing }
         checksAnswered += 1
         guard dtls == nil else { return .nothing }
         dtls = try? DTLSAssociation(
@@ -154,6 +156,31 @@ package struct LoadPeer: ~Copyable {
         )
         sendDTLS(into: &output)
         return .nothing
+    }
+
+    /// Answers a check of the other side: libnice makes some even as a lite agent.
+    private func answer(_ request: borrowing STUNMessage, into output: inout Batch) {
+        let key = localPassword.utf8.span
+        let covered = [UInt8](capacity: request.bytes.count) { request.integrityInput(into: &$0) }
+        guard request.integrityOffset != nil,
+            Digest.equal(
+                Digest.hmacSHA1(key: key, message: covered.span).span,
+                request.integrityTag
+            )
+        else { return }
+        let seen = STUNAddress(
+            high: path.remote.high,
+            low: path.remote.low,
+            port: path.remote.port
+        )
+        output.append(to: path) { bytes in
+            STUNWriter.bindingSuccess(
+                request.transactionID,
+                address: seen,
+                into: &bytes,
+                integrity: { Digest.hmacSHA1(key: key, message: $0) }
+            )
+        }
     }
 
     private mutating func receiveDTLS(
@@ -170,6 +197,7 @@ package struct LoadPeer: ~Copyable {
             return .failed
         case .connected(let profile, let keys):
             self.profile = profile
+            self.keys = keys
             srtp = try? SRTPSession(profile: profile, keys: keys, context: context)
             isConnected = true
             checkDue = now.advanced(milliseconds: Self.checkMilliseconds)

@@ -28,6 +28,8 @@ int64_t kernel_unix_nanoseconds(void);
 int64_t kernel_process_nanoseconds(void);
 /// User and system time of the calling thread, in nanoseconds.
 int64_t kernel_thread_nanoseconds(void);
+/// Gives what is free of the heap back to the system.
+void kernel_trim_heap(void);
 
 // Waiting
 
@@ -97,6 +99,9 @@ int kernel_local_address(int descriptor, struct kernel_address *address);
 int kernel_set_receive_buffer(int descriptor, int bytes);
 int kernel_set_send_buffer(int descriptor, int bytes);
 
+/// Has the kernel stamp each datagram that comes with CLOCK_REALTIME.
+int kernel_stamp_arrivals(int descriptor);
+
 /// One received datagram, valid until the next receive into the same inbox.
 struct kernel_datagram {
     const uint8_t *bytes;
@@ -111,6 +116,8 @@ struct kernel_datagram {
     /// Datagrams the socket's queue has dropped since it was opened, modulo 2^32.
     uint32_t queue_drops;
     bool has_queue_drops;
+    /// When it came to the machine, in nanoseconds since 1970; 0 without a stamp.
+    int64_t arrival;
 };
 
 /// Places for the datagrams of one receive call.

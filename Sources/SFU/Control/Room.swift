@@ -18,8 +18,8 @@ package struct Room: Sendable {
     package internal(set) var state: State
     /// Where its first transport is made.
     package let worker: Int
-    package internal(set) var participants: [String: Participant] = [:]
-    package internal(set) var streams: [String: Stream] = [:]
+    package internal(set) var participants = Register<Participant>()
+    package internal(set) var streams = Register<Stream>()
     package internal(set) var subscriptions: [UInt64: Subscription] = [:]
     /// Publishing hosts of a live event in the order in which they began.
     ///
@@ -63,16 +63,16 @@ package struct Room: Sendable {
 
 extension Room {
     /// Those who have entered, by the time they did.
-    package var members: [Participant] {
-        participants.values.filter(\.admitted).sorted { $0.birth < $1.birth }
-    }
+    package var members: [Participant] { participants.listed }
 
     /// Those who have knocked, by the time they did.
-    package var awaited: [Participant] {
-        participants.values.filter { !$0.admitted }.sorted { $0.birth < $1.birth }
-    }
+    package var awaited: [Participant] { participants.unlisted }
 
-    package var streamsInOrder: [Stream] { streams.values.sorted { $0.birth < $1.birth } }
+    package var streamsInOrder: [Stream] { streams.listed }
+
+    /// Whose listing may have changed since the last call, by their ids.
+    package mutating func takeChangedParticipants() -> Set<String> { participants.takeChanged() }
+    package mutating func takeChangedStreams() -> Set<String> { streams.takeChanged() }
 
     package func participant(_ id: String) throws(Refusal) -> Participant {
         guard let participant = participants[id] else { throw .noSuchParticipant(id) }

@@ -47,7 +47,7 @@ extension Room {
             connection: .none,
             joined: shared.unixTime
         )
-        let others = members.map(\.id)
+        let others = participants.listedNames
         participants[participant.id] = participant
         var outcome = Outcome(result: participant.admitted ? .joined : .awaited)
         if participant.admitted {
@@ -81,7 +81,7 @@ extension Room {
         if participant.admitted {
             outcome.change.announce(
                 .joined(participant, again: true),
-                to: .only(members.map(\.id).filter { $0 != participant.id })
+                to: .only(participants.listedNames.filter { $0 != participant.id })
             )
         }
         settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)

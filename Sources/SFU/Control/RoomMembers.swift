@@ -1,5 +1,5 @@
 extension Room {
-    package struct Participant: Sendable {
+    package struct Participant: Registered {
         package let id: String
         /// Orders participants by when they came.
         package let birth: UInt64
@@ -17,6 +17,8 @@ extension Room {
         /// In the order in which they were made.
         package internal(set) var subscriptions: [UInt64] = []
         package internal(set) var streams: [String] = []
+
+        package var isListed: Bool { admitted }
     }
 
     package enum Connection: String, Hashable, Sendable {
@@ -92,7 +94,7 @@ extension Room {
         /// The client plays an audio and a video slot of one number in sync.
         let pair: Int
         /// What the receiver can decode here.
-        var codecs: Set<Codec>
+        var codecs: CodecSet
         package internal(set) var subscription: UInt64?
         /// What the worker was last told to put here.
         var bound: Feed?
@@ -121,7 +123,7 @@ extension Room {
     /// What others can subscribe to: a camera with its microphone, or a screen with its sound.
     ///
     /// It lasts while one of its m-lines sends and its publisher is on stage.
-    package struct Stream: Sendable {
+    package struct Stream: Registered {
         package let id: String
         package let birth: UInt64
         package let participant: String
@@ -145,6 +147,8 @@ extension Room {
         var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
         var subscribers: Set<UInt64> = []
+
+        package var isListed: Bool { true }
 
         /// As a listing names it.
         package var source: Source {

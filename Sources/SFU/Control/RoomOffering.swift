@@ -182,7 +182,7 @@ extension Room {
         // Read anew: slots that have ended have given their subscriptions back meanwhile.
         let present = participants[id]?.transports.first { $0.name == transport.name }?.slots ?? []
         return answer.configuration.slots.map { configured in
-            let codecs = Set(configured.formats.map(\.format.codec))
+            let codecs = CodecSet(configured.formats.map(\.format.codec))
             if var slot = present.first(where: { $0.id == configured.id }) {
                 slot.codecs = codecs
                 return slot

@@ -16,9 +16,19 @@ extension Room {
     }
 
     mutating func open(_ place: Place, for participant: String, _ change: inout Change) {
-        owners[place] = participant
-        change.opened.append(place)
-        if case .transport(let worker, _) = place { population[worker, default: 0] += 1 }
+        switch place {
+        case .transport(let worker, _):
+            population[worker, default: 0] += 1
+            owners[place] = participant
+            change.opened.append(place)
+        case .publication:
+            owners[place] = participant
+            change.opened.append(place)
+        // It says itself whose it is.
+        case .subscription: change.opened.append(place)
+        // What a worker tells of a slot, it tells of the subscription in it.
+        case .slot: break
+        }
     }
 
     mutating func free(_ place: Place, _ change: inout Change) {

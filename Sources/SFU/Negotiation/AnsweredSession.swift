@@ -136,6 +136,7 @@ extension AnsweredSession {
             reducedSizeRTCP: accepted.allSatisfy { $0.media.reducedSizeRTCP },
             cname: local.cname
         )
+        configuration.slots.reserveCapacity(halves.lines.count { $0.slot != nil })
         for (index, line) in offered.lines.enumerated() {
             guard let content = line.content else { continue }
             let agreed = halves.lines[index]

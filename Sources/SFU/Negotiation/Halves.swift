@@ -13,6 +13,8 @@ struct Halves: Sendable {
     init(previous: [AgreedLine], offered: OfferedLines, policy: (OfferedMedia) -> String?) {
         repairs = offered.lines.map { $0.content?.formats.repairs ?? false }
         peerSSRCs = Set(offered.lines.flatMap { $0.media.sources.map(\.ssrc) })
+        // Kept as long as the transport, so no larger than it must be.
+        lines.reserveCapacity(offered.lines.count)
         for (index, line) in offered.lines.enumerated() {
             var agreed = AgreedLine(
                 mid: line.mid,

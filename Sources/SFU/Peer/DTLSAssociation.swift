@@ -206,7 +206,10 @@ package struct DTLSAssociation: ~Copyable {
         case .client: unsafe SSL_set_connect_state(ssl)
         case .server: unsafe SSL_set_accept_state(ssl)
         }
-        guard unsafe ssl_set_datagram_size(ssl, maxDatagram) == 1 else {
+        // No record is larger than a datagram; OpenSSL would keep room for one of 16 kB.
+        guard unsafe ssl_set_datagram_size(ssl, maxDatagram) == 1,
+            unsafe ssl_set_record_size(ssl, maxDatagram) == 1
+        else {
             unsafe SSL_free(ssl)
             throw .unavailable
         }

@@ -155,12 +155,13 @@
             unsafe bytes = 0
         }
 
-        /// The tag of one packet; what waits for others is left alone.
+        /// The tag of one packet, or `nil` where the library refuses; what waits for others is
+        /// left alone.
         func tag(
             of start: UnsafePointer<UInt8>,
             length: Int,
             key: UnsafePointer<mb_cm_key>
-        ) -> [12 of UInt8] {
+        ) -> [12 of UInt8]? {
             var job = unsafe IMB_JOB()
             var tag = [12 of UInt8](repeating: 0)
             var span = tag.mutableSpan
@@ -168,8 +169,7 @@
                 unsafe mb_cm_prepare_tag(&job, key, start, UInt64(length), tag.baseAddress)
                 return unsafe mb_cm_make_tags(narrow, &job, 1) == 1
             }
-            precondition(isDone, "intel-ipsec-mb refuses to hash")
-            return tag
+            return isDone ? tag : nil
         }
 
         /// What a batch holds at most, and what the library takes at once.

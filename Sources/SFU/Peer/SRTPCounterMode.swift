@@ -35,10 +35,11 @@
             return true
         }
 
-        /// The whole tag of `bytes`, of which the first `sha1TagLength` are sent.
-        func counterModeTag(_ bytes: Span<UInt8>) -> [12 of UInt8] {
+        /// The whole tag of `bytes`, of which the first `sha1TagLength` are sent; `nil` where the
+        /// library refuses.
+        func counterModeTag(_ bytes: Span<UInt8>) -> [12 of UInt8]? {
             unsafe bytes.withUnsafeBufferPointer { bytes in
-                guard let start = bytes.baseAddress else { return [12 of UInt8](repeating: 0) }
+                guard let start = bytes.baseAddress else { return nil }
                 return unsafe state.pointee.tag(
                     of: start,
                     length: bytes.count,
@@ -47,9 +48,10 @@
             }
         }
 
-        /// Whether the tag of a packet is the one that it should have.
-        func isTag(_ tag: Span<UInt8>, _ expected: [12 of UInt8]) -> Bool {
-            Digest.equal(tag, expected.span.extracting(0..<tagLength))
+        /// Whether `tag` is the one that `bytes` should have.
+        func isTag(_ tag: Span<UInt8>, of bytes: Span<UInt8>) -> Bool {
+            guard let expected = counterModeTag(bytes) else { return false }
+            return Digest.equal(tag, expected.span.extracting(0..<tagLength))
         }
 
         /// Encrypts or decrypts a part in place; `false` where the library refuses.

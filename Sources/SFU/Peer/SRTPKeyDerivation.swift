@@ -27,7 +27,7 @@ enum SRTPKeyDerivation {
 
         guard let cipher = unsafe EVP_CIPHER_CTX_new() else { throw .unavailable }
         defer { unsafe EVP_CIPHER_CTX_free(cipher) }
-        let kind = unsafe key.count == 16 ? EVP_aes_128_ctr() : EVP_aes_256_ctr()
+        let kind = unsafe key.count == 16 ? aes128 : aes256
         for index in output.indices { output[index] = 0 }
         var written: Int32 = 0
         let done: Bool = unsafe key.withUnsafeBufferPointer { key in
@@ -52,4 +52,8 @@ enum SRTPKeyDerivation {
         }
         guard done, Int(written) == output.count else { throw .unavailable }
     }
+
+    /// OpenSSL looks algorithms up by name, slowly, and a session asks for a dozen keys.
+    private nonisolated(unsafe) static let aes128 = unsafe EVP_CIPHER_fetch(nil, "AES-128-CTR", nil)
+    private nonisolated(unsafe) static let aes256 = unsafe EVP_CIPHER_fetch(nil, "AES-256-CTR", nil)
 }

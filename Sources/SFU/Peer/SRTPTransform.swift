@@ -176,8 +176,8 @@
             guard isAEAD else {
                 output.copy(packet.extracting(0..<end), at: 0)
                 output.put(UInt32(truncatingIfNeeded: index >> 16), at: end)
-                let tag = counterModeTag(output.span.extracting(0..<end + 4))
-                return isTag(packet.extracting(end..<packet.count), tag)
+                let tag = packet.extracting(end..<packet.count)
+                return isTag(tag, of: output.span.extracting(0..<end + 4))
                     && cipher(&output, headerLength..<end, ssrc: ssrc, index: index)
             }
             output.copy(packet.extracting(0..<headerLength), at: 0)
@@ -206,7 +206,9 @@
                     return false
                 }
                 buffer.put(word, at: length)
-                let tag = counterModeTag(buffer.span.extracting(0..<length + 4))
+                guard let tag = counterModeTag(buffer.span.extracting(0..<length + 4)) else {
+                    return false
+                }
                 for place in 0..<tagLength { buffer[length + 4 + place] = tag[place] }
                 return true
             }
@@ -246,8 +248,8 @@
             precondition(end >= 8 && output.count >= packet.count)
             guard isAEAD else {
                 output.copy(packet.extracting(0..<end), at: 0)
-                let tag = counterModeTag(packet.extracting(0..<end + 4))
-                return isTag(packet.extracting(end + 4..<packet.count), tag)
+                let tag = packet.extracting(end + 4..<packet.count)
+                return isTag(tag, of: packet.extracting(0..<end + 4))
                     && cipher(&output, 8..<end, ssrc: ssrc, index: UInt64(index))
             }
             output.copy(packet.extracting(0..<8), at: 0)

@@ -75,6 +75,8 @@ extension Core {
         var info = message.info
         info.encoding = UInt32(truncatingIfNeeded: encoding)
         info.epoch = encodings[encoding].epoch
+        // Padding did not come along: sizes are levelled anew for the viewers here.
+        info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
         if encodings[encoding].kind == .video {
             follow(message, publication: publication)

@@ -161,6 +161,31 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
     }
 }
 
+/// How long media is in the daemon, in milliseconds: what half of the packets, 99 % and 99.9 % of
+/// them take at most.
+public struct ForwardingTime: Codable, Hashable, Sendable {
+    public var p50: Double
+    public var p99: Double
+    public var p999: Double
+
+    public init(p50: Double, p99: Double, p999: Double) {
+        self.p50 = p50
+        self.p99 = p99
+        self.p999 = p999
+    }
+}
+
+/// From a media packet's arrival to when the first copy of its batch had been sent, and the last.
+public struct ForwardingInfo: Codable, Hashable, Sendable {
+    public var first: ForwardingTime
+    public var last: ForwardingTime
+
+    public init(first: ForwardingTime, last: ForwardingTime) {
+        self.first = first
+        self.last = last
+    }
+}
+
 /// Says what has gone in and out.
 public enum ServerStats: IPCMethod {
     public static let name = "server.stats"
@@ -174,23 +199,27 @@ public enum ServerStats: IPCMethod {
         public var participants: Int
         public var transports: Int
         public var uptimeSeconds: Double
+        /// Since the start; `nil` where nothing was forwarded yet.
+        public var forwarding: ForwardingInfo?
 
         public init(
             workers: [WorkerInfo],
             rooms: Int,
             participants: Int,
-            uptimeSeconds: Double
+            uptimeSeconds: Double,
+            forwarding: ForwardingInfo? = nil
         ) {
             counters = workers.reduce(into: PacketCounters()) { $0 += $1.counters }
             self.workers = workers
             self.rooms = rooms
             self.participants = participants
+            self.forwarding = forwarding
             transports = workers.reduce(0) { $0 + $1.transports }
             self.uptimeSeconds = uptimeSeconds
         }
 
         private enum CodingKeys: CodingKey {
-            case workers, rooms, participants, transports, uptimeSeconds
+            case workers, rooms, participants, transports, uptimeSeconds, forwarding
         }
 
         /// The counters stand beside the other members, not in one of their own.
@@ -202,6 +231,7 @@ public enum ServerStats: IPCMethod {
             participants = try container.decode(Int.self, forKey: .participants)
             transports = try container.decode(Int.self, forKey: .transports)
             uptimeSeconds = try container.decode(Double.self, forKey: .uptimeSeconds)
+            forwarding = try container.decodeIfPresent(ForwardingInfo.self, forKey: .forwarding)
         }
 
         public func encode(to encoder: any Encoder) throws {
@@ -212,6 +242,7 @@ public enum ServerStats: IPCMethod {
             try container.encode(participants, forKey: .participants)
             try container.encode(transports, forKey: .transports)
             try container.encode(uptimeSeconds, forKey: .uptimeSeconds)
+            try container.encodeIfPresent(forwarding, forKey: .forwarding)
         }
     }
 }

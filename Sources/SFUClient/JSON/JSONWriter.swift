@@ -17,6 +17,8 @@ struct JSONWriter {
 
     mutating func string(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
+        defer { bytes.append(UInt8(ascii: "\"")) }
+        guard text.utf8.contains(where: Self.isEscaped) else { return raw(text) }
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -29,13 +31,16 @@ struct JSONWriter {
             default: bytes.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
     mutating func value(_ value: some Encodable) {
         let node = JSONNode()
         do {
-            try TreeEncoder(node: node, codingPath: []).encode(value)
+            try TreeEncoder(node: node).encode(value)
         } catch {
             preconditionFailure("\(type(of: value)) does not encode: \(error)")
         }
@@ -63,6 +68,7 @@ struct JSONWriter {
     private mutating func node(_ node: JSONNode) {
         switch node.content {
         case .json(let json): self.json(json)
+        case .text(let text): bytes += text.bytes
         case .unsigned(let integer): raw("\(integer)")
         case .array(let elements):
             list(elements, "[", "]") { writer, element in writer.node(element) }

@@ -2,6 +2,7 @@
 final class JSONNode {
     enum Content {
         case json(JSON)
+        case text(EncodedJSON)
         /// Numbers beyond `Int64`.
         case unsigned(UInt64)
         case array([JSONNode])
@@ -10,8 +11,11 @@ final class JSONNode {
     }
 
     var content = Content.json([:])
+    /// Its members come from two containers: the second may name one again.
+    var isReopened = false
 
     func add(_ key: String) -> JSONNode {
+        if isReopened, let present = member(key) { return present }
         let child = JSONNode()
         if case .object(var members) = content {
             content = .json(.null)
@@ -21,6 +25,11 @@ final class JSONNode {
             content = .object([(key, child)])
         }
         return child
+    }
+
+    private func member(_ key: String) -> JSONNode? {
+        guard case .object(let members) = content else { return nil }
+        return members.first { $0.key == key }?.value
     }
 
     func append() -> JSONNode {
@@ -41,28 +50,49 @@ final class JSONNode {
     }
 }
 
+/// A JSON text that was written before and is to be part of another.
+package struct EncodedJSON: Encodable, Sendable {
+    package let bytes: [UInt8]
+
+    /// - Precondition: `bytes` are one JSON text without spaces.
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+
+    package func encode(to encoder: any Encoder) throws {
+        guard let tree = encoder as? TreeEncoder else {
+            let context = EncodingError.Context(
+                codingPath: encoder.codingPath,
+                debugDescription: "a JSON text is encoded with JSON.encoded only"
+            )
+            throw EncodingError.invalidValue(self, context)
+        }
+        tree.node.content = .text(self)
+    }
+}
+
 /// Encodes into a node and keeps the order of members, which Foundation's encoder does not.
 struct TreeEncoder: Encoder {
     let node: JSONNode
-    let codingPath: [any CodingKey]
 
+    /// Nothing here fails for what a value is, so nobody asks where it was.
+    var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    func encode(_ value: some Encodable) throws {
-        if let json = value as? JSON {
+    func encode<Value: Encodable>(_ value: Value) throws {
+        // Types are compared first: a cast that fails costs more than most values do.
+        if Value.self == JSON.self, let json = value as? JSON {
             node.content = .json(json)
             return
         }
         try value.encode(to: self)
-        if value is any KeyedByNames { node.sort() }
-    }
-
-    func child(_ node: JSONNode, _ key: any CodingKey) -> Self {
-        Self(node: node, codingPath: codingPath + [key])
+        if case .object = node.content, value is any KeyedByNames { node.sort() }
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        if case .object = node.content {} else { node.content = .object([]) }
+        if case .object = node.content {
+            node.isReopened = true
+        } else {
+            node.content = .object([])
+        }
         return KeyedEncodingContainer(KeyedNode<Key>(encoder: self))
     }
 
@@ -93,7 +123,7 @@ struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     var codingPath: [any CodingKey] { encoder.codingPath }
 
     private func child(_ key: Key) -> TreeEncoder {
-        encoder.child(encoder.node.add(key.stringValue), key)
+        TreeEncoder(node: encoder.node.add(key.stringValue))
     }
 
     func encodeNil(forKey key: Key) { child(key).node.content = .json(.null) }
@@ -125,9 +155,7 @@ struct UnkeyedNode: UnkeyedEncodingContainer {
         return elements.count
     }
 
-    private func next() -> TreeEncoder {
-        encoder.child(encoder.node.append(), NamedKey(intValue: count))
-    }
+    private func next() -> TreeEncoder { TreeEncoder(node: encoder.node.append()) }
 
     func encodeNil() { next().node.content = .json(.null) }
     func encode(_ value: some Encodable) throws { try next().encode(value) }

@@ -456,7 +456,7 @@ extension WorkerStatistics {
         var beforeRTP: UInt64 = 0
         var ofRTP: UInt64 = 0
         for reason in DropReason.allCases
-        where reason != .sendQueueFull && reason != .relayQueueFull {
+        where !reason.isOutgoing {
             if reason.index < firstRTP {
                 beforeRTP += drops[reason.index]
             } else {

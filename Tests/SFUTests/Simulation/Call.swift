@@ -12,6 +12,8 @@ struct Call: ~Copyable {
     var peers: [Peer] = []
     /// Datagrams that the network loses: asked for each, by direction.
     var loses: (_ toCore: Bool, _ datagram: [UInt8]) -> Bool = { _, _ in false }
+    /// Sees each datagram that leaves the core for a peer, lost or not.
+    var inspects: (_ peer: Peer, _ datagram: [UInt8]) -> Void = { _, _ in }
     /// Datagrams that went to an address where no peer is.
     private(set) var misdirected = 0
     /// Peers whose network is down.
@@ -46,9 +48,14 @@ struct Call: ~Copyable {
         }
     }
 
-    init(seed: UInt64 = 1, limits: CoreLimits = .default) throws {
-        identity = try DTLSIdentity()
-        core = Core(limits: limits, seed: seed, identity: identity, engine: .best)
+    init(
+        seed: UInt64 = 1,
+        limits: CoreLimits = .default,
+        profiles: [SRTPProfile] = DTLSIdentity.profiles,
+        engine: SRTPEngine = .best
+    ) throws {
+        identity = try DTLSIdentity(profiles: profiles)
+        core = Core(limits: limits, seed: seed, identity: identity, engine: engine)
         core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
     }
 
@@ -146,6 +153,7 @@ struct Call: ~Copyable {
                     continue
                 }
                 let datagram = Array(output[position].indices.map { output[position][$0] })
+                inspects(peers[index], datagram)
                 if silent.contains(index) || loses(false, datagram) { continue }
                 let answers = take(datagram, at: index)
                 if !answers.isEmpty { replies.append((index, answers)) }
@@ -196,6 +204,16 @@ struct Call: ~Copyable {
         let sequence = UInt64(packet[2]) << 8 | UInt64(packet[3])
         var sent = Batch(capacity: 2)
         peers[index].peer.sendRTP(packet.span, index: rollover << 16 | sequence, into: &sent)
+        deliver(&sent, from: index)
+    }
+
+    /// Encrypts some RTP packets, each with its wraps, and delivers them in one batch.
+    mutating func send(_ packets: [(bytes: [UInt8], rollover: UInt64)], from index: Int) {
+        var sent = Batch(capacity: packets.count)
+        for (bytes, rollover) in packets {
+            let number = rollover << 16 | UInt64(bytes[2]) << 8 | UInt64(bytes[3])
+            peers[index].peer.sendRTP(bytes.span, index: number, into: &sent)
+        }
         deliver(&sent, from: index)
     }
 

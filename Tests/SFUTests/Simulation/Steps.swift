@@ -45,6 +45,16 @@ extension Call {
         )
     }
 
+    /// Whether those who send know of each transport what it is now.
+    var destinationsAgree: Bool {
+        (0..<core.transports.capacity).allSatisfy { index in
+            guard core.transports.isOccupied(index) else { return true }
+            let path = core.transports[index].canSend ? core.transports[index].path : nil
+            let hasKey = core.destinations[index].key != nil
+            return core.destinations[index].path == path && (path != nil || !hasKey)
+        }
+    }
+
     /// The sequence numbers that a peer got under one SSRC, in the order they came.
     func numbers(at index: Int, ssrc: UInt32 = 0xaaaa) -> [UInt16] {
         peers[index].received.filter { $0.ssrc == ssrc }.map { $0.u16(2) }

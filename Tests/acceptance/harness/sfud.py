@@ -54,11 +54,19 @@ class Sfud:
         self.ready_line = ""
 
     @classmethod
-    async def start(cls, *flags: str, host: str = "127.0.0.1", workers: int = 2) -> "Sfud":
-        """Starts it and awaits the ready line; `flags` are further ones."""
+    async def start(
+        cls,
+        *flags: str,
+        host: str = "127.0.0.1",
+        workers: int = 2,
+        under: tuple[str, ...] = (),
+    ) -> "Sfud":
+        """Starts it and awaits the ready line; `flags` are further ones, and `under` is a command
+        that becomes it."""
         daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
         daemon.udp = f"{host}:{free_ports(workers)}"
         daemon.process = await process.start(
+            *under,
             binary(),
             "--ipc",
             daemon.ipc,

@@ -1,0 +1,74 @@
+import RTP
+import SFU
+
+/// One frame of one stream on its way to one peer: what is worthless once a part of it is lost.
+struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
+    var path: Path
+    var ssrc: SSRC
+    /// RTP timestamp units.
+    var timestamp: UInt32
+
+    init(path: Path, ssrc: SSRC, timestamp: UInt32) {
+        self.path = path
+        self.ssrc = ssrc
+        self.timestamp = timestamp
+    }
+
+    /// Reads what SRTP leaves in clear of an RTP header (RFC 3711 §3.1).
+    init(_ packet: Span<UInt8>, to path: Path) {
+        precondition(packet.count >= 12, "media has a header")
+        self.init(
+            path: path,
+            ssrc: SSRC(rawValue: Self.word(packet, at: 8)),
+            timestamp: Self.word(packet, at: 4)
+        )
+    }
+
+    /// Spreads frames well, and tells nearly all of them apart.
+    var tag: UInt32 {
+        var mixed = path.remote.low ^ path.remote.high &* 3 ^ UInt64(path.remote.port) << 40
+        mixed ^= UInt64(path.local) << 56 ^ UInt64(ssrc.rawValue) << 32 ^ UInt64(timestamp)
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        return UInt32(truncatingIfNeeded: mixed >> 32)
+    }
+
+    private static func word(_ bytes: Span<UInt8>, at offset: Int) -> UInt32 {
+        UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16
+            | UInt32(bytes[offset + 2]) << 8 | UInt32(bytes[offset + 3])
+    }
+}
+
+/// Frames that have lost a part of late, so that the rest of them need not be sent either.
+///
+/// It remembers a number of them for a time; who is overwritten is only less thrifty.
+struct BrokenFrames {
+    private struct Entry {
+        var frame: MediaFrame
+        var until: Instant
+    }
+
+    private var entries: [Entry?] = []
+    private var last: Instant?
+
+    /// Remembers `frame` until then.
+    mutating func insert(_ frame: MediaFrame, until end: Instant) {
+        if entries.isEmpty { entries = Array(repeating: nil, count: Self.capacity) }
+        entries[Self.place(of: frame)] = Entry(frame: frame, until: end)
+        last = last.map { max($0, end) } ?? end
+    }
+
+    func contains(_ frame: MediaFrame, at now: Instant) -> Bool {
+        guard let last, now < last, let entry = entries[Self.place(of: frame)] else {
+            return false
+        }
+        return entry.frame == frame && now < entry.until
+    }
+
+    /// Whether any is remembered.
+    func isEmpty(at now: Instant) -> Bool { last.map { $0 <= now } ?? true }
+
+    private static func place(of frame: MediaFrame) -> Int { Int(frame.tag) & (capacity - 1) }
+
+    /// A power of two; more than the viewers of a worker that lose a frame at once.
+    private static let capacity = 4_096
+}

@@ -1,0 +1,365 @@
+import RTP
+import SFU
+
+/// What may wait for one socket.
+package struct SendQueueLimits: Hashable, Sendable {
+    /// Each takes `Batch.stride` bytes of memory once it has been needed.
+    package var datagrams: Int
+    package var bytes: Int
+
+    package init(datagrams: Int = 4_096, bytes: Int = 4 << 20) {
+        self.datagrams = datagrams
+        self.bytes = bytes
+    }
+}
+
+/// Datagrams that a socket did not take at once, in the order in which they will leave.
+///
+/// It is bounded. When it is full, video goes before audio and audio before the signalling of
+/// transports, the oldest first and whole frames at a time: a frame with a hole is of no use, so
+/// neither is the rest of it that comes later. Nothing stays in it that nobody wants any more.
+///
+/// It is empty unless a socket refuses, so a daemon that is well never touches its memory. Safe:
+/// it owns the places, and links lead only from one used place to another.
+@safe
+struct SendQueue: ~Copyable {
+    /// One that waits; where, is its index.
+    private struct Entry {
+        var frame: MediaFrame
+        var content: Batch.Content
+        var length: Int
+        var since: Instant
+        /// Counts on with each datagram that comes.
+        var order: UInt64
+    }
+
+    /// Links to those of the same content before and after it; -1: none.
+    private struct Link {
+        var previous: Int32
+        var next: Int32
+        var tag: UInt32
+    }
+
+    private struct Ends {
+        var first: Int32 = -1
+        var last: Int32 = -1
+    }
+
+    private let limits: SendQueueLimits
+    private let bytesAt: UnsafeMutablePointer<UInt8>
+    private let entries: UnsafeMutablePointer<Entry>
+    private let links: UnsafeMutablePointer<Link>
+    /// Places below were used before, and may be free; memory above has never been touched.
+    private var untouched = 0
+    private var firstFree: Int32 = -1
+    private var video = Ends()
+    private var audio = Ends()
+    private var other = Ends()
+    private var lastOrder: UInt64 = 0
+    private var broken = BrokenFrames()
+
+    private(set) var count = 0
+    /// Bytes of all datagrams in it.
+    private(set) var bytes = 0
+    private(set) var drops = SendDrops()
+
+    init(limits: SendQueueLimits) {
+        precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
+        self.limits = limits
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: limits.datagrams * Batch.stride,
+            alignment: 64
+        )
+        unsafe bytesAt = memory.bindMemory(
+            to: UInt8.self,
+            capacity: limits.datagrams * Batch.stride
+        )
+        unsafe entries = .allocate(capacity: limits.datagrams)
+        unsafe links = .allocate(capacity: limits.datagrams)
+    }
+
+    deinit {
+        unsafe bytesAt.deallocate()
+        unsafe entries.deallocate()
+        unsafe links.deallocate()
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Whether the rest of a frame is still to be thrown away.
+    func isWatching(at now: Instant) -> Bool { !broken.isEmpty(at: now) }
+
+    /// Adds a datagram behind all others, or drops it; others may have to make room.
+    mutating func append(
+        _ datagram: Span<UInt8>,
+        to path: Path,
+        as content: Batch.Content,
+        at now: Instant
+    ) {
+        let frame = Self.frame(datagram, to: path, as: content)
+        let isMedia = content != .other
+        if isMedia, broken.contains(frame, at: now) { return countBroken(content) }
+        guard makeRoom(for: datagram.count, of: content, at: now) else {
+            if isMedia { breakOff(frame, at: now) }
+            return countBroken(content)
+        }
+        // Room may have been made of the beginning of the very same frame.
+        if isMedia, broken.contains(frame, at: now) { return countBroken(content) }
+        lastOrder += 1
+        let place = takePlace()
+        unsafe datagram.withUnsafeBufferPointer { source in
+            guard let start = source.baseAddress else { return }
+            unsafe (bytesAt + place * Batch.stride).update(from: start, count: source.count)
+        }
+        let entry = Entry(
+            frame: frame,
+            content: content,
+            length: datagram.count,
+            since: now,
+            order: lastOrder
+        )
+        unsafe (entries + place).initialize(to: entry)
+        link(place, as: content, tag: frame.tag)
+        count += 1
+        bytes += datagram.count
+    }
+
+    /// Whether `datagram` belongs to a frame that has lost a part here.
+    func isBroken(
+        _ datagram: Span<UInt8>,
+        to path: Path,
+        as content: Batch.Content,
+        at now: Instant
+    ) -> Bool {
+        guard content != .other else { return false }
+        return broken.contains(MediaFrame(datagram, to: path), at: now)
+    }
+
+    /// Counts a datagram of such a frame, or another that finds no room.
+    mutating func countBroken(_ content: Batch.Content) { drops[.full, content] &+= 1 }
+
+    /// Copies those that leave next into `staging`, as long as they go one way; returns how many.
+    ///
+    /// They stay here too, until `removeFirst` says that they have left.
+    func stage(into staging: inout Batch, limit: Int) -> Int {
+        var heads = (video: video.first, audio: audio.first, other: other.first)
+        var staged = 0
+        while staged < limit, staging.free > 0 {
+            let place = first(of: heads)
+            guard place >= 0 else { break }
+            let entry = unsafe entries[place]
+            if staged > 0, staging.path(at: 0) != entry.frame.path { break }
+            let source = unsafe Span(
+                _unsafeStart: bytesAt + place * Batch.stride,
+                count: entry.length
+            )
+            var target = staging.next
+            for index in source.indices { target[index] = source[index] }
+            staging.commit(length: entry.length, to: entry.frame.path, as: entry.content)
+            staged += 1
+            let next = unsafe links[place].next
+            switch entry.content {
+            case .video: heads.video = next
+            case .audio: heads.audio = next
+            case .other: heads.other = next
+            }
+        }
+        return staged
+    }
+
+    /// Takes out the `number` that come first.
+    mutating func removeFirst(_ number: Int) {
+        for _ in 0..<number {
+            let place = first(of: (video.first, audio.first, other.first))
+            guard place >= 0 else { return }
+            remove(place)
+        }
+    }
+
+    /// Drops what has waited for too long.
+    mutating func expire(at now: Instant) {
+        for content in Batch.Content.allCases {
+            while let place = head(of: content), staleTime(of: place) <= now {
+                dropFrame(at: place, .stale, at: now)
+            }
+        }
+    }
+
+    /// When `expire` has something to do; `nil` where nothing waits.
+    var deadline: Instant? {
+        var earliest: Instant?
+        for content in Batch.Content.allCases {
+            guard let place = head(of: content) else { continue }
+            let time = staleTime(of: place)
+            earliest = earliest.map { min($0, time) } ?? time
+        }
+        return earliest
+    }
+
+    /// Drops all media of these streams.
+    mutating func withdraw(_ streams: [SSRC]) {
+        guard !isEmpty else { return }
+        let lost = Set(streams)
+        for content in [Batch.Content.audio, .video] {
+            var place = ends(of: content).first
+            while place >= 0 {
+                let next = unsafe links[Int(place)].next
+                if unsafe lost.contains(entries[Int(place)].frame.ssrc) {
+                    drops[.withdrawn, content] &+= 1
+                    remove(Int(place))
+                }
+                place = next
+            }
+        }
+    }
+
+    /// How long a datagram may wait.
+    ///
+    /// Media comes too late after that for any receiver's buffer. What transports signal is
+    /// asked for again by their own timers, which begin at about a second.
+    static func patience(_ content: Batch.Content) -> Int64 { content == .other ? 1_000 : 200 }
+}
+
+// Making room.
+extension SendQueue {
+    /// Whether there is room for it, now or after others were dropped for its sake.
+    private mutating func makeRoom(
+        for length: Int,
+        of content: Batch.Content,
+        at now: Instant
+    ) -> Bool {
+        precondition(length <= Batch.stride)
+        while count >= limits.datagrams || bytes + length > limits.bytes {
+            guard let victim = victim(of: content) else { return false }
+            dropFrame(at: victim, .full, at: now)
+        }
+        return true
+    }
+
+    /// The oldest of what matters least, and at most as much as `content`.
+    private func victim(of content: Batch.Content) -> Int? {
+        if let place = head(of: .video) { return place }
+        guard content != .video else { return nil }
+        if let place = head(of: .audio) { return place }
+        return content == .other ? head(of: .other) : nil
+    }
+
+    /// Drops all that waits of the frame that the datagram at `place` begins.
+    private mutating func dropFrame(at place: Int, _ cause: SendDrops.Cause, at now: Instant) {
+        let entry = unsafe entries[place]
+        guard entry.content != .other else {
+            drops[cause, .other] &+= 1
+            return remove(place)
+        }
+        let tag = entry.frame.tag
+        breakOff(entry.frame, at: now)
+        var place = Int32(place)
+        while place >= 0 {
+            let link = unsafe links[Int(place)]
+            if link.tag == tag, unsafe entries[Int(place)].frame == entry.frame {
+                drops[cause, entry.content] &+= 1
+                remove(Int(place))
+            }
+            place = link.next
+        }
+    }
+
+    private mutating func breakOff(_ frame: MediaFrame, at now: Instant) {
+        let patience = Self.patience(.video)
+        broken.insert(frame, until: now.advanced(milliseconds: patience))
+    }
+
+    private static func frame(
+        _ datagram: Span<UInt8>,
+        to path: Path,
+        as content: Batch.Content
+    ) -> MediaFrame {
+        guard content != .other else {
+            return MediaFrame(path: path, ssrc: SSRC(rawValue: 0), timestamp: 0)
+        }
+        return MediaFrame(datagram, to: path)
+    }
+
+    private func staleTime(of place: Int) -> Instant {
+        let entry = unsafe entries[place]
+        return entry.since.advanced(milliseconds: Self.patience(entry.content))
+    }
+}
+
+// Places and links.
+extension SendQueue {
+    private func ends(of content: Batch.Content) -> Ends {
+        switch content {
+        case .video: video
+        case .audio: audio
+        case .other: other
+        }
+    }
+
+    private mutating func setEnds(of content: Batch.Content, _ ends: Ends) {
+        switch content {
+        case .video: video = ends
+        case .audio: audio = ends
+        case .other: other = ends
+        }
+    }
+
+    private func head(of content: Batch.Content) -> Int? {
+        let first = ends(of: content).first
+        return first < 0 ? nil : Int(first)
+    }
+
+    /// Which of the heads came first; -1 where there is none.
+    private func first(of heads: (video: Int32, audio: Int32, other: Int32)) -> Int {
+        Int(earlier(earlier(heads.video, heads.audio), heads.other))
+    }
+
+    private func earlier(_ left: Int32, _ right: Int32) -> Int32 {
+        guard left >= 0 else { return right }
+        guard right >= 0 else { return left }
+        return unsafe entries[Int(left)].order < entries[Int(right)].order ? left : right
+    }
+
+    private mutating func takePlace() -> Int {
+        guard firstFree >= 0 else {
+            untouched += 1
+            return untouched - 1
+        }
+        let place = Int(firstFree)
+        firstFree = unsafe links[place].next
+        return place
+    }
+
+    private mutating func link(_ place: Int, as content: Batch.Content, tag: UInt32) {
+        var ends = ends(of: content)
+        unsafe (links + place).initialize(to: Link(previous: ends.last, next: -1, tag: tag))
+        if ends.last >= 0 {
+            unsafe links[Int(ends.last)].next = Int32(place)
+        } else {
+            ends.first = Int32(place)
+        }
+        ends.last = Int32(place)
+        setEnds(of: content, ends)
+    }
+
+    private mutating func remove(_ place: Int) {
+        let entry = unsafe entries[place]
+        let link = unsafe links[place]
+        var ends = ends(of: entry.content)
+        if link.previous >= 0 {
+            unsafe links[Int(link.previous)].next = link.next
+        } else {
+            ends.first = link.next
+        }
+        if link.next >= 0 {
+            unsafe links[Int(link.next)].previous = link.previous
+        } else {
+            ends.last = link.previous
+        }
+        setEnds(of: entry.content, ends)
+        unsafe links[place].next = firstFree
+        firstFree = Int32(place)
+        count -= 1
+        bytes -= entry.length
+    }
+}

@@ -1,0 +1,50 @@
+package import SFU
+
+/// Datagrams of a batch that can leave in one call: UDP generic segmentation offload.
+///
+/// They go to one destination and have one length, only the last may be shorter.
+package struct SendRun: Equatable {
+    package var start: Int
+    package var count: Int
+    /// Bytes of each datagram but the last.
+    package var length: Int
+    package var lastLength: Int
+
+    package var end: Int { start + count }
+
+    /// Keeps the first `count` datagrams.
+    mutating func truncate(to count: Int, of batch: borrowing Batch) {
+        precondition(count > 0 && count <= self.count)
+        self.count = count
+        lastLength = batch.length(at: end - 1)
+    }
+
+    /// Datagrams of a run, at most; the kernel would take 64.
+    ///
+    /// A run leaves a real interface at line rate, to one receiver, and past about ten packets
+    /// that loses some on the way. Ten take most of what there is to gain: a packet of 1,200
+    /// bytes on loopback costs 2,820 ns alone, 812 in eights, 769 in tens, 604 in sixteens and
+    /// 505 in 48s; frames of everyday bit rates have five to nine packets.
+    package static let maximumCount = 10
+    /// The kernel takes 65,507 bytes less what its headers want.
+    package static let maximumBytes = 65_000
+}
+
+extension Batch {
+    /// The longest run from `start` on, of at most `limit` datagrams.
+    package func run(from start: Int, limit: Int = SendRun.maximumCount) -> SendRun {
+        let length = length(at: start)
+        let path = path(at: start)
+        var run = SendRun(start: start, count: 1, length: length, lastLength: length)
+        var bytes = length
+        while run.end < count, run.count < limit, run.lastLength == length {
+            let next = self.length(at: run.end)
+            bytes += next
+            guard next <= length, bytes <= SendRun.maximumBytes, self.path(at: run.end) == path
+            else { break }
+            run.lastLength = next
+            run.count += 1
+        }
+        return run
+    }
+}

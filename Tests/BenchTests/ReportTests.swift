@@ -1,0 +1,80 @@
+import Testing
+
+@testable import sfu_bench
+
+@Suite struct ReportTests {
+    @Test func `a Prometheus histogram is summed over its labels`() throws {
+        let page = """
+            # TYPE delay_seconds histogram
+            delay_seconds_bucket{worker="0",le="0.001"} 3
+            delay_seconds_bucket{worker="0",le="+Inf"} 4
+            delay_seconds_bucket{worker="1",le="0.001"} 6
+            delay_seconds_bucket{worker="1",le="+Inf"} 6
+            delay_seconds_count{worker="0"} 4
+            """
+        let found = try #require(Prometheus.histogram("delay_seconds", in: page))
+        #expect(found == DelayBuckets(bounds: [0.001, .infinity], counts: [9, 1]))
+        #expect(found.milliseconds(0.5) == 1)
+        #expect(Prometheus.histogram("other_seconds", in: page) == nil)
+        let earlier = DelayBuckets(bounds: [0.001, .infinity], counts: [4, 1])
+        #expect(found.since(earlier).counts == [5, 0])
+    }
+
+    @Test func `a fit finds the exponent that made its points`() throws {
+        let points = [1.0, 2, 4, 8].map { (x: $0, y: 3 * $0 * $0) }
+        let exponent = try #require(Fit.exponent(points))
+        #expect(abs(exponent - 2) < 1e-9)
+        #expect(Fit.exponent([(x: 1, y: 1)]) == nil)
+        let line = try #require(Fit.line([(x: 0, y: 5), (x: 10, y: 25)]))
+        #expect(line.start == 5 && line.slope == 2)
+    }
+
+    @Test func `an outcome is one line of JSON`() {
+        var outcome = Outcome("P1", "sfud", size: 10)
+        outcome.note = "a \"b\""
+        outcome[.loss] = 0.5
+        outcome.faults = ["2 duplicates"]
+        #expect(
+            outcome.json == """
+                {"scenario":"P1","system":"sfud","profile":"gcm","note":"a \\"b\\"","workers":1,\
+                "size":10,"loss":0.5,"faults":["2 duplicates"],"warnings":[]}
+                """
+        )
+    }
+
+    @Test(arguments: [[0.3, 7.2], [12, 480], [1_999, 3]])
+    func `an axis holds its values and has few ticks`(_ values: [Double]) {
+        let axis = Axis("x", of: values, from: 0, to: 100)
+        for value in values { #expect((0...100).contains(axis.place(value))) }
+        #expect((3...11).contains(axis.ticks.count))
+        #expect(axis.place(0) == 0)
+    }
+
+    struct Line: CustomTestStringConvertible, Sendable {
+        var testDescription: String { arguments.joined(separator: " ") }
+        var arguments: [String]
+        var complaint: String?
+    }
+
+    static let lines = [
+        Line(arguments: [], complaint: nil),
+        Line(arguments: ["P1", "p3", "--viewers", "20"], complaint: nil),
+        Line(arguments: ["P6"], complaint: "P6"),
+        Line(arguments: ["--viewers", "0"], complaint: "--viewers"),
+        Line(arguments: ["--profile"], complaint: "--profile"),
+        Line(arguments: ["--against", "nobody"], complaint: "nobody"),
+        Line(arguments: ["--fast"], complaint: "--fast"),
+    ]
+
+    @Test(arguments: lines)
+    func `a command line is taken or refused by name`(_ line: Line) {
+        var complaint: String?
+        do throws(UsageError) {
+            _ = try Options(line.arguments)
+        } catch {
+            complaint = error.message
+        }
+        #expect((complaint == nil) == (line.complaint == nil))
+        if let expected = line.complaint { #expect(complaint?.contains(expected) == true) }
+    }
+}

@@ -1,0 +1,13 @@
+/// The SFUs that can be measured.
+enum Adapters {
+    /// Those besides sfud, by the names that `--against` takes.
+    static let rivals = ["janus", "janus-threads"]
+
+    static func rival(_ name: String) -> (any Adapter)? {
+        switch name {
+        case "janus": JanusAdapter(name: name)
+        case "janus-threads": JanusAdapter(name: name, hasThreadPerTransport: true)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import SFU
+import SFUClient
+import Synchronization
+
+/// sfud over its IPC: our side offers, and slots are chosen by subscriptions.
+final class SfudAdapter: Adapter {
+    let name = "sfud"
+    private let state = Mutex(State())
+
+    private struct State {
+        var child: Child?
+        var client: SFUClient?
+        /// Where `/metrics` is.
+        var http: UInt16?
+        var participants: [String: Joined] = [:]
+    }
+
+    /// What is known of a participant.
+    private struct Joined: Sendable {
+        var stream: StreamID?
+        var layers: [Publication.Layer] = []
+        var firstAudio = 0
+        var firstVideo = 0
+        var sources: [String: [UInt32]] = [:]
+    }
+
+    init() {}
+
+    /// Drives an sfud that runs already; its process is the caller's.
+    init(ipc: String) { state.withLock { $0.client = SFUClient(path: ipc) } }
+
+    func start(_ launch: Launch) async throws -> RunningSFU {
+        let ipc = "\(launch.directory)/sfud.sock"
+        let configuration = "\(launch.directory)/sfud.json5"
+        let limits =
+            "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000, packetPool: 131072}"
+        try Data("{\(limits)}\n".utf8).write(to: URL(filePath: configuration))
+        let executable = launch.executable ?? Self.executable
+        let child = try Child(
+            executable,
+            [
+                "--config", configuration, "--ipc", ipc, "--udp", "127.0.0.1:0",
+                "--http", "127.0.0.1:0", "--workers", "\(launch.workers)",
+            ],
+            log: "\(launch.directory)/sfud.log"
+        )
+        let client = SFUClient(path: ipc)
+        state.withLock {
+            $0.child = child
+            $0.client = client
+        }
+        let isReady = try await child.awaitLine { $0.hasPrefix("ready ") ? true : nil }
+        guard isReady else { throw AdapterError("sfud is not ready") }
+        let http = Self.port(after: "http=127.0.0.1:", in: child.output)
+        state.withLock { $0.http = http }
+        let version = try await client.serverInfo().version
+        return RunningSFU(processes: [child.pid], version: "sfud \(version)")
+    }
+
+    func stop() async {
+        let (child, client) = state.withLock { state in
+            defer { state = State() }
+            return (state.child, state.client)
+        }
+        await client?.close()
+        await child?.stop()
+    }
+
+    func makeRoom(_ room: String, participants: Int) async throws {
+        _ = try await client().createRoom(RoomID(room))
+    }
+
+    func closeRoom(_ room: String) async throws { try await client().closeRoom(RoomID(room)) }
+
+    func join(_ request: JoinRequest) async throws -> JoinReply {
+        let (room, participant) = (RoomID(request.room), ParticipantID(request.participant))
+        let client = try client()
+        _ = try await client.join(.init(room: room, participant: participant))
+
+        var offer = SfudOffer(request.local)
+        let format = request.publication.map { offer.publish($0) }
+        var joined = Joined(layers: request.publication?.layers ?? [])
+        joined.firstAudio = offer.receive(.audio, count: request.audioSlots)
+        joined.firstVideo = offer.receive(.video, count: request.videoSlots)
+        var params = TransportOffer.Params(room: room, participant: participant, sdp: offer.text)
+        if request.publication?.isScreen == true, let mid = format?.video?.mid {
+            params.sources = [Mid(mid): .screen]
+        }
+        let reply = try await client.offer(params)
+        let answer = try SfudAnswer(reply.sdp)
+        joined.stream = reply.mids.compactMap(\.stream).first
+        joined.sources = answer.sources
+        state.withLock { $0.participants[Self.key(request.room, request.participant)] = joined }
+        return JoinReply(remote: answer.remote, sending: format)
+    }
+
+    func watch(_ request: WatchRequest) async throws -> WatchReply {
+        let client = try client()
+        let viewer = try joined(request.room, request.participant)
+        var streams: [ReceivedStream] = []
+        for (index, wish) in request.wishes.enumerated() {
+            let publisher = try joined(request.room, wish.publisher)
+            guard let stream = publisher.stream else {
+                throw AdapterError("\(wish.publisher) has no stream")
+            }
+            let audioMid = "\(viewer.firstAudio + index)"
+            let videoMid = "\(viewer.firstVideo + index)"
+            var params = SubscriptionAdd.Params(
+                room: RoomID(request.room),
+                participant: ParticipantID(request.participant),
+                stream: stream,
+                audioMid: wish.audio ? Mid(audioMid) : nil,
+                videoMid: wish.video ? Mid(videoMid) : nil
+            )
+            if wish.video, publisher.layers.indices.contains(wish.layer) {
+                let layer = publisher.layers[wish.layer]
+                params.preferredResolution = .init(width: layer.width, height: layer.height)
+            }
+            _ = try await client.subscribe(params)
+            if wish.audio, let ssrc = viewer.sources[audioMid]?.first {
+                streams.append(Self.stream(wish.publisher, .audio, [ssrc]))
+            }
+            if wish.video, let ssrcs = viewer.sources[videoMid], !ssrcs.isEmpty {
+                streams.append(Self.stream(wish.publisher, .video, ssrcs))
+            }
+        }
+        return WatchReply(remote: nil, streams: streams)
+    }
+
+    func leave(room: String, participant: String) async throws {
+        _ = state.withLock { $0.participants.removeValue(forKey: Self.key(room, participant)) }
+        _ = try await client().leave(
+            room: RoomID(room),
+            participant: ParticipantID(participant)
+        )
+    }
+
+    func forwardingDelay() async throws -> DelayBuckets? {
+        guard let port = state.withLock({ $0.http }) else { return nil }
+        let page = try Web.get("/metrics", port: port)
+        return Prometheus.histogram("sfud_forwarding_seconds", in: page)
+    }
+
+    /// The daemon's own counters.
+    func counters() async throws -> PacketCounters { try await client().serverStats().counters }
+
+    /// How many workers it has.
+    func workers() async throws -> Int { try await client().serverInfo().workers }
+
+    private func client() throws(AdapterError) -> SFUClient {
+        guard let client = state.withLock({ $0.client }) else {
+            throw AdapterError("sfud does not run")
+        }
+        return client
+    }
+
+    private func joined(_ room: String, _ participant: String) throws(AdapterError) -> Joined {
+        let known = state.withLock { $0.participants[Self.key(room, participant)] }
+        guard let known else { throw AdapterError("\(participant) is not in \(room)") }
+        return known
+    }
+
+    private static func key(_ room: String, _ participant: String) -> String {
+        "\(room)/\(participant)"
+    }
+
+    private static func stream(
+        _ publisher: String,
+        _ medium: Medium,
+        _ ssrcs: [UInt32]
+    ) -> ReceivedStream {
+        ReceivedStream(
+            publisher: publisher,
+            medium: medium,
+            ssrc: ssrcs[0],
+            rtxSSRC: ssrcs.count > 1 ? ssrcs[1] : nil,
+            payloadType: medium == .audio ? Wire.audioPayloadType : Wire.videoPayloadType
+        )
+    }
+
+    private static func port(after mark: String, in text: String) -> UInt16? {
+        guard let range = text.range(of: mark) else { return nil }
+        return UInt16(text[range.upperBound...].prefix { $0.isNumber })
+    }
+
+    /// The sfud beside the bench.
+    private static var executable: String {
+        let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        return own.deletingLastPathComponent().appending(path: "sfud").path
+    }
+}

@@ -1,0 +1,166 @@
+import LoadPeer
+import RTP
+import SFU
+import Sockets
+
+/// One client's transport with its publisher, its slots and its place on a socket.
+final class Client {
+    let socket: UDPSocket
+    /// Where its datagrams come from.
+    let source: Address
+    var wire: ClientWire
+    var publisher: Publisher?
+    private(set) var slots: [SlotCheck] = []
+    /// The frames of its first video, where it keeps them.
+    private(set) var frames: FrameKeeper?
+    private(set) var retransmissions: UInt64 = 0
+    /// RTP of an SSRC that nobody named.
+    private(set) var strangers: UInt64 = 0
+    private(set) var senderReports: UInt64 = 0
+    private(set) var undecryptableReports: UInt64 = 0
+    private let ownSSRC: SSRC
+
+    init(_ wire: consuming ClientWire, socket: UDPSocket, source: Address, seed: UInt64) {
+        self.wire = wire
+        self.socket = socket
+        self.source = source
+        ownSSRC = SSRC(rawValue: UInt32(truncatingIfNeeded: seed))
+    }
+
+    func watch(_ slots: [SlotCheck], keepsFrames: Bool) {
+        self.slots += slots
+        if keepsFrames { frames = FrameKeeper() }
+    }
+
+    /// Sends what is queued, a datagram a call as clients do; returns how many were refused.
+    func send(_ output: inout Batch) -> UInt64 {
+        var refused: UInt64 = 0
+        for index in 0..<output.count {
+            let run = output.run(from: index, limit: 1)
+            if socket.send(run, of: output, source: source) != 0 { refused += 1 }
+        }
+        output.removeAll()
+        return refused
+    }
+
+    /// Takes RTP, decrypting a sample of it and all that is not as expected.
+    func receiveRTP(
+        _ datagram: Span<UInt8>,
+        _ viewing: inout Viewing,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard let packet = try? Packet(encrypted: datagram) else {
+            strangers += 1
+            return
+        }
+        let ssrc = packet.ssrc.rawValue
+        guard let slot = slots.firstIndex(where: { $0.ssrc == ssrc }) else {
+            if slots.contains(where: { $0.rtxSSRC == ssrc }) {
+                retransmissions += 1
+            } else {
+                strangers += 1
+            }
+            return
+        }
+        let medium = slots[slot].medium
+        let known = slots[slot].count(packet, overhead: wire.overhead, at: now)
+        if let known { viewing.note(now.nanoseconds &- known.sentAt, medium) }
+        let isKept = frames != nil && medium == .video
+        guard known == nil || isKept || viewing.takesSample() else { return }
+        look(into: datagram, slot, at: now, output: &output)
+    }
+
+    private func look(
+        into datagram: Span<UInt8>,
+        _ slot: Int,
+        at now: Instant,
+        output: inout Batch
+    ) {
+        if wire.isBare {
+            let length = datagram.count - wire.overhead
+            if length >= 12 { check(datagram.extracting(0..<length), slot) }
+            return
+        }
+        guard case .rtp(let length) = wire.receive(datagram, at: now, into: &output) else {
+            return slots[slot].countUndecryptable()
+        }
+        wire.peer.withDecrypted(length: length) { check($0, slot) }
+    }
+
+    private func check(_ clear: Span<UInt8>, _ slot: Int) {
+        guard let packet = try? Packet(clear) else { return slots[slot].countUndecryptable() }
+        _ = slots[slot].check(packet)
+        if frames != nil, slots[slot].medium == .video { frames?.take(packet) }
+    }
+
+    /// Takes anything but RTP; returns what it was.
+    func receive(
+        _ datagram: Span<UInt8>,
+        at now: Instant,
+        into output: inout Batch
+    ) -> LoadPeer.Received {
+        let received = wire.receive(datagram, at: now, into: &output)
+        switch received {
+        case .undecryptable: undecryptableReports += 1
+        case .rtcp(let length): takeCompound(wire.peer.clear(length: length), now, &output)
+        case .nothing, .connected, .rtp, .failed: break
+        }
+        return received
+    }
+
+    private func takeCompound(_ clear: [UInt8], _ now: Instant, _ output: inout Batch) {
+        publisher?.receive(clear.span, &wire, into: &output)
+        guard !slots.isEmpty else { return }
+        var blocks = RTCPBlocks(clear.span)
+        while let block = blocks.next() {
+            guard let report = try? SenderReport(block),
+                let slot = slots.firstIndex(where: { $0.ssrc == report.sender.rawValue })
+            else { continue }
+            senderReports += 1
+            slots[slot].note(report, at: now)
+        }
+    }
+
+    /// Sends a receiver report on all slots, as far as one report reaches.
+    func sendReport(at now: Instant, into output: inout Batch) {
+        var reports: [ReceptionReport] = []
+        for index in slots.indices where reports.count < 31 {
+            if let report = slots[index].takeReport(at: now) { reports.append(report) }
+        }
+        let ssrc = ownSSRC
+        wire.sendRTCP(into: &output) { bytes in
+            ReceiverReport.encode(sender: ssrc, reports: reports.span, into: &bytes)
+            SourceDescription.encode(ssrc: ssrc, cname: Array("load".utf8).span, into: &bytes)
+        }
+    }
+}
+
+/// What all viewers share: which packets are looked into, and how long they took.
+struct Viewing {
+    private(set) var audio = LatencyHistogram()
+    private(set) var video = LatencyHistogram()
+    private let period: UInt64
+    private var count: UInt64 = 0
+
+    /// Looks into every packet, or into one in 64.
+    init(everyPacket: Bool) { period = everyPacket ? 1 : 64 }
+
+    mutating func takesSample() -> Bool {
+        count &+= 1
+        return count % period == 0
+    }
+
+    mutating func note(_ nanoseconds: Int64, _ medium: Medium) {
+        if medium == .audio {
+            audio.note(nanoseconds: nanoseconds)
+        } else {
+            video.note(nanoseconds: nanoseconds)
+        }
+    }
+
+    mutating func forget() {
+        audio = LatencyHistogram()
+        video = LatencyHistogram()
+    }
+}

@@ -1,0 +1,50 @@
+import LoadPeer
+import RTP
+import SFU
+
+/// One client's transport: a WebRTC peer, or towards a floor nothing but its address.
+struct ClientWire: ~Copyable {
+    var peer: LoadPeer
+    private(set) var isConnected = false
+    /// What SRTP adds to a packet, in bytes; in clear, zeros take its place, so that sizes are
+    /// the same.
+    let overhead: Int
+    let isBare: Bool
+
+    init(_ peer: consuming LoadPeer, isBare: Bool, overhead: Int) {
+        self.peer = peer
+        self.isBare = isBare
+        self.overhead = overhead
+        isConnected = isBare
+    }
+
+    mutating func receive(
+        _ datagram: Span<UInt8>,
+        at now: Instant,
+        into output: inout Batch
+    ) -> LoadPeer.Received {
+        guard !isBare else { return .nothing }
+        let received = peer.receive(datagram, at: now, into: &output)
+        if received == .connected { isConnected = true }
+        return received
+    }
+
+    /// Queues a whole RTP packet; `index` counts its wraps (RFC 3711 §3.3.1).
+    mutating func sendRTP(_ clear: Span<UInt8>, index: UInt64, into output: inout Batch) {
+        guard output.free > 0 else { return }
+        guard isBare else { return peer.sendRTP(clear, index: index, into: &output) }
+        let tag = overhead
+        output.append(to: peer.path) { bytes in
+            for position in clear.indices { bytes.append(clear[position]) }
+            bytes.append(repeating: 0, count: tag)
+        }
+    }
+
+    mutating func sendRTCP(
+        into output: inout Batch,
+        _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        guard !isBare, output.free > 0 else { return }
+        peer.sendRTCP(into: &output, fill)
+    }
+}

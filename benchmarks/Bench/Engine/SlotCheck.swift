@@ -1,0 +1,183 @@
+import RTP
+
+/// Holds one stream that a viewer receives against what the publisher sent.
+///
+/// It is one continuous stream: whatever numbers the SFU gives it, their distance to the
+/// publisher's own never changes, except with the layer of simulcast that it carries.
+struct SlotCheck {
+    let ssrc: UInt32
+    let rtxSSRC: UInt32?
+    let medium: Medium
+    private let payloadType: UInt8
+    /// The publisher's layers, or its audio.
+    private let tracks: [SentTrack]
+    private var tally = SlotTally()
+    private var window = NumberWindow()
+    private var reception: Reception
+    /// Which track it carries, and how far its numbers are from the track's.
+    private var current: (track: Int, distance: Distance)?
+    private var burst = (start: Int64.min, count: UInt64(0))
+
+    private struct Distance: Equatable {
+        /// From a packet's index in its track to its sequence number.
+        var index: Int64
+        var timestamp: UInt32
+        var pictureID: UInt16
+        var tl0PictureIndex: UInt8
+    }
+
+    init(_ stream: ReceivedStream, tracks: [SentTrack]) {
+        medium = stream.medium
+        ssrc = stream.ssrc
+        rtxSSRC = stream.rtxSSRC
+        payloadType = stream.payloadType
+        self.tracks = tracks
+        let clock = stream.medium == .audio ? Wire.audioClock : Wire.videoClock
+        reception = Reception(ssrc: stream.ssrc, clock: clock)
+    }
+
+    /// Everything so far.
+    var total: SlotTally {
+        var total = tally
+        let track = current.map(\.track) ?? tracks.count - 1
+        guard tracks.indices.contains(track) else { return total }
+        let sent = tracks[track].count
+        total.owed = UInt64(sent)
+        if let highest = window.highest, let current {
+            total.tail = UInt64(max(0, sent - 1 - (highest - current.distance.index)))
+        } else {
+            total.tail = UInt64(sent)
+            total.silent = sent > 0 ? 1 : 0
+        }
+        return total
+    }
+
+    var received: UInt64 { tally.received }
+    var gaps: UInt64 { tally.gaps }
+
+    /// Counts a packet by its header, which SRTP leaves in clear.
+    ///
+    /// Returns the packet as it was sent, where all that can be seen of it is as expected;
+    /// otherwise it has to be looked into.
+    mutating func count(
+        _ packet: Packet,
+        overhead: Int,
+        at now: Instant
+    ) -> SentPacket? {
+        guard packet.payloadType.rawValue == payloadType else {
+            tally.discontinuities += 1
+            return nil
+        }
+        let number = window.extended(packet.sequenceNumber)
+        switch window.note(number) {
+        case .new(let skipped): tally.gaps += skipped
+        case .late:
+            tally.gaps -= 1
+            tally.late += 1
+        case .duplicate:
+            tally.duplicates += 1
+            return nil
+        }
+        tally.received += 1
+        tally.bytes += UInt64(packet.bytes.count)
+        reception.note(packet.timestamp, at: now)
+        noteBurst(at: now)
+        guard let current,
+            let sent = tracks[current.track].packet(number - current.distance.index),
+            sent.timestamp &+ current.distance.timestamp == packet.timestamp,
+            sent.marker == packet.marker
+        else { return nil }
+        let length = tracks[current.track].prefix + Int(sent.length) + overhead
+        // What is padded says so, and is longer.
+        let isPadded = packet.bytes[0] & 0x20 != 0
+        let found = packet.bytes.count - packet.headerLength
+        return found == length || (isPadded && found > length) ? sent : nil
+    }
+
+    mutating func countUndecryptable() { tally.undecryptable += 1 }
+
+    /// Checks a packet in clear that was counted; returns it as it was sent.
+    mutating func check(_ packet: Packet) -> SentPacket? {
+        tally.decrypted += 1
+        let payload = packet.payload
+        guard payload.count > 0 else {
+            tally.padding += 1
+            return nil
+        }
+        var content = payload
+        var pictureID: UInt16 = 0
+        var tl0PictureIndex: UInt8 = 0
+        if medium == .video {
+            guard let descriptor = VP8Descriptor(payload) else {
+                tally.discontinuities += 1
+                return nil
+            }
+            content = payload.extracting(descriptor.length..<payload.count)
+            pictureID = descriptor.pictureID ?? 0
+            tl0PictureIndex = descriptor.tl0PictureIndex ?? 0
+        }
+        let number = window.extended(packet.sequenceNumber)
+        guard let (track, sent) = find(content, number) else {
+            tally.discontinuities += 1
+            return nil
+        }
+        let distance = Distance(
+            index: number - sent.index,
+            timestamp: packet.timestamp &- sent.timestamp,
+            pictureID: medium == .audio ? 0 : (pictureID &- sent.pictureID) & 0x7fff,
+            tl0PictureIndex: medium == .audio ? 0 : tl0PictureIndex &- sent.tl0PictureIndex
+        )
+        follow(track, distance, sent)
+        return sent
+    }
+
+    /// The packet with that content: first where it is expected, then anywhere.
+    private func find(_ content: Span<UInt8>, _ number: Int64) -> (Int, SentPacket)? {
+        if let current {
+            let track = tracks[current.track]
+            if let sent = track.packet(number - current.distance.index),
+                track.matches(content, sent)
+            {
+                return (current.track, sent)
+            }
+        }
+        for index in tracks.indices.reversed() {
+            if let sent = tracks[index].find(content) { return (index, sent) }
+        }
+        return nil
+    }
+
+    private mutating func follow(_ track: Int, _ distance: Distance, _ sent: SentPacket) {
+        if let current {
+            guard track != current.track || distance != current.distance else { return }
+            // What comes late from before a switch belongs to the layer of then.
+            if track == current.track {
+                tally.discontinuities += 1
+            } else {
+                tally.switches += 1
+            }
+        } else if medium == .video, sent.frame != 0 {
+            // A decoder can do nothing with a new stream until its first keyframe.
+            tally.discontinuities += 1
+        }
+        current = (track, distance)
+    }
+
+    private mutating func noteBurst(at now: Instant) {
+        if now.nanoseconds - 1_000_000 > burst.start { burst = (now.nanoseconds, 0) }
+        burst.count += 1
+        tally.burst = max(tally.burst, burst.count)
+    }
+}
+
+// What receiver reports say.
+extension SlotCheck {
+    mutating func note(_ report: SenderReport, at now: Instant) {
+        reception.senderReport = (report.ntp.compact, now)
+    }
+
+    mutating func takeReport(at now: Instant) -> ReceptionReport? {
+        guard let highest = window.highest else { return nil }
+        return reception.report(highest: highest, lost: tally.gaps, at: now)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import SFUClient
+
+/// One room on an sfud that somebody else started, every packet counted.
+enum LoadCommand {
+    /// Returns the exit status.
+    ///
+    /// - Throws: `UsageError`, or what kept the load from running.
+    static func run(_ arguments: [String]) async throws -> Int32 {
+        let options = try LoadOptions(arguments)
+        guard !options.wantsHelp else {
+            print(LoadOptions.help)
+            return 0
+        }
+        let adapter = SfudAdapter(ipc: options.path)
+        let progress = Progress()
+        let media: RoomPlan.Media = options.isScreen ? .screen : .camera
+        let room = RoomPlan.broadcast(media, viewers: options.viewers, name: options.room)
+        // sfud is asked before anything is encoded, as it may not be there.
+        let workers = try await adapter.workers()
+        let library = try Library(media.videos, progress: progress)
+        var settings = EngineSettings()
+        settings.checksEveryPacket = options.checks
+        settings.profile = options.profile
+        let engine = try Engine(settings, library: library)
+        let running = RunningSFU(processes: options.pid.map { [$0] } ?? [], version: "")
+        let session = Session(adapter, engine, running)
+
+        var trial = Trial(rooms: [room])
+        trial.profile = options.profile
+        trial.seconds = Double(options.seconds)
+        trial.losing = options.lossPercent
+        let report: LoadReport
+        do {
+            report = try await play(trial, session, options, workers, progress)
+        } catch {
+            progress.clear()
+            await end(session, room.name)
+            throw error
+        }
+        progress.clear()
+        await end(session, room.name)
+        print(report.text)
+        for fault in report.faults { SFUBench.complain(fault) }
+        return options.checks && !report.faults.isEmpty ? 1 : 0
+    }
+
+    private static func play(
+        _ trial: Trial,
+        _ session: Session,
+        _ options: LoadOptions,
+        _ workers: Int,
+        _ progress: Progress
+    ) async throws -> LoadReport {
+        progress.show("connecting")
+        try await session.populate(trial.rooms)
+        guard let adapter = session.adapter as? SfudAdapter else {
+            throw AdapterError("a load runs on sfud")
+        }
+        let before = try await adapter.counters()
+        let result = try await trial.measure(session, progress)
+        let after = try await adapter.counters()
+        return LoadReport(
+            options: options,
+            result: result,
+            before: before,
+            after: after,
+            workers: workers
+        )
+    }
+
+    /// Closes the room, also when the task was cancelled.
+    private static func end(_ session: Session, _ room: String) async {
+        await session.engine.stop()
+        await Task.detached { try? await session.adapter.closeRoom(room) }.value
+    }
+}

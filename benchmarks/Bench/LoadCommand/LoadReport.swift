@@ -1,0 +1,125 @@
+import Foundation
+import SFU
+import SFUClient
+
+/// What `sfu-bench load` prints at the end.
+struct LoadReport {
+    var options: LoadOptions
+    var result: TrialResult
+    /// sfud's counters with nothing under way, before the media and after them.
+    var before: PacketCounters
+    var after: PacketCounters
+    var workers: Int
+
+    var text: String {
+        (conditions + [""] + received + [""] + cost + [""] + server).joined(separator: "\n")
+    }
+
+    /// Copies that did not come, all viewers having been there from the start.
+    private var lost: UInt64 {
+        let slots = result.final.slots
+        return slots.owed - min(slots.owed, slots.received)
+    }
+
+    /// What is wrong, one line each; nothing where all is well.
+    var faults: [String] {
+        let slots = result.final.slots
+        var faults = result.faults
+        if lost > 0 { faults.append("\(lost) packets lost") }
+        if slots.received > slots.owed { faults.append("more packets than were sent") }
+        if slots.switches > 0 { faults.append("\(slots.switches) changes of layer") }
+        let frames = result.final.frames
+        let failed = (frames?.frames.count ?? 0) - (frames?.decode() ?? 0)
+        if failed > 0 { faults.append("\(failed) frames do not decode") }
+        return faults
+    }
+
+    private var conditions: [String] {
+        let sent = result.final.publishers
+        let mean = sent.videoPackets > 0 ? sent.videoBytes / sent.videoPackets : 0
+        return [
+            row("viewers (5-tuples)", "\(options.viewers) (\(options.viewers + 1))"),
+            row("measured", "\(options.seconds) s"),
+            row("sfud", "\(workers) worker(s)"),
+            row("commit", Conditions.commit() ?? "unknown"),
+            row("SRTP", options.profile.srtp.name),
+            row("video", options.isScreen ? Library.screen.name : Library.camera.name),
+            row("video packets", "\(mean) bytes on average, \(sent.largestPacket) at most"),
+            row("looked into", options.checks ? "every packet" : "one packet in 64"),
+        ]
+    }
+
+    private var received: [String] {
+        let sent = result.final.publishers
+        let slots = result.final.slots
+        return [
+            row("sent: audio packets", sent.audioPackets),
+            row("sent: video packets", sent.videoPackets),
+            row("sent: video frames", sent.videoFrames),
+            row("sent: keyframes", sent.keyframes),
+            row("sent: thrown away first", sent.thrownAway),
+            row("sent: again by RTX", sent.retransmissions),
+            row("copies expected", slots.owed),
+            row("copies received", slots.received),
+            row("lost", lost),
+            row("undecryptable", slots.undecryptable + result.final.undecryptableReports),
+            row("discontinuities", slots.discontinuities),
+            row("duplicates", slots.duplicates),
+            row("out of order", slots.late),
+            row("padding", slots.padding),
+            row("retransmitted", result.final.retransmissions),
+            row("of unknown streams", result.final.strangers),
+            row("dropped at own sockets", result.final.queueDrops),
+            row("not taken by the kernel", result.final.refusedSends),
+            row("decrypted and compared", slots.decrypted),
+            row("frames decoded", UInt64(result.final.frames?.decode() ?? 0)),
+            row("PLI or FIR", sent.keyframeRequests),
+            row("packets NACKed", sent.nackedPackets),
+            row("transport feedback", sent.transportFeedback),
+            row("sender reports", result.final.senderReports),
+        ]
+    }
+
+    private var cost: [String] {
+        let latency = result.after.latency
+        let times = [0.5, 0.99, 0.999].map { String(format: "%.3f", latency.milliseconds($0)) }
+        let longest = String(format: "%.3f", Double(latency.longest) / 1e6)
+        let rows = [
+            row("latency p50 p99 p99.9 max", (times + [longest]).joined(separator: " ") + " ms"),
+            row("copies a second", UInt64(result.packetsPerSecond)),
+            row("CPU of sfu-bench", share(result.clientShare)),
+        ]
+        guard options.pid != nil else {
+            return rows + [row("CPU of sfud", "not measured: needs --pid")]
+        }
+        return rows + [
+            row("CPU of sfud", share(result.cpuShare)),
+            row("CPU a copy", String(format: "%.2f µs", result.cpuMicroseconds)),
+        ]
+    }
+
+    private var server: [String] {
+        let counters: [(String, KeyPath<PacketCounters, UInt64>)] = [
+            ("rtpIn", \.rtpIn), ("rtpForwarded", \.rtpForwarded), ("rtpOut", \.rtpOut),
+            ("rtxOut", \.rtxOut), ("rtcpIn", \.rtcpIn), ("rtcpOut", \.rtcpOut),
+            ("datagramsIn", \.datagramsIn), ("datagramsOut", \.datagramsOut),
+            ("kernelDrops", \.kernelDrops),
+        ]
+        var rows = counters.map { name, path in
+            row("server.stats \(name)", after[keyPath: path] &- before[keyPath: path])
+        }
+        for (cause, count) in after.drops.sorted(by: { $0.key < $1.key }) {
+            let dropped = count &- before.drops[cause, default: 0]
+            if dropped > 0 { rows.append(row("server.stats drops \(cause)", dropped)) }
+        }
+        return rows
+    }
+
+    private func row(_ name: String, _ value: UInt64) -> String { row(name, "\(value)") }
+
+    private func row(_ name: String, _ value: String) -> String { name.padded(26) + "  " + value }
+
+    private func share(_ share: Double) -> String {
+        String(format: "%.1f %% of a core", 100 * share)
+    }
+}

@@ -1,0 +1,18 @@
+import Foundation
+
+/// One line on the terminal that is written over and over; nothing where there is no terminal.
+final class Progress: @unchecked Sendable {
+    // The prefix is set between loads, by the task that shows the rest.
+    var prefix = ""
+    private let isTerminal = isatty(2) == 1
+
+    func show(_ text: String) { write("\r\(prefix)\(text)\u{1b}[K") }
+
+    /// Leaves no trace of it.
+    func clear() { write("\r\u{1b}[K") }
+
+    private func write(_ text: String) {
+        guard isTerminal else { return }
+        FileHandle.standardError.write(Data(text.utf8))
+    }
+}

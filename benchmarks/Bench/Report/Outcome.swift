@@ -1,0 +1,163 @@
+import Foundation
+
+/// What can be measured, by its name in JSON.
+enum Figure: String, Sendable, CaseIterable {
+    /// Packets a second that viewers received.
+    case packetsPerSecond
+    /// CPU of the SFU in microseconds a packet that a viewer received.
+    case cpuMicroseconds
+    /// CPU of the SFU and of the bench's media thread, of one core.
+    case cpuShare, clientShare
+    /// Bytes of a datagram, on average.
+    case meanBytes
+    /// Shares of the packets that did not come.
+    case loss, audioLoss, videoLoss
+    /// End to end, in milliseconds.
+    case latency50, latency99, latency999, latencyMax
+    /// Inside the SFU, in milliseconds.
+    case delay50, delay99, delay999
+    /// The most packets to one receiver within a millisecond.
+    case burst
+    /// Frames of one viewer that libvpx decoded, and those that it did not.
+    case framesDecoded, framesFailed
+    /// Joins a second of time, and a second of the SFU's CPU.
+    case joinsPerSecond, joinsPerCPUSecond
+    /// Bytes of resident memory.
+    case residentBytes, bytesPerViewer, bytesPerSubscription
+    /// CPU of the SFU's busiest and second thread, in microseconds a packet.
+    case busiestMicroseconds, secondMicroseconds
+    /// How much more two workers carry than one.
+    case speedup
+    /// Viewers at the knee.
+    case knee
+    /// Of a fit of CPU to packets.
+    case exponent
+}
+
+/// The figures of one trial.
+struct Outcome: Sendable {
+    /// `P1` and so on.
+    var scenario: String
+    /// What was measured, as `sfud` or `floor-1`.
+    var system: String
+    var profile = BenchProfile.gcm
+    var workers = 1
+    /// How many viewers, listeners or members there were.
+    var size: Int
+    /// What sets this trial apart from others of its scenario.
+    var note = ""
+    var figures: [Figure: Double] = [:]
+    /// What was wrong, one line each.
+    var faults: [String] = []
+    /// Why the figures may say less than they seem to, one line each.
+    var warnings: [String] = []
+
+    subscript(figure: Figure) -> Double? {
+        get { figures[figure] }
+        set { figures[figure] = newValue }
+    }
+
+    init(_ scenario: String, _ system: String, size: Int) {
+        self.scenario = scenario
+        self.system = system
+        self.size = size
+    }
+
+    /// One line of JSON, its keys in order.
+    var json: String {
+        let numbers = figures.sorted { $0.key.rawValue < $1.key.rawValue }.map { figure, value in
+            "\"\(figure.rawValue)\":\(value.isFinite ? String(format: "%.6g", value) : "null")"
+        }
+        let texts = [
+            ("scenario", scenario), ("system", system), ("profile", profile.rawValue),
+            ("note", note),
+        ]
+        let fields =
+            texts.map { "\"\($0)\":\(Self.quoted($1))" } + ["\"workers\":\(workers)"]
+            + ["\"size\":\(size)"] + numbers
+            + [("faults", faults), ("warnings", warnings)].map { name, lines in
+                "\"\(name)\":[\(lines.map(Self.quoted).joined(separator: ","))]"
+            }
+        return "{\(fields.joined(separator: ","))}"
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let escaped = text.flatMap { character -> [Character] in
+            switch character {
+            case "\"", "\\": ["\\", character]
+            case "\n": ["\\", "n"]
+            default: [character]
+            }
+        }
+        return "\"\(String(escaped))\""
+    }
+
+    /// For who watches: one line.
+    var line: String {
+        let columns: [(Figure, String, Double)] = [
+            (.packetsPerSecond, "%.0f packets/s", 1), (.cpuMicroseconds, "%.2f µs/packet", 1),
+            (.cpuShare, "%.0f %% CPU", 100), (.clientShare, "client %.0f %%", 100),
+            (.loss, "lost %.3f %%", 100), (.latency50, "p50 %.2f", 1),
+            (.latency99, "p99 %.2f", 1), (.latency999, "p99.9 %.2f ms", 1),
+            (.burst, "burst %.0f", 1), (.joinsPerSecond, "%.0f joins/s", 1),
+            (.joinsPerCPUSecond, "%.0f joins/CPU s", 1), (.bytesPerViewer, "%.0f B/viewer", 1),
+            (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
+            (.knee, "knee %.0f", 1), (.exponent, "exponent %.2f", 1),
+        ]
+        let values = columns.compactMap { figure, format, factor in
+            self[figure].map { String(format: format, $0 * factor) }
+        }
+        let head = "\(scenario) \(system) \(size)" + (note.isEmpty ? "" : " (\(note))")
+        let setting = "\(profile.rawValue)" + (workers > 1 ? ", \(workers) workers" : "")
+        return "\(head), \(setting): \(values.joined(separator: ", "))"
+            + (faults + warnings).map { "\n    \($0)" }.joined()
+    }
+}
+
+extension Outcome {
+    /// What a trial found.
+    init(_ scenario: String, _ result: TrialResult, _ trial: Trial, size: Int) {
+        self.init(scenario, result.name, size: size)
+        profile = trial.profile
+        workers = trial.workers
+        self[.packetsPerSecond] = result.packetsPerSecond
+        self[.cpuMicroseconds] = result.cpuMicroseconds
+        self[.cpuShare] = result.cpuShare
+        self[.clientShare] = result.clientShare
+        self[.meanBytes] = result.meanBytes
+        self[.loss] = result.loss(\.slots)
+        self[.audioLoss] = result.loss(\.audio)
+        self[.videoLoss] = result.loss(\.video)
+        let latency = result.after.latency
+        self[.latency50] = latency.milliseconds(0.5)
+        self[.latency99] = latency.milliseconds(0.99)
+        self[.latency999] = latency.milliseconds(0.999)
+        self[.latencyMax] = Double(latency.longest) / 1e6
+        self[.burst] = Double(result.final.video.burst)
+        self[.residentBytes] = Double(result.usageAfter.resident)
+        if let delay = result.delay, delay.counts.contains(where: { $0 > 0 }) {
+            self[.delay50] = delay.milliseconds(0.5)
+            self[.delay99] = delay.milliseconds(0.99)
+            self[.delay999] = delay.milliseconds(0.999)
+        }
+        let packets = Double(max(1, result.received.received))
+        let threads = result.usageAfter.threadsSince(result.usageBefore)
+        for (figure, thread) in zip([Figure.busiestMicroseconds, .secondMicroseconds], threads) {
+            self[figure] = Double(thread.nanoseconds) / 1_000 / packets
+        }
+        faults = result.faults
+        if result.final.queueDrops > 0 {
+            warnings.append("\(result.final.queueDrops) dropped at the bench's own sockets")
+        }
+        let skipped = result.final.publishers.skipped
+        if skipped > 0 { warnings.append("the bench was too late for \(skipped) frames") }
+        if let frames = result.final.frames, !frames.frames.isEmpty {
+            let decoded = frames.decode()
+            self[.framesDecoded] = Double(decoded)
+            self[.framesFailed] = Double(frames.frames.count - decoded)
+            if decoded < frames.frames.count {
+                faults.append("\(frames.frames.count - decoded) frames do not decode")
+            }
+        }
+    }
+}

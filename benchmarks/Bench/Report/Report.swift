@@ -1,0 +1,120 @@
+import Foundation
+
+/// The report of a run: a table of what was to be reached, charts, and all figures.
+struct Report {
+    private let options: Options
+    private let findings: Findings
+    private let versions: [String: String]
+
+    init(_ bench: Bench) {
+        options = bench.options
+        findings = Findings(outcomes: bench.outcomes)
+        versions = bench.versions
+    }
+
+    /// Writes `report.md`, and in `report/` the charts and `figures.jsonl`.
+    ///
+    /// - Throws: What the file system says.
+    func write(to folder: String) throws {
+        let charts = "\(folder)/report"
+        try FileManager.default.createDirectory(
+            atPath: charts,
+            withIntermediateDirectories: true
+        )
+        func write(_ text: String, _ path: String) throws {
+            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+        }
+        let drawn = Charts(findings: findings).all
+        for (name, _, drawing) in drawn { try write(drawing, "\(charts)/\(name).svg") }
+        let lines = findings.outcomes.map { $0.json + "\n" }
+        try write(lines.joined(), "\(charts)/figures.jsonl")
+        let pictures = drawn.map { name, title, _ in "![\(title)](report/\(name).svg)\n" }
+        let parts = [head, bars, pictures.joined(separator: "\n"), trials, faults]
+        try write(parts.filter { !$0.isEmpty }.joined(separator: "\n"), "\(folder)/report.md")
+    }
+
+    private var head: String {
+        let others = versions.keys.sorted().filter { !$0.hasPrefix("floor") }
+        let systems = others.compactMap { versions[$0] }.joined(separator: ", ")
+        let date = ISO8601DateFormatter.string(
+            from: .now,
+            timeZone: .gmt,
+            formatOptions: [.withFullDate]
+        )
+        let rows = [
+            ("date", date), ("commit", Conditions.commit() ?? "unknown"), ("measured", systems),
+            ("machine", "\(Conditions.processor()), \(Conditions.memory())"),
+            ("kernel", Conditions.kernel()),
+            ("load average at the end", Conditions.load()),
+            ("command", "sfu-bench " + CommandLine.arguments.dropFirst().joined(separator: " ")),
+        ]
+        let table = rows.map { "| \($0) | \($1) |" }.joined(separator: "\n")
+        return """
+            # What sfud costs
+
+            Made by `make bench`; [README.md](README.md) says how to read it.
+
+            | | |
+            | --- | --- |
+            \(table)
+
+            """
+    }
+
+    private var bars: String {
+        let others = findings.systems.filter { $0 != "sfud" }
+        let header = ["scenario", "figure", "to reach", "sfud"] + others + ["reached"]
+        let rows = Bars(findings: findings).rows.map { row in
+            let reached = row.isMet.map { $0 ? "yes" : "**no**" } ?? ""
+            return [row.scenario, row.figure, row.bar, row.value]
+                + others.map { row.others[$0] ?? "" } + [reached]
+        }
+        guard !rows.isEmpty else { return "" }
+        return "## What was to be reached\n\n"
+            + "In brackets, sfud's figure as a multiple of the other's.\n\n"
+            + Self.table(header, rows)
+    }
+
+    private var trials: String {
+        let figures: [(Figure, String, String, Double)] = [
+            (.packetsPerSecond, "packets/s", "%.0f", 1), (.meanBytes, "bytes", "%.0f", 1),
+            (.cpuMicroseconds, "µs/packet", "%.2f", 1), (.cpuShare, "CPU %", "%.0f", 100),
+            (.clientShare, "client %", "%.0f", 100), (.audioLoss, "audio lost %", "%.3f", 100),
+            (.videoLoss, "video lost %", "%.3f", 100), (.latency50, "p50 ms", "%.2f", 1),
+            (.latency99, "p99 ms", "%.2f", 1), (.latency999, "p99.9 ms", "%.2f", 1),
+            (.framesDecoded, "decoded", "%.0f", 1),
+        ]
+        let rows = findings.outcomes.filter { $0[.cpuMicroseconds] != nil }.map { outcome in
+            [
+                outcome.scenario, outcome.system, "\(outcome.size)", outcome.note,
+                outcome.profile.rawValue, "\(outcome.workers)",
+            ]
+                + figures.map { figure, _, format, factor in
+                    outcome[figure].map { String(format: format, $0 * factor) } ?? ""
+                }
+        }
+        guard !rows.isEmpty else { return "" }
+        let header =
+            ["scenario", "system", "size", "", "SRTP", "workers"] + figures.map(\.1)
+        return "## All loads\n\n" + Self.table(header, rows)
+    }
+
+    private var faults: String {
+        [("Failed checks", \Outcome.faults), ("Warnings", \.warnings)].map { title, path in
+            let lines = findings.outcomes.flatMap { outcome in
+                outcome[keyPath: path].map { line in
+                    "- \(outcome.scenario) \(outcome.system) \(outcome.size) \(outcome.note): "
+                        + line
+                }
+            }
+            return lines.isEmpty ? "" : "## \(title)\n\n\(lines.joined(separator: "\n"))\n"
+        }
+        .filter { !$0.isEmpty }
+        .joined(separator: "\n")
+    }
+
+    private static func table(_ header: [String], _ rows: [[String]]) -> String {
+        let rule = header.map { _ in "---" }
+        return ([header, rule] + rows).map { "| \($0.joined(separator: " | ")) |\n" }.joined()
+    }
+}

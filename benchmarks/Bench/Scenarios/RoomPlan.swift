@@ -1,0 +1,94 @@
+/// Who is in a room, what they publish and whom they watch.
+struct RoomPlan: Sendable {
+    /// What a participant publishes.
+    enum Media: Sendable {
+        case audio
+        /// Audio, and VP8 of one layer.
+        case camera
+        /// Audio, and VP8 of three layers.
+        case simulcast
+        /// VP8 alone, of 5 Mbit/s.
+        case screen
+
+        var hasAudio: Bool { self != .screen }
+
+        var videos: [VideoSettings] {
+            switch self {
+            case .audio: []
+            case .camera: [Library.camera]
+            case .simulcast: Library.simulcast
+            case .screen: [Library.screen]
+            }
+        }
+    }
+
+    struct Participant: Sendable {
+        var name: String
+        var media: Media?
+        var wishes: [WatchRequest.Wish] = []
+        /// Pairs of m-lines to receive on, where there are more than wishes.
+        var slots = 0
+    }
+
+    var name: String
+    var participants: [Participant]
+
+    /// All recordings that are needed to play it.
+    var videos: [VideoSettings] { participants.flatMap { $0.media?.videos ?? [] } }
+
+    /// Streams under way to viewers.
+    var streams: Int {
+        participants.flatMap(\.wishes).reduce(0) { $0 + ($1.audio ? 1 : 0) + ($1.video ? 1 : 0) }
+    }
+}
+
+extension RoomPlan {
+    /// One publisher, whom all others watch.
+    static func broadcast(_ media: Media, viewers: Int, name: String = "broadcast") -> Self {
+        let wish = WatchRequest.Wish(
+            publisher: "publisher",
+            audio: media.hasAudio,
+            video: media != .audio,
+            layer: 2
+        )
+        let audience = (0..<viewers).map { Participant(name: "viewer-\($0)", wishes: [wish]) }
+        let publisher = Participant(name: "publisher", media: media)
+        return Self(name: name, participants: [publisher] + audience)
+    }
+
+    /// Some who speak, whom many hear.
+    static func panel(speakers: Int, listeners: Int) -> Self {
+        let names = (0..<speakers).map { "speaker-\($0)" }
+        let wishes = names.map {
+            WatchRequest.Wish(publisher: $0, audio: true, video: false, layer: 0)
+        }
+        let audience = (0..<listeners).map {
+            Participant(name: "listener-\($0)", wishes: wishes)
+        }
+        let panel = names.map { Participant(name: $0, media: .audio) }
+        return Self(name: "panel", participants: panel + audience)
+    }
+
+    /// Everybody publishes and watches the next ones in the round, at most `slots` of them: with
+    /// simulcast in the highest layer, which every SFU can be made to send.
+    static func meeting(
+        of count: Int,
+        media: Media,
+        slots: Int = 9,
+        name: String = "meeting"
+    ) -> Self {
+        let participants = (0..<count).map { index in
+            let others = (1..<max(2, count)).prefix(min(slots, count - 1))
+            let wishes = others.map { step in
+                WatchRequest.Wish(
+                    publisher: "member-\((index + step) % count)",
+                    audio: true,
+                    video: media != .audio,
+                    layer: 2
+                )
+            }
+            return Participant(name: "member-\(index)", media: media, wishes: wishes)
+        }
+        return Self(name: name, participants: participants)
+    }
+}

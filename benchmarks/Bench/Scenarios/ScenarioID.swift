@@ -1,0 +1,26 @@
+/// The loads, by the names that reports have for them.
+enum ScenarioID: String, CaseIterable, Sendable {
+    case livestream = "P1"
+    case panel = "P2"
+    case meeting = "P3"
+    case fours = "P4"
+    case pairs = "P5"
+    case screen = "P7"
+    case storm = "P10"
+    case workers = "P12"
+    case idle = "P14"
+
+    var summary: String {
+        switch self {
+        case .livestream: "one publisher to more and more viewers, until it is too much"
+        case .panel: "10 speakers to many listeners, audio only"
+        case .meeting: "everybody to everybody, simulcast, nine slots each"
+        case .fours: "rooms of four"
+        case .pairs: "rooms of two"
+        case .screen: "a screen share of 5 Mbit/s with keyframes of 60 packets"
+        case .storm: "500 joins at once beside a running room, then 50 a second"
+        case .workers: "one room on one worker, then on two"
+        case .idle: "2,000 connected and nothing sent: CPU and memory"
+        }
+    }
+}

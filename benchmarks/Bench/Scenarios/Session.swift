@@ -1,0 +1,206 @@
+import Foundation
+import SFU
+import Synchronization
+
+/// A running SFU with the bench's clients around it.
+final class Session: Sendable {
+    let adapter: any Adapter
+    let engine: Engine
+    let running: RunningSFU
+    private let transports = Mutex<[String: LocalTransport]>([:])
+    private let expected = Mutex(0)
+
+    /// Calls under way at a time.
+    private static let concurrency = 32
+    private static let connectSeconds = 20.0
+
+    init(_ adapter: any Adapter, _ engine: Engine, _ running: RunningSFU) {
+        self.adapter = adapter
+        self.engine = engine
+        self.running = running
+    }
+
+    /// Starts an SFU, lets `body` use it, and stops it whatever happens.
+    static func with<Value: Sendable>(
+        _ adapter: any Adapter,
+        _ launch: Launch,
+        _ settings: EngineSettings,
+        _ library: Library,
+        _ body: (Session) async throws -> Value
+    ) async throws -> Value {
+        let engine = try Engine(settings, library: library)
+        do {
+            let session = Session(adapter, engine, try await adapter.start(launch))
+            let value = try await body(session)
+            await engine.stop()
+            await adapter.stop()
+            return value
+        } catch {
+            await engine.stop()
+            await adapter.stop()
+            throw error
+        }
+    }
+
+    /// Makes the rooms and connects everybody: first all who publish, then those who only watch.
+    ///
+    /// `places` are those of each room where more will come.
+    func populate(_ rooms: [RoomPlan], places: Int = 0) async throws {
+        for room in rooms {
+            let participants = max(room.participants.count, places)
+            try await adapter.makeRoom(room.name, participants: participants)
+        }
+        let people = rooms.flatMap { room in room.participants.map { (room.name, $0) } }
+        try await Self.concurrently(people.filter { $0.1.media != nil }) { room, participant in
+            try await self.join(room, participant)
+        }
+        try await awaitConnected()
+        try await Self.concurrently(people) { room, participant in
+            if participant.media == nil { try await self.join(room, participant) }
+            if !participant.wishes.isEmpty {
+                let keeps = participant.name == rooms[0].participants.last?.name
+                try await self.watch(room, participant, keepsFrames: keeps && room == rooms[0].name)
+            }
+        }
+        try await awaitConnected()
+    }
+
+    /// Takes one participant in and begins to connect it.
+    func join(_ room: String, _ participant: RoomPlan.Participant) async throws {
+        let local = engine.local()
+        let publication = participant.media.map { published($0, local) }
+        let request = JoinRequest(
+            room: room,
+            participant: participant.name,
+            local: local,
+            publication: publication,
+            audioSlots: max(participant.slots, participant.wishes.count),
+            videoSlots: participant.wishes.contains { $0.video } || participant.wishes.isEmpty
+                ? max(participant.slots, participant.wishes.count) : 0
+        )
+        let reply = try await adapter.join(request)
+        if let remote = reply.remote { await connect(room, participant.name, local, remote) }
+        guard let publication, let format = reply.sending, let media = participant.media else {
+            return
+        }
+        let overhead = engine.settings.profile.srtp.rtpOverhead
+        let library = engine.library
+        let name = "\(room)/\(participant.name)"
+        await engine.perform { loop in
+            let publisher = Publisher(
+                publication,
+                format,
+                audio: library.audio,
+                videos: media.videos.compactMap(library.video),
+                frameRate: media.videos.first?.frameRate ?? 30,
+                overhead: overhead
+            )
+            loop.client(local)?.publisher = publisher
+            loop.publishers[name] = publisher
+        }
+    }
+
+    /// Lets a participant that has joined watch whom it wishes.
+    func watch(
+        _ room: String,
+        _ participant: RoomPlan.Participant,
+        keepsFrames: Bool
+    ) async throws {
+        let spare = engine.local()
+        let request = WatchRequest(
+            room: room,
+            participant: participant.name,
+            wishes: participant.wishes,
+            local: spare
+        )
+        let reply = try await adapter.watch(request)
+        var local = transports.withLock { $0["\(room)/\(participant.name)"] }
+        if let remote = reply.remote {
+            local = spare
+            await connect(room, participant.name, spare, remote)
+        }
+        guard let local else { throw AdapterError("\(participant.name) has no transport") }
+        await engine.perform { loop in
+            let slots = reply.streams.compactMap { stream in
+                loop.publishers["\(room)/\(stream.publisher)"].map {
+                    SlotCheck(stream, tracks: $0.tracks(stream.medium))
+                }
+            }
+            loop.client(local)?.watch(slots, keepsFrames: keepsFrames)
+        }
+    }
+
+    private func connect(
+        _ room: String,
+        _ participant: String,
+        _ local: LocalTransport,
+        _ remote: RemoteTransport
+    ) async {
+        transports.withLock { $0["\(room)/\(participant)"] = local }
+        expected.withLock { $0 += 1 }
+        let overhead = engine.settings.profile.srtp.rtpOverhead
+        await engine.perform { $0.connect(local, to: remote, overhead: overhead) }
+    }
+
+    /// Waits until all transports that were made have ICE and DTLS.
+    func awaitConnected() async throws {
+        let deadline = Date.now.addingTimeInterval(Self.connectSeconds)
+        while true {
+            let wanted = expected.withLock { $0 }
+            let (connected, failure) = await engine.perform { ($0.connected, $0.failure) }
+            if let failure { throw BenchError(failure) }
+            if connected >= wanted { return }
+            guard Date.now < deadline else {
+                throw BenchError("\(connected) of \(wanted) transports connected in 20 s")
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Lets all publish, their frames spread evenly over the frames' interval.
+    func beginMedia(losing percent: Int = 0) async {
+        await engine.perform { loop in
+            let clients = loop.clients.compactMap { $0 }.filter { $0.publisher != nil }
+            for (index, client) in clients.enumerated() {
+                client.publisher?.losing = percent
+                loop.begin(client, after: Int64(index) * 33_000_000 / Int64(clients.count))
+            }
+        }
+    }
+
+    private func published(_ media: RoomPlan.Media, _ local: LocalTransport) -> Publication {
+        let first = engine.ssrcs(local)
+        let rids = ["l", "m", "h"]
+        let videos = media.videos
+        let layers = videos.enumerated().map { index, settings in
+            Publication.Layer(
+                rid: videos.count > 1 ? rids[index] : nil,
+                ssrc: first + 1 + 2 * UInt32(index),
+                rtxSSRC: first + 2 + 2 * UInt32(index),
+                width: settings.width,
+                height: settings.height,
+                bitrate: settings.bitrate
+            )
+        }
+        return Publication(
+            audio: media.hasAudio ? first : nil,
+            layers: layers,
+            isScreen: videos.first?.isScreen ?? false
+        )
+    }
+
+    /// Runs `body` for all, some at a time.
+    static func concurrently<Item: Sendable>(
+        _ items: [Item],
+        limit: Int = concurrency,
+        _ body: @escaping @Sendable (Item) async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, item) in items.enumerated() {
+                if index >= limit { try await group.next() }
+                group.addTask { try await body(item) }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

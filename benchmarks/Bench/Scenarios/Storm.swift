@@ -1,0 +1,154 @@
+import Foundation
+import RTP
+
+// P10: who comes.
+extension Bench {
+    /// P10: joins beside a running room.
+    func storm() async throws {
+        for adapter in [SfudAdapter()] + rivals {
+            let load = trial([.broadcast(.camera, viewers: 50, name: "running")])
+            try await with(adapter, load) { session in
+                try await session.populate(load.rooms)
+                // The newcomers' handshakes have a thread of their own, or they would delay the
+                // running room's media at our end.
+                var settings = session.engine.settings
+                settings.firstClient = 20_000
+                let engine = try Engine(settings, library: self.library)
+                let crowd = Session(session.adapter, engine, session.running)
+                do {
+                    try await self.storm(load, session, crowd)
+                } catch {
+                    await engine.stop()
+                    throw error
+                }
+                await engine.stop()
+            }
+        }
+    }
+
+    /// Watches the running room: alone, with all newcomers at once, and with some a second.
+    private func storm(_ load: Trial, _ session: Session, _ crowd: Session) async throws {
+        let adapter = session.adapter
+        let joins = options.size ?? 500
+        let later = 50 * Int(load.seconds)
+        // Its publisher sends nothing: the newcomers' handshakes are all there is.
+        try await crowd.populate([Self.stormRoom], places: joins + later + 1)
+        await session.beginMedia()
+        try await Task.sleep(for: .seconds(load.settleSeconds))
+        let calm = try await watching(session) {
+            try await Task.sleep(for: .seconds(load.seconds))
+        }
+        let quiet = Double(calm.nanoseconds) / calm.seconds
+        keep(outcome(adapter, calm, joins: 0, quiet: quiet, "before the storm"))
+        progress.show("\(adapter.name): \(joins) joins")
+        let storm = try await watching(session) {
+            try await Self.join(crowd, 0..<joins, perSecond: nil)
+        }
+        keep(outcome(adapter, storm, joins: joins, quiet: quiet, "all at once"))
+        progress.show("\(adapter.name): 50 joins a second")
+        let stream = try await watching(session) {
+            try await Self.join(crowd, joins..<joins + later, perSecond: 50)
+        }
+        keep(outcome(adapter, stream, joins: later, quiet: quiet, "50 a second"))
+    }
+
+    /// What happened in a while.
+    private struct While: Sendable {
+        var seconds: Double
+        /// CPU of the SFU.
+        var nanoseconds: Int64
+        var latency: LatencyHistogram
+        var loss: Double
+        var delay: DelayBuckets?
+    }
+
+    private func watching(
+        _ session: Session,
+        _ body: () async throws -> Void
+    ) async throws -> While {
+        let before = await session.engine.perform { $0.snapshot() }
+        let delay = try await session.adapter.forwardingDelay()
+        let usage = ProcessUsage.of(session.running.processes)
+        try await body()
+        let used = ProcessUsage.of(session.running.processes).nanoseconds(since: usage)
+        let after = await session.engine.perform { $0.snapshot() }
+        let slots = after.slots.since(before.slots)
+        return While(
+            seconds: Double(after.at.nanoseconds(since: before.at)) / 1e9,
+            nanoseconds: used,
+            latency: after.latency,
+            loss: Double(slots.gaps) / Double(max(1, slots.owed)),
+            delay: try await session.adapter.forwardingDelay()?.since(delay)
+        )
+    }
+
+    private func outcome(
+        _ adapter: any Adapter,
+        _ found: While,
+        joins: Int,
+        quiet: Double,
+        _ note: String
+    ) -> Outcome {
+        var outcome = Outcome(ScenarioID.storm.rawValue, adapter.name, size: joins)
+        outcome.note = note
+        outcome.profile = profile
+        outcome[.latency50] = found.latency.milliseconds(0.5)
+        outcome[.latency99] = found.latency.milliseconds(0.99)
+        outcome[.latency999] = found.latency.milliseconds(0.999)
+        outcome[.loss] = found.loss
+        outcome[.delay99] = found.delay?.milliseconds(0.99)
+        outcome[.cpuShare] = Double(found.nanoseconds) / 1e9 / found.seconds
+        guard joins > 0 else { return outcome }
+        outcome[.joinsPerSecond] = Double(joins) / found.seconds
+        // Less what the running room takes.
+        let spent = Double(found.nanoseconds) - quiet * found.seconds
+        if spent > 0 { outcome[.joinsPerCPUSecond] = Double(joins) / (spent / 1e9) }
+        return outcome
+    }
+
+    private static let stormRoom = RoomPlan.broadcast(.camera, viewers: 0, name: "storm")
+
+    /// Lets people join, watch the one publisher and connect; all at once, or some a second.
+    private static func join(
+        _ session: Session,
+        _ numbers: Range<Int>,
+        perSecond: Int?
+    ) async throws {
+        let start = ContinuousClock.now
+        let viewer = RoomPlan.broadcast(.camera, viewers: 1).participants[1]
+        try await Session.concurrently(Array(numbers), limit: 64) { number in
+            if let perSecond {
+                let wait = Duration.milliseconds(1_000 * (number - numbers.lowerBound) / perSecond)
+                try await Task.sleep(until: start + wait, clock: .continuous)
+            }
+            // Some SFUs connect a viewer when it joins, others when it watches.
+            var newcomer = viewer
+            newcomer.name = "newcomer-\(number)"
+            try await session.join(stormRoom.name, newcomer)
+            try await session.watch(stormRoom.name, newcomer, keepsFrames: false)
+        }
+        try await session.awaitConnected()
+    }
+
+    /// Starts an SFU as `load` says and lets `body` use it.
+    func with(
+        _ adapter: any Adapter,
+        _ load: Trial,
+        _ body: (Session) async throws -> Void
+    ) async throws {
+        let directory = try Scratch()
+        defer { directory.remove() }
+        var settings = load.settings
+        settings.profile = load.profile
+        let launch = Launch(
+            workers: load.workers,
+            profile: load.profile,
+            directory: directory.path,
+            executable: adapter.name == "sfud" ? load.executable : nil
+        )
+        try await Session.with(adapter, launch, settings, library) { session in
+            versions[adapter.name] = session.running.version
+            try await body(session)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import RTP
+
+/// One load on one SFU: what it is, and how it is measured.
+struct Trial: Sendable {
+    var rooms: [RoomPlan]
+    var profile = BenchProfile.gcm
+    var workers = 1
+    /// What goes before the measured interval, so that it holds no beginning.
+    var settleSeconds = 2.0
+    var seconds = 4.0
+    var settings = EngineSettings()
+    /// Video packets that publishers throw away, in percent.
+    var losing = 0
+    /// The SFU's executable, where it is not the usual one.
+    var executable: String?
+
+    /// For what is still under way when the publishers have stopped.
+    private static let drain = Duration.milliseconds(400)
+
+    func run(
+        _ adapter: any Adapter,
+        _ library: Library,
+        _ progress: Progress
+    ) async throws
+        -> TrialResult
+    {
+        let directory = try Scratch()
+        defer { directory.remove() }
+        var settings = settings
+        settings.profile = profile
+        let launch = Launch(
+            workers: workers,
+            profile: profile,
+            directory: directory.path,
+            executable: executable
+        )
+        return try await Session.with(adapter, launch, settings, library) { session in
+            progress.show("\(adapter.name): connecting")
+            try await session.populate(rooms)
+            return try await measure(session, progress)
+        }
+    }
+
+    /// Plays the media of a session that is connected.
+    func measure(_ session: Session, _ progress: Progress) async throws -> TrialResult {
+        let processes = session.running.processes
+        await session.beginMedia(losing: losing)
+        progress.show("\(session.adapter.name): settling")
+        try await Task.sleep(for: .seconds(settleSeconds))
+        let delayBefore = try await session.adapter.forwardingDelay()
+        let before = await session.engine.perform { $0.snapshot() }
+        let usageBefore = ProcessUsage.of(processes)
+        let whole = Int(seconds)
+        for second in 0..<whole {
+            progress.show("\(session.adapter.name): \(whole - second) s to go")
+            try await Task.sleep(for: .seconds(1))
+        }
+        try await Task.sleep(for: .seconds(seconds - Double(whole)))
+        let usageAfter = ProcessUsage.of(processes)
+        let after = await session.engine.perform { $0.snapshot() }
+        let delayAfter = try await session.adapter.forwardingDelay()
+        // What was thrown away last is missed only when something comes after it.
+        await session.engine.perform { loop in
+            for publisher in loop.publishers.values { publisher.losing = 0 }
+        }
+        if losing > 0 { try await Task.sleep(for: .milliseconds(200)) }
+        await session.engine.perform { $0.endMedia() }
+        try await Task.sleep(for: Self.drain)
+        let final = await session.engine.perform { $0.snapshot() }
+        return TrialResult(
+            name: session.adapter.name,
+            version: session.running.version,
+            before: before,
+            after: after,
+            final: final,
+            usageBefore: usageBefore,
+            usageAfter: usageAfter,
+            delay: delayAfter?.since(delayBefore)
+        )
+    }
+}
+
+/// What a trial found.
+struct TrialResult: Sendable {
+    var name: String
+    var version: String
+    /// At the ends of the measured interval, and when nothing was under way any more.
+    var before: Snapshot
+    var after: Snapshot
+    var final: Snapshot
+    var usageBefore: ProcessUsage
+    var usageAfter: ProcessUsage
+    /// Inside the SFU, where it tells.
+    var delay: DelayBuckets?
+
+    var seconds: Double { Double(after.at.nanoseconds(since: before.at)) / 1e9 }
+    /// What was received in the measured interval.
+    var received: SlotTally { after.slots.since(before.slots) }
+    var packetsPerSecond: Double { Double(received.received) / seconds }
+    var cpuNanoseconds: Int64 { usageAfter.nanoseconds(since: usageBefore) }
+    /// CPU of the SFU, in microseconds a packet that a viewer received.
+    var cpuMicroseconds: Double {
+        Double(cpuNanoseconds) / 1_000 / Double(max(1, received.received))
+    }
+    /// Of one core.
+    var cpuShare: Double { Double(cpuNanoseconds) / 1e9 / seconds }
+    /// The bench's own media thread, of one core.
+    var clientShare: Double {
+        Double(after.ownNanoseconds - before.ownNanoseconds) / 1e9 / seconds
+    }
+    var meanBytes: Double { Double(received.bytes) / Double(max(1, received.received)) }
+
+    /// What never came, as a share of all that was sent: from the first packet to the last.
+    func loss(_ medium: KeyPath<Snapshot, SlotTally>) -> Double {
+        let slots = final[keyPath: medium]
+        return slots.owed == 0 ? 0 : Double(slots.missing) / Double(slots.owed)
+    }
+
+    /// Wrong things that no load excuses, one line each.
+    var faults: [String] {
+        let slots = final.slots
+        let counts: [(String, UInt64)] = [
+            ("packets undecryptable", slots.undecryptable + final.undecryptableReports),
+            ("discontinuities", slots.discontinuities), ("duplicates", slots.duplicates),
+            ("packets of unknown streams", final.strangers),
+        ]
+        return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
+    }
+}
+
+extension DelayBuckets {
+    /// What came since `earlier`, of the same histogram.
+    func since(_ earlier: Self?) -> Self {
+        guard let earlier, earlier.bounds == bounds else { return self }
+        var rest = self
+        rest.counts = zip(counts, earlier.counts).map { $0 - min($0, $1) }
+        return rest
+    }
+
+    /// The bound in milliseconds within which this share of the packets came.
+    func milliseconds(_ share: Double) -> Double {
+        let wanted = Double(counts.reduce(0, +)) * share
+        var seen = 0.0
+        for (bound, count) in zip(bounds, counts) {
+            seen += Double(count)
+            if seen >= wanted { return bound * 1_000 }
+        }
+        return 0
+    }
+}
+
+/// A directory of its own for a run's files.
+struct Scratch: Sendable {
+    let path: String
+
+    init() throws {
+        let name = "sfu-bench-\(UInt32.random(in: 0...UInt32.max))"
+        path = FileManager.default.temporaryDirectory.appending(path: name).path
+        try FileManager.default.createDirectory(
+            atPath: path,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,17 @@
+/// What Swift does not import of libopus: the variadic control function and its macros.
+#pragma once
+
+#include <opus/opus.h>
+#include <stddef.h>
+
+/// An encoder as libwebrtc sets one up for speech: one channel, in-band FEC.
+static inline OpusEncoder *opus_speech_encoder(int bits_per_second) {
+    int error = 0;
+    OpusEncoder *encoder = opus_encoder_create(48000, 1, OPUS_APPLICATION_VOIP, &error);
+    if (encoder == NULL) return NULL;
+    opus_encoder_ctl(encoder, OPUS_SET_BITRATE(bits_per_second));
+    opus_encoder_ctl(encoder, OPUS_SET_INBAND_FEC(1));
+    opus_encoder_ctl(encoder, OPUS_SET_COMPLEXITY(5));
+    opus_encoder_ctl(encoder, OPUS_SET_SIGNAL(OPUS_SIGNAL_VOICE));
+    return encoder;
+}
