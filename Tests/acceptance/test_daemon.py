@@ -226,6 +226,8 @@ async def test_health_and_metrics(start_sfud):
             assert re.fullmatch(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? \S+', line), line
         names = {re.split(r"[{ ]", line)[0] for line in samples}
         described = set(re.findall(r"^# TYPE (\S+) (?:counter|gauge)$", text, re.MULTILINE))
+        for histogram in re.findall(r"^# TYPE (\S+) histogram$", text, re.MULTILINE):
+            described |= {f"{histogram}_{part}" for part in ("bucket", "sum", "count")}
         assert names <= described and "sfud_drops_total" in names
         assert (await asyncio.to_thread(get, port, "/nosuch"))[0] == 404
     await daemon.stop()
