@@ -25,8 +25,16 @@ extension Core {
             transports[transport].estimate.update(at: now)
             sendReports(from: transport, at: now, into: &output)
             trimHistories(of: transport, at: now)
-            transports[transport].reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
+            transports[transport].reportDue = Self.nextReport(after: now)
         }
+    }
+
+    /// When the next reports are due: those of many transports at one time, so that thousands that
+    /// are only there do not wake the worker thousands of times a second.
+    static func nextReport(after now: Instant) -> Instant {
+        let step: Int64 = 50_000_000
+        let due = now.advanced(milliseconds: reportMilliseconds)
+        return Instant(nanoseconds: due.nanoseconds / step * step)
     }
 
     /// A publisher that went quiet keeps nothing for longer than anybody could ask for it.

@@ -35,6 +35,9 @@ struct Connection {
     var phase = Phase.open
     /// When the line that is under way began.
     var lineStart: Instant?
+    /// Since when it has taken nothing while more waits than the limit.
+    private(set) var stalled: Instant?
+    private var taken: UInt64 = 0
     /// What the poller waits for.
     var interest: Poller.Interest = .readable
 
@@ -46,6 +49,21 @@ struct Connection {
         case .open: false
         case .lingering(let end), .closing(let end): end <= now
         }
+    }
+
+    /// Whether there is something that time alone can end.
+    var needsSweep: Bool { lineStart != nil || phase != .open || stalled != nil }
+
+    /// Looks whether the other side takes what waits for it; returns whether it does not.
+    mutating func notesStall(_ limit: Int, at now: Instant) -> Bool {
+        let isMoving = output.taken != taken
+        taken = output.taken
+        guard output.count > limit else {
+            stalled = nil
+            return false
+        }
+        if isMoving || stalled == nil { stalled = now }
+        return true
     }
 
     /// What it should be waited for: who does not read is not read from either.

@@ -84,7 +84,7 @@ struct EventLoop: ~Copyable {
             serveMetrics(at: now)
             if trimmer.isDue(changes: control.transportChanges, at: now) { kernel_trim_heap() }
             if let outcome = carryOut(at: now) { return outcome }
-            ipc.flush(with: poller)
+            ipc.flush(with: poller, at: now)
             if let lastMoment, lastMoment <= now { return .stopped }
         }
     }

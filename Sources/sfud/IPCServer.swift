@@ -5,8 +5,9 @@ import Sockets
 
 /// Accepts signalling servers and carries lines between them and the control plane.
 ///
-/// It never waits for anybody: what a connection does not take is queued up to a bound, past
-/// which the connection is closed; media and the other connections go on.
+/// It never waits for anybody: what a connection does not take is queued, and one that takes
+/// nothing for a while with more than the limit waiting is closed; media and the other
+/// connections go on.
 struct IPCServer {
     private let socket: IPCSocket
     private let limits: IPCLimits
@@ -120,7 +121,7 @@ struct IPCServer {
     /// Queues one line for a connection; what has closed since gets nothing.
     mutating func reply(_ id: ConnectionID, _ line: [UInt8]) {
         guard let waiting = connections[id]?.output.count else { return }
-        guard waiting + line.count < limits.outputBytes else {
+        guard waiting + line.count < limits.outputBytes * Self.burst else {
             return drop(id, reason: "it does not read: limit ipcOutputBytes")
         }
         connections[id]?.output.append(line: line)
@@ -144,11 +145,14 @@ struct IPCServer {
     }
 
     /// Writes what waits, and lets the poller know what is waited for.
-    mutating func flush(with poller: borrowing Poller) {
+    mutating func flush(with poller: borrowing Poller, at now: Instant) {
         for id in touched {
             guard var connection = connections[id] else { continue }
             connections[id] = nil
             let failure = connection.output.write(to: connection.descriptor)
+            if connection.notesStall(limits.outputBytes, at: now), nextSweep == nil {
+                nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
+            }
             let wanted = connection.wantedInterest(outputLimit: limits.outputBytes)
             if wanted != connection.interest {
                 connection.interest = wanted
@@ -203,7 +207,11 @@ struct IPCServer {
                 late.append((id, "end of input"))
             } else if let start = connection.lineStart, start <= oldest {
                 late.append((id, "limit ipcLineSeconds"))
-            } else if connection.lineStart != nil || connection.phase != .open {
+            } else if let start = connection.stalled,
+                now.milliseconds(since: start) >= Self.stallMilliseconds
+            {
+                late.append((id, "it does not read: limit ipcOutputBytes"))
+            } else if connection.needsSweep {
                 nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
             }
         }
@@ -239,6 +247,11 @@ struct IPCServer {
     private static let acceptsPerTurn = 64
     private static let lingerMilliseconds: Int64 = 2_000
     private static let sweepMilliseconds: Int64 = 500
+    /// How long a connection may take nothing while more than the limit waits for it.
+    private static let stallMilliseconds: Int64 = 1_000
+    /// What calls that were read in one go may have for answers, in limits: 300 joins of a room
+    /// of 2,000, of which each is shown the room.
+    private static let burst = 16
     private static let tooLong = Array(
         """
         {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"line longer than \

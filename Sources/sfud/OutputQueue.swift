@@ -6,6 +6,8 @@ struct OutputQueue {
     private var head = 0
 
     var count: Int { bytes.count - head }
+    /// Bytes that have gone.
+    private(set) var taken: UInt64 = 0
 
     mutating func append(line: [UInt8]) {
         bytes += line
@@ -21,6 +23,7 @@ struct OutputQueue {
                 return Int32(truncatingIfNeeded: -written)
             }
             head += Int(written)
+            taken &+= UInt64(written)
         }
         bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
         head = 0

@@ -70,7 +70,7 @@ struct IPCServerTests {
                 }
             }
             server.expire(at: now)
-            server.flush(with: poller)
+            server.flush(with: poller, at: now)
             closed.formUnion(server.takeClosed())
         }
 
@@ -183,6 +183,7 @@ struct IPCServerTests {
             while rig.closed.isEmpty, number < 1_000 {
                 rig.server.event(room: "r", event)
                 rig.server.event(room: "other", event)
+                rig.now = rig.now.advanced(milliseconds: 10)
                 rig.turn()
                 received += reader.receive().text.utf8.count
                 number += 1
@@ -193,6 +194,30 @@ struct IPCServerTests {
             #expect(rig.closed == [id])
             #expect(!rig.lines.contains("held"))
             #expect(received == (number + 1) * (event.count + 1))
+        }
+    }
+
+    @Test
+    func `a burst of answers past the limit waits for who reads it`() throws {
+        var limits = IPCLimits()
+        limits.outputBytes = 1 << 20
+        try Self.withRig(limits) { rig, path in
+            let reader = Client(path)
+            rig.turns()
+            let answer = [UInt8](repeating: UInt8(ascii: "a"), count: 300_000)
+            for _ in 0..<40 { rig.server.reply(ConnectionID(rawValue: 1), answer) }
+            var received = 0
+            for _ in 0..<2_000 where received < 40 * 300_001 {
+                rig.now = rig.now.advanced(milliseconds: 10)
+                rig.turn()
+                received += reader.receive().text.utf8.count
+            }
+            #expect(received == 40 * 300_001)
+            #expect(rig.closed.isEmpty)
+            // Sixteen times the limit is too much at once for anybody.
+            for _ in 0..<60 { rig.server.reply(ConnectionID(rawValue: 1), answer) }
+            rig.turn()
+            #expect(rig.closed.count == 1)
         }
     }
 

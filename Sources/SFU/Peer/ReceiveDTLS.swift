@@ -112,7 +112,7 @@ extension Core {
         transports[transport].state = .connected
         updateDestination(of: transport)
         heard(from: transport, at: now)
-        transports[transport].reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
+        transports[transport].reportDue = Self.nextReport(after: now)
         emit(.transport(transports[transport].id, .connected))
         // What this viewer waits for can be sent now.
         for index in 0..<transports[transport].slots.count {
