@@ -49,10 +49,12 @@ package struct Outbox: ~Copyable {
     /// Sends what waits where that may be tried now, and drops what is too old.
     package mutating func resume(from locals: borrowing LocalAddresses, at now: Instant) {
         for index in 0..<count {
-            if unsafe lanes[index].isReady(at: now) {
-                unsafe lanes[index].drain(through: &staging, from: locals, at: now)
-            } else if unsafe !lanes[index].queue.isEmpty {
-                unsafe lanes[index].expire(at: now)
+            // A pointer of its own, so that the staging batch can be changed meanwhile.
+            let lane = unsafe lanes + index
+            if unsafe lane.pointee.isReady(at: now) {
+                unsafe lane.pointee.drain(through: &staging, from: locals, at: now)
+            } else if unsafe !lane.pointee.queue.isEmpty {
+                unsafe lane.pointee.expire(at: now)
             }
         }
     }
