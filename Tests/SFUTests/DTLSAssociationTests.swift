@@ -139,6 +139,22 @@ struct DTLSAssociationTests {
         #expect(end > 20_000 && end <= 30_000)
     }
 
+    /// AES-GCM alone adds 24 bytes.
+    @Test(arguments: 0...40)
+    func `a forged record of any length ends nothing`(length: Int) throws {
+        let forged =
+            hex("15 fefd 0001 0000000000ff 00") + [UInt8(length)]
+            + [UInt8](repeating: 2, count: length)
+        var link = try DTLSLink(client: there, server: here)
+        link.serverEnd.note(link.server.receive(forged.span, at: link.now))
+        link.run()
+        link.serverEnd.note(link.server.receive(forged.span, at: link.now))
+        #expect(link.serverEnd.profile != nil)
+        link.client.close()
+        link.exchange()
+        #expect(link.serverEnd.isClosed)
+    }
+
     @Test func `a goodbye is heard, a forged one is not`() throws {
         var link = try DTLSLink(client: there, server: here)
         link.run()

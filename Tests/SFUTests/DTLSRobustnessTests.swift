@@ -170,7 +170,16 @@ struct DTLSRobustnessTests {
         ("half a header", ["16 feff 0000 0000"], 0),
         (
             "three of the next epoch",
-            Array(repeating: "16 fefd 0001 000000000000 0004 01020304", count: 3), 34
+            Array(
+                repeating:
+                    "16fefd 0001 000000000000 0018 010203040506070801020304050607080102030405060708",
+                count: 3
+            ),
+            74
+        ),
+        (
+            "of the next epoch, and too short",
+            ["16 fefd 0001 000000000000 0017 0001020304050607 08090a0b0c0d0e0f 10111213141516"], 0
         ),
         (
             "two messages of 16 kB",

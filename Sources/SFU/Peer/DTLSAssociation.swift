@@ -60,7 +60,10 @@ package struct DTLSAssociation: ~Copyable {
             let count = budget.admit(datagram)
             guard count > 0 else { return .handshaking }
             return pipe.deliver(datagram.extracting(0..<count)) { proceed(at: now) }
-        case .established: return pipe.deliver(datagram) { drain() }
+        case .established:
+            let count = DTLSBudget.wholeRecords(of: datagram)
+            guard count > 0 else { return .established }
+            return pipe.deliver(datagram.extracting(0..<count)) { drain() }
         case .closed: return .closed
         case .failed(let reason): return .failed(reason)
         }
@@ -103,7 +106,7 @@ package struct DTLSAssociation: ~Copyable {
         ERR_clear_error()
         // OpenSSL writes through a null pointer where its buffers were let go; reading, though
         // there is nothing to read, brings them back.
-        _ = readIgnored()
+        readIgnored()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
         phase = .closed
@@ -164,21 +167,19 @@ package struct DTLSAssociation: ~Copyable {
     private mutating func drain() -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let result = readIgnored()
-        if unsafe SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ { phase = .closed }
+        readIgnored()
+        // Both goodbyes, close_notify and a fatal alert, are noted here once they are proved
+        // genuine; `SSL_read` may fail for what anybody could have sent.
+        if unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { phase = .closed }
         unsafe SSL_free_buffers(ssl)
         if case .closed = phase { return .closed }
         return .established
     }
 
-    /// Reads until there is no more; returns what `SSL_read` said last.
-    private func readIgnored() -> Int32 {
+    /// Reads until there is no more.
+    private func readIgnored() {
         unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1_024) { bytes in
-            var result: Int32 = 1
-            while result > 0 {
-                result = unsafe SSL_read(ssl, bytes.baseAddress, Int32(bytes.count))
-            }
-            return result
+            while unsafe SSL_read(ssl, bytes.baseAddress, Int32(bytes.count)) > 0 {}
         }
     }
 

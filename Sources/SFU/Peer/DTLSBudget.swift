@@ -13,15 +13,34 @@ struct DTLSBudget {
     /// All messages of one side together, in bytes; a chain of certificates may have 16 kB.
     private static let maxTotal: UInt32 = 24_576
     private static let maxEncrypted = 2
+    /// What AES-GCM adds to a record, in bytes (RFC 5288 §3).
+    ///
+    /// Of a shorter one OpenSSL (since 3.0.19) says that the association is broken, though
+    /// anybody could have sent it.
+    private static let minEncryptedLength = 24
+
+    /// How many of the datagram's bytes are records that could be genuine.
+    static func wholeRecords(of datagram: Span<UInt8>) -> Int {
+        var start = 0
+        while let end = end(ofRecordAt: start, of: datagram) { start = end }
+        return start
+    }
+
+    /// Where the record that begins at `start` ends; `nil` where none does that could be genuine.
+    private static func end(ofRecordAt start: Int, of datagram: Span<UInt8>) -> Int? {
+        guard start + 13 <= datagram.count else { return nil }
+        let length = Int(datagram.u16(at: start + 11))
+        let isEncrypted = datagram.u16(at: start + 3) > 0
+        guard start + 13 + length <= datagram.count,
+            !isEncrypted || length >= minEncryptedLength
+        else { return nil }
+        return start + 13 + length
+    }
 
     /// How many of the datagram's bytes OpenSSL may have: whole records up to one too much.
     mutating func admit(_ datagram: Span<UInt8>) -> Int {
         var start = 0
-        while start + 13 <= datagram.count {
-            // The short header of DTLS 1.3 (RFC 9147 §4): an OpenSSL that knows it bounds it.
-            if datagram[start] >> 5 == 1 { return datagram.count }
-            let end = start + 13 + Int(datagram.u16(at: start + 11))
-            guard end <= datagram.count else { return start }
+        while let end = Self.end(ofRecordAt: start, of: datagram) {
             if datagram.u16(at: start + 3) > 0 {
                 guard encrypted < Self.maxEncrypted else { return start }
                 encrypted += 1

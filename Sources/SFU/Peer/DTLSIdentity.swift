@@ -66,7 +66,7 @@ package final class DTLSIdentity: @unchecked Sendable {
     private static func configure(_ context: OpaquePointer, _ profiles: [SRTPProfile]) -> Bool {
         // 1.2 at least, and no upper bound: 1.3 comes with an OpenSSL that has it.
         guard unsafe ssl_ctx_set_min_version(context, DTLS1_2_VERSION) == 1,
-            unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1,
+            unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM") == 1,
             unsafe ssl_ctx_set_groups(context, "X25519:P-256") == 1
         else { return false }
         if !profiles.isEmpty {
