@@ -198,6 +198,26 @@ extension ControlDriver {
         try done("room.get", ["room": .string(room)]).decode(SFUClient::Room.self)
     }
 
+    /// The events since the last look, each with who should hear of it.
+    mutating func takeTold() -> [String] {
+        defer { events = [] }
+        return events.map { event in
+            switch event.to {
+            case .all: "\(event.event) all"
+            case .participants(let ids):
+                "\(event.event) \(ids.map(\.rawValue).joined(separator: ","))"
+            }
+        }
+    }
+
+    /// The gates that the workers were told since the last look, in order.
+    mutating func takeGates() -> [Bool] {
+        takeCommands().compactMap { command in
+            guard case .gate(_, let open) = command else { return nil }
+            return open
+        }
+    }
+
     mutating func takeEvents() -> [String] {
         defer { events = [] }
         return events.map(\.event)

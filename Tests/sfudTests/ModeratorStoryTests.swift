@@ -17,26 +17,8 @@ import Testing
         try driver.room("r", settings)
         try driver.join("m", ["role": "moderator"])
         for id in people { try driver.join(id) }
-        _ = told(&driver)
+        _ = driver.takeTold()
         return driver
-    }
-
-    private func told(_ driver: inout ControlDriver) -> [String] {
-        defer { driver.events = [] }
-        return driver.events.map { event in
-            switch event.to {
-            case .all: "\(event.event) all"
-            case .participants(let ids):
-                "\(event.event) \(ids.map(\.rawValue).joined(separator: ","))"
-            }
-        }
-    }
-
-    private func gates(_ driver: inout ControlDriver) -> [Bool] {
-        driver.takeCommands().compactMap { command in
-            guard case .gate(_, let open) = command else { return nil }
-            return open
-        }
     }
 
     private func act(
@@ -53,19 +35,19 @@ import Testing
         var driver = try driver()
         try driver.offer("m", "0:audio:sendonly")
         try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = driver.takeCommands()
         #expect(try act("room.hardMute", [:], &driver) != nil)
-        #expect(gates(&driver) == [false])
-        #expect(told(&driver) == ["room.hardMuted all"])
+        #expect(driver.takeGates() == [false])
+        #expect(driver.takeTold() == ["room.hardMuted all"])
         try driver.join("late")
         try driver.offer("late", "0:audio:sendonly")
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         #expect(try driver.shown().hardMuted)
-        _ = told(&driver)
+        _ = driver.takeTold()
         #expect(try act("room.hardUnmute", [:], &driver) == nil)
-        #expect(gates(&driver) == [true, true])
-        #expect(told(&driver) == ["room.hardUnmuted all"])
+        #expect(driver.takeGates() == [true, true])
+        #expect(driver.takeTold() == ["room.hardUnmuted all"])
     }
 
     @Test func `E-7 the three mutes are independent of one another`() throws {
@@ -82,35 +64,35 @@ import Testing
         let own: JSON = ["room": "r", "stream": .string(stream.rawValue), "audio": false]
         try driver.done("stream.update", own)
         for each in switches { _ = try act(each.on, each.more, &driver) }
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         for each in switches { _ = try act(each.off, each.more, &driver) }
-        #expect(gates(&driver) == [])
+        #expect(driver.takeGates() == [])
         try driver.done(
             "stream.update",
             ["room": "r", "stream": .string(stream.rawValue), "audio": true]
         )
-        #expect(gates(&driver) == [true])
+        #expect(driver.takeGates() == [true])
     }
 
     @Test func `E-8 E-10 a participant's mute holds for what it publishes later`() throws {
         var driver = try driver()
         let video: [String: JSON] = ["participant": "a", "media": ["video"]]
         #expect(try act("participant.hardMute", video, &driver)?.packets == 0)
-        #expect(told(&driver) == ["participant.hardMuted a"])
+        #expect(driver.takeTold() == ["participant.hardMuted a"])
         _ = try act("participant.hardMute", video, &driver)
-        #expect(told(&driver) == [])
+        #expect(driver.takeTold() == [])
         try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
-        #expect(gates(&driver) == [true, false])
+        #expect(driver.takeGates() == [true, false])
         #expect(try driver.shown().participants[1].hardMuted == [.video])
         #expect(try driver.shown().streams[0].video?.enabled == false)
         // A reconnect does not help.
         try driver.join("a")
         try driver.offer("a", "0:video:sendonly")
-        #expect(gates(&driver) == [false])
-        _ = told(&driver)
+        #expect(driver.takeGates() == [false])
+        _ = driver.takeTold()
         _ = try act("participant.hardUnmute", video, &driver)
-        #expect(gates(&driver) == [true])
-        #expect(told(&driver) == ["participant.hardUnmuted a", "stream.changed all"])
+        #expect(driver.takeGates() == [true])
+        #expect(driver.takeTold() == ["participant.hardUnmuted a", "stream.changed all"])
     }
 
     @Test func `E-8 who watches is told that video is muted`() throws {
@@ -118,12 +100,12 @@ import Testing
         let stream = try #require(try driver.offer("a", "0:video:sendonly")[0].stream)
         try driver.offer("b", "0:video:recvonly")
         try driver.watch("b", stream)
-        _ = told(&driver)
+        _ = driver.takeTold()
         let video: [String: JSON] = ["participant": "a", "media": ["video"]]
         _ = try act("participant.hardMute", video, &driver)
         let disabled = driver.events.first { $0.event == "subscription.videoDisabled" }
         #expect(disabled?.data["reason"] == "muted")
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = try act("participant.hardUnmute", video, &driver)
         let enabled = driver.events.first { $0.event == "subscription.videoEnabled" }
         #expect(enabled?.data["reason"] == "muted")
@@ -132,7 +114,7 @@ import Testing
     @Test func `E-11 E-12 a locked room lets in moderators and who was there`() throws {
         var driver = try driver()
         _ = try act("room.lock", [:], &driver)
-        #expect(told(&driver) == ["room.locked all"])
+        #expect(driver.takeTold() == ["room.locked all"])
         #expect(try driver.shown().locked)
         try driver.join("a")
         try driver.join("n", ["role": "moderator"])
@@ -142,16 +124,16 @@ import Testing
             return
         }
         #expect(error.code == 4091 && error.reason == "room-locked")
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = try act("room.unlock", [:], &driver)
-        #expect(told(&driver) == ["room.unlocked all"])
+        #expect(driver.takeTold() == ["room.unlocked all"])
         try driver.join("new")
     }
 
     @Test func `E-13 dropping names each and bans none`() throws {
         var driver = try driver()
         try driver.offer("a", "0:audio:sendonly")
-        _ = told(&driver)
+        _ = driver.takeTold()
         let result = try driver.done(
             "participant.drop",
             ["room": "r", "participants": ["x", "a"], "by": "m", "reason": "loud"]
@@ -159,7 +141,7 @@ import Testing
         #expect(result.results.map(\.dropped) == [false, true])
         #expect(result.fence != nil)
         #expect(driver.events.last?.data["reason"] == "loud")
-        #expect(told(&driver) == ["stream.destroyed all", "participant.left all"])
+        #expect(driver.takeTold() == ["stream.destroyed all", "participant.left all"])
         try driver.join("a")
     }
 
@@ -167,20 +149,35 @@ import Testing
         var driver = try driver(["knock": true], people: [])
         try driver.join("w")
         try driver.join("x")
-        #expect(told(&driver) == ["participant.awaited m", "participant.awaited m"])
+        #expect(driver.takeTold() == ["participant.awaited m", "participant.awaited m"])
         let mids = try driver.offer("w", "0:audio:sendonly")
         #expect(mids[0].refused == nil && mids[0].stream == nil)
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         _ = try act("participant.approve", ["participant": "w"], &driver)
         #expect(
-            told(&driver) == [
+            driver.takeTold() == [
                 "participant.approved w", "participant.joined m", "stream.created all",
             ]
         )
-        #expect(gates(&driver) == [true])
+        #expect(driver.takeGates() == [true])
         #expect(try act("participant.deny", ["participant": "x"], &driver) != nil)
-        #expect(told(&driver) == ["participant.denied x"])
+        #expect(driver.takeTold() == ["participant.denied x"])
         #expect(try driver.shown().awaited.isEmpty)
+    }
+
+    @Test func `E-15 only moderators hear of who waits`() throws {
+        var driver = try driver(["knock": true], people: [])
+        try driver.join("w")
+        _ = driver.takeTold()
+        _ = try act("participant.setMode", ["participant": "w", "mode": "RECV_ONLY"], &driver)
+        _ = try act(
+            "role.change",
+            ["participant": "w", "role": "viewer", "force": true],
+            &driver
+        )
+        #expect(
+            driver.takeTold() == ["participant.modeChanged w,m", "participant.roleChanged w,m"]
+        )
     }
 
     @Test func `E-17 E-26 E-36 E-37 a moderator finds all when it comes back`() throws {
@@ -210,23 +207,23 @@ import Testing
         var driver = try driver(["mode": "lecture"])
         let mids = try driver.offer("a", "0:audio:sendonly")
         #expect(mids[0].refused == nil && mids[0].stream == nil)
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         try driver.done("floor.request", ["room": "r", "participant": "a"])
-        #expect(told(&driver) == ["floor.requested m"])
+        #expect(driver.takeTold() == ["floor.requested m"])
         #expect(try act("floor.grant", ["participant": "a"], &driver) == nil)
         #expect(driver.events.first?.data["code"] == 1708)
-        #expect(told(&driver) == ["floor.granted a", "stream.created all"])
-        #expect(gates(&driver) == [true])
+        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeGates() == [true])
         #expect(try act("floor.release", ["participant": "a"], &driver) != nil)
         #expect(driver.events.first?.data["code"] == 1712)
-        #expect(told(&driver) == ["floor.released a", "stream.destroyed all"])
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeTold() == ["floor.released a", "stream.destroyed all"])
+        #expect(driver.takeGates() == [false])
         // Regained, it is created anew on the same m-line, without an offer.
         try driver.done("floor.request", ["room": "r", "participant": "a"])
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        #expect(told(&driver) == ["floor.granted a", "stream.created all"])
-        #expect(gates(&driver) == [true])
+        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeGates() == [true])
     }
 
     @Test func `E-20 E-21 E-23 E-25 hands go down and the floor comes back`() throws {
@@ -234,27 +231,27 @@ import Testing
         let a: JSON = ["room": "r", "participant": "a"]
         try driver.done("floor.request", a)
         try driver.done("floor.cancel", a)
-        #expect(told(&driver) == ["floor.requested m", "floor.cancelled m"])
+        #expect(driver.takeTold() == ["floor.requested m", "floor.cancelled m"])
         try driver.done("floor.request", a)
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = try act("floor.deny", ["participant": "a"], &driver)
         #expect(driver.events.first?.data["code"] == 4117)
-        #expect(told(&driver) == ["floor.denied a"])
+        #expect(driver.takeTold() == ["floor.denied a"])
         try driver.done("floor.request", a)
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        _ = told(&driver)
+        _ = driver.takeTold()
         let fence = try driver.done("floor.finish", a).decode(Done.self).fence
         #expect(fence != nil)
-        #expect(told(&driver) == ["floor.finished m"])
+        #expect(driver.takeTold() == ["floor.finished m"])
         // Who leaves gives the floor back, and its request.
         try driver.done("floor.request", a)
         _ = try act("floor.grant", ["participant": "a"], &driver)
         try driver.done("floor.request", ["room": "r", "participant": "b"])
-        _ = told(&driver)
+        _ = driver.takeTold()
         try driver.done("participant.leave", a)
         try driver.done("participant.leave", ["room": "r", "participant": "b"])
         #expect(
-            told(&driver) == [
+            driver.takeTold() == [
                 "floor.finished m", "participant.left all", "floor.cancelled m",
                 "participant.left all",
             ]
@@ -267,15 +264,15 @@ import Testing
         try driver.offer("a", "0:audio:sendonly")
         try driver.done("floor.request", ["room": "r", "participant": "a"])
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = driver.takeCommands()
         let fence = try act("moderator.transfer", ["participant": "a"], &driver)
         #expect(fence != nil)
-        let events = told(&driver)
+        let events = driver.takeTold()
         #expect(events.first == "moderator.transferred m,a")
         #expect(events.filter { $0 == "participant.roleChanged all" }.count == 2)
         #expect(events.contains("stream.destroyed all"))
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         let room = try driver.shown()
         #expect(room.approvedHands.isEmpty)
         #expect(room.participants.map(\.role) == ["participant", "moderator", "participant"])
@@ -286,7 +283,7 @@ import Testing
         _ = try act("pin.add", ["participants": ["b"]], &driver)
         _ = try act("pin.add", ["participants": ["a", "b"]], &driver)
         #expect(driver.events.last?.data["pins"] == ["b", "a"])
-        #expect(told(&driver) == ["pins.changed all", "pins.changed all"])
+        #expect(driver.takeTold() == ["pins.changed all", "pins.changed all"])
         try driver.done("participant.leave", ["room": "r", "participant": "b"])
         #expect(driver.events.first?.data["pins"] == ["a"])
         try driver.join("b")

@@ -82,20 +82,13 @@ import Testing
             let all = params.merging(["room": "r"]) { $1 }
             try driver.done(method, .object(all))
         }
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         guard !term.open.isEmpty else { return }
         for (method, params) in term.open {
             let all = params.merging(["room": "r"]) { $1 }
             try driver.done(method, .object(all))
         }
-        #expect(gates(&driver) == [true])
-    }
-
-    private func gates(_ driver: inout ControlDriver) -> [Bool] {
-        driver.takeCommands().compactMap { command in
-            guard case .gate(_, let open) = command else { return nil }
-            return open
-        }
+        #expect(driver.takeGates() == [true])
     }
 
     @Test func `A0-2 A0-3 effect, then reply, then events; a refusal makes none`() throws {
@@ -230,9 +223,9 @@ import Testing
         _ = driver.takeCommands()
         let mids = try driver.offer("h2", "0:audio:sendonly")
         #expect(mids[0].refused == nil)
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         try driver.done("participant.leave", ["room": "r", "participant": "h1"])
-        #expect(gates(&driver) == [true])
+        #expect(driver.takeGates() == [true])
     }
 
     @Test func `L-14 a list of rooms says in which state each is`() throws {

@@ -23,24 +23,6 @@ import Testing
         return driver
     }
 
-    private func told(_ driver: inout ControlDriver) -> [String] {
-        defer { driver.events = [] }
-        return driver.events.map { event in
-            switch event.to {
-            case .all: "\(event.event) all"
-            case .participants(let ids):
-                "\(event.event) \(ids.map(\.rawValue).joined(separator: ","))"
-            }
-        }
-    }
-
-    /// The gates that the workers were told, in order.
-    private func gates(_ driver: inout ControlDriver) -> [Bool] {
-        driver.takeCommands().compactMap { command in
-            if case .gate(_, let open) = command { open } else { nil }
-        }
-    }
-
     // MARK: VideoSDK
 
     @Test func `V-5 V-8 V-14 a viewer is invited on stage over messages alone`() throws {
@@ -55,7 +37,7 @@ import Testing
                 ["room": "r", "participant": .string(id), "topic": .string(topic)]
             )
         }
-        _ = told(&driver)
+        _ = driver.takeTold()
         try driver.done(
             "message.publish",
             [
@@ -66,7 +48,7 @@ import Testing
         )
         #expect(driver.events.last?.data["payload"]?["receiverId"] == "guest")
         // V-11: the sender hears its own message too.
-        #expect(told(&driver) == ["message.received guest,host"])
+        #expect(driver.takeTold() == ["message.received guest,host"])
 
         let before = driver.call(
             "transport.offer",
@@ -91,7 +73,7 @@ import Testing
                 "payload": ["receiverId": "host", "accpeterName": "Guest"],
             ]
         )
-        #expect(told(&driver) == ["participant.modeChanged all", "message.received host"])
+        #expect(driver.takeTold() == ["participant.modeChanged all", "message.received host"])
         let stream = try driver.offer("guest", "0:audio:sendonly")[0].stream
         #expect(stream != nil)
     }
@@ -102,14 +84,14 @@ import Testing
         for _ in 0..<3 {
             try driver.done("pin.add", ["room": "r", "participants": ["a"], "by": "m"])
         }
-        #expect(told(&driver).filter { $0.hasPrefix("pins") } == ["pins.changed all"])
+        #expect(driver.takeTold().filter { $0.hasPrefix("pins") } == ["pins.changed all"])
         let reply = try driver.done(
             "participant.setMode",
             ["room": "r", "participant": "a", "mode": "VIEWER"]
         )
         #expect(try reply.decode(Done.self).fence != nil)
         #expect(
-            told(&driver) == [
+            driver.takeTold() == [
                 "participant.modeChanged all", "stream.destroyed all", "pins.changed all",
             ]
         )
@@ -120,7 +102,7 @@ import Testing
             "participant.setMode",
             ["room": "r", "participant": "a", "mode": "SIGNALLING_ONLY"]
         )
-        #expect(told(&driver) == [])
+        #expect(driver.takeTold() == [])
     }
 
     @Test func `V-12 persisted messages wait for who subscribes later`() throws {
@@ -166,7 +148,7 @@ import Testing
         let change: JSON = ["room": "r", "participant": "a", "role": "viewer", "by": "m"]
         let first = try driver.done("role.change", change).decode(RoleChange.Result.self)
         let second = try driver.done("role.change", change).decode(RoleChange.Result.self)
-        #expect(told(&driver) == ["role.changeRequested a", "role.changeRequested a"])
+        #expect(driver.takeTold() == ["role.changeRequested a", "role.changeRequested a"])
         let requests = [try #require(first.request), try #require(second.request)]
         #expect(try driver.shown().participants[1].role == "participant")
 
@@ -185,7 +167,7 @@ import Testing
             "room": "r", "participant": "a", "request": .string(requests[1].rawValue),
         ]
         try driver.done("role.accept", accept)
-        #expect(told(&driver) == ["participant.roleChanged all"])
+        #expect(driver.takeTold() == ["participant.roleChanged all"])
         #expect(try driver.shown().participants[1].role == "viewer")
     }
 
@@ -198,10 +180,10 @@ import Testing
             let answer: JSON = [
                 "room": "r", "participant": "a", "request": .string(request.rawValue),
             ]
-            _ = told(&driver)
+            _ = driver.takeTold()
             if declines {
                 try driver.done("role.decline", answer)
-                #expect(told(&driver) == ["role.changeDeclined m"])
+                #expect(driver.takeTold() == ["role.changeDeclined m"])
             } else {
                 driver.now = driver.now.advanced(milliseconds: 2_001)
                 guard case .failure(let error) = driver.call("role.accept", answer) else {
@@ -224,18 +206,18 @@ import Testing
         )
         try driver.offer("s", "0:audio:recvonly", "1:video:recvonly")
         try driver.watch("s", stream)
-        _ = told(&driver)
+        _ = driver.takeTold()
         _ = driver.takeCommands()
         let reply = try driver.done(
             "role.change",
             ["room": "r", "participant": "t", "role": "speaker", "force": true, "by": "m"]
         )
         #expect(try reply.decode(RoleChange.Result.self).fence != nil)
-        let events = told(&driver)
+        let events = driver.takeTold()
         #expect(events.first == "participant.roleChanged all")
         #expect(events.contains("stream.changed all"))
         #expect(events.contains("subscription.disconnected s"))
-        #expect(gates(&driver) == [false])
+        #expect(driver.takeGates() == [false])
         #expect(driver.plane.rooms["r"]?.room.subscriptions.isEmpty == true)
     }
 
@@ -304,7 +286,7 @@ import Testing
             return
         }
         #expect(error.code == row.code && error.message == row.message, "\(error)")
-        #expect(told(&driver) == [])
+        #expect(driver.takeTold() == [])
         #expect(try driver.shown() == before)
     }
 
@@ -313,10 +295,10 @@ import Testing
         let all: JSON = ["room": "r", "role": "viewer", "by": "m"]
         try driver.done("role.changeAll", all)
         #expect(
-            told(&driver) == ["participant.roleChanged all", "participant.roleChanged all"]
+            driver.takeTold() == ["participant.roleChanged all", "participant.roleChanged all"]
         )
         #expect(try driver.shown().participants.map(\.role) == ["moderator", "viewer", "viewer"])
         try driver.done("role.changeAll", all)
-        #expect(told(&driver) == [])
+        #expect(driver.takeTold() == [])
     }
 }

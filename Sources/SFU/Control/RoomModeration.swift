@@ -150,7 +150,7 @@ extension Room {
             remove(id, EndReason.dropped, &outcome.change)
             outcome.change.announce(
                 .left(participant, reason: reason),
-                to: participant.admitted ? .everyone : .only([id] + moderators)
+                to: audience(of: participant)
             )
         }
         settleHosts(&shared, &outcome.change)

@@ -26,7 +26,10 @@ extension Room {
         guard participant.mode != mode else { return outcome }
         participant.mode = mode
         participants[id] = participant
-        outcome.change.announce(.modeChanged(participant, by: actor), to: .everyone)
+        outcome.change.announce(
+            .modeChanged(participant, by: actor),
+            to: audience(of: participant)
+        )
         if mode == .signallingOnly {
             for transport in participant.transports {
                 end(transport: transport.name, of: id, EndReason.mode, &outcome.change)

@@ -11,6 +11,11 @@ extension Room {
         case only([String])
     }
 
+    /// Who hears what befalls a participant: of one that waits to be let in, only the moderators.
+    func audience(of participant: Participant) -> Audience {
+        participant.admitted ? .everyone : .only([participant.id] + moderators)
+    }
+
     package enum News: Sendable {
         /// `again`: the participant was here and has been taken over.
         case joined(Participant, again: Bool)

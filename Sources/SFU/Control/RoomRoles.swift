@@ -144,7 +144,10 @@ extension Room {
             participant.role = role
             participants[id] = participant
             roleRequests[id] = nil
-            change.announce(.roleChanged(participant, from: old, by: actor), to: .everyone)
+            change.announce(
+                .roleChanged(participant, from: old, by: actor),
+                to: audience(of: participant)
+            )
             if role == Role.moderatorName {
                 freeFloor(of: id, &change)
                 admit(id, &change)
