@@ -61,6 +61,7 @@ struct MessageBoard {
             bytes -= topic.kept.removeFirst().bytes
         }
         topics[message.topic] = topic
+        forget(message.topic)
     }
 
     /// Begins to hear a topic; returns what was kept of it for this participant, oldest first.
