@@ -4,8 +4,8 @@ import Sockets
 /// Measures how long media is in the daemon: from the kernel's stamp at its arrival to the return
 /// of the calls that sent the first and the last copy of its batch.
 ///
-/// It costs two readings of the clock a batch, and about 50 ns a packet that comes. What
-/// waits in a send queue is not measured; the queue's own figures tell of it.
+/// It costs two readings of the clock a batch. What waits in a send queue is not measured; the
+/// queue's own figures tell of it. Nor is what another worker hands on.
 struct ForwardingClock {
     /// Of the media of the batch under way, by the wall clock.
     private var arrivals: [Int64] = []

@@ -3,8 +3,8 @@ import RTP
 /// Says when the heap should be trimmed: a while after many have come or gone.
 ///
 /// A handshake frees most of what it took, and who leaves frees the rest; but the C library keeps
-/// what lies between pieces that are in use. Trimming takes about a millisecond for each thousand
-/// viewers, in which threads that allocate may have to wait, so it is left until things are quiet.
+/// what lies between pieces that are in use. Threads that allocate may have to wait while it is
+/// trimmed, so that is left until things are quiet.
 struct HeapTrimmer {
     private var seen = 0
     /// When the first of the changes came that no trimming has followed.

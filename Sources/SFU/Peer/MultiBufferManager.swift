@@ -6,8 +6,8 @@
     /// A worker's intel-ipsec-mb: the library's tables of functions for this processor, and the
     /// packets that wait for their HMAC-SHA1 tags.
     ///
-    /// SHA-1 is slow for one packet and fast for many side by side: a tag costs 670 ns alone and
-    /// 140 ns in company, so tags are made together, at the end of a batch.
+    /// SHA-1 is slow for one packet and fast for many side by side (`core-cost --srtp`), so tags
+    /// are made together, at the end of a batch.
     @safe
     final class MultiBufferManager {
         let state: UnsafeMutablePointer<MultiBufferState>

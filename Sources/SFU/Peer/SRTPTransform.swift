@@ -14,7 +14,7 @@
         /// `gcm_key_data` or `mb_cm_key`, or the bare key where it is not `isPrepared`.
         private(set) var key: UnsafeMutableRawPointer
         private(set) var keySize: Int
-        /// A prepared GCM key has a kilobyte, and is made of the bare one in 110 ns.
+        /// A prepared GCM key has a kilobyte, and is quickly made of the bare one.
         private var isPrepared: Bool
         let isAEAD: Bool
         /// 1 for AES-256.
