@@ -20,6 +20,8 @@ package enum Command: Hashable, Sendable {
     case relay(PublicationID, to: [RelayTarget])
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
+    /// Asks for an `Event.explained` with this token.
+    case explain(SlotID, token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.
     case fence(epoch: UInt64)
 }

@@ -14,6 +14,13 @@ package enum Event: Hashable, Sendable {
     case layerChanged(SlotID, subscription: UInt64, from: String?, to: String?)
     /// What a publication's encodings look like, on a notable change.
     case layers(PublicationID, codec: Codec, [LayerDescription])
+    /// The video of a subscription stands still on this slot, or moves again (`nil`), for a reason
+    /// that only the worker knows.
+    case videoHeld(SlotID, subscription: UInt64, VideoHold?)
+    /// Which encodings of a publication this worker has viewers for: a bit each, in the offer's
+    /// order. `home` names it wherever the worker is.
+    case layersWanted(home: RelayTarget, UInt8)
+    case explained(token: UInt64, LayerExplanation?)
     case statistics(token: UInt64, WorkerStatistics)
 }
 

@@ -108,6 +108,13 @@ extension ControlPlane {
                 reason: reason
             )
             return event(destroyed, to: to, in: room)
+        case .layersWanted(let stream, let layers):
+            let wanted = StreamLayersWanted(
+                stream: StreamID(stream.id),
+                participant: ParticipantID(stream.participant),
+                layers: layers.map { WantedLayer(rid: $0.rid, wanted: $0.isWanted) }
+            )
+            return event(wanted, to: to, in: room)
         case .closed(let reason, let actor):
             let closed = RoomClosed(reason: reason, by: actor.map { ParticipantID($0) })
             return event(closed, to: to, in: room)
@@ -213,6 +220,8 @@ extension VideoReason {
         switch reason {
         case .publisher: self = .publisher
         case .subscriber: self = .subscriber
+        case .quality: self = .quality
+        case .interrupted: self = .interrupted
         case .codec: self = .codec
         case .role: self = .role
         case .muted: self = .muted

@@ -50,6 +50,12 @@ extension SFU::Room.News {
                 .debug, "video enabled",
                 [("subscription", subscription.id), ("reason", "\(reason)")]
             )
+        case .layersWanted(let stream, let layers):
+            let wanted = layers.filter(\.isWanted).map { $0.rid ?? "all" }
+            return (
+                .debug, "layers wanted",
+                [("stream", stream.id), ("layers", wanted.joined(separator: ","))]
+            )
         case .streamChanged, .subscriptionDisconnected, .subscriptionReconnected, .closed:
             return nil
         default:

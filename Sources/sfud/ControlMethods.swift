@@ -30,6 +30,8 @@ extension ControlPlane {
             try close(request.params(RoomClose.Params.self), for: caller, at: now)
         case StatsGet.name:
             try stats(request.params(StatsGet.Params.self), for: caller)
+        case SubscriptionExplain.name:
+            try explain(request.params(SubscriptionExplain.Params.self), for: caller, at: now)
         default:
             try carryOutInRoom(request, for: caller, at: now)
         }

@@ -20,6 +20,8 @@ struct ControlPlane {
     var lastEpoch: UInt64 = 0
     /// What waits for the workers' figures, by its token.
     var reports: [UInt64: StatisticsReport] = [:]
+    /// Subscriptions that are being explained, by token.
+    var explanations: [UInt64: ExplanationRequest] = [:]
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
@@ -116,6 +118,20 @@ struct ControlPlane {
                 of: .publication(worker: worker, id),
                 at: now
             )
+        case .videoHeld(let slot, let subscription, let reason):
+            take(
+                .videoHeld(subscription: subscription, worker: worker, slot, reason),
+                of: .subscription(subscription),
+                at: now
+            )
+        case .layersWanted(let home, let mask):
+            take(
+                .layersWanted(worker: worker, home: home, mask),
+                of: .publication(worker: home.worker, home.publication),
+                at: now
+            )
+        case .explained(let token, let explanation):
+            explained(explanation, token, at: now)
         }
     }
 
@@ -132,6 +148,7 @@ struct ControlPlane {
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
+        explanations = explanations.filter { $0.value.caller.connection != connection }
     }
 
     /// When `expire(at:)` next has something to do, if ever.

@@ -146,6 +146,10 @@ extension Room {
         /// Video of `videoCodec` has come.
         var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
+        /// Which encodings of its video each worker has viewers for, a bit each.
+        var wanted: [Int: UInt8] = [:]
+        /// What of that its publisher was told last; before, it sends all that it likes.
+        var wantedTold = UInt8.max
         var subscribers: Set<UInt64> = []
 
         package var isListed: Bool { true }

@@ -148,7 +148,7 @@ extension Room {
         change.touch(home)
     }
 
-    private func track(of home: RelayTarget) -> Track? {
+    func track(of home: RelayTarget) -> Track? {
         let place = Place.publication(worker: home.worker, home.publication)
         guard let owner = owners[place], let participant = participants[owner] else { return nil }
         for transport in participant.transports where transport.place.worker == home.worker {

@@ -31,6 +31,7 @@ extension Room {
         case videoDisabled(Subscription, DisableReason)
         case videoEnabled(Subscription, DisableReason)
         case layerChanged(Subscription, from: String?, to: String?)
+        case layersWanted(Stream, [WantedLayer])
         case stateChanged(State, by: String?)
         /// What the room's callers keep with it may have changed too.
         case updated(by: String?)

@@ -11,6 +11,8 @@ extension Room {
             to: String?
         )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+        case videoHeld(subscription: UInt64, worker: Int, SlotID, VideoHold?)
+        case layersWanted(worker: Int, home: RelayTarget, UInt8)
     }
 
     /// Takes up what a worker has noticed; what is about something gone comes to nothing.
@@ -30,6 +32,13 @@ extension Room {
         case .layers(let worker, let publication, let codec, let layers):
             let place = Place.publication(worker: worker, publication)
             see(layers, codec, of: place, &shared, &change)
+        case .videoHeld(let number, let worker, let slot, let reason):
+            guard let subscription = subscriptions[number],
+                holds(subscription, slot, in: worker)
+            else { break }
+            hold(number, because: reason, &shared, &change)
+        case .layersWanted(let worker, let home, let mask):
+            want(mask, of: home, by: worker, &change)
         }
         settleRelays(&change)
         return change

@@ -179,7 +179,13 @@ extension Room {
         if stream.hasVideoCome, let codec = stream.videoCodec, !slot.codecs.contains(codec) {
             return .codec
         }
-        return subscription.videoOn ? nil : .subscriber
+        guard subscription.videoOn else { return .subscriber }
+        return switch subscription.held {
+        case .quality: .quality
+        case .interrupted: .interrupted
+        case .role: .role
+        case nil: nil
+        }
     }
 
     private func isOnStage(_ track: Track, _ publisher: Participant) -> Bool {
@@ -212,6 +218,8 @@ extension Room.Stream {
             videoCodec = video?.codec
             hasVideoCome = false
             layers = []
+            wanted = [:]
+            wantedTold = .max
         }
         self.audio = audio?.publication
         self.video = video?.publication

@@ -13,6 +13,8 @@ extension Room {
         package internal(set) var wishes: Wishes
         /// Why its video stands still, as last announced.
         package internal(set) var videoDisabled: DisableReason?
+        /// Why its worker sends it no video though it might have it.
+        var held: VideoHold?
         /// Its first packet has been announced.
         package internal(set) var connected = false
 
@@ -70,6 +72,6 @@ extension Room {
 
     /// Why a subscriber gets no video.
     package enum DisableReason: String, Hashable, Sendable {
-        case publisher, subscriber, codec, role, muted
+        case publisher, subscriber, quality, codec, muted, role, interrupted
     }
 }

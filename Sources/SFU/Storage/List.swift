@@ -15,6 +15,7 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
     deinit { unsafe slots.deallocate() }
 
     var isEmpty: Bool { count == 0 }
+    var last: Element? { isEmpty ? nil : self[count - 1] }
     var first: Element? { isEmpty ? nil : self[0] }
 
     subscript(index: Int) -> Element {

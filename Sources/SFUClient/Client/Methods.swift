@@ -120,6 +120,14 @@ extension SFUClient {
         try await call(SubscriptionRemove.self, .init(room: room, subscription: subscription))
     }
 
+    /// Says what a subscription is sent of its video, and why it is no more.
+    public func explain(
+        room: RoomID,
+        subscription: SubscriptionID
+    ) async throws(ClientError) -> SubscriptionExplain.Result {
+        try await call(SubscriptionExplain.self, .init(room: room, subscription: subscription))
+    }
+
     public func stats(
         room: RoomID,
         participant: ParticipantID? = nil,

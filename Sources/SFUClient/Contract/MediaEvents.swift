@@ -27,6 +27,33 @@ public struct StreamDestroyed: EventData {
     }
 }
 
+/// `stream.layersWanted`: which of its layers anybody watches; the others may be switched off.
+public struct StreamLayersWanted: EventData {
+    public static let event = "stream.layersWanted"
+    public var stream: StreamID
+    public var participant: ParticipantID
+    /// All encodings of the stream's video, as the offer listed them.
+    public var layers: [WantedLayer]
+
+    public init(stream: StreamID, participant: ParticipantID, layers: [WantedLayer]) {
+        self.stream = stream
+        self.participant = participant
+        self.layers = layers
+    }
+}
+
+/// One encoding, and whether anybody is there for it.
+public struct WantedLayer: Codable, Hashable, Sendable {
+    /// Absent where there is no simulcast.
+    public var rid: String?
+    public var wanted: Bool
+
+    public init(rid: String?, wanted: Bool) {
+        self.rid = rid
+        self.wanted = wanted
+    }
+}
+
 /// What every event about a subscription names.
 public struct SubscriptionReference: Codable, Hashable, Sendable {
     public var subscription: SubscriptionID

@@ -1,0 +1,188 @@
+import Testing
+
+@testable import SFU
+
+@Suite struct AllocationTests {
+    /// A slot in a table: its ladder in kbit/s and what it had.
+    struct Wish {
+        var ladder: [Int]
+        var held = -1
+        var priority = 0
+        var mayStop = true
+        var mayRise = true
+    }
+
+    static let simulcast = [150, 500, 1_500]
+
+    struct Row: CustomTestStringConvertible {
+        var name: String
+        var budget: Int?
+        var wishes: [Wish]
+        var given: [Int]
+        var testDescription: String { name }
+    }
+
+    static let rows = [
+        Row(
+            name: "nothing binds",
+            budget: nil,
+            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            given: [2, 2]
+        ),
+        Row(name: "plenty", budget: 3_000, wishes: [Wish(ladder: simulcast)], given: [2]),
+        Row(name: "the middle one", budget: 600, wishes: [Wish(ladder: simulcast)], given: [1]),
+        Row(
+            name: "O-13 lowest for all before more for one",
+            budget: 700,
+            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            given: [1, 0]
+        ),
+        Row(
+            name: "equals share alike",
+            budget: 1_100,
+            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            given: [1, 1]
+        ),
+        Row(
+            name: "the important climb first",
+            budget: 1_800,
+            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast, priority: 1)],
+            given: [0, 2]
+        ),
+        Row(
+            name: "too little for anything",
+            budget: 100,
+            wishes: [Wish(ladder: simulcast)],
+            given: [-1]
+        ),
+        Row(
+            name: "O-9 who may not fall back keeps the lowest",
+            budget: 100,
+            wishes: [Wish(ladder: simulcast, mayStop: false)],
+            given: [0]
+        ),
+        Row(
+            name: "O-9 and others make room for it",
+            budget: 170,
+            wishes: [Wish(ladder: simulcast, held: 0), Wish(ladder: simulcast, mayStop: false)],
+            given: [-1, 0]
+        ),
+        Row(
+            name: "what is held stays on the edge",
+            budget: 1_400,
+            wishes: [Wish(ladder: simulcast, held: 2)],
+            given: [2]
+        ),
+        Row(
+            name: "on the edge nobody climbs",
+            budget: 1_550,
+            wishes: [Wish(ladder: simulcast, held: 1)],
+            given: [1]
+        ),
+        Row(
+            name: "who failed of late does not climb",
+            budget: 5_000,
+            wishes: [Wish(ladder: simulcast, held: 1, mayRise: false)],
+            given: [1]
+        ),
+        Row(
+            name: "a newcomer's lowest comes before what another holds",
+            budget: 1_500,
+            wishes: [Wish(ladder: simulcast, held: 2), Wish(ladder: simulcast)],
+            given: [2, 0]
+        ),
+        Row(
+            name: "the less important falls first",
+            budget: 1_700,
+            wishes: [
+                Wish(ladder: simulcast, held: 2), Wish(ladder: simulcast, held: 2, priority: 1),
+            ],
+            given: [0, 2]
+        ),
+        Row(
+            name: "video comes back with room to spare only",
+            budget: 170,
+            wishes: [Wish(ladder: simulcast)],
+            given: [-1]
+        ),
+        Row(name: "and then does", budget: 200, wishes: [Wish(ladder: simulcast)], given: [0]),
+        Row(name: "nothing offered", budget: 500, wishes: [Wish(ladder: [])], given: [-1]),
+        Row(
+            name: "a rung that costs less than the one below",
+            budget: 520,
+            wishes: [Wish(ladder: [150, 480, 470])],
+            given: [2]
+        ),
+    ]
+
+    @Test(arguments: rows)
+    func `slots share a path`(_ row: Row) {
+        var allocation = Allocation()
+        Self.fill(&allocation, row.wishes)
+        allocation.share(row.budget.map { $0 * 1_000 })
+        var given: [Int] = []
+        for index in 0..<allocation.claims.count { given.append(allocation.claims[index].given) }
+        #expect(given == row.given)
+    }
+
+    static func fill(_ allocation: inout Allocation, _ wishes: [Wish]) {
+        allocation.removeAll()
+        for wish in wishes {
+            let first = allocation.rungCount
+            for rung in wish.ladder { allocation.append(rung: rung * 1_000) }
+            allocation.append(
+                Allocation.Claim(
+                    first: first,
+                    count: wish.ladder.count,
+                    held: wish.held,
+                    priority: wish.priority,
+                    mayStop: wish.mayStop,
+                    mayRise: wish.mayRise
+                )
+            )
+        }
+    }
+
+    /// Whatever is asked: never more than there is, but for what may not stop; nobody above its
+    /// ladder; and the same again when asked again with what was given.
+    @Test(arguments: 1...2_000 as ClosedRange<UInt64>)
+    func `a share is within the budget and stable`(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var wishes: [Wish] = []
+        for _ in 0..<Int.random(in: 1...12, using: &random) {
+            var ladder: [Int] = []
+            var rung = Int.random(in: 20...200, using: &random)
+            for _ in 0..<Int.random(in: 0...5, using: &random) {
+                ladder.append(rung)
+                rung += Int.random(in: 0...900, using: &random)
+            }
+            wishes.append(
+                Wish(
+                    ladder: ladder,
+                    held: Int.random(in: -1..<max(ladder.count, 1), using: &random),
+                    priority: Int.random(in: 0...2, using: &random),
+                    mayStop: Int.random(in: 0..<4, using: &random) > 0
+                )
+            )
+        }
+        let budget = Int.random(in: 0...6_000, using: &random)
+        var allocation = Allocation()
+        Self.fill(&allocation, wishes)
+        allocation.share(budget * 1_000)
+        var must = 0
+        for index in wishes.indices {
+            let given = allocation.claims[index].given
+            #expect(given < wishes[index].ladder.count)
+            if !wishes[index].mayStop { must += wishes[index].ladder.first ?? 0 }
+            wishes[index].held = given
+        }
+        let sum = allocation.given
+        #expect(sum <= max(budget * 1_100, must * 1_000))
+        Self.fill(&allocation, wishes)
+        allocation.share(budget * 1_000)
+        for index in wishes.indices {
+            let again = allocation.claims[index].given
+            #expect(again >= wishes[index].held || sum > budget * 1_000)
+        }
+    }
+}
