@@ -6,8 +6,9 @@ const COUNTER_SHARE = 0.25;
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 
 class Source {
-  constructor({ hue, tone, width, height, fps }) {
+  constructor({ hue, tone, width, height, fps, noise }) {
     this.hue = hue;
+    this.noise = noise;
     this.canvas = document.createElement("canvas");
     this.canvas.width = width;
     this.canvas.height = height;
@@ -37,6 +38,7 @@ class Source {
     const bar = Math.floor(width / 16);
     this.context.fillStyle = "white";
     this.context.fillRect((this.counter * 8) % (width - bar), 0, bar, upper);
+    if (this.noise) this.drawNoise(width, upper);
     const cell = width / COUNTER_BITS;
     for (let bit = 0; bit < COUNTER_BITS; bit++) {
       const set = (this.counter >> (COUNTER_BITS - 1 - bit)) & 1;
@@ -44,6 +46,16 @@ class Source {
       this.context.fillRect(bit * cell, upper, cell, height - upper);
     }
     this.counter = (this.counter + 1) & 0xffff;
+  }
+
+  // Something that an encoder finds hard, so that it uses all the bits that it may.
+  drawNoise(width, height) {
+    for (let speck = 0; speck < 600; speck++) {
+      const light = 30 + Math.random() * 40;
+      this.context.fillStyle = `hsl(${this.hue} 100% ${light}%)`;
+      const [x, y] = [Math.random() * width, Math.random() * height];
+      this.context.fillRect(x, y, width / 20, height / 20);
+    }
   }
 
   stop() {

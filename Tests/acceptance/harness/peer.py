@@ -29,11 +29,13 @@ class Peer(abc.ABC):
         width: int = 640,
         height: int = 360,
         fps: int = 20,
+        noise: bool = False,
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
         Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
-        slots as well. Takes effect with the next offer.
+        slots as well; with `noise` (browsers only) the picture is hard to encode. Takes effect
+        with the next offer.
         """
 
     @abc.abstractmethod
@@ -103,6 +105,7 @@ class PagePeer(Peer):
         width=640,
         height=360,
         fps=20,
+        noise=False,
     ):
         options = {name: value for name, value in locals().items() if name != "self"}
         await self.call("publish", options)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.ipc import IPC
+from harness.link import Link
 from harness.peer import Peer
 
 _numbers = itertools.count(1)
@@ -28,6 +29,8 @@ class Member:
     room: "Room"
     id: str
     peer: Peer
+    link: Link | None = None
+    """What is between the peer and sfud; None: nothing."""
     stream: str | None = None
     """What it publishes."""
     mids: list[dict[str, Any]] = field(default_factory=list)
@@ -45,7 +48,8 @@ class Member:
         self.stream = next(iter(streams), None)
         self.offers.append(offer)
         self.answers.append(result["sdp"])
-        await self.peer.accept(result["sdp"])
+        answer = result["sdp"]
+        await self.peer.accept(await self.link.rewrite(answer) if self.link else answer)
 
     async def subscribe(self, stream: str, **params: Any) -> Subscription:
         since = time.time()
@@ -76,7 +80,9 @@ class Room:
         await self.call("room.create", **params)
         return self
 
-    async def join(self, name: str, peer: Peer, slots: int = 0, **publish: Any) -> Member:
+    async def join(
+        self, name: str, peer: Peer, slots: int = 0, link: Link | None = None, **publish: Any
+    ) -> Member:
         """Joins, publishing what `publish` says (nothing if it says nothing), with `slots` slots
         of each kind; returns when the transport stands."""
         await self.call("participant.join", participant=name)
@@ -84,7 +90,7 @@ class Room:
             await peer.publish(**publish)
         if slots:
             await peer.receive(slots)
-        member = Member(self, name, peer)
+        member = Member(self, name, peer, link)
         await member.negotiate()
         await self.connected(name)
         return member
