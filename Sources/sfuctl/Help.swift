@@ -4,7 +4,7 @@ import SFUClient
 enum Help {
     /// A command that has a page of its own.
     enum Topic: String, CaseIterable {
-        case rooms, room, stats, info, watch
+        case rooms, room, explain, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
         case close, call
     }
@@ -54,6 +54,7 @@ extension Help.Topic {
         switch self {
         case .rooms, .stats, .info: rawValue
         case .room, .close: "\(rawValue) ROOM"
+        case .explain: "explain ROOM SUBSCRIPTION"
         case .watch: "watch [ROOM...]"
         case .lock, .unlock: "\(rawValue) ROOM"
         case .mute, .unmute: "\(rawValue) ROOM [PARTICIPANT [audio|video]]"
@@ -71,6 +72,7 @@ extension Help.Topic {
         switch self {
         case .rooms, .stats, .info: 0...0
         case .room, .close: 1...1
+        case .explain: 2...2
         case .watch: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
@@ -85,6 +87,7 @@ extension Help.Topic {
         switch self {
         case .rooms: "list the rooms"
         case .room: "show one room: participants and streams"
+        case .explain: "say why a viewer sees what it sees"
         case .stats: "show packets in, out and dropped, and the workers' load"
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
@@ -109,6 +112,11 @@ extension Help.Topic {
         switch self {
         case .rooms: "Lists the rooms, one a line."
         case .room: "Shows one room: its state, who is in it, and their streams."
+        case .explain:
+            """
+            Says what of a stream's video a subscription is sent, what is offered, the one limit
+            that keeps it from more, what must change, and the last turns to other layers.
+            """
         case .stats:
             """
             Shows what has gone in and out since sfud started. What came in is what was

@@ -12,6 +12,7 @@ struct Invocation: Equatable {
         case help(Help.Topic?)
         case rooms
         case room(RoomID)
+        case explain(RoomID, SubscriptionID)
         case stats
         case info
         /// Empty: all rooms.
@@ -96,6 +97,14 @@ extension Invocation.Verb {
         switch topic {
         case .rooms: return .rooms
         case .room: return .room(try room(operands[0], topic))
+        case .explain:
+            guard let subscription = SubscriptionID(rawValue: operands[1]) else {
+                throw UsageError(
+                    message: "\"\(operands[1])\" is no subscription's id",
+                    topic: topic
+                )
+            }
+            return .explain(try room(operands[0], topic), subscription)
         case .stats: return .stats
         case .info: return .info
         case .watch:

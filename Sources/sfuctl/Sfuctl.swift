@@ -40,6 +40,9 @@ struct Sfuctl {
         case .room(let room):
             let room = try await client.room(room)
             Output.text(invocation.isJSON ? pretty(room) : Report.room(room))
+        case .explain(let room, let subscription):
+            let found = try await client.explain(room: room, subscription: subscription)
+            Output.text(invocation.isJSON ? pretty(found) : Report.explanation(found))
         case .info:
             let info = try await client.serverInfo()
             Output.text(invocation.isJSON ? pretty(info) : Report.info(info))

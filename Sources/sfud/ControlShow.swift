@@ -76,7 +76,7 @@ extension StreamInfo {
 }
 
 extension LayerInfo {
-    fileprivate init(_ layer: LayerDescription) {
+    init(_ layer: LayerDescription) {
         self.init(
             rid: layer.rid,
             width: layer.width,

@@ -1,0 +1,85 @@
+import SFUClient
+
+extension Report {
+    /// Why a viewer sees what it sees, in the words of somebody who has to help it.
+    static func explanation(_ found: SubscriptionExplain.Result) -> String {
+        var about = Table([
+            ("SENT", .left), (found.sent.map(layer) ?? "no video", .left),
+        ])
+        about.add(["limit", words(found.limit)])
+        if let advice = found.advice { about.add(["for more", advice]) }
+        about.add(["estimate", found.estimate.map(bitrate) ?? "unknown"])
+        about.add(["share", bitrate(found.share)])
+        about.add(["preference", preference(found.preference)])
+        return [about.text, offered(found.offered), turns(found.decisions)]
+            .joined(separator: "\n\n")
+    }
+
+    private static func offered(_ layers: [LayerInfo]) -> String {
+        guard !layers.isEmpty else { return "nothing offered" }
+        var table = Table([
+            ("OFFERED", .left), ("SIZE", .right), ("FRAMES", .right), ("BITRATE", .right),
+            ("", .left),
+        ])
+        for layer in layers {
+            table.add([
+                layer.rid ?? "-", "\(layer.width)x\(layer.height)",
+                "\(Int(layer.frameRate.rounded()))", bitrate(layer.bitrate),
+                layer.active ? "" : "not sent",
+            ])
+        }
+        return table.text
+    }
+
+    private static func turns(_ turns: [LayerTurn]) -> String {
+        guard !turns.isEmpty else { return "no turns yet" }
+        var table = Table([
+            ("TIME (UTC)", .left), ("FROM", .left), ("TO", .left), ("CAUSE", .left),
+        ])
+        for turn in turns {
+            table.add([
+                clock(turn.time), turn.from.map(layer) ?? "no video",
+                turn.to.map(layer) ?? "no video", turn.cause.rawValue,
+            ])
+        }
+        return table.text
+    }
+
+    private static func layer(_ layer: SentLayer) -> String {
+        let size = name(layer.rid, layer.width, layer.height, Int(layer.frameRate.rounded()))
+        return "\(size), \(bitrate(layer.bitrate))"
+    }
+
+    private static func layer(_ layer: TurnLayer) -> String {
+        name(layer.rid, layer.width, layer.height, layer.frameRate)
+    }
+
+    private static func name(_ rid: String?, _ width: Int, _ height: Int, _ rate: Int) -> String {
+        "\(rid.map { "\($0) " } ?? "")\(width)x\(height)@\(rate)"
+    }
+
+    private static func bitrate(_ bitsPerSecond: Int) -> String {
+        "\((bitsPerSecond + 500) / 1_000) kbit/s"
+    }
+
+    private static func preference(_ preference: LayerPreference) -> String {
+        var words: [String] = []
+        if let size = preference.resolution { words.append("\(size.width)x\(size.height)") }
+        if let rate = preference.frameRate { words.append("\(rate) frames a second") }
+        if let priority = preference.priority { words.append("priority \(priority)") }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
+    }
+
+    private static func words(_ limit: LayerLimitWord) -> String {
+        switch limit {
+        case .none: "none: it has the highest layer there is"
+        case .preference: "the subscriber's preference"
+        case .role: "a role"
+        case .bandwidth: "the viewer's bandwidth"
+        case .publisher: "what the publisher sends"
+        case .muted: "a moderator's mute"
+        case .subscriber: "the subscriber's own switch"
+        case .codec: "no codec in common"
+        }
+    }
+}
