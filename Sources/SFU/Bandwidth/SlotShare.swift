@@ -1,0 +1,101 @@
+internal import RTP
+
+/// What the allocation remembers of one slot; no forwarded packet touches it.
+struct SlotShare: ~Copyable {
+    /// Turns that are kept for `subscription.explain`.
+    static let maximumDecisions = 32
+
+    /// What it was given last; `nil`: nothing.
+    private(set) var given: LayerOption?
+    /// Whether it was looked at since it was bound.
+    private(set) var isKnown = false
+    /// Why it is not more.
+    private(set) var limit = LayerLimit.none
+    /// The estimate that would allow one rung more, in bits a second; 0: it is not the estimate.
+    var needed = 0
+    /// Why no video is sent, as the control plane knows it.
+    var hold: VideoHold?
+
+    /// It must not climb before, having fallen.
+    private(set) var mayRiseAt: Instant?
+    private var lastRise: Instant?
+    /// Falls in a row that came soon after a rise.
+    private var failures = 0
+    private var decisions: List<LayerDecision>?
+
+    /// How long who fell stays, in milliseconds; twice as long for each time that a rise failed.
+    static let restMilliseconds: Int64 = 2_000
+    static let maximumFailures = 4
+    /// A fall so soon after a rise says that the rise was a mistake.
+    static let trialMilliseconds: Int64 = 10_000
+
+    func mayRise(at now: Instant) -> Bool { mayRiseAt.map { $0 <= now } ?? true }
+
+    /// Another binding: nothing of the old one holds but the last turns.
+    mutating func forget() {
+        given = nil
+        isKnown = false
+        mayRiseAt = nil
+        lastRise = nil
+        failures = 0
+    }
+
+    /// Takes down what it is given now, and why it is not more.
+    mutating func give(
+        _ option: LayerOption?,
+        limit newLimit: LayerLimit,
+        _ names: (LayerOption) -> LayerDecision.Layer,
+        at now: Instant
+    ) {
+        defer {
+            given = option
+            limit = newLimit
+            isKnown = true
+        }
+        guard option?.target != given?.target else { return }
+        let isFall = LayerOption.isLower(option, than: given)
+        let cause = isFall ? newLimit : limit
+        note(
+            LayerDecision(at: now, from: given.map(names), to: option.map(names), cause: cause)
+        )
+        if !isFall {
+            lastRise = now
+        } else if newLimit == .bandwidth, isKnown {
+            let hasFailed =
+                lastRise.map { now.milliseconds(since: $0) < Self.trialMilliseconds } ?? false
+            failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
+            mayRiseAt = now.advanced(milliseconds: Self.restMilliseconds << Int64(failures))
+        }
+    }
+
+    private mutating func note(_ decision: LayerDecision) {
+        var kept = decisions.take() ?? List<LayerDecision>(capacity: 4)
+        if kept.count < Self.maximumDecisions {
+            kept.append(decision)
+        } else {
+            for index in 1..<kept.count { kept[index - 1] = kept[index] }
+            kept[kept.count - 1] = decision
+        }
+        decisions = consume kept
+    }
+
+    /// The last turns, oldest first.
+    var turns: [LayerDecision] {
+        guard let count = decisions?.count else { return [] }
+        return (0..<count).compactMap { decisions?[$0] }
+    }
+}
+
+extension LayerOption {
+    /// Fewer pixels, or as many and fewer frames; nothing is lower than anything.
+    static func isLower(_ left: Self?, than right: Self?) -> Bool {
+        guard let right else { return false }
+        guard let left else { return true }
+        if left.pixels != right.pixels { return left.pixels < right.pixels }
+        if left.target.encoding == right.target.encoding {
+            return (left.target.spatial, left.target.temporal)
+                < (right.target.spatial, right.target.temporal)
+        }
+        return left.frameRate < right.frameRate
+    }
+}
