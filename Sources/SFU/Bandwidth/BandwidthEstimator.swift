@@ -1,0 +1,173 @@
+internal import RTP
+
+/// Send-side congestion control for one viewer: how many bits a second its path carries now.
+///
+/// After Google Congestion Control (draft-ietf-rmcat-gcc-02; Carlucci et al. 2017) with the
+/// loss model, probing and application-limited rules that libwebrtc has added since. Under 1 kB
+/// until something is sent; 4 to 128 kB with what is in flight.
+struct BandwidthEstimator: ~Copyable {
+    static let minimum = 10_000.0
+    /// Nanoseconds between looks at what time alone changes.
+    static let interval: Int64 = 200_000_000
+    /// Nanoseconds after which a packet that nothing was heard of is forgotten.
+    static let memory: Int64 = 3_000_000_000
+    /// Nanoseconds without feedback after which the detectors start afresh.
+    static let staleness: Int64 = 2_000_000_000
+    /// Nanoseconds of silence, beyond two round trips, that lower the rate, and how far it goes
+    /// down for each `silenceStep` more.
+    static let silence: Int64 = 1_000_000_000
+    static let silenceStep: Int64 = 500_000_000
+    static let silenceFactor = 0.85
+    static let pacingFactor = 2.5
+
+    var packets = SentPackets()
+    var clock = RemoteClock()
+    var groups = ArrivalGroups()
+    var trendline = Trendline()
+    var acknowledged = AcknowledgedRate()
+    var rates: RateControl
+    var losses = LossControl()
+    var load = OfferedLoad()
+    var prober = Prober()
+    var limits = ReceiverLimits()
+    let maximum: Double
+    var wanted = 0.0
+    var allocated = 0.0
+    /// The estimate in bits a second.
+    var current: Double
+    var cause = BandwidthExplanation.Cause.start
+    /// The estimate that was last told of as a change, and when.
+    var told: Double
+    var changed: Int64
+    var roundTrip: Int64?
+    var lastFeedback: Int64?
+    var lastSent: Int64?
+    var lastSilence: Int64 = .min / 2
+    var nextLook: Int64
+    /// Bytes of the second under way, and the rate of the one before: for viewers without arrivals.
+    var second = SentSecond()
+
+    /// Starts at `startBitrate`, and never goes beyond `maximum` (bits a second).
+    init(at now: Instant, startBitrate: Int, maximum: Int) {
+        self.maximum = max(Double(maximum), Self.minimum)
+        current = min(max(Double(startBitrate), Self.minimum), self.maximum)
+        rates = RateControl(current)
+        told = current
+        changed = now.nanoseconds
+        nextLook = now.nanoseconds
+        load.setEstimate(current)
+    }
+
+    /// A packet with this transport-wide number left.
+    ///
+    /// - Parameters:
+    ///   - sequence: One more than in the packet before, wrapped.
+    ///   - bytes: Its UDP payload plus 28 for IP and UDP.
+    ///   - now: When it left.
+    ///   - probe: The probe it was sent for, or along with.
+    mutating func sent(_ sequence: UInt16, bytes: Int, at now: Instant, probe: ProbeID?) {
+        let time = now.nanoseconds
+        packets.append(sequence, bytes: bytes, at: time, probe: probe?.rawValue ?? 0)
+        second.note(bytes: bytes, at: time)
+        lastSent = time
+        if let probe {
+            // What a probe adds is no load of the application's.
+            prober.noteSent(probe, bytes: bytes)
+        } else {
+            load.note(bytes: bytes, at: time)
+        }
+    }
+
+    /// What the allocation would send if it could, which bounds probing, and what it sends now.
+    mutating func setWanted(_ bitsPerSecond: Int, allocated: Int) {
+        wanted = Double(max(0, bitsPerSecond))
+        self.allocated = Double(max(0, allocated))
+    }
+
+    /// Does what time alone makes due; early is no harm.
+    mutating func expire(at now: Instant) {
+        let time = now.nanoseconds
+        guard time >= nextLook else { return }
+        nextLook = time + Self.interval
+        load.note(bytes: 0, at: time)
+        packets.prepare()
+        if heedSilence(at: time) { settle(.silence, at: time) }
+        packets.forget(before: time - Self.memory)
+        if lastFeedback == nil, limits.hasEstimate {
+            current = min(current, limits.cap(at: time))
+        }
+    }
+
+    /// When `expire` or `takeProbe` next has something to do, if ever.
+    var deadline: Instant? {
+        guard let lastSent else { return nil }
+        let isIdle = packets.isEmpty && nextLook > lastSent + Self.memory
+        let probe = prober.deadline(situation, now: nextLook - Self.interval)
+        switch (isIdle, probe) {
+        case (true, nil): return nil
+        case (true, let probe?): return Instant(nanoseconds: probe)
+        case (false, nil): return Instant(nanoseconds: nextLook)
+        case (false, let probe?): return Instant(nanoseconds: min(nextLook, probe))
+        }
+    }
+
+    /// A probe to send now.
+    mutating func takeProbe(at now: Instant) -> Probe? {
+        // Without arrival times a probe tells nothing; the first ones ask whether there are any.
+        let isAnswered = lastFeedback.map { now.nanoseconds - $0 < Self.staleness } ?? true
+        guard isAnswered, lastFeedback != nil || !limits.hasEstimate else { return nil }
+        return prober.take(situation, at: now.nanoseconds)
+    }
+
+    /// Bits a second that the path carries, IP and UDP headers counted.
+    var estimate: Int { Int(current) }
+
+    /// Bits a second at which a pacer should let packets out.
+    var pacingRate: Int { Int(Self.pacingFactor * max(current, allocated)) }
+
+    var situation: Prober.Situation {
+        Prober.Situation(
+            estimate: current,
+            wanted: wanted,
+            maximum: maximum,
+            isCongested: trendline.usage == .over || losses.state == .decreasing,
+            isRecovering: losses.state == .increasing,
+            isApplicationLimited: load.isLimited
+        )
+    }
+
+    /// Less is sent, step by step, while nothing is heard of what was sent.
+    private mutating func heedSilence(at now: Int64) -> Bool {
+        guard let lastFeedback, !packets.isEmpty, let lastSent, lastSent > lastFeedback else {
+            return false
+        }
+        let patience = Self.silence + 2 * (roundTrip ?? 0)
+        let oldest = packets[packets.oldest].time
+        guard now - max(lastFeedback, oldest) > patience,
+            now - lastSilence >= Self.silenceStep
+        else { return false }
+        lastSilence = now
+        let before = current
+        rates.limit(to: max(current * Self.silenceFactor, Self.minimum))
+        prober.noteDrop(from: before, to: rates.estimate, at: now)
+        return true
+    }
+}
+
+/// Bits a second that were sent, by whole seconds.
+struct SentSecond {
+    private var start: Int64?
+    private var bytes = 0
+    private(set) var rate = 0.0
+
+    mutating func note(bytes size: Int, at now: Int64) {
+        let begin = start ?? now
+        if start == nil { start = now }
+        if now - begin >= 1_000_000_000 {
+            rate = Double(bytes) * 8e9 / Double(now - begin)
+            start = now
+            bytes = 0
+        }
+        bytes += size
+    }
+}

@@ -1,0 +1,210 @@
+internal import RTP
+
+/// What viewers report.
+extension BandwidthEstimator {
+    /// Takes transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
+    ///
+    /// Takes time in proportion to the message's bytes and to what is in flight, whatever the
+    /// message claims; numbers that were never sent, or are settled, mean nothing.
+    mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
+        let time = now.nanoseconds
+        if let last = lastFeedback, time - last > Self.staleness { startAfresh() }
+        if clock.advance(to: feedback.referenceTime, at: time) { startAfresh() }
+
+        var walk = copy feedback
+        var newest: Int64?
+        var shown: Double?
+        while let (number, arrival) = walk.nextArrived() {
+            guard let place = packets.place(of: number.rawValue) else { continue }
+            let entry = packets[place]
+            guard entry.state == .inFlight || entry.state == .lost else { continue }
+            packets.settle(place, as: .arrived)
+            newest = max(newest ?? entry.time, entry.time)
+            let arrived = clock.time(of: arrival)
+            noteArrival(entry, arrived, wasLost: entry.state == .lost, at: time)
+            if entry.probe != 0 {
+                shown =
+                    prober.noteArrival(
+                        entry.probe,
+                        bytes: Int(entry.bytes),
+                        sent: entry.time,
+                        arrived: arrived
+                    ) ?? shown
+            }
+        }
+        noteLosses(feedback)
+        packets.forget(before: time - Self.memory)
+        guard let newest else { return }
+        lastFeedback = time
+        noteRoundTrip(max(0, time - newest))
+        adjust(shown: shown, at: time)
+    }
+
+    /// Takes the viewer's own estimate; it counts only without transport-wide feedback.
+    mutating func receiveREMB(_ bitsPerSecond: Int, at now: Instant) {
+        let time = now.nanoseconds
+        limits.noteEstimate(max(Double(bitsPerSecond), Self.minimum), at: time)
+        guard !hasFeedback(at: time) else { return }
+        let before = current
+        // It may run ahead of what is sent by as much as our own estimate may.
+        let lead = max(current, 1.5 * second.rate + 10_000)
+        current = min(limits.cap(at: time), lead, maximum)
+        rates.learn(current, at: time)
+        finish(.receiverEstimate, from: before, at: time)
+    }
+
+    /// Takes a receiver report's loss; it counts only without transport-wide feedback.
+    ///
+    /// - Parameters:
+    ///   - fraction: The share lost, in 256ths (RFC 3550 §6.4.1).
+    ///   - roundTripMilliseconds: The round trip, if the report told.
+    ///   - now: When it came.
+    mutating func receiveLoss(fraction: UInt8, roundTripMilliseconds: Int?, at now: Instant) {
+        let time = now.nanoseconds
+        guard !hasFeedback(at: time) else { return }
+        if let roundTripMilliseconds {
+            let bounded = min(max(roundTripMilliseconds, 0), 10_000)
+            noteRoundTrip(Int64(bounded) * 1_000_000)
+        }
+        let before = current
+        let rate = limits.rate(
+            after: Double(fraction) / 256,
+            from: current,
+            sending: second.rate,
+            roundTrip: roundTrip ?? 0,
+            at: time
+        )
+        current = min(max(rate, Self.minimum), limits.cap(at: time), maximum)
+        rates.learn(current, at: time)
+        finish(.receiverLoss, from: before, at: time)
+    }
+
+    private func hasFeedback(at now: Int64) -> Bool {
+        lastFeedback.map { now - $0 < 2 * Self.staleness } ?? false
+    }
+
+    /// Nothing known of delays compares with what comes now.
+    private mutating func startAfresh() {
+        groups.reset()
+        trendline.reset()
+        acknowledged.reset()
+    }
+
+    private mutating func noteArrival(
+        _ entry: SentPackets.Entry,
+        _ arrived: Int64,
+        wasLost: Bool,
+        at now: Int64
+    ) {
+        acknowledged.add(bytes: Int(entry.bytes), arrived: arrived)
+        if wasLost {
+            losses.takeBack()
+        } else {
+            losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: false)
+        }
+        if let step = groups.add(sent: entry.time, arrived: arrived) {
+            trendline.add(step, at: now)
+        }
+    }
+
+    /// What the message covers and does not tell the arrival of is lost, until told otherwise.
+    private mutating func noteLosses(_ feedback: borrowing TransportFeedback) {
+        guard !packets.isEmpty else { return }
+        let newest = packets.end - 1
+        let step = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: newest))
+        let first = newest + feedback.baseSequence.distance(from: step)
+        let start = max(first, packets.oldest)
+        let end = min(first + feedback.statusCount, packets.end)
+        guard start < end else { return }
+        for place in start..<end where packets[place].state == .inFlight {
+            let entry = packets[place]
+            packets.settle(place, as: .lost)
+            losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: true)
+        }
+    }
+
+    private mutating func noteRoundTrip(_ sample: Int64) {
+        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
+    /// Draws the conclusions of one message.
+    private mutating func adjust(shown: Double?, at now: Int64) {
+        let before = rates.estimate
+        let input = RateControl.Input(
+            usage: trendline.usage,
+            acknowledged: acknowledged.bitsPerSecond,
+            roundTrip: roundTrip ?? 100_000_000,
+            isApplicationLimited: load.isLimited,
+            bounds: Self.minimum...maximum
+        )
+        var reason = BandwidthExplanation.Cause.growth
+        if rates.update(input, at: now) {
+            reason = .overuse
+            prober.noteDrop(from: before, to: rates.estimate, at: now)
+        } else if let shown, trendline.usage != .over {
+            if shown > rates.estimate {
+                rates.learn(min(shown, maximum), at: now)
+                acknowledged.learn(min(shown, maximum))
+                losses.learn(shown)
+                reason = .probe
+            }
+            prober.noteResult(shown, situation, at: now)
+        }
+        losses.update(
+            delayBased: rates.estimate,
+            acknowledged: acknowledged.bitsPerSecond,
+            floor: Self.minimum
+        )
+        settle(reason, at: now)
+    }
+
+    /// Takes the least of what delay, loss and the caller allow.
+    mutating func settle(_ reason: BandwidthExplanation.Cause, at now: Int64) {
+        let before = current
+        let allowed = min(rates.estimate, losses.limit)
+        current = min(max(allowed, Self.minimum), maximum)
+        let isLoss = losses.limit < rates.estimate && current <= before
+        finish(isLoss ? .loss : reason, from: before, at: now)
+    }
+
+    private mutating func finish(
+        _ reason: BandwidthExplanation.Cause,
+        from before: Double,
+        at now: Int64
+    ) {
+        load.setEstimate(current)
+        guard current != before else { return }
+        cause = reason
+        guard abs(current - told) > told / 20 else { return }
+        told = current
+        changed = now
+    }
+
+    /// Why the estimate is what it is.
+    var explanation: BandwidthExplanation {
+        get {
+            let isBlind = lastFeedback == nil
+            let loss = isBlind ? limits.loss ?? 0 : losses.averageLoss
+            return BandwidthExplanation(
+                estimate: estimate,
+                cause: cause,
+                changed: Instant(nanoseconds: changed),
+                source: source,
+                usage: trendline.usage,
+                acknowledged: acknowledged.bitsPerSecond.map { Int($0) },
+                lossPermille: Int(loss * 1000),
+                inherentLossPermille: Int(losses.inherentLoss * 1000),
+                isLossLimited: losses.state != .free,
+                roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },
+                isApplicationLimited: load.isLimited,
+                lastProbe: prober.lastResult.map { Int($0) }
+            )
+        }
+    }
+
+    private var source: BandwidthExplanation.Source {
+        if lastFeedback != nil { return .transportFeedback }
+        if limits.hasEstimate { return .receiverEstimate }
+        return limits.loss != nil ? .receiverReports : .none
+    }
+}

@@ -1,0 +1,118 @@
+/// Whether the path is used beyond, at or below what it carries.
+package enum PathUsage: UInt8, Sendable {
+    case normal, over, under
+}
+
+/// Finds queues that grow: the slope of the one-way delay over the last groups, held against a
+/// threshold that adapts (draft-ietf-rmcat-gcc-02 §5.3 and §5.4; Carlucci et al., "Congestion
+/// Control for Web Real-Time Communication", 2017).
+///
+/// A fixed threshold would starve us beside TCP, whose queue swings more than ours.
+struct Trendline {
+    private struct Sample: BitwiseCopyable {
+        /// Milliseconds of the remote clock since the first sample.
+        var arrived: Double = 0
+        /// The smoothed sum of delay steps, in milliseconds.
+        var delay: Double = 0
+    }
+
+    private static let window = 20
+    private static let smoothing = 0.9
+    private static let gain = 4.0
+    /// Steps that count towards the slope's weight.
+    private static let weightiest = 60
+    /// Milliseconds that the slope must have been over the threshold.
+    private static let patience = 10.0
+    private static let gainUp = 0.0087
+    private static let gainDown = 0.039
+    private static let thresholds = 6.0...600.0
+    /// A slope this far over the threshold is an accident that does not move it.
+    private static let outlier = 15.0
+
+    private var samples = [20 of Sample](repeating: Sample())
+    private var count = 0
+    private var origin: Int64 = 0
+    private var sum = 0.0
+    private var smoothed = 0.0
+    private var lastSlope = 0.0
+    private var timeOver = -1.0
+    private var timesOver = 0
+    private var threshold = 12.5
+    private var lastUpdate: Int64 = 0
+    private(set) var usage = PathUsage.normal
+
+    /// Takes the step between two groups.
+    ///
+    /// - Parameters:
+    ///   - step: What lies between them.
+    ///   - now: Our time in nanoseconds.
+    mutating func add(_ step: ArrivalGroups.Step, at now: Int64) {
+        if count == 0 { origin = step.completed }
+        let sent = Double(step.sent) / 1e6
+        sum += Double(step.arrived) / 1e6 - sent
+        smoothed = Self.smoothing * smoothed + (1 - Self.smoothing) * sum
+        samples[count % Self.window] = Sample(
+            arrived: Double(step.completed - origin) / 1e6,
+            delay: smoothed
+        )
+        count += 1
+        let slope = count >= Self.window ? fit() ?? lastSlope : 0
+        judge(slope, sent: sent, at: now)
+    }
+
+    /// Forgets the samples; what was learnt about the path's jitter stays.
+    mutating func reset() {
+        var fresh = Trendline()
+        fresh.threshold = threshold
+        self = fresh
+    }
+
+    /// The slope of the least-squares line, in milliseconds of delay for one of time.
+    private mutating func fit() -> Double? {
+        var meanTime = 0.0
+        var meanDelay = 0.0
+        for index in 0..<Self.window {
+            meanTime += samples[index].arrived
+            meanDelay += samples[index].delay
+        }
+        meanTime /= Double(Self.window)
+        meanDelay /= Double(Self.window)
+        var numerator = 0.0
+        var denominator = 0.0
+        for index in 0..<Self.window {
+            let time = samples[index].arrived - meanTime
+            numerator += time * (samples[index].delay - meanDelay)
+            denominator += time * time
+        }
+        return denominator > 0 ? numerator / denominator : nil
+    }
+
+    private mutating func judge(_ slope: Double, sent: Double, at now: Int64) {
+        let weighted = Double(min(count, Self.weightiest)) * slope * Self.gain
+        if weighted > threshold {
+            // Half of the first step: the slope crossed the threshold somewhere in it.
+            timeOver = timeOver < 0 ? sent / 2 : timeOver + sent
+            timesOver += 1
+            if timeOver > Self.patience, timesOver > 1, slope >= lastSlope {
+                timeOver = 0
+                timesOver = 0
+                usage = .over
+            }
+        } else {
+            timeOver = -1
+            timesOver = 0
+            usage = weighted < -threshold ? .under : .normal
+        }
+        lastSlope = slope
+        adapt(to: abs(weighted), at: now)
+    }
+
+    private mutating func adapt(to weighted: Double, at now: Int64) {
+        defer { lastUpdate = now }
+        guard lastUpdate != 0, weighted <= threshold + Self.outlier else { return }
+        let gain = weighted < threshold ? Self.gainDown : Self.gainUp
+        let elapsed = min(Double(now - lastUpdate) / 1e6, 100)
+        let moved = threshold + gain * (weighted - threshold) * elapsed
+        threshold = min(max(moved, Self.thresholds.lowerBound), Self.thresholds.upperBound)
+    }
+}

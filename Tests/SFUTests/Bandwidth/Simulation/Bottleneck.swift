@@ -1,0 +1,99 @@
+/// A seeded source of randomness for one simulated thing (SplitMix64).
+struct NetworkRandom {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
+        return word ^ (word >> 31)
+    }
+
+    /// From 0 up to 1.
+    mutating func unit() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
+
+    /// Around 0, with a spread of about 1 (twelve uniform ones, added).
+    mutating func normal() -> Double {
+        var sum = -6.0
+        for _ in 0..<12 { sum += unit() }
+        return sum
+    }
+}
+
+/// What a simulated path is like; times in nanoseconds unless named otherwise.
+struct PathProperties {
+    /// Bits a second from a second on; ordered by time.
+    var capacity: [(second: Double, bitsPerSecond: Double)]
+    var delayMilliseconds = 50.0
+    var jitterMilliseconds = 0.0
+    /// The share of packets lost at random.
+    var loss = 0.0
+    /// What a packet may find waiting before it, in milliseconds; more is dropped.
+    var queueMilliseconds = 300.0
+
+    func capacity(at time: Int64) -> Double {
+        var found = capacity[0].bitsPerSecond
+        for change in capacity where Double(time) >= change.second * 1e9 {
+            found = change.bitsPerSecond
+        }
+        return found
+    }
+}
+
+/// A link with a drop-tail queue in virtual time: says at once when a packet will come out.
+final class Bottleneck {
+    var properties: PathProperties
+    /// When the link has sent all that it has taken.
+    private var free: Int64 = 0
+    private var lastExit: Int64 = 0
+    private var random: NetworkRandom
+    private(set) var dropped = 0
+
+    init(_ properties: PathProperties, seed: UInt64) {
+        self.properties = properties
+        random = NetworkRandom(seed: seed)
+    }
+
+    /// How long a packet that came now would wait, in nanoseconds.
+    func waiting(at now: Int64) -> Int64 { max(0, free - now) }
+
+    /// Takes a packet.
+    ///
+    /// - Returns: When it comes out at the other end, `extra` later than the path's own delay;
+    ///   `nil` if it is lost.
+    func send(bytes: Int, at now: Int64, extra: Int64 = 0) -> Int64? {
+        guard Double(waiting(at: now)) <= properties.queueMilliseconds * 1e6 else {
+            dropped += 1
+            return nil
+        }
+        free = finish(bits: Double(bytes * 8), from: max(now, free))
+        if properties.loss > 0, random.unit() < properties.loss {
+            dropped += 1
+            return nil
+        }
+        let jitter =
+            properties.jitterMilliseconds > 0
+            ? abs(random.normal()) * properties.jitterMilliseconds * 1e6 : 0
+        let exit = free + Int64(properties.delayMilliseconds * 1e6 + jitter)
+        // Jitter delays, it does not reorder.
+        lastExit = max(lastExit, exit)
+        return lastExit + extra
+    }
+
+    /// When so many bits have been sent, through all changes of the rate.
+    private func finish(bits: Double, from start: Int64) -> Int64 {
+        var time = start
+        var left = bits
+        for change in properties.capacity where change.second * 1e9 > Double(time) {
+            let boundary = Int64(change.second * 1e9)
+            let here = properties.capacity(at: time) * Double(boundary - time) / 1e9
+            guard here < left else { break }
+            left -= here
+            time = boundary
+        }
+        return time + Int64(left * 1e9 / properties.capacity(at: time))
+    }
+}

@@ -1,0 +1,215 @@
+import RTP
+
+@testable import SFU
+
+/// A viewer: an estimator and a pacer, media that follows the estimate, and a receiver that
+/// reports arrival times in real feedback messages.
+final class MediaFlow: SimulatedFlow {
+    struct Settings {
+        var startBitrate = 300_000
+        var maximum = 8_000_000
+        /// The most that the encoder makes, and the least.
+        var encoderMaximum = 8_000_000.0
+        var encoderMinimum = 30_000.0
+        var startSecond = 0.0
+        var stopSecond = Double.infinity
+        /// Stretches without media, in seconds.
+        var pauses: [ClosedRange<Double>] = []
+        /// One way, beyond the bottleneck's own.
+        var extraDelayMilliseconds = 0.0
+        var backDelayMilliseconds = 50.0
+        var feedbackMilliseconds = 100.0
+        /// The share of feedback messages that are lost.
+        var feedbackLoss = 0.0
+        /// The spread of frame sizes.
+        var noise = 0.15
+        var probes = true
+    }
+
+    private struct Flight {
+        var arrival: Int64
+        var sequence: Int
+        var bytes: Int
+        var isMedia: Bool
+    }
+
+    let settings: Settings
+    let forward: Bottleneck
+    /// Where feedback goes; `nil` for a path of its own.
+    let backward: Bottleneck?
+    var estimator: BandwidthEstimator
+    private var pacer: Pacer
+    private var random: NetworkRandom
+    private var sequence = 0
+    private var nextFrame: Int64
+    private var nextFeedback: Int64 = 0
+    private var feedbackCount: UInt8 = 0
+    private var flights: [Flight] = []
+    private var firstFlight = 0
+    private var arrivals: [Int64] = []
+    private var base = 0
+    private var messages: [(at: Int64, bytes: [UInt8])] = []
+    private var sizes: [Int] = []
+    private var lastRate: Double
+
+    private(set) var receivedMedia = 0
+    private(set) var receivedAll = 0
+    private(set) var lost = 0
+
+    init(
+        _ settings: Settings,
+        forward: Bottleneck,
+        backward: Bottleneck? = nil,
+        seed: UInt64
+    ) {
+        self.settings = settings
+        self.forward = forward
+        self.backward = backward
+        let start = Instant(nanoseconds: Int64(settings.startSecond * 1e9))
+        estimator = BandwidthEstimator(
+            at: start,
+            startBitrate: settings.startBitrate,
+            maximum: settings.maximum
+        )
+        pacer = Pacer(at: start, bitsPerSecond: estimator.pacingRate)
+        random = NetworkRandom(seed: seed)
+        nextFrame = start.nanoseconds + Int64(random.unit() * 33e6)
+        lastRate = Double(settings.startBitrate)
+        // Somewhere before a wrap, so that every scenario has one.
+        sequence = 65_000
+        base = sequence
+    }
+
+    var estimate: Double { Double(estimator.estimate) }
+    var received: Int { receivedMedia }
+
+    private func isSending(at time: Int64) -> Bool {
+        let second = Double(time) / 1e9
+        return second >= settings.startSecond && second < settings.stopSecond
+            && !settings.pauses.contains { $0.contains(second) }
+    }
+
+    func step(at time: Int64) {
+        let now = Instant(nanoseconds: time)
+        takeFeedback(at: now)
+        receive(at: time)
+        guard Double(time) >= settings.startSecond * 1e9 else { return }
+        estimator.expire(at: now)
+        encode(at: now)
+        pacer.setRate(estimator.pacingRate, at: now)
+        if settings.probes, let probe = estimator.takeProbe(at: now) { pacer.start(probe, at: now) }
+        while let item = pacer.next(at: now) {
+            transmit(Int(item.bytes), item.probe, isMedia: true, at: now)
+        }
+        while let padding = pacer.padding(at: now) {
+            let bytes = pacer.paddingPacket
+            pacer.left(bytes: bytes, at: now)
+            transmit(bytes, padding.probe, isMedia: false, at: now)
+        }
+    }
+
+    private func encode(at now: Instant) {
+        guard isSending(at: now.nanoseconds) else {
+            nextFrame = max(nextFrame, now.nanoseconds)
+            estimator.setWanted(0, allocated: 0)
+            return
+        }
+        guard now.nanoseconds >= nextFrame else { return }
+        nextFrame += 33_333_333
+        // An encoder follows within a few frames, and errs.
+        let wish = min(max(estimate, settings.encoderMinimum), settings.encoderMaximum)
+        lastRate += (wish - lastRate) * (wish < lastRate ? 0.5 : 0.2)
+        estimator.setWanted(Int(settings.encoderMaximum), allocated: Int(lastRate))
+        let factor = max(0.3, 1 + settings.noise * random.normal())
+        let frame = Int(lastRate * factor / 8 / 30)
+        let count = max(1, (frame + 1_171) / 1_172)
+        for _ in 0..<count {
+            _ = pacer.enqueue(0, bytes: max(60, frame / count), class: .video, at: now)
+        }
+    }
+
+    private func transmit(_ bytes: Int, _ probe: ProbeID?, isMedia: Bool, at now: Instant) {
+        estimator.sent(
+            UInt16(truncatingIfNeeded: sequence),
+            bytes: bytes,
+            at: now,
+            probe: probe
+        )
+        let extra = Int64(settings.extraDelayMilliseconds * 1e6)
+        if let arrival = forward.send(bytes: bytes, at: now.nanoseconds, extra: extra) {
+            let flight = Flight(
+                arrival: arrival,
+                sequence: sequence,
+                bytes: bytes,
+                isMedia: isMedia
+            )
+            flights.append(flight)
+        } else {
+            lost += 1
+        }
+        sequence += 1
+    }
+
+    private func receive(at time: Int64) {
+        while firstFlight < flights.count, flights[firstFlight].arrival <= time {
+            let flight = flights[firstFlight]
+            firstFlight += 1
+            receivedAll += flight.bytes
+            if flight.isMedia { receivedMedia += flight.bytes }
+            while arrivals.count <= flight.sequence - base { arrivals.append(-1) }
+            // The receiver's clock has an origin of its own.
+            arrivals[flight.sequence - base] = flight.arrival + 777_000_000_000
+        }
+        if firstFlight > 4_096 {
+            flights.removeFirst(firstFlight)
+            firstFlight = 0
+        }
+        guard time >= nextFeedback else { return }
+        nextFeedback = time + Int64(settings.feedbackMilliseconds * 1e6)
+        while !arrivals.isEmpty, report(at: time) {}
+    }
+
+    /// Sends one message; `false` when there was nothing to tell.
+    private func report(at time: Int64) -> Bool {
+        var reported = 0
+        let waiting = arrivals
+        let count = feedbackCount
+        let first = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: base))
+        let bytes = [UInt8](capacity: 1_200) { output in
+            reported = TransportFeedbackBuilder.encode(
+                sender: SSRC(rawValue: 1),
+                media: SSRC(rawValue: 2),
+                feedbackCount: count,
+                base: first,
+                arrivals: waiting.span,
+                into: &output
+            )
+        }
+        guard reported > 0 else { return false }
+        feedbackCount &+= 1
+        base += reported
+        arrivals.removeFirst(reported)
+        guard random.unit() >= settings.feedbackLoss else { return true }
+        let back = Int64(settings.backDelayMilliseconds * 1e6)
+        if let backward {
+            // What other media fills goes for feedback too.
+            if let arrival = backward.send(bytes: bytes.count + 28, at: time) {
+                messages.append((arrival, bytes))
+            }
+        } else {
+            messages.append((time + back, bytes))
+        }
+        return true
+    }
+
+    private func takeFeedback(at now: Instant) {
+        while let first = messages.first, first.at <= now.nanoseconds {
+            messages.removeFirst()
+            var blocks = RTCPBlocks(first.bytes.span)
+            guard let block = blocks.next(), let feedback = try? TransportFeedback(block) else {
+                continue
+            }
+            estimator.receive(feedback, at: now)
+        }
+    }
+}
