@@ -45,6 +45,9 @@ package struct Core: ~Copyable {
     /// Publications that are handed on to other workers.
     var relayedCount = 0
 
+    /// The time of the call under way.
+    var now = Instant(nanoseconds: 0)
+
     var statistics = WorkerStatistics()
     var drops = DropCounters()
     /// What went no further in a mirror; its home has counted it as forwarded.
@@ -83,6 +86,7 @@ package struct Core: ~Copyable {
         at now: Instant,
         into output: inout Batch
     ) {
+        self.now = now
         statistics.datagramsIn &+= 1
         statistics.bytesIn &+= UInt64(datagram.count)
         guard datagram.count <= Batch.maximumLength else { return drops.count(.oversized) }
@@ -107,6 +111,7 @@ package struct Core: ~Copyable {
 
     /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
     package mutating func expire(at now: Instant, into output: inout Batch) {
+        self.now = now
         forgiveStall(at: now)
         while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
             guard transports.contains(entry.transport) else { continue }

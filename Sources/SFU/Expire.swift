@@ -15,6 +15,10 @@ extension Core {
         if transports[transport].nackDue.isDue(at: now) {
             sendNACKs(from: transport, at: now, into: &output)
         }
+        if transports[transport].bandwidth?.deadline.isDue(at: now) == true {
+            expireBandwidth(of: transport, at: now, into: &output)
+        }
+        if transports[transport].allocationDue.isDue(at: now) { allocate(transport, at: now) }
         if transports[transport].layersDue.isDue(at: now) {
             reviewLayers(of: transport, at: now)
         }
@@ -85,6 +89,8 @@ extension Core {
         next = min(next, transports[transport].nackDue ?? next)
         next = min(next, transports[transport].keyframeDue ?? next)
         next = min(next, transports[transport].layersDue ?? next)
+        next = min(next, transports[transport].allocationDue ?? next)
+        next = min(next, transports[transport].bandwidth?.deadline ?? next)
         next = min(next, transports[transport].reportDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }
         transports[transport].scheduled = next

@@ -85,6 +85,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// Forwarded copies, retransmissions not counted.
     package var rtpOut: UInt64 = 0
     package var rtxOut: UInt64 = 0
+    /// Packets of padding that probed what a path carries.
+    package var paddingOut: UInt64 = 0
     package var rtcpOut: UInt64 = 0
     /// Indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)

@@ -52,6 +52,7 @@ extension Report {
         table.add(["RTP forwarded", "\(counters.rtpForwarded)", ""])
         table.add(["between workers", "\(counters.relayedIn)", "\(counters.relayedOut)"])
         table.add(["retransmissions", "", "\(counters.rtxOut)"])
+        table.add(["padding of probes", "", "\(counters.paddingOut)"])
         table.add(["RTCP", "\(counters.rtcpIn)", "\(counters.rtcpOut)"])
         table.add(["STUN", "\(counters.stunIn)", ""])
         table.add(["DTLS", "\(counters.dtlsIn)", ""])

@@ -121,6 +121,7 @@ extension PacketCounters {
         bytesOut = statistics.bytesOut
         rtpOut = statistics.rtpOut
         rtxOut = statistics.rtxOut
+        paddingOut = statistics.paddingOut
         rtcpOut = statistics.rtcpOut
         kernelDrops = statistics.kernelDrops
         for (reason, count) in zip(DropReason.allCases, statistics.drops) {

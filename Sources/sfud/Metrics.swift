@@ -115,6 +115,7 @@ struct Metrics {
             ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
             ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
             ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
+            ("sfud_padding_sent_total", "Packets of padding that probed paths.", \.paddingOut),
             ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
             ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
             ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),

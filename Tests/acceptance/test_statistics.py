@@ -34,7 +34,7 @@ def assert_sums(counters: dict) -> None:
     assert counters["datagramsIn"] == sum(counters[kind] for kind in kinds) + early, counters
     # Packets out are copies, repeats and reports, besides STUN and DTLS.
     assert counters["datagramsOut"] >= sum(
-        counters[kind] for kind in ("rtpOut", "rtxOut", "rtcpOut")
+        counters[kind] for kind in ("rtpOut", "rtxOut", "paddingOut", "rtcpOut")
     ), counters
 
 

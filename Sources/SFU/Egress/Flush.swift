@@ -19,6 +19,7 @@ extension Core {
     package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
         precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
         defer { srtpContext.finish() }
+        self.now = now
         if !cursor.isUnderWay { prepareFlush() }
         let sendTime = Self.sendTime(at: now)
         let isFull =

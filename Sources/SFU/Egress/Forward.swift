@@ -4,6 +4,8 @@ internal import RTP
 extension Core {
     /// The longest SRTP tag, in bytes.
     private static let maximumOverhead = 16
+    /// What a path carries with each datagram: IPv4 and UDP headers, in bytes.
+    private static let datagramOverhead = 28
 
     mutating func forward(
         _ publication: Int,
@@ -134,6 +136,10 @@ extension Core {
         let octets = written.prefix + rest.count - Int(rewriting.padding)
         outlet.slot.count(length: length, octets: octets)
         outlet.destination.count(length: length)
+        if let number = rewriting.transportSequence {
+            transports[outlet.slot.transport].bandwidth?
+                .sent(number, bytes: length + Self.datagramOverhead, at: now)
+        }
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(length)
         return true

@@ -70,6 +70,15 @@ extension Core {
             let slot = slot(of: request.media, transport: transport)
             guard slot >= 0 else { return }
             retransmit(request, to: slot, at: now, into: &output)
+        case RTCPType.transportFeedback where block.count == 15:
+            guard let feedback = try? TransportFeedback(block) else { return }
+            transports[transport].bandwidth?.receive(feedback, at: now)
+            noteEstimate(of: transport, at: now)
+            schedule(transport)
+        case RTCPType.payloadFeedback where block.count == 15:
+            guard let estimate = try? ReceiverEstimate(block) else { return }
+            transports[transport].bandwidth?.receiveREMB(estimate.bitrate, at: now)
+            noteEstimate(of: transport, at: now)
         case RTCPType.payloadFeedback where block.count == 1:
             guard let loss = try? PictureLoss(block) else { return }
             refreshPicture(of: loss.media, transport: transport, at: now)
@@ -125,6 +134,8 @@ extension Core {
         at now: Instant
     ) {
         guard let reports = try? ReceptionReports(copy block) else { return }
+        var worst: UInt8 = 0
+        var isOurs = false
         for index in 0..<reports.count {
             let report = reports[index]
             let slot = slot(of: report.ssrc, transport: transport)
@@ -133,7 +144,14 @@ extension Core {
             slotRecords[slot].fractionLost = report.fractionLost
             slotRecords[slot].jitter = report.jitter
             noteRoundTrip(report, transport: transport, at: now)
+            worst = max(worst, report.fractionLost)
+            isOurs = true
         }
+        guard isOurs else { return }
+        let roundTrip = transports[transport].roundTripNanoseconds.map { Int($0 / 1_000_000) }
+        transports[transport].bandwidth?
+            .receiveLoss(fraction: worst, roundTripMilliseconds: roundTrip, at: now)
+        noteEstimate(of: transport, at: now)
     }
 
     /// Now less LSR less DLSR, in the 16.16 seconds of the reports (RFC 3550 §6.4.1).

@@ -51,6 +51,10 @@ struct Transport: ~Copyable {
     var sendsTransportFeedback = false
     var sendsREMB = false
     var estimate = ReceiverRate()
+    /// What its path carries downwards, where it agreed to report on that.
+    var bandwidth: PathBandwidth?
+    /// The estimate by which its slots were last shared out, in bits a second.
+    var allocatedEstimate: Int?
     var clock = SenderClock()
 
     var feedbackDue: Instant?
@@ -58,6 +62,7 @@ struct Transport: ~Copyable {
     var nackDue: Instant?
     var keyframeDue: Instant?
     var layersDue: Instant?
+    var allocationDue: Instant?
     /// The earliest deadline that the queue knows of.
     var scheduled: Instant?
 

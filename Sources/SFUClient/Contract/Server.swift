@@ -93,6 +93,8 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     /// Forwarded copies, retransmissions not counted.
     public var rtpOut: UInt64 = 0
     public var rtxOut: UInt64 = 0
+    /// Packets of padding that probed what a viewer's path carries.
+    public var paddingOut: UInt64 = 0
     public var rtcpOut: UInt64 = 0
     /// Packets that went no further, by cause.
     public var drops: [String: UInt64] = [:]
@@ -119,6 +121,7 @@ public struct PacketCounters: Codable, Hashable, Sendable {
         sum.bytesOut &+= other.bytesOut
         sum.rtpOut &+= other.rtpOut
         sum.rtxOut &+= other.rtxOut
+        sum.paddingOut &+= other.paddingOut
         sum.rtcpOut &+= other.rtcpOut
         sum.drops.merge(other.drops) { $0 &+ $1 }
         sum.relayDrops.merge(other.relayDrops) { $0 &+ $1 }

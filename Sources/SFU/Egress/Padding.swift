@@ -1,0 +1,86 @@
+internal import RTP
+
+/// Probes: padding that leaves faster than the media, to see how fast it arrives.
+extension Core {
+    /// Bytes of padding in one packet: what one byte can say (RFC 3550 §5.1).
+    private static let paddingLength = 255
+
+    /// Lets the estimator of one viewer's path look at its clock, and sends what a probe lacks.
+    mutating func expireBandwidth(of transport: Int, at now: Instant, into output: inout Batch) {
+        guard transports[transport].bandwidth != nil else { return }
+        transports[transport].bandwidth?.estimator.expire(at: now)
+        noteEstimate(of: transport, at: now)
+        if transports[transport].bandwidth?.probing == nil,
+            let probe = transports[transport].bandwidth?.estimator.takeProbe(at: now)
+        {
+            transports[transport].bandwidth?.probing = PathBandwidth.Probing(probe, at: now)
+        }
+        guard let probing = transports[transport].bandwidth?.probing else { return }
+        let age = now.nanoseconds(since: probing.started)
+        if probing.isDone || age > PathBandwidth.Probing.longest {
+            transports[transport].bandwidth?.probing = nil
+        } else {
+            pad(transport, at: now, into: &output)
+        }
+    }
+
+    private mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
+        guard let (slot, payloadType) = paddedSlot(of: transport) else {
+            transports[transport].bandwidth?.probing = nil
+            return
+        }
+        while let probing = transports[transport].bandwidth?.probing, !probing.isDone,
+            probing.due(at: now) > 0 || probing.packetsSent < probing.minimumPackets,
+            output.free > Self.replyCapacity / 2
+        {
+            guard sendPadding(on: slot, payloadType, at: now, into: &output) else { return }
+        }
+    }
+
+    /// A slot whose retransmission stream can carry padding: media streams keep their numbers.
+    private func paddedSlot(of transport: Int) -> (slot: Int, payloadType: UInt8)? {
+        for index in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[index])
+            guard slots[slot].kind == .video, slotRecords[slot].configuration.rtxSSRC != nil,
+                slots[slot].extensions[.transportSequenceNumber] != 0
+            else { continue }
+            let formats = slotRecords[slot].configuration.formats
+            let mapping = slotRecords[slot].outgoing ?? formats.first { $0.rtxPayloadType != nil }
+            if let payloadType = mapping?.rtxPayloadType { return (slot, payloadType) }
+        }
+        return nil
+    }
+
+    private mutating func sendPadding(
+        on slot: Int,
+        _ payloadType: UInt8,
+        at now: Instant,
+        into output: inout Batch
+    ) -> Bool {
+        guard let ssrc = slotRecords[slot].configuration.rtxSSRC else { return false }
+        var outlet = outlet(of: slot)
+        guard outlet.destination.path != nil else { return false }
+        let before = outlet.slot
+        slotRecords[slot].rtxIndex += 1
+        let index = slotRecords[slot].rtxIndex
+        var rewriting = Rewriting(
+            span: outlet.slot.renumbering.current,
+            sequence: SequenceNumber(truncating: Int(index)),
+            payloadType: payloadType,
+            ssrc: ssrc
+        )
+        rewriting.padding = UInt8(Self.paddingLength)
+        rewriting.stamp(from: &outlet, sendTime: Self.sendTime(at: now))
+        pool[rtcpPlace] = PacketInfo()
+        var packets = pool.packets
+        var bytes = packets.mutableBytes(at: rtcpPlace)
+        for position in 0..<Self.paddingLength { bytes[position] = 0 }
+        bytes[Self.paddingLength - 1] = UInt8(Self.paddingLength)
+        let isSent = send(rtcpPlace, through: &outlet, as: rewriting, index: index, into: &output)
+        if isSent { statistics.paddingOut &+= 1 }
+        // It is no part of the slot's media.
+        outlet.slot = before
+        put(outlet)
+        return isSent
+    }
+}
