@@ -8,6 +8,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
+        self.now = now
         switch command {
         case .configure(let id, let configuration):
             configure(id, configuration, at: now, into: &output)
@@ -23,6 +24,8 @@ extension Core {
             unmirror(id)
         case .relay(let id, let targets):
             relay(id, to: targets)
+        case .explain(let id, let token):
+            emit(.explained(token: token, explain(id, at: now)))
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
@@ -55,6 +58,9 @@ extension Core {
         configureExtensions(of: transport)
         configurePublications(of: transport)
         configureSlots(of: transport, configuration.slots)
+        if transports[transport].bandwidth == nil, configuration.reportsOnItsPath {
+            transports[transport].bandwidth = PathBandwidth(at: now)
+        }
         // Each slot has its own part.
         transports[transport].configuration.slots = []
         schedule(transport)

@@ -18,8 +18,8 @@ package enum Event: Hashable, Sendable {
     /// that only the worker knows.
     case videoHeld(SlotID, subscription: UInt64, VideoHold?)
     /// Which encodings of a publication this worker has viewers for: a bit each, in the offer's
-    /// order. `home` names it wherever the worker is.
-    case layersWanted(home: RelayTarget, UInt8)
+    /// order. Of a mirror `home` says what it mirrors.
+    case layersWanted(PublicationID, home: RelayTarget?, UInt8)
     case explained(token: UInt64, LayerExplanation?)
     case statistics(token: UInt64, WorkerStatistics)
 }

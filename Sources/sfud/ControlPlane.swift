@@ -124,7 +124,8 @@ struct ControlPlane {
                 of: .subscription(subscription),
                 at: now
             )
-        case .layersWanted(let home, let mask):
+        case .layersWanted(let id, let home, let mask):
+            let home = home ?? RelayTarget(worker: worker, publication: id)
             take(
                 .layersWanted(worker: worker, home: home, mask),
                 of: .publication(worker: home.worker, home.publication),

@@ -82,6 +82,11 @@ struct Allocation: ~Copyable {
     /// What they were given, in bits a second.
     var given: Int { total }
 
+    /// The budget from which on a claim would be given one rung more, in bits a second.
+    func needed(byNextRungAt index: Int) -> Int {
+        Int(Double(total + step(of: index)) / Self.riseShare)
+    }
+
     /// Gives each claim its rung; `budget` is in bits a second, `nil` where nothing is known to
     /// bind.
     mutating func share(_ budget: Int?) {

@@ -116,3 +116,16 @@ struct PathBandwidth: ~Copyable {
         return min(next, estimator.deadline ?? next)
     }
 }
+
+extension TransportConfiguration {
+    /// Whether the viewer agreed to say how what it is sent arrives.
+    var reportsOnItsPath: Bool {
+        slots.contains { slot in
+            slot.formats.contains { format in
+                format.feedback.contains(.remb)
+                    || format.feedback.contains(.transportWide)
+                        && slot.extensions[.transportSequenceNumber] != 0
+            }
+        }
+    }
+}

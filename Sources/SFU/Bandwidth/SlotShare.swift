@@ -7,8 +7,6 @@ struct SlotShare: ~Copyable {
 
     /// What it was given last; `nil`: nothing.
     private(set) var given: LayerOption?
-    /// Whether it was looked at since it was bound.
-    private(set) var isKnown = false
     /// Why it is not more.
     private(set) var limit = LayerLimit.none
     /// The estimate that would allow one rung more, in bits a second; 0: it is not the estimate.
@@ -34,38 +32,37 @@ struct SlotShare: ~Copyable {
     /// Another binding: nothing of the old one holds but the last turns.
     mutating func forget() {
         given = nil
-        isKnown = false
+        limit = .none
+        hold = nil
         mayRiseAt = nil
         lastRise = nil
         failures = 0
     }
 
     /// Takes down what it is given now, and why it is not more.
+    ///
+    /// `decision` is the turn that this would be; its cause is the new limit, and of a rise the
+    /// limit that went.
     mutating func give(
         _ option: LayerOption?,
         limit newLimit: LayerLimit,
-        _ names: (LayerOption) -> LayerDecision.Layer,
-        at now: Instant
+        _ decision: LayerDecision
     ) {
         defer {
             given = option
             limit = newLimit
-            isKnown = true
         }
         guard option?.target != given?.target else { return }
         let isFall = LayerOption.isLower(option, than: given)
-        let cause = isFall ? newLimit : limit
-        note(
-            LayerDecision(at: now, from: given.map(names), to: option.map(names), cause: cause)
-        )
-        if !isFall {
-            lastRise = now
-        } else if newLimit == .bandwidth, isKnown {
-            let hasFailed =
-                lastRise.map { now.milliseconds(since: $0) < Self.trialMilliseconds } ?? false
-            failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
-            mayRiseAt = now.advanced(milliseconds: Self.restMilliseconds << Int64(failures))
-        }
+        var decision = decision
+        if !isFall { decision.cause = limit }
+        note(decision)
+        guard isFall else { return lastRise = decision.at }
+        guard newLimit == .bandwidth else { return }
+        let sinceRise = lastRise.map { decision.at.milliseconds(since: $0) }
+        let hasFailed = sinceRise.map { $0 < Self.trialMilliseconds } ?? false
+        failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
+        mayRiseAt = decision.at.advanced(milliseconds: Self.restMilliseconds << Int64(failures))
     }
 
     private mutating func note(_ decision: LayerDecision) {

@@ -34,13 +34,16 @@ extension Room {
         guard let owner = owners[place], let track = track(of: home) else { return }
         for id in participants[owner]?.streams ?? [] {
             guard var stream = streams[id], stream.home(.video) == home else { continue }
+            let encodings = track.configuration.encodings.prefix(8)
             stream.wanted[worker] = mask
             let all = stream.wanted.values.reduce(0, |)
-            let isNews = all != stream.wantedTold
+            let isNews = encodings.indices.contains { position in
+                (all ^ stream.wantedTold) & (1 << UInt8(position)) != 0
+            }
             stream.wantedTold = all
             streams[id] = stream
             guard isNews else { return }
-            let layers = track.configuration.encodings.enumerated().map { position, encoding in
+            let layers = encodings.enumerated().map { position, encoding in
                 WantedLayer(rid: encoding.rid, isWanted: all & (1 << UInt8(position)) != 0)
             }
             change.announce(.layersWanted(stream, layers), to: .only([owner]))

@@ -1,0 +1,187 @@
+internal import RTP
+
+/// Step 6: what each viewer's slots are sent, of what is offered and what its path carries.
+extension Core {
+    /// What a packet has on its path besides its RTP packet, in bytes: IP, UDP, the SRTP tag, and
+    /// extensions that the publisher did not send.
+    private static let packetOverhead = 28 + 16 + 8
+    private static let audioPacketsPerSecond = 50
+    /// Video comes in packets of about so many bytes.
+    private static let videoPacketLength = 1_100
+    /// An estimate that moved by less than one in so many is as good as the one before.
+    private static let estimateStep = 50
+    private static let allocationMilliseconds: Int64 = 100
+
+    /// Shares a viewer's path out among its slots, and turns them to what they are given.
+    mutating func allocate(_ transport: Int, at now: Instant) {
+        transports[transport].allocationDue = nil
+        allocation.removeAll()
+        claimants.removeAll()
+        offers.removeAll()
+        for index in 0..<transports[transport].slots.count {
+            claim(Int(transports[transport].slots[index]), at: now)
+        }
+        let estimate = transports[transport].bandwidth?.usableEstimate(at: now)
+        let other = audioBitrate(of: transport)
+        transports[transport].allocatedEstimate = estimate
+        allocation.share(estimate.map { max($0 - other, 0) })
+        for position in 0..<claimants.count {
+            give(position, isBounded: estimate != nil, beside: other, at: now)
+        }
+        transports[transport].bandwidth?.estimator
+            .setWanted(other + allocation.wanted, allocated: other + allocation.given)
+    }
+
+    /// A slot is to be turned to what it should be sent now.
+    mutating func chooseLayer(of slot: Int, at now: Instant) {
+        guard slots[slot].kind == .video else { return }
+        allocate(slots[slot].transport, at: now)
+    }
+
+    /// Shares a viewer's path out anew soon, where the estimate has moved.
+    mutating func noteEstimate(of transport: Int, at now: Instant) {
+        let known = transports[transport].bandwidth?.usableEstimate(at: now)
+        let before = transports[transport].allocatedEstimate
+        guard known != before else { return }
+        if let known, let before, abs(known - before) * Self.estimateStep < before { return }
+        scheduleAllocation(of: transport, by: now.advanced(milliseconds: Self.allocationMilliseconds))
+    }
+
+    private mutating func scheduleAllocation(of transport: Int, by due: Instant) {
+        if let own = transports[transport].allocationDue, own <= due { return }
+        transports[transport].allocationDue = due
+        schedule(transport)
+    }
+
+    /// Enters a slot with its ladder, if it has one.
+    private mutating func claim(_ slot: Int, at now: Instant) {
+        let publication = Int(slots[slot].publication)
+        guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0 else { return }
+        ladder.build(
+            from: publications[publication].options,
+            preference: slotRecords[slot].preference,
+            roleCap: slotRecords[slot].roleCap,
+            isScreen: publications[publication].configuration.isScreen
+        )
+        let first = allocation.rungCount
+        var held = -1
+        let given = slotRecords[slot].share.given
+        for index in 0..<ladder.rungs.count {
+            let rung = ladder.rungs[index]
+            offers.append(rung)
+            allocation.append(rung: Self.onThePath(rung))
+            if let given, !LayerOption.isLower(given, than: rung) { held = index }
+        }
+        let bandwidth = transports[slots[slot].transport].bandwidth?.isSettled(at: now)
+        allocation.append(
+            Allocation.Claim(
+                first: first,
+                count: ladder.rungs.count,
+                held: held,
+                priority: slotRecords[slot].priority,
+                // Before the first probes are answered an estimate is a guess.
+                mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
+                mayRise: slotRecords[slot].share.mayRise(at: now)
+            )
+        )
+        claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))
+    }
+
+    /// What a rung takes of a path with all that is around its payload, in bits a second.
+    private static func onThePath(_ option: LayerOption) -> Int {
+        option.bitrate + option.bitrate / videoPacketLength * packetOverhead
+    }
+
+    /// What a viewer's sound takes of its path; it is never bargained about.
+    private func audioBitrate(of transport: Int) -> Int {
+        var sum = 0
+        for index in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[index])
+            let publication = Int(slots[slot].publication)
+            guard slots[slot].kind == .audio, slots[slot].isOpen, publication >= 0,
+                publications[publication].isOpen,
+                let encoding = publications[publication].encodings.first
+            else { continue }
+            let payload = encodings[Int(encoding)].rate.bitrate
+            guard payload > 0 else { continue }
+            sum += payload + Self.audioPacketsPerSecond * Self.packetOverhead * 8
+        }
+        return sum
+    }
+
+    /// Turns a slot to what it was given, and tells what that changes.
+    private mutating func give(
+        _ position: Int,
+        isBounded: Bool,
+        beside other: Int,
+        at now: Instant
+    ) {
+        let claim = allocation.claims[position]
+        let slot = Int(claimants[position].slot)
+        let transport = slots[slot].transport
+        let option = claim.given >= 0 ? offers[claim.first + claim.given] : nil
+        var limit = claimants[position].limit
+        var needed = 0
+        if claim.given < claim.count - 1 {
+            limit = .bandwidth
+            needed = other + allocation.needed(byNextRungAt: position)
+            if let due = slotRecords[slot].share.mayRiseAt, due > now {
+                scheduleAllocation(of: transport, by: due)
+            }
+        } else if limit == .none, lacksEncodings(Int(slots[slot].publication)) {
+            limit = .publisher
+        }
+        slotRecords[slot].share.needed = needed
+        let decision = LayerDecision(
+            at: now,
+            from: slotRecords[slot].share.given.map(name),
+            to: option.map(name),
+            cause: limit
+        )
+        slotRecords[slot].share.give(option, limit: limit, decision)
+        aim(slot, at: option?.target ?? .nothing, at: now)
+        let isOff = option == nil && claim.count > 0
+        hold(slot, because: isOff ? .quality : roleHold(slot, claim))
+    }
+
+    /// All that is offered may be more than the subscriber's role lets it see.
+    private func roleHold(_ slot: Int, _ claim: Allocation.Claim) -> VideoHold? {
+        let publication = Int(slots[slot].publication)
+        if publications[publication].isInterrupted { return .interrupted }
+        let isAbove = claim.count == 0 && !publications[publication].options.isEmpty
+        return isAbove ? .role : nil
+    }
+
+    /// Tells the control plane that a slot's video stands still, or moves again.
+    private mutating func hold(_ slot: Int, because reason: VideoHold?) {
+        guard slotRecords[slot].share.hold != reason else { return }
+        slotRecords[slot].share.hold = reason
+        let subscription = slotRecords[slot].subscription
+        emit(.videoHeld(slots.handle(at: slot), subscription: subscription, reason))
+    }
+
+    /// Whether the publisher could send more than it does.
+    private func lacksEncodings(_ publication: Int) -> Bool {
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = Int(publications[publication].encodings[position])
+            if !encodings[encoding].isLive { return true }
+        }
+        return false
+    }
+
+    private func name(_ option: LayerOption) -> LayerDecision.Layer {
+        LayerDecision.Layer(
+            position: UInt8(clamping: encodings[Int(option.target.encoding)].position),
+            frameRate: UInt8(clamping: Int(min(max(option.frameRate.rounded(), 0), 255))),
+            width: UInt16(clamping: option.width),
+            height: UInt16(clamping: option.height)
+        )
+    }
+}
+
+/// A slot in the allocation under way.
+struct Claimant: BitwiseCopyable {
+    var slot: Int32
+    /// Why its ladder is not higher.
+    var limit: LayerLimit
+}
