@@ -155,6 +155,22 @@ class Browser:
             )
         return {}
 
+    async def on_prefer(self, message: dict, me: Session) -> dict:
+        if (subscription := me.subscriptions.get(message["stream"])) is not None:
+            size = {"width": message["width"], "height": message["height"]}
+            await self.hub.ipc.call(
+                "subscription.update", room=me.room, subscription=subscription,
+                preferredResolution=size,
+            )  # fmt: skip
+        return {}
+
+    async def on_explain(self, message: dict, me: Session) -> dict:
+        if (subscription := me.subscriptions.get(message["stream"])) is None:
+            raise Refused("no-such-subscription", "you do not watch this stream")
+        return await self.hub.ipc.call(
+            "subscription.explain", room=me.room, subscription=subscription
+        )
+
     async def on_media(self, message: dict, me: Session) -> dict:
         streams = (await self.hub.ipc.call("stream.list", room=me.room))["streams"]
         if (message["stream"], me.id) not in ((s["stream"], s["participant"]) for s in streams):

@@ -58,6 +58,10 @@ def payload(value: Any) -> bool:
     )
 
 
+def pixels(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= 16_384
+
+
 ROOM_MODES = ("group", "lecture", "single_host", "single_host_audio_only")
 MODES = ("SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY")
 ident = matches(r"[A-Za-z0-9._:-]{1,128}")
@@ -79,6 +83,8 @@ SHAPES = {  # type → key → (check, whether it must be there)
         "stream": (ident, True), "audioMid": (mid, False), "videoMid": (mid, False),
     },
     "unsubscribe": {"stream": (ident, True)},
+    "prefer": {"stream": (ident, True), "width": (pixels, True), "height": (pixels, True)},
+    "explain": {"stream": (ident, True)},
     "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
     "leave": {},
     # moderation.py has what these become.

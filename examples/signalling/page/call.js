@@ -350,6 +350,9 @@ export class Call extends EventTarget {
       case "stream.changed":
         this.streams.set(data.stream.stream, data.stream);
         break;
+      case "stream.layersWanted":
+        if (isMine) this.#run(this.#sendWanted(data));
+        break;
       case "stream.destroyed":
         this.streams.delete(data.stream);
         break;
@@ -456,6 +459,22 @@ export class Call extends EventTarget {
   async #sendScreen() {
     await this.peer.send("screen", this.screen?.video ?? null, SCREEN_ENCODINGS);
     await this.peer.send("screen-audio", this.screen?.audio ?? null);
+  }
+
+  /** Encodes and sends only the layers that anybody watches. */
+  async #sendWanted({ stream, layers }) {
+    const label = this.streams.get(stream)?.source === "screen" ? "screen" : "camera";
+    await this.peer?.setLayers(label, layers);
+  }
+
+  /** Asks for no more of a stream than its tile can show; told again only when that changes. */
+  async prefer(stream, width, height) {
+    const slot = this.slot(stream);
+    if (!slot || this.state !== "joined") return;
+    const size = `${width}x${height}`;
+    if (slot.preferred?.stream === stream && slot.preferred.size === size) return;
+    slot.preferred = { stream, size };
+    await this.request("prefer", { stream, width, height });
   }
 
   async #announceAll() {

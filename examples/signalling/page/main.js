@@ -13,12 +13,15 @@ import { heldBack } from "./notices.js";
 import { People } from "./people.js";
 import { Signalling } from "./signalling.js";
 import { showStanding } from "./standing.js";
-import { receivedLines, Sampler, sentLines } from "./stats.js";
+import { explainedLines, receivedLines, Sampler, sentLines } from "./stats.js";
 import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
 const LEVEL_MILLISECONDS = 150;
+const PREFERENCE_MILLISECONDS = 1000;
+/** A picture somewhat larger than its tile is sharper than one that has to be blown up. */
+const TILE_MARGIN = 1.5;
 const SPEAKING_LEVEL = 0.02; // of full scale
 const NEWS_MILLISECONDS = 6000;
 
@@ -433,6 +436,20 @@ async function statistics() {
   return sample;
 }
 
+async function explained(stream) {
+  return call.request("explain", { stream }).then(explainedLines, () => []);
+}
+
+/** No tile is sent more than it can show. */
+setInterval(() => {
+  for (const { element, model } of call?.state === "joined" ? tiles.all : []) {
+    if (model.self || !model.stream?.video) continue;
+    const [width, height] = [element.clientWidth, element.clientHeight]
+      .map((it) => Math.max(1, Math.ceil((it * devicePixelRatio * TILE_MARGIN) / 160) * 160));
+    call.prefer(model.stream.stream, width, height).catch(() => {});
+  }
+}, PREFERENCE_MILLISECONDS);
+
 setInterval(async () => {
   if (!showStatistics) return;
   const sample = await statistics();
@@ -445,7 +462,8 @@ setInterval(async () => {
       tile.overlay(sentLines(sent, sample.roundTrip));
     } else {
       const of = (kind) => sample.received.find((it) => it.kind === kind && it.stream === stream?.stream);
-      tile.overlay(stream ? receivedLines(of("video"), of("audio")) : []);
+      const lines = stream ? receivedLines(of("video"), of("audio")) : [];
+      tile.overlay([...lines, ...(stream?.video ? await explained(stream.stream) : [])]);
     }
   }
 }, STATISTICS_MILLISECONDS);

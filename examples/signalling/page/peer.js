@@ -58,6 +58,18 @@ export class Peer extends EventTarget {
     }
   }
 
+  /** Switches the encodings of what is sent off or on: `layers` as sfud wants them. */
+  async setLayers(label, layers) {
+    const sender = this.#senders.get(label)?.sender;
+    const parameters = sender?.getParameters();
+    if (!parameters?.encodings?.length) return;
+    parameters.encodings.forEach((encoding, index) => {
+      const layer = layers.find((it) => it.rid === encoding.rid) ?? layers[index];
+      encoding.active = layer?.wanted ?? true;
+    });
+    await sender.setParameters(parameters);
+  }
+
   /** The transceiver that sends `label`, if there is one. */
   sender(label) {
     return this.#senders.get(label);

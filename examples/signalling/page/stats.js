@@ -108,6 +108,22 @@ export function receivedLines(video, audio) {
   return lines;
 }
 
+const LIMITS = {
+  none: "the best there is", preference: "enough for this tile", role: "a role allows no more",
+  bandwidth: "your network carries no more", publisher: "no more is sent",
+  muted: "muted by a moderator", subscriber: "switched off here", codec: "no codec in common",
+};
+
+/** The overlay's lines for why it is not more: from sfud's `subscription.explain`. */
+export function explainedLines({ limit, estimate, needed }) {
+  const lines = [LIMITS[limit] ?? limit];
+  if (estimate !== undefined) {
+    const more = needed ? ` · more from ${bitrateText(needed)}` : "";
+    lines.push(`estimate ${bitrateText(estimate)}${more}`);
+  }
+  return lines;
+}
+
 /** The overlay's lines for what is sent: one for each layer that is on. */
 export function sentLines(reports, roundTrip) {
   const lines = reports

@@ -1,0 +1,54 @@
+internal import RTP
+
+/// Says why a viewer is sent what it is sent.
+extension Core {
+    func explain(_ id: SlotID, at now: Instant) -> LayerExplanation? {
+        guard slots.contains(id) else { return nil }
+        let slot = Int(id.index)
+        let publication = Int(slots[slot].publication)
+        guard publication >= 0 else { return nil }
+        let given = slotRecords[slot].share.given
+        let limit = given == nil && publications[publication].options.isEmpty
+        return LayerExplanation(
+            sent: sentLayer(of: slot, now),
+            offered: publications[publication].encodings.indices.map { position in
+                layer(at: position, of: publication, now: now)
+            },
+            estimate: transports[slots[slot].transport].bandwidth?.usableEstimate(at: now),
+            share: given?.bitrate ?? 0,
+            limit: limit ? .publisher : slotRecords[slot].share.limit,
+            needed: slotRecords[slot].share.needed > 0 ? slotRecords[slot].share.needed : nil,
+            decisions: slotRecords[slot].share.turns
+        )
+    }
+
+    /// What leaves now, by what was measured of it; while a turn waits for its keyframe that is
+    /// not yet what was given.
+    private func sentLayer(of slot: Int, _ now: Instant) -> LayerDescription? {
+        guard slots[slot].isOpen else { return nil }
+        let encoding: Int32
+        switch slots[slot].source {
+        case .idle, .waiting: return nil
+        case .flowing(let flowing): encoding = flowing
+        case .switching(let from, to: _): encoding = from
+        }
+        let publication = Int(slots[slot].publication)
+        let point = slots[slot].renumbering.current.point
+        var found = layer(
+            at: encodings[Int(encoding)].position,
+            of: publication,
+            now: now
+        )
+        for index in 0..<publications[publication].options.count {
+            let option = publications[publication].options[index]
+            guard option.target.encoding == encoding,
+                option.target.spatial <= point.spatial, option.target.temporal <= point.temporal
+            else { continue }
+            found.width = option.width
+            found.height = option.height
+            found.frameRate = option.frameRate
+            found.bitrate = option.bitrate
+        }
+        return found
+    }
+}
