@@ -18,6 +18,8 @@ extension Core {
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
             bind(id, to: binding, at: now)
+        case .limit(let id, let cap):
+            limit(id, to: cap, at: now)
         case .mirror(let mirror):
             self.mirror(mirror, at: now)
         case .unmirror(let id):
@@ -56,7 +58,7 @@ extension Core {
         }
         fragments[fragmentKey(transports[transport].ice.localFragment.span)] = id
         configureExtensions(of: transport)
-        configurePublications(of: transport)
+        configurePublications(of: transport, at: now)
         configureSlots(of: transport, configuration.slots)
         if transports[transport].bandwidth == nil, configuration.reportsOnItsPath {
             transports[transport].bandwidth = PathBandwidth(at: now)
@@ -140,7 +142,7 @@ extension Core {
         }
         if open, !publications[publication].mirrors.isEmpty {
             // Their viewers wait too, and their wishes may come before this.
-            wantKeyframe(ofBest: publication, at: now)
+            wantKeyframe(ofHighest: publication, at: now)
         }
     }
 
@@ -158,6 +160,7 @@ extension Core {
             noteLost(slot: slot)
         }
         if !isSame { move(slot, to: target) }
+        let wasLimited = takeLimits(of: slot, from: binding)
         if let binding, binding.subscription != slotRecords[slot].subscription {
             slotRecords[slot].subscription = binding.subscription
             slotRecords[slot].hasStarted = false
@@ -169,10 +172,35 @@ extension Core {
             slots[slot].source = .idle
             return
         }
-        guard !wasOpen || !isSame else { return }
+        guard !wasOpen || !isSame else {
+            if wasLimited { chooseLayer(of: slot, at: now) }
+            return
+        }
         startForwarded(by: slot)
         slots[slot].source = .waiting
+        chooseLayer(of: slot, at: now)
         wantKeyframe(forSlot: slot, at: now)
+    }
+
+    /// Returns whether the subscriber's limits are others than before.
+    private mutating func takeLimits(of slot: Int, from binding: Binding?) -> Bool {
+        let preference = binding?.preference ?? .none
+        let roleCap = binding?.roleCap ?? .none
+        let isOther =
+            preference != slotRecords[slot].preference || roleCap != slotRecords[slot].roleCap
+        slotRecords[slot].preference = preference
+        slotRecords[slot].roleCap = roleCap
+        slotRecords[slot].priority = binding?.priority ?? 0
+        slotRecords[slot].mayFallBack = binding?.mayFallBack ?? true
+        return isOther
+    }
+
+    private mutating func limit(_ id: PublicationID, to cap: LayerCap, at now: Instant) {
+        guard publications.contains(id) else { return }
+        let publication = Int(id.index)
+        guard publications[publication].configuration.cap != cap else { return }
+        publications[publication].configuration.cap = cap
+        refreshLayers(of: publication, at: now)
     }
 
     /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.
@@ -181,6 +209,8 @@ extension Core {
         if old >= 0 { publications[old].subscribers.remove(sorted: Int32(slot)) }
         if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
         slots[slot].publication = Int32(publication)
+        slotRecords[slot].target = .nothing
+        slotRecords[slot].acceptable = 0
         slots[slot].incomingPayloadType = 0xff
         slots[slot].payloadType = nil
         slotRecords[slot].outgoing = nil
@@ -191,11 +221,18 @@ extension Core {
         guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
         else { return }
-        wantKeyframe(ofBest: Int(slots[slot].publication), at: now)
+        let encoding = slotRecords[slot].target.encoding
+        guard publications[Int(slots[slot].publication)].isOpen, encoding >= 0 else { return }
+        wantKeyframe(of: Int(encoding), at: now)
     }
 
-    private mutating func wantKeyframe(ofBest publication: Int, at now: Instant) {
-        guard publications[publication].isOpen, publications[publication].best >= 0 else { return }
-        wantKeyframe(of: Int(publications[publication].best), at: now)
+    /// For viewers elsewhere, of whom it is not known what they get.
+    mutating func wantKeyframe(ofHighest publication: Int, at now: Instant) {
+        let count = publications[publication].options.count
+        guard publications[publication].isOpen, count > 0 else { return }
+        wantKeyframe(
+            of: Int(publications[publication].options[count - 1].target.encoding),
+            at: now
+        )
     }
 }

@@ -8,7 +8,11 @@ package enum Command: Hashable, Sendable {
     /// Opens or closes the publisher's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)
     /// Says what a slot carries from now on; `nil`: nothing.
+    ///
+    /// Where only the caps are others than before, the stream goes on.
     case bind(SlotID, Binding?)
+    /// Says what a publisher's role allows of a publication from now on.
+    case limit(PublicationID, LayerCap)
     /// Makes a publication that another worker feeds, or brings it to what was agreed anew.
     ///
     /// To its slots, gates and reports it is like any other; its media comes by a relay.
@@ -33,6 +37,14 @@ package struct Binding: Hashable, Sendable {
     package var subscription: UInt64
     /// Whether this subscriber may have it now and wants it: `false` holds the slot, silent.
     package var open: Bool
+    /// What the subscriber wants at most.
+    package var preference = LayerCap.none
+    /// What its role lets it have at most.
+    package var roleCap = LayerCap.none
+    /// Which of a subscriber's videos is served first, 0 to 1000: the highest.
+    package var priority = 0
+    /// Whether its video may be switched off where the path is too thin for the lowest layer.
+    package var mayFallBack = true
 
     package init(publication: PublicationID, subscription: UInt64, open: Bool) {
         self.publication = publication

@@ -80,6 +80,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var relayedIn: UInt64 = 0
     /// Of those, sent to at least one subscriber.
     package var relayedForwarded: UInt64 = 0
+    /// What became of viewers' wishes for keyframes.
+    package var keyframeWishes = KeyframeWishes()
     package var datagramsOut: UInt64 = 0
     package var bytesOut: UInt64 = 0
     /// Forwarded copies, retransmissions not counted.
@@ -87,6 +89,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var rtxOut: UInt64 = 0
     /// Packets of padding that probed what a path carries.
     package var paddingOut: UInt64 = 0
+    /// Empty packets in place of what was left out too late for the numbers to close over it.
+    package var fillersOut: UInt64 = 0
     package var rtcpOut: UInt64 = 0
     /// Indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)

@@ -78,6 +78,10 @@ package struct PublicationConfiguration: Hashable, Sendable {
     package var extensions: ExtensionMap
     /// One a RID (RFC 8853), or one without where there is no simulcast.
     package var encodings: [EncodingConfiguration]
+    /// What its publisher's role allows: layers above it go to nobody.
+    package var cap = LayerCap.none
+    /// A screen: it gives up frames before pixels.
+    package var isScreen = false
 
     package init(
         id: PublicationID,

@@ -138,11 +138,22 @@ extension SFU::Room.Role {
         publish.audio = role.publish.audio
         publish.video = role.publish.video
         publish.screen = role.publish.screen
+        publish.cap = LayerCap(
+            width: role.publish.maxWidth,
+            height: role.publish.maxHeight,
+            frameRate: role.publish.maxFrameRate,
+            bitrate: role.publish.maxBitrate
+        )
         self.init(
             name: role.name.rawValue,
             publish: publish,
             watches: role.subscribe.roles.map { Set($0.map(\.rawValue)) },
             permissions: Set(role.permissions.map(\.rawValue))
+        )
+        subscribeCap = LayerCap(
+            width: role.subscribe.maxWidth,
+            height: role.subscribe.maxHeight,
+            bitrate: role.subscribe.maxBitrate
         )
     }
 }

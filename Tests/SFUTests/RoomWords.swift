@@ -29,6 +29,7 @@ extension Command {
         case .bind(let id, let binding?):
             "bind \(id.word("s")) \(binding.publication.word("p"))"
                 + (binding.open ? "" : " closed")
+        case .limit(let id, _): "limit \(id.word("p"))"
         case .mirror(let mirror):
             "mirror \(mirror.configuration.id.word("p")) of \(mirror.home.word)"
                 + (mirror.open ? " open" : " closed")

@@ -34,6 +34,14 @@ struct WalkWorker {
             #expect(slots.contains(id))
             if let binding { #expect(home(of: binding.publication) != nil) }
             bindings[id] = binding
+        case .limit(let id, let cap):
+            #expect(publications.contains(id))
+            for transport in transports.keys {
+                for index in transports[transport]?.publications.indices ?? 0..<0
+                where transports[transport]?.publications[index].id == id {
+                    transports[transport]?.publications[index].cap = cap
+                }
+            }
         case .mirror(let mirror):
             let id = mirror.configuration.id
             #expect(

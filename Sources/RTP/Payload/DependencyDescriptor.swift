@@ -29,7 +29,7 @@ public struct FrameDependencies: Equatable, Sendable {
     public let temporalID: UInt8
     /// Bit `i` for decode target `i`; `nil` where it stays as it was.
     public private(set) var activeDecodeTargets: UInt32?
-    private var indications: UInt64
+    private(set) var indications: UInt64
     /// How far back the frames lie that this one needs; at most the first sixteen of them.
     public private(set) var frameDifferences = FrameDifferences()
     public private(set) var chainDifferences: ChainDifferences

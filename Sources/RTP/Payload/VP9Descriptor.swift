@@ -19,6 +19,8 @@ public struct VP9Descriptor: Equatable, Sendable {
     public private(set) var tl0PictureIndexOffset = 0
     /// The number of spatial layers, where a scalability structure comes along.
     public private(set) var spatialLayerCount: Int?
+    /// Where the structure's sizes lie, or 0.
+    private var sizesOffset = 0
     /// The size of the lowest spatial layer, where the structure tells it.
     public private(set) var smallestResolution: Resolution?
     /// The size of the highest spatial layer, where the structure tells it.
@@ -62,6 +64,7 @@ public struct VP9Descriptor: Equatable, Sendable {
         let count = Int(head >> 5) + 1
         spatialLayerCount = count
         if head & 0x10 != 0 {
+            sizesOffset = reader.position
             for layer in 0..<count {
                 let width = UInt32(reader.u16())
                 let resolution = Resolution(width: width, height: UInt32(reader.u16()))
@@ -76,6 +79,19 @@ public struct VP9Descriptor: Equatable, Sendable {
 }
 
 extension VP9Descriptor {
+    /// The size of a spatial layer in `payload`, which this describes, where it is told.
+    public func resolution(ofLayer layer: Int, in payload: Span<UInt8>) -> Resolution? {
+        guard sizesOffset > 0, let count = spatialLayerCount, layer >= 0, layer < count else {
+            return nil
+        }
+        let start = sizesOffset + 4 * layer
+        guard start + 4 <= payload.count else { return nil }
+        return Resolution(
+            width: UInt32(payload.u16(at: start)),
+            height: UInt32(payload.u16(at: start + 2))
+        )
+    }
+
     /// I.
     public var hasPictureID: Bool { flags & 0x80 != 0 }
     /// P: the frame depends on earlier pictures.

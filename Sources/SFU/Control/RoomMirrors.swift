@@ -7,6 +7,21 @@ extension Room {
         var home: RelayTarget
         var subscription: UInt64
         var open: Bool
+        /// What the subscriber wants at most, and what its role lets it have.
+        var preference = LayerCap.none
+        var roleCap = LayerCap.none
+        var priority = 0
+        var mayFallBack = true
+
+        /// What a worker is told, that knows the publication by `id`.
+        func binding(to id: PublicationID) -> Binding {
+            var binding = Binding(publication: id, subscription: subscription, open: open)
+            binding.preference = preference
+            binding.roleCap = roleCap
+            binding.priority = priority
+            binding.mayFallBack = mayFallBack
+            return binding
+        }
     }
 
     /// A publication that is watched in other workers than its home.
@@ -46,8 +61,7 @@ extension Room {
             }
         guard let id else { return unbind(name, of: participant, &change) }
         withSlot(name, of: participant) { $0.bound = feed }
-        let binding = Binding(publication: id, subscription: feed.subscription, open: feed.open)
-        change.tell(worker, .bind(slot.id, binding))
+        change.tell(worker, .bind(slot.id, feed.binding(to: id)))
         // After the slot has what is new, so that no worker ends a mirror in use.
         if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
     }

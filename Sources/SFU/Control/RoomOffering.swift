@@ -103,6 +103,7 @@ extension Room {
     ) -> Outcome {
         var outcome = Outcome()
         var transport = transport
+        let answer = limited(answer, sources, call.participant)
         let id = call.participant
         let worker = transport.place.worker
         transport.audioFallback = call.audioFallback ?? transport.audioFallback
@@ -133,6 +134,24 @@ extension Room {
             )
         )
         return outcome
+    }
+
+    /// Adds to an answer's videos what their publisher's role and their sources say of them.
+    private func limited(
+        _ answer: Answer,
+        _ sources: [String: Source],
+        _ id: String
+    ) -> Answer {
+        guard let publisher = participants[id] else { return answer }
+        var answer = answer
+        let cap = role(of: publisher).publish.cap
+        for index in answer.configuration.publications.indices
+        where answer.configuration.publications[index].kind == .video {
+            let mid = answer.configuration.publications[index].mid
+            answer.configuration.publications[index].cap = cap
+            answer.configuration.publications[index].isScreen = sources[mid] == .screen
+        }
+        return answer
     }
 
     private mutating func dropSlots(

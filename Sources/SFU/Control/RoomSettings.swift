@@ -47,6 +47,8 @@ extension Room {
         package var publish: PublishRights
         /// The roles whose streams they may watch; `nil`: all.
         package var watches: Set<String>?
+        /// The most of a video that they are sent.
+        package var subscribeCap = LayerCap.none
         /// Words that grant nothing here are kept: a room may mean something by them.
         package var permissions: Set<String>
 
@@ -85,6 +87,8 @@ extension Room {
         package var video = false
         /// A screen's picture and its sound.
         package var screen = false
+        /// Layers of a video above it are forwarded to nobody.
+        package var cap = LayerCap.none
         package init() {}
 
         package static let all: Self = {

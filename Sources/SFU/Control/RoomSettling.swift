@@ -15,6 +15,7 @@ extension Room {
                 settleStream(of: publisher, transport, isScreen, reason, &shared, &change)
             }
         }
+        settleCaps(of: id, &change)
         settleGates(of: id, &shared, &change)
         settleHosts(&shared, &change)
     }
@@ -115,6 +116,22 @@ extension Room {
         }
     }
 
+    /// Tells the workers what a participant's role allows of its videos.
+    private mutating func settleCaps(of id: String, _ change: inout Change) {
+        guard var publisher = participants[id] else { return }
+        let cap = role(of: publisher).publish.cap
+        for index in publisher.transports.indices {
+            let transport = publisher.transports[index]
+            for (number, track) in transport.tracks.enumerated()
+            where track.kind == .video && track.configuration.cap != cap {
+                publisher.transports[index].tracks[number].configuration.cap = cap
+                change.tell(transport.place.worker, .limit(track.publication, cap))
+                change.touch(transport.home(of: track))
+            }
+        }
+        participants[id] = publisher
+    }
+
     /// Opens the gates of hosts who have come to a place.
     mutating func settleHosts(_ shared: inout Shared, _ change: inout Change) {
         guard settings.kind.isLiveEvent else { return }
@@ -136,12 +153,19 @@ extension Room {
         let mayReceive = mayReceive(from: publisher, subscriber) == .open
         for kind in MediaKind.allCases {
             guard let slot = subscription.slot(kind) else { continue }
-            let feed = stream.home(kind).map {
+            var feed = stream.home(kind).map {
                 Feed(
                     home: $0,
                     subscription: number,
                     open: mayReceive && subscription.isOn(kind)
                 )
+            }
+            if kind == .video {
+                feed?.preference = subscription.wishes.cap
+                feed?.roleCap = role(of: subscriber).subscribeCap
+                feed?.priority = subscription.wishes.priority ?? 0
+                feed?.mayFallBack =
+                    stream.audioFallback && subscription.wishes.audioFallback != false
             }
             bind(slot, of: subscriber.id, to: feed, &shared, &change)
         }

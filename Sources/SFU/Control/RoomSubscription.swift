@@ -68,6 +68,9 @@ extension Room {
         package var audioFallback: Bool?
 
         package init() {}
+
+        /// As what a worker is told.
+        var cap: LayerCap { LayerCap(width: width, height: height, frameRate: frameRate) }
     }
 
     /// Why a subscriber gets no video.

@@ -3,27 +3,32 @@ internal import RTP
 /// What becomes of one packet at one slot.
 enum Admission {
     case forward(Renumbering.Span, index: Int64)
+    /// Its number was missed already: something empty takes its place.
+    case fill(Renumbering.Span, index: Int64)
     case drop(DropReason)
+}
+
+/// What a slot is to turn to where a packet comes that allows it.
+struct Wish: BitwiseCopyable {
+    /// The encoding, or -1 for none.
+    var encoding: Int32
+    /// Whether a slot that waits may begin with the packet's encoding, wanted or not.
+    var acceptsStart: Bool
 }
 
 extension Slot {
     /// The packet index of a packet of the stretch that is being forwarded, as nearly all are.
     func index(of info: borrowing PacketInfo) -> Int64? {
-        let encoding = Int32(bitPattern: info.encoding)
-        switch source {
-        case .flowing(encoding), .switching(from: encoding, to: _):
-            return renumbering.index(of: info)
-        case .idle, .waiting, .flowing, .switching:
-            return nil
-        }
+        guard case .flowing(Int32(bitPattern: info.encoding)) = source,
+            renumbering.current.point == point, info.points.contains(point)
+        else { return nil }
+        return renumbering.index(of: info)
     }
 
     /// Decides about one packet of its publication.
-    ///
-    /// `wanted` is the encoding to forward when it can be switched to.
     mutating func admit(
         _ info: borrowing PacketInfo,
-        wanted: Int32,
+        wish: Wish,
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         let encoding = Int32(bitPattern: info.encoding)
@@ -33,47 +38,105 @@ extension Slot {
         case .idle:
             return .drop(.noSubscriber)
         case .waiting:
-            guard isStart else {
-                return late(info, otherwise: .awaitingKeyframe, after: earlier)
+            guard isStart, wish.acceptsStart else {
+                return late(info, otherwise: .awaitingKeyframe, after: &earlier)
             }
-            let isWanted = encoding == wanted || wanted < 0
-            source = isWanted ? .flowing(encoding) : .switching(from: encoding, to: wanted)
-            return begin(info, after: &earlier)
-        case .flowing(encoding), .switching(from: encoding, to: _):
-            return follow(info, after: &earlier)
+            let isWanted = encoding == wish.encoding || wish.encoding < 0
+            source = isWanted ? .flowing(encoding) : .switching(from: encoding, to: wish.encoding)
+            return begin(info, at: isWanted ? point : .top, after: &earlier)
+        case .flowing(encoding):
+            return follow(info, to: point, after: &earlier)
+        case .switching(from: encoding, to: _):
+            return follow(info, to: renumbering.current.point, after: &earlier)
         case .switching(from: _, to: encoding) where isStart:
             source = .flowing(encoding)
-            return begin(info, after: &earlier)
+            return begin(info, at: point, after: &earlier)
         case .flowing, .switching:
-            return late(info, otherwise: .layerNotSelected, after: earlier)
+            return late(info, otherwise: .layerNotSelected, after: &earlier)
+        }
+    }
+
+    /// Leaves a packet out, so that nobody misses it.
+    mutating func omit(
+        _ info: borrowing PacketInfo,
+        because reason: DropReason,
+        after earlier: inout Renumbering.Earlier
+    ) -> Admission {
+        guard renumbering.hasStarted, !renumbering.skip(info, after: &earlier) else {
+            return .drop(reason)
+        }
+        switch source {
+        case .idle, .waiting:
+            return .drop(reason)
+        case .flowing, .switching:
+            guard let (span, index) = renumbering.place(info, after: earlier) else {
+                return .drop(reason)
+            }
+            return .fill(span, index: index)
         }
     }
 
     private mutating func follow(
         _ info: borrowing PacketInfo,
+        to point: LayerPoint,
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
-        guard renumbering.current.matches(info) else { return begin(info, after: &earlier) }
+        guard renumbering.current.matches(info) else {
+            return begin(info, at: point, after: &earlier)
+        }
+        if renumbering.current.point != point { turn(info, to: point, after: &earlier) }
+        return place(info, otherwise: .tooOld, after: &earlier)
+    }
+
+    /// Goes over to other layers of the same encoding, if this packet allows it.
+    ///
+    /// Only a packet that comes right after the last one and begins a picture does: what is not
+    /// there yet of the picture before must find the layers that it was begun with.
+    private mutating func turn(
+        _ info: borrowing PacketInfo,
+        to wanted: LayerPoint,
+        after earlier: inout Renumbering.Earlier
+    ) {
+        let span = renumbering.current
+        guard info.number + span.offset == renumbering.highest + 1,
+            info.timestamp &+ span.timestampOffset != renumbering.lastTimestamp
+        else { return }
+        let next = span.point.next(towards: wanted, at: info)
+        guard next != span.point else { return }
+        if next.spatial != span.point.spatial { isLayerNoted = false }
+        renumbering.turn(to: next, after: &earlier)
+    }
+
+    /// Gives a packet the number that its stretch has for it.
+    private mutating func place(
+        _ info: borrowing PacketInfo,
+        otherwise reason: DropReason,
+        after earlier: inout Renumbering.Earlier
+    ) -> Admission {
         guard let (span, index) = renumbering.place(info, after: earlier) else {
-            return .drop(.tooOld)
+            return .drop(reason)
+        }
+        guard info.points.contains(span.point) else {
+            return omit(info, because: .layerNotSelected, after: &earlier)
         }
         return .forward(span, index: index)
     }
 
     /// A packet of a stretch that is over still fills its hole.
-    private func late(
+    private mutating func late(
         _ info: borrowing PacketInfo,
         otherwise reason: DropReason,
-        after earlier: borrowing Renumbering.Earlier
+        after earlier: inout Renumbering.Earlier
     ) -> Admission {
         guard renumbering.hasStarted,
-            let (span, index) = renumbering.place(info, after: earlier)
+            let (_, index) = renumbering.place(info, after: earlier), index < renumbering.highest
         else { return .drop(reason) }
-        return index < renumbering.highest ? .forward(span, index: index) : .drop(reason)
+        return place(info, otherwise: reason, after: &earlier)
     }
 
     private mutating func begin(
         _ info: borrowing PacketInfo,
+        at point: LayerPoint,
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         let current = renumbering.current
@@ -84,11 +147,32 @@ extension Slot {
             with: info,
             clockRate: kind == .audio ? 48_000 : 90_000,
             timestamp: exact,
+            point: point,
             after: &earlier
         )
-        guard let (span, index) = renumbering.place(info, after: earlier) else {
-            return .drop(.tooOld)
+        return place(info, otherwise: .tooOld, after: &earlier)
+    }
+}
+
+extension LayerPoint {
+    /// How far one can go towards `wanted` with a packet that begins a picture.
+    ///
+    /// Down at once where the layers below have been forwarded too; up where the frame and all
+    /// that follow it can be decoded. More or other spatial layers need a keyframe.
+    func next(towards wanted: LayerPoint, at info: borrowing PacketInfo) -> LayerPoint {
+        let flags = info.flags
+        if flags.contains(.keyframeStart) { return wanted }
+        var point = LayerPoint(spatial: spatial, temporal: min(temporal, wanted.temporal))
+        if wanted.spatial < spatial, flags.contains(.nestsLayers) {
+            point = LayerPoint(spatial: wanted.spatial, temporal: point.temporal)
         }
-        return .forward(span, index: index)
+        guard wanted.temporal > point.temporal, info.bases.contains(point) else { return point }
+        var temporal = wanted.temporal
+        while temporal > point.temporal {
+            let higher = LayerPoint(spatial: point.spatial, temporal: temporal)
+            if info.switches.contains(higher) { return higher }
+            temporal -= 1
+        }
+        return point
     }
 }

@@ -21,7 +21,7 @@ extension Core {
         while place >= 0 {
             let next = pool[place].next
             if pool[place].flags.contains(.skipped) {
-                outlet.slot.renumbering.skip(pool[place], after: &slotRecords[slot].earlier)
+                pass(place, through: &outlet, sendTime: sendTime, into: &output)
             } else if let reason = forward(
                 place,
                 of: publication,
@@ -52,7 +52,7 @@ extension Core {
             remap(&outlet, payloadType: incoming, of: publication)
         }
         guard let payloadType = outlet.slot.payloadType else { return .noCommonCodec }
-        switch admit(place, wanted: publications[publication].best, at: &outlet) {
+        switch admit(place, at: &outlet) {
         case .drop(let reason):
             return reason
         case .forward(let span, let index):
@@ -75,22 +75,67 @@ extension Core {
             statistics.rtpOut &+= 1
             if !outlet.slot.isLayerNoted { noteLayer(place, of: &outlet) }
             return nil
+        case .fill(let span, let index):
+            fill(place, index: index, of: span, through: &outlet, sendTime, into: &output)
+            return .layerNotSelected
         }
     }
 
-    private mutating func admit(
-        _ place: Int32,
-        wanted: Int32,
-        at outlet: inout Outlet
-    ) -> Admission {
+    private mutating func admit(_ place: Int32, at outlet: inout Outlet) -> Admission {
         if let index = outlet.slot.index(of: pool[place]) {
             return .forward(outlet.slot.renumbering.current, index: index)
         }
-        return outlet.slot.admit(
+        let slot = outlet.index
+        let position = encodings[Int(pool[place].encoding)].position
+        let wish = Wish(
+            encoding: slotRecords[slot].target.encoding,
+            acceptsStart: outlet.slot.kind == .audio
+                || slotRecords[slot].acceptable >> UInt8(position & 7) & 1 != 0
+        )
+        return outlet.slot.admit(pool[place], wish: wish, after: &slotRecords[slot].earlier)
+    }
+
+    /// Leaves a publisher's padding out.
+    private mutating func pass(
+        _ place: Int32,
+        through outlet: inout Outlet,
+        sendTime: UInt32,
+        into output: inout Batch
+    ) {
+        let admission = outlet.slot.omit(
             pool[place],
-            wanted: wanted,
+            because: .padding,
             after: &slotRecords[outlet.index].earlier
         )
+        guard case .fill(let span, let index) = admission else { return }
+        fill(place, index: index, of: span, through: &outlet, sendTime, into: &output)
+    }
+
+    /// Sends an empty packet in place of one that is left out, where that came too late to close
+    /// the numbers over it: a viewer would ask for it again and again.
+    private mutating func fill(
+        _ place: Int32,
+        index: Int64,
+        of span: Renumbering.Span,
+        through outlet: inout Outlet,
+        _ sendTime: UInt32,
+        into output: inout Batch
+    ) {
+        guard let payloadType = outlet.slot.payloadType else { return }
+        var rewriting = Rewriting(
+            span: span,
+            sequence: SequenceNumber(truncating: Int(index)),
+            payloadType: payloadType,
+            ssrc: outlet.slot.ssrc
+        )
+        rewriting.isFiller = true
+        rewriting.padding = 1
+        if outlet.slot.stampsPackets { rewriting.stamp(from: &outlet, sendTime: sendTime) }
+        guard send(place, through: &outlet, as: rewriting, index: index, into: &output) else {
+            return
+        }
+        outlet.slot.renumbering.filled(index: index)
+        statistics.fillersOut &+= 1
     }
 
     /// Writes, encrypts and queues one packet; `false` where the keys are used up.
@@ -102,9 +147,8 @@ extension Core {
         into output: inout Batch
     ) -> Bool {
         guard let path = outlet.destination.path else { return false }
-        let end =
-            Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
-            + Int(rewriting.padding)
+        let padding = rewriting.isFiller ? 0 : Int(rewriting.padding)
+        let end = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength) + padding
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: end)
         var target = output.next

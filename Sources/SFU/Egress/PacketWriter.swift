@@ -17,6 +17,8 @@ struct Rewriting: BitwiseCopyable {
     var transportSequence: UInt16?
     /// Bytes of RTP padding that follow the payload.
     var padding: UInt8 = 0
+    /// Nothing of the payload goes out: the packet only takes a place.
+    var isFiller = false
 }
 
 /// Writes what of an outgoing packet is made anew: header, extensions, payload descriptor.
@@ -45,7 +47,11 @@ struct PacketWriter: BitwiseCopyable {
             output.put(original.rawValue, at: writer.position)
             writer.position += 2
         }
-        if rewriting.stripsRED {
+        if rewriting.isFiller {
+            // Nothing, or where that is no retransmission, padding that counts itself.
+            if rewriting.padding > 0 { writer.append(rewriting.padding, into: &output) }
+            consumed = packet.count
+        } else if rewriting.stripsRED {
             consumed += Int(info.primaryOffset)
         } else if info.descriptorLength > 0 {
             writer.writeDescriptor(info, of: packet, as: rewriting, into: &output)
@@ -60,7 +66,8 @@ struct PacketWriter: BitwiseCopyable {
         into output: inout MutableSpan<UInt8>
     ) {
         output[0] = (position > 12 ? 0x90 : 0x80) | (rewriting.padding > 0 ? 0x20 : 0)
-        let marker: UInt8 = info.flags.contains(.marker) ? 0x80 : 0
+        var marker: UInt8 = info.marks.contains(rewriting.span.point) ? 0x80 : 0
+        if rewriting.isFiller { marker = 0 }
         output[1] = marker | rewriting.payloadType
         output.put(rewriting.sequence.rawValue, at: 2)
         output.put(info.timestamp &+ rewriting.span.timestampOffset, at: 4)
@@ -135,7 +142,7 @@ struct PacketWriter: BitwiseCopyable {
         into output: inout MutableSpan<UInt8>
     ) {
         let start = position
-        guard info.flags.contains(.frameNumbered) else { return }
+        guard info.flags.contains(.frameNumbered), !rewriting.isFiller else { return }
         copy(info.dependencyDescriptor, of: packet, id: id, into: &output)
         guard position > start else { return }
         let element = position - Int(info.dependencyDescriptor.length)

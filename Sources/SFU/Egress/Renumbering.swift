@@ -20,6 +20,8 @@ struct Renumbering: BitwiseCopyable {
         var timestampOffset: UInt32 = 0
         var pictureOffset: UInt16 = 0
         var tl0Offset: UInt8 = 0
+        /// Which layers of the encoding it lets through.
+        var point = LayerPoint.top
 
         func matches(_ info: borrowing PacketInfo) -> Bool {
             guard encoding == info.encoding else { return false }
@@ -28,9 +30,21 @@ struct Renumbering: BitwiseCopyable {
     }
 
     /// The spans before the present one; RTP that is older than these is not sent again.
-    typealias Earlier = Trail<Span>
+    struct Earlier: ~Copyable {
+        /// Each run of packets that are left out begins one: enough for a second of sixty runs.
+        static let capacity = 128
 
-    static var none: Earlier { Earlier(capacity: 8) }
+        private var spans = Trail<Span>(capacity: capacity)
+        /// The last picture that was left out and counted, or more than any picture id.
+        fileprivate var skippedPicture = UInt32.max
+
+        /// The span that ended as the `age`-th before the present one, from 1.
+        subscript(age age: Int) -> Span? { spans[age: age] }
+
+        fileprivate mutating func append(_ span: Span) { spans.append(span) }
+    }
+
+    static var none: Earlier { Earlier() }
 
     private(set) var current = Span()
     /// The packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
@@ -55,11 +69,13 @@ struct Renumbering: BitwiseCopyable {
         with info: borrowing PacketInfo,
         clockRate: Int,
         timestamp: UInt32?,
+        point: LayerPoint = .top,
         after earlier: inout Earlier
     ) {
         let next = highest + 1
         let outgoing = nextTimestamp(info, clockRate: clockRate, exact: timestamp)
         if hasStarted { earlier.append(current) }
+        earlier.skippedPicture = .max
         current = Span(
             first: next,
             offset: next - info.number,
@@ -67,8 +83,18 @@ struct Renumbering: BitwiseCopyable {
             epoch: info.epoch,
             timestampOffset: outgoing &- info.timestamp,
             pictureOffset: hasStarted ? lastPicture &+ 1 &- info.pictureID : 0,
-            tl0Offset: hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0
+            tl0Offset: hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0,
+            point: point
         )
+    }
+
+    /// Lets other layers through from the next packet on; all else goes on as it was.
+    mutating func turn(to point: LayerPoint, after earlier: inout Earlier) {
+        if current.first <= highest {
+            earlier.append(current)
+            current.first = highest + 1
+        }
+        current.point = point
     }
 
     private func nextTimestamp(
@@ -89,16 +115,24 @@ struct Renumbering: BitwiseCopyable {
     }
 
     /// Closes the numbering over a packet that is not forwarded, so that nobody misses it.
-    mutating func skip(_ info: borrowing PacketInfo, after earlier: inout Earlier) {
-        guard hasStarted, current.matches(info) else { return }
+    ///
+    /// Returns `false` where what came after it has been numbered already.
+    mutating func skip(_ info: borrowing PacketInfo, after earlier: inout Earlier) -> Bool {
+        guard current.matches(info) else { return false }
         let index = info.number + current.offset
         // Before the present span it would close a gap that the spans after have counted.
-        guard index > highest, index >= current.first else { return }
+        guard index > highest, index >= current.first else { return false }
         var span = current
         span.first = index
         span.offset -= 1
+        let flags = info.flags
+        if flags.contains(.countsPictures), UInt32(info.pictureID) != earlier.skippedPicture {
+            earlier.skippedPicture = UInt32(info.pictureID)
+            span.pictureOffset &-= 1
+        }
         if current.first != index { earlier.append(current) }
         current = span
+        return true
     }
 
     /// The packet index of a packet that belongs to the present span.
@@ -153,6 +187,9 @@ struct Renumbering: BitwiseCopyable {
     private func isRecent(_ index: Int64) -> Bool {
         highest - index < Int64(SRTPSession.replayWindow)
     }
+
+    /// Something empty was sent at `index`.
+    mutating func filled(index: Int64) { highest = max(highest, index) }
 
     /// A packet was sent at `index`.
     mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {

@@ -52,6 +52,8 @@ extension Core {
             payloadType: mapping.payloadType,
             ssrc: outlet.slot.ssrc
         )
+        // What was left out has been filled with nothing, and is once more.
+        rewriting.isFiller = !pool[place].points.contains(span.point)
         var packetIndex = index
         if let rtx = mapping.rtxPayloadType, let ssrc = slotRecords[slot].configuration.rtxSSRC {
             slotRecords[slot].rtxIndex += 1
@@ -64,6 +66,8 @@ extension Core {
         } else if slots[slot].stampsPackets || index < slotRecords[slot].firstRepeatable {
             // Sent twice under one index it would have to be the same to the last bit.
             return
+        } else if rewriting.isFiller {
+            rewriting.padding = 1
         }
         let isSent = send(
             place,

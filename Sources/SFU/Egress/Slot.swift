@@ -19,7 +19,7 @@ struct Slot: BitwiseCopyable {
     /// A viewer may ask for a quarter of its packets again, and for this burst (in quarters).
     static let maximumCredit: UInt16 = 4 * 256
     /// Bytes of a MID that lie here; of a longer one the record has all.
-    static let shortMID = 7
+    static let shortMID = 6
 
     var renumbering: Renumbering
     var source = Source.idle
@@ -27,6 +27,8 @@ struct Slot: BitwiseCopyable {
     /// The last payload type that came; `payloadType` is what it becomes.
     var incomingPayloadType: UInt8 = 0xff
     var isOpen = false
+    /// The layers of the wanted encoding that its viewer is to get.
+    var point = LayerPoint.top
     private let place: Int32
     private(set) var ssrc: SSRC
     /// The publication that it carries, or -1.
@@ -53,7 +55,7 @@ struct Slot: BitwiseCopyable {
     private(set) var extensions: ExtensionMap
     /// Bytes of the MID that go out with each packet: 0 where it is not negotiated.
     private(set) var midLength: UInt8 = 0
-    private(set) var mid = [7 of UInt8](repeating: 0)
+    private(set) var mid = [6 of UInt8](repeating: 0)
 
     init(_ configuration: SlotConfiguration, transport: Int, random: UInt64) {
         place = Int32(transport)

@@ -15,10 +15,23 @@ struct SlotRecord: ~Copyable {
     var rtxIndex: Int64
 
     var subscription: UInt64 = 0
+    /// What the viewer wants at most, and what its role allows.
+    var preference = LayerCap.none
+    var roleCap = LayerCap.none
+    /// The higher is served first, 0 to 1000.
+    var priority = 0
+    /// Video may be switched off where the path is too thin for it.
+    var mayFallBack = true
+    /// What it is to be sent; where that needs a keyframe, what is sent may still be another.
+    var target = LayerTarget.nothing
+    /// The encodings, by their positions, with whose keyframe it may begin.
+    var acceptable: UInt8 = 0
     /// The subscriber was told that media flows.
     var hasStarted = false
     /// The encoding that the control plane was told of; `.max` before the first.
     var encodingSent = UInt32.max
+    /// The spatial layer of it, likewise.
+    var spatialSent: UInt8 = 0
     /// Copies that went out before the binding opened.
     var forwardedBefore: UInt64 = 0
 

@@ -25,9 +25,16 @@ struct Encoding: ~Copyable {
 
     /// The mapping of the last packet's payload type, so that few packets look it up.
     var mapping: FormatMapping?
-    /// Pixels, from the last keyframe that told; 0 while unknown.
+    /// Pixels of its highest layer, from the last keyframe that told; 0 while unknown.
     var width = 0
     var height = 0
+    var layers: LayerMeter
+    /// What its dependency descriptors refer to, once one has told.
+    var dependencies: DependencyLayout?
+    /// Whether media came lately, as last looked at.
+    var isLive = false
+    /// What a lower layer needs is all among what a higher one needs, as last seen.
+    var nestsLayers = true
     var nacksSent: UInt64 = 0
     var pictureLossesSent: UInt64 = 0
     var retransmissionsReceived: UInt64 = 0
@@ -38,6 +45,7 @@ struct Encoding: ~Copyable {
         self.position = position
         self.kind = kind
         history = History(isEnabled: kind == .video)
+        layers = LayerMeter(isEnabled: kind == .video)
     }
 
     /// The outgoing wall clock's RTP time at a sender report's moment, for lip sync.
@@ -60,6 +68,8 @@ struct Encoding: ~Copyable {
         reception = ReceptionStatistics()
         captured = nil
         history.removeAll(from: &pool)
+        layers.removeAll()
+        dependencies = nil
         mapping = nil
     }
 }

@@ -3,21 +3,44 @@ internal import RTP
 /// Decides when one encoding's publisher is asked for a keyframe.
 ///
 /// All wishes go through here: those that come while a request is under way share its answer,
-/// and a publisher hears at most one request in `intervalMilliseconds`.
+/// those that come in a rush wait for each other, and keyframes take a bounded share of the bits.
 struct KeyframeRequests: BitwiseCopyable {
+    /// What a wish came to.
+    enum Outcome: BitwiseCopyable {
+        /// The publisher is asked now.
+        case asked
+        /// A request is under way or due: its answer serves this wish too.
+        case shared
+        /// The last request is too fresh.
+        case held
+        /// Keyframes have had their share of the bits.
+        case bounded
+    }
+
     private enum State: BitwiseCopyable {
         /// Nobody waits.
         case satisfied
-        /// Somebody waits; the publisher is asked at this time, having been asked so often.
-        case wanted(askAt: Instant, tries: Int64)
+        /// Somebody waits since then; the publisher is asked at this time, having been asked so
+        /// often.
+        case wanted(since: Instant, askAt: Instant, tries: Int64)
     }
 
     static let intervalMilliseconds: Int64 = 400
     /// An encoder that does not answer is asked ever less often.
     static let maximumBackoff: Int64 = 4
+    /// Who comes so soon after another is waited for, while the request is not out.
+    static let rushMilliseconds: Int64 = 100
+    /// Nobody waits longer than this for the request, so that a second is enough for a picture.
+    static let longestMilliseconds: Int64 = 930
+    /// Keyframes that were asked for take this share of an encoding's bits at most.
+    static let share = 0.2
 
     private var state = State.satisfied
     private var lastAsked: Instant?
+    private var lastCame: Instant?
+    /// Bytes of the last keyframe, or of what has come of it.
+    private var keyframeBytes = 0
+    private var keyframeTimestamp: UInt32?
 
     var isWanted: Bool {
         switch state {
@@ -30,27 +53,85 @@ struct KeyframeRequests: BitwiseCopyable {
     var deadline: Instant? {
         switch state {
         case .satisfied: nil
-        case .wanted(let askAt, _): askAt
+        case .wanted(_, let askAt, _): askAt
         }
     }
 
-    /// Somebody needs a keyframe.
-    mutating func want(at now: Instant) {
-        guard !isWanted else { return }
-        let earliest = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
-        state = .wanted(askAt: max(now, earliest), tries: 0)
+    /// Somebody needs a keyframe of an encoding with this bitrate; 0 where that is not known.
+    mutating func want(at now: Instant, bitrate: Int) -> Outcome {
+        if case .wanted(let since, let askAt, let tries) = state {
+            guard tries == 0, askAt > now else { return .shared }
+            let rush = max(askAt, now.advanced(milliseconds: Self.rushMilliseconds))
+            let latest = since.advanced(milliseconds: Self.longestMilliseconds)
+            state = .wanted(since: since, askAt: max(askAt, min(rush, latest)), tries: 0)
+            return .shared
+        }
+        let fresh = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
+        let affordable = lastCame?.advanced(nanoseconds: cost(bitrate)) ?? now
+        let latest = now.advanced(milliseconds: Self.longestMilliseconds)
+        let askAt = min(latest, max(now, max(fresh, affordable)))
+        state = .wanted(since: now, askAt: askAt, tries: 0)
+        guard askAt > now else { return .asked }
+        return affordable > fresh ? .bounded : .held
     }
 
-    /// A keyframe began to arrive, or nobody waits any more.
+    /// The time in which the share of the bits makes up for the last keyframe, in nanoseconds.
+    private func cost(_ bitrate: Int) -> Int64 {
+        guard bitrate > 0 else { return 0 }
+        let seconds = Double(keyframeBytes) * 8 / (Double(bitrate) * Self.share)
+        return Int64(min(seconds, 10) * 1_000_000_000)
+    }
+
+    /// Counts a packet; a keyframe that begins is what everybody waited for.
+    mutating func receive(_ info: borrowing PacketInfo, bytes: Int) {
+        if info.flags.contains(.keyframeStart) {
+            satisfy()
+            lastCame = info.arrival
+            keyframeBytes = bytes
+            keyframeTimestamp = info.timestamp
+        } else if let keyframeTimestamp {
+            if info.timestamp == keyframeTimestamp {
+                keyframeBytes &+= bytes
+            } else {
+                self.keyframeTimestamp = nil
+            }
+        }
+    }
+
+    /// Nobody waits any more.
     mutating func satisfy() { state = .satisfied }
 
     /// Whether to ask now; if so, the next time is set.
     mutating func isDue(at now: Instant) -> Bool {
-        guard case .wanted(let askAt, let tries) = state, askAt <= now else { return false }
+        guard case .wanted(let since, let askAt, let tries) = state, askAt <= now else {
+            return false
+        }
         let backoff = min(tries, Self.maximumBackoff)
         let again = now.advanced(milliseconds: Self.intervalMilliseconds << backoff)
-        state = .wanted(askAt: again, tries: tries + 1)
+        state = .wanted(since: since, askAt: again, tries: tries + 1)
         lastAsked = now
         return true
+    }
+}
+
+/// What became of wishes for keyframes.
+package struct KeyframeWishes: Hashable, Sendable {
+    package var asked: UInt64 = 0
+    /// Served by a request that was under way or due.
+    package var shared: UInt64 = 0
+    /// Put off because the last request was too fresh.
+    package var held: UInt64 = 0
+    /// Put off because keyframes had had their share of the bits.
+    package var bounded: UInt64 = 0
+
+    package init() {}
+
+    mutating func count(_ outcome: KeyframeRequests.Outcome) {
+        switch outcome {
+        case .asked: asked &+= 1
+        case .shared: shared &+= 1
+        case .held: held &+= 1
+        case .bounded: bounded &+= 1
+        }
     }
 }

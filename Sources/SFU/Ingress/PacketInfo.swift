@@ -22,6 +22,10 @@ struct PacketInfo: BitwiseCopyable {
         static let skipped = Self(rawValue: 16)
         /// `pictureID` is the dependency descriptor's frame number.
         static let frameNumbered = Self(rawValue: 32)
+        /// Decoders count pictures by `pictureID`: one that is dropped must leave no gap (VP8).
+        static let countsPictures = Self(rawValue: 64)
+        /// What a lower layer needs is all among what a higher one needs.
+        static let nestsLayers = Self(rawValue: 128)
     }
 
     var arrival = Instant(nanoseconds: 0)
@@ -37,6 +41,17 @@ struct PacketInfo: BitwiseCopyable {
     var payloadLength: UInt16 = 0
     var payloadType: UInt8 = 0
     var flags: Flags = []
+
+    /// Followers of these layers get it; a stream without layers goes to all.
+    var points = LayerPoints.all
+    /// For these it is the last packet of a picture: the marker is theirs.
+    var marks = LayerPoints.none
+    /// The first packet of a frame with which one may go over to these...
+    var switches = LayerPoints.none
+    /// ... from these.
+    var bases = LayerPoints.none
+    /// The layer that it belongs to itself, as a `LayerPoint`.
+    var layer: UInt8 = 0
 
     /// VP8's and VP9's picture id, or the dependency descriptor's frame number.
     var pictureID: UInt16 = 0

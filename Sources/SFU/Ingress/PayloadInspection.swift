@@ -25,49 +25,69 @@ extension Core {
         let end = start + Int(info.payloadLength)
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: end)
-        let size = info.inspect(packet, payload: packet.extracting(start..<end), codec: codec)
-        if codec.kind == .video {
-            noteVideo(info, size: size, encoding: encoding)
+        let payload = packet.extracting(start..<end)
+        let size = info.inspect(packet, payload: payload, codec: codec)
+        guard codec.kind == .video else { return nil }
+        var isNews = false
+        if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
+        if info.dependencyDescriptor.length > 0,
+            readDependencies(&info, place: place, encoding: encoding)
+        {
+            isNews = true
         }
+        noteVideo(info, isNews: isNews, encoding: encoding)
         return nil
     }
 
-    private mutating func noteVideo(
-        _ info: PacketInfo,
-        size: Resolution?,
+    /// Returns whether an encoding has another size than before.
+    private mutating func noteSize(
+        _ size: Resolution,
+        codec: Codec,
+        _ payload: Span<UInt8>,
         encoding: Int
-    ) {
-        if info.flags.contains(.keyframeStart) { encodings[encoding].keyframes.satisfy() }
-        if let size, size.width > 0, size.height > 0 {
-            encodings[encoding].width = Int(size.width)
-            encodings[encoding].height = Int(size.height)
+    ) -> Bool {
+        guard size.width > 0, size.height > 0 else { return false }
+        let isOther =
+            encodings[encoding].width != Int(size.width)
+            || encodings[encoding].height != Int(size.height)
+        encodings[encoding].width = Int(size.width)
+        encodings[encoding].height = Int(size.height)
+        guard codec == .vp9, let descriptor = VP9Descriptor(payload) else {
+            return encodings[encoding].layers.set(LayerMeter.Size(size), of: 0) || isOther
         }
-        let publication = encodings[encoding].publication
-        if publications[publication].best < 0 {
-            let encoding = publications[publication].encodings[encodings[encoding].position]
-            let isStart = info.flags.contains(.keyframeStart)
-            begin(publication, with: encoding, isKeyframe: isStart, at: info.arrival)
+        for spatial in 0..<(descriptor.spatialLayerCount ?? 0) {
+            guard let size = descriptor.resolution(ofLayer: spatial, in: payload) else { continue }
+            _ = encodings[encoding].layers.set(LayerMeter.Size(size), of: UInt8(spatial))
         }
-        guard let transport = publications[publication].transport else { return }
-        if transports[transport].layersDue == nil {
-            transports[transport].layersDue = info.arrival.advanced(
-                milliseconds: Self.layersMilliseconds
-            )
-            schedule(transport)
-        }
+        return isOther
     }
 
-    /// The first packet has come: its encoding is the best until others have shown themselves.
-    mutating func begin(
-        _ publication: Int,
-        with encoding: Int32,
-        isKeyframe: Bool,
-        at now: Instant
-    ) {
-        publications[publication].best = encoding
-        // Viewers that were there before the publisher have had nobody to ask.
-        for index in 0..<publications[publication].subscribers.count where !isKeyframe {
-            wantKeyframe(forSlot: Int(publications[publication].subscribers[index]), at: now)
+    /// Counts a packet of a video for its layers; `isNews` where its viewers' choice may change.
+    mutating func noteVideo(_ info: PacketInfo, isNews: Bool, encoding: Int) {
+        let publication = encodings[encoding].publication
+        encodings[encoding].nestsLayers = info.flags.contains(.nestsLayers)
+        let length = Int(info.payloadOffset) + Int(info.payloadLength)
+        let isNewLayer = encodings[encoding].layers.receive(info, bytes: length)
+        if isNews || isNewLayer || !encodings[encoding].isLive {
+            refreshLayers(of: publication, at: info.arrival)
+        }
+        // After that: what viewers have just begun to want has come.
+        encodings[encoding].keyframes.receive(info, bytes: length)
+        scheduleReview(of: publication, at: info.arrival)
+    }
+
+    private mutating func scheduleReview(of publication: Int, at now: Instant) {
+        let due = now.advanced(milliseconds: Self.layersMilliseconds)
+        guard let transport = publications[publication].transport else {
+            if !publications[publication].isBusy {
+                publications[publication].isBusy = true
+                scheduleMirrors(by: due)
+            }
+            return
+        }
+        if transports[transport].layersDue == nil {
+            transports[transport].layersDue = due
+            schedule(transport)
         }
     }
 }
@@ -115,6 +135,7 @@ extension PacketInfo {
             tl0PictureIndexOffset = UInt16(clamping: descriptor.tl0PictureIndexOffset)
             descriptorLength = UInt16(clamping: descriptor.length)
         }
+        readLayers(descriptor)
         guard descriptor.isKeyframeStart(payload) else { return nil }
         flags.insert(.keyframeStart)
         return descriptor.resolution(payload)
@@ -133,6 +154,7 @@ extension PacketInfo {
             tl0PictureIndexOffset = UInt16(clamping: descriptor.tl0PictureIndexOffset)
             descriptorLength = UInt16(clamping: descriptor.length)
         }
+        readLayers(descriptor)
         guard descriptor.isKeyframeStart else { return nil }
         flags.insert(.keyframeStart)
         return descriptor.largestResolution

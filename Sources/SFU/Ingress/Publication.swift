@@ -36,8 +36,10 @@ struct Publication: ~Copyable {
     var openedAt = Instant(nanoseconds: 0)
     /// Copies sent since the gate opened, for the fence.
     var forwarded: UInt64 = 0
-    /// The highest live encoding, or -1 before the first packet.
-    var best: Int32 = -1
+    /// What of it could be sent as last looked at, lowest first.
+    var options = List<LayerOption>(capacity: 4)
+    /// A mirror whose layers are looked at.
+    var isBusy = false
 
     /// Its mirrors in other workers, which get all that passes the gate.
     var mirrors = List<Outlet>(capacity: 1)
@@ -50,6 +52,7 @@ struct Publication: ~Copyable {
 
     /// What the control plane was told last.
     var reported: [LayerDescription] = []
+    var reportedCodec: Codec?
 
     init(_ configuration: PublicationConfiguration, origin: Origin) {
         self.configuration = configuration

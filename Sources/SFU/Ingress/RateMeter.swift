@@ -9,23 +9,27 @@ struct RateMeter: BitwiseCopyable {
     private(set) var frameRate = 0.0
     private(set) var lastArrival: Instant?
 
-    mutating func receive(bytes count: Int, endsFrame: Bool, at now: Instant) {
+    /// Counts one packet; padding alone does not make an encoding active.
+    mutating func receive(bytes count: Int, endsFrame: Bool, isMedia: Bool, at now: Instant) {
         if windowStart == nil { windowStart = now }
         bytes &+= UInt64(count)
+        guard isMedia else { return }
         if endsFrame { frames += 1 }
         lastArrival = now
     }
 
-    /// Closes the window if it is long enough.
-    mutating func measure(at now: Instant) {
-        guard let windowStart else { return }
+    /// Closes the window if it is long enough; returns whether it did.
+    @discardableResult
+    mutating func measure(at now: Instant) -> Bool {
+        guard let windowStart else { return false }
         let elapsed = now.nanoseconds(since: windowStart)
-        guard elapsed >= 900_000_000 else { return }
+        guard elapsed >= 900_000_000 else { return false }
         bitrate = Int(Double(bytes) * 8_000_000_000 / Double(elapsed))
         frameRate = Double(frames) * 1_000_000_000 / Double(elapsed)
         bytes = 0
         frames = 0
         self.windowStart = now
+        return true
     }
 
     /// Whether anything came within `milliseconds` before `now`.

@@ -152,6 +152,7 @@ extension Core {
         }
         if info.payloadLength == 0 {
             info.flags.insert(.skipped)
+            info.points = .none
             info.drop = .padding
         } else if let drop = inspect(&info, place: place, encoding: encoding) {
             return drop
@@ -191,6 +192,7 @@ extension Core {
         encodings[encoding].rate.receive(
             bytes: length,
             endsFrame: info.flags.contains(.marker),
+            isMedia: info.payloadLength > 0,
             at: info.arrival
         )
     }

@@ -45,7 +45,10 @@ extension PacketInfo {
         sequence = packet.sequenceNumber
         timestamp = packet.timestamp
         payloadType = packet.payloadType.rawValue
-        if packet.marker { flags.insert(.marker) }
+        if packet.marker {
+            flags.insert(.marker)
+            marks = .all
+        }
         payloadOffset = UInt16(truncatingIfNeeded: packet.headerLength)
         payloadLength = UInt16(
             truncatingIfNeeded: packet.bytes.count - packet.headerLength - packet.paddingLength

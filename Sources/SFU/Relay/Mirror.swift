@@ -26,7 +26,7 @@ extension Core {
                 encodings[encoding].homeEpoch = nil
             }
         }
-        update(mirror.configuration)
+        update(mirror.configuration, at: now)
         gate(id, open: mirror.open, at: now)
     }
 
@@ -78,11 +78,14 @@ extension Core {
         // Padding did not come along: sizes are levelled anew for the viewers here.
         info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
-        if encodings[encoding].kind == .video {
-            follow(message, publication: publication)
-            if message.followsGap, !info.flags.contains(.keyframeStart) {
-                mendGap(publication, at: info.arrival)
-            }
+        if encodings[encoding].kind == .video, !info.flags.contains(.skipped) {
+            let isNews = noteSizes(message, encoding: encoding)
+            noteVideo(info, isNews: isNews, encoding: encoding)
+        }
+        if encodings[encoding].kind == .video, message.followsGap,
+            !info.flags.contains(.keyframeStart)
+        {
+            mendGap(publication, at: info.arrival)
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil
@@ -97,35 +100,40 @@ extension Core {
             encodings[encoding].history.removeAll(from: &pool)
         }
         encodings[encoding].captured = message.captured
-        encodings[encoding].width = Int(message.width)
-        encodings[encoding].height = Int(message.height)
-        guard !message.info.flags.contains(.skipped) else { return }
-        if message.info.flags.contains(.keyframeStart) { encodings[encoding].keyframes.satisfy() }
         encodings[encoding].rate.receive(
             bytes: Int(message.length),
             endsFrame: message.info.flags.contains(.marker),
+            isMedia: !message.info.flags.contains(.skipped),
             at: message.info.arrival
         )
     }
 
-    /// Turns the viewers to the encoding that the home holds for the best.
-    private mutating func follow(_ message: RelayMessage, publication: Int) {
-        guard Int(message.best) < publications[publication].encodings.count else { return }
-        let best = publications[publication].encodings[Int(message.best)]
-        guard best != publications[publication].best else { return }
-        let arrival = message.info.arrival
-        guard publications[publication].best >= 0 else {
-            let isKeyframe =
-                message.best == message.position && message.info.flags.contains(.keyframeStart)
-            return begin(publication, with: best, isKeyframe: isKeyframe, at: arrival)
-        }
-        retarget(publication, to: best, at: arrival)
+    /// Takes over the sizes that the home knows; returns whether one is another than before.
+    private mutating func noteSizes(_ message: RelayMessage, encoding: Int) -> Bool {
+        var isNews =
+            encodings[encoding].width != Int(message.width)
+            || encodings[encoding].height != Int(message.height)
+        encodings[encoding].width = Int(message.width)
+        encodings[encoding].height = Int(message.height)
+        let layer = LayerPoint(index: Int(message.info.layer))
+        if encodings[encoding].layers.set(message.layerSize, of: layer.spatial) { isNews = true }
+        return isNews
     }
 
-    /// What the ring had no place for is in no history: only a keyframe mends the picture.
+    /// What the ring had no place for is in no history: only keyframes mend the pictures.
     private mutating func mendGap(_ publication: Int, at now: Instant) {
-        let best = publications[publication].best
-        if best >= 0 { refreshAfterLoss(of: Int(best), now) }
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = publications[publication].encodings[position]
+            if isFollowed(encoding, of: publication) { refreshAfterLoss(of: Int(encoding), now) }
+        }
+    }
+
+    private func isFollowed(_ encoding: Int32, of publication: Int) -> Bool {
+        for index in 0..<publications[publication].subscribers.count {
+            let slot = Int(publications[publication].subscribers[index])
+            if slotRecords[slot].target.encoding == encoding { return true }
+        }
+        return false
     }
 
     /// Asks the homes for the keyframes that are due, and tidies up.
@@ -133,10 +141,16 @@ extension Core {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<mirrors.count {
             let publication = Int(mirrors[index])
+            if publications[publication].kind == .video {
+                publications[publication].isBusy = review(publication, at: now)
+            }
+            if publications[publication].isBusy {
+                next = min(next, now.advanced(milliseconds: Self.layersMilliseconds))
+            }
             for position in 0..<publications[publication].encodings.count {
                 let encoding = Int(publications[publication].encodings[position])
                 encodings[encoding].history.trim(at: now, pool: &pool)
-                encodings[encoding].rate.measure(at: now)
+                if encodings[encoding].kind == .audio { encodings[encoding].rate.measure(at: now) }
                 if !publications[publication].hasViewers || !publications[publication].isOpen {
                     encodings[encoding].keyframes.satisfy()
                 }

@@ -29,8 +29,6 @@ extension Core {
         var outlet = publications[publication].mirrors[mirror]
         let target = outlet.target
         guard port.reaches(target.worker) else { return }
-        let best = publications[publication].best
-        let bestPosition = best >= 0 ? encodings[Int(best)].position : Int(RelayMessage.noPosition)
         let source = publications.handle(at: publication)
         let packets = pool.packets
         var place = publications[publication].firstArrival
@@ -44,11 +42,12 @@ extension Core {
                 from: source,
                 position: position
             )
-            message.best = UInt8(clamping: bestPosition)
             message.followsGap = outlet.hasGap
             message.length = UInt16(clamping: length)
             message.width = UInt16(clamping: encodings[encoding].width)
             message.height = UInt16(clamping: encodings[encoding].height)
+            let layer = LayerPoint(index: Int(pool[place].layer))
+            message.layerSize = encodings[encoding].layers.size(of: layer.spatial)
             message.captured = encodings[encoding].captured
             message.info = pool[place]
             let packet = packets.bytes(at: place, count: length)

@@ -16,20 +16,17 @@ struct RelayMessage: BitwiseCopyable {
     var source: PublicationID
     /// Which of the publication's encodings is meant, as the offer lists them.
     var position: UInt8
-    /// The encoding that viewers get where they can; `noPosition` before there is one.
-    var best = Self.noPosition
     /// Bytes of the packet.
     var length: UInt16 = 0
     /// Packets before this one found the ring full.
     var followsGap = false
-    /// Pixels of the encoding, 0 while unknown.
+    /// Pixels of the encoding, and of the packet's own spatial layer; 0 while unknown.
     var width: UInt16 = 0
     var height: UInt16 = 0
+    var layerSize = LayerMeter.Size()
     var captured: CaptureTime?
     /// As the home's ingress found it, with the home's encoding and epoch.
     var info = PacketInfo()
-
-    static let noPosition = UInt8.max
 
     init(_ kind: Kind, to target: PublicationID, from source: PublicationID, position: Int) {
         self.kind = kind

@@ -2,7 +2,7 @@ internal import RTP
 
 /// Makes and ends a transport's publications and slots, as its offers say.
 extension Core {
-    mutating func configurePublications(of transport: Int) {
+    mutating func configurePublications(of transport: Int, at now: Instant) {
         let wanted = transports[transport].configuration.publications
         var index = 0
         while index < transports[transport].publications.count {
@@ -16,7 +16,7 @@ extension Core {
         }
         for configuration in wanted {
             if publications.contains(configuration.id) {
-                update(configuration)
+                update(configuration, at: now)
             } else {
                 add(configuration, transport: transport)
             }
@@ -32,7 +32,7 @@ extension Core {
     }
 
     /// Takes over what an offer changed; viewers and, where they stay the same, encodings go on.
-    mutating func update(_ configuration: PublicationConfiguration) {
+    mutating func update(_ configuration: PublicationConfiguration, at now: Instant) {
         let index = Int(configuration.id.index)
         let old = publications[index].configuration
         publications[index].configuration = configuration
@@ -41,7 +41,12 @@ extension Core {
         for position in 0..<publications[index].subscribers.count {
             slots[Int(publications[index].subscribers[position])].incomingPayloadType = 0xff
         }
-        guard old.encodings != configuration.encodings else { return }
+        guard old.encodings != configuration.encodings else {
+            if old.cap != configuration.cap || old.isScreen != configuration.isScreen {
+                refreshLayers(of: index, at: now)
+            }
+            return
+        }
         let isSameShape =
             old.encodings.count == configuration.encodings.count
             && zip(old.encodings, configuration.encodings).allSatisfy { $0.rid == $1.rid }
@@ -157,10 +162,12 @@ extension Core {
             encodingIDs.release(encodings.handle(at: encoding))
             _ = encodings.remove(at: encoding)
         }
-        publications[publication].best = -1
+        publications[publication].options.removeAll()
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             if slots[slot].isOpen { slots[slot].source = .waiting }
+            slotRecords[slot].target = .nothing
+            slotRecords[slot].acceptable = 0
             forgetLayer(of: slot)
         }
     }

@@ -1,15 +1,18 @@
 /// The newest elements of a series, as many as `capacity`.
 ///
-/// It takes no memory before its first element: most series never have one.
+/// It takes no memory before its first element, and grows as it fills: most series are short.
 @safe
 struct Trail<Element: BitwiseCopyable>: ~Copyable {
     private var places: UnsafeMutablePointer<Element>?
-    private let capacity: Int32
+    private let limit: Int32
+    /// Places that there are, a power of two.
+    private var capacity: Int32
     private var added: Int32 = 0
 
     init(capacity: Int) {
         precondition(capacity.nonzeroBitCount == 1, "capacity must be a power of two")
-        self.capacity = Int32(capacity)
+        limit = Int32(capacity)
+        self.capacity = min(limit, 8)
     }
 
     deinit { unsafe places?.deallocate() }
@@ -25,11 +28,22 @@ struct Trail<Element: BitwiseCopyable>: ~Copyable {
 
     /// Adds an element; where it is one too many, the oldest goes.
     mutating func append(_ element: Element) {
+        if added == capacity, capacity < limit { grow() }
         let start = unsafe places ?? .allocate(capacity: Int(capacity))
         unsafe (start + Int(added & (capacity - 1))).initialize(to: element)
         unsafe places = start
         added += 1
         // Only where it is in the circle counts, and that it is full.
         if added == 2 * capacity { added = capacity }
+    }
+
+    /// Doubles what has just become full for the first time, so that all lies in order.
+    private mutating func grow() {
+        guard let old = unsafe places else { return }
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: 2 * Int(capacity))
+        unsafe larger.moveInitialize(from: old, count: Int(capacity))
+        unsafe old.deallocate()
+        unsafe places = larger
+        capacity *= 2
     }
 }

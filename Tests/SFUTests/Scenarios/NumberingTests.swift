@@ -61,7 +61,7 @@ struct NumberingTests {
             info.encoding = 0
             info.epoch = 1
             if isPadding {
-                renumbering.skip(info, after: &earlier)
+                _ = renumbering.skip(info, after: &earlier)
                 found.append(nil)
                 continue
             }

@@ -1,0 +1,165 @@
+internal import RTP
+
+/// The layers of one encoding as its dependency descriptors tell them (RTP Payload Format for
+/// AV1, appendix A): the last structure, and who got the last frames.
+///
+/// Decode targets are the only truth about who needs a frame, and chains and frame differences
+/// about where one may begin.
+struct DependencyLayout: ~Copyable {
+    struct Frame: BitwiseCopyable {
+        var number: UInt32 = .max
+        var points = LayerPoints.none
+    }
+
+    /// Frames whose followers are remembered.
+    private static let frameCapacity = 128
+
+    private var templates = List<DependencyTemplate>(capacity: 8)
+    /// The highest layers of each decode target.
+    private var targets = List<LayerPoint>(capacity: 8)
+    private var firstTemplateID: UInt8 = 0
+    private var activeTargets: UInt32 = .max
+    /// Whether what a lower layer needs is all among what a higher one needs.
+    private var isNested = true
+    /// The points that stand for each decode target, as many as there are targets.
+    private var followers = List<LayerPoints>(capacity: 8)
+    private var frames = Ring<Frame>(capacity: frameCapacity, filledWith: Frame())
+    /// The frame that brought the structure: all get it, or nobody could read what follows.
+    private var structureFrame: UInt16?
+
+    init() {}
+
+    /// Reads one packet's element and notes who is to get the packet.
+    ///
+    /// Returns a new structure's sizes, where it came with some; what cannot be read goes to all.
+    mutating func read(_ element: Span<UInt8>, into info: inout PacketInfo) -> [Resolution]? {
+        guard let descriptor = DependencyDescriptor(element) else { return nil }
+        var sizes: [Resolution]?
+        let needs: FrameNeeds
+        if descriptor.attachesStructure {
+            var structure: DependencyStructure?
+            guard let frame = FrameDependencies(element, structure: &structure), let structure
+            else { return nil }
+            needs = FrameNeeds(frame)
+            adopt(structure, active: frame.activeDecodeTargets)
+            structureFrame = descriptor.frameNumber
+            sizes = structure.resolutions
+        } else {
+            guard
+                let read = FrameNeeds(
+                    element,
+                    templates: templates.span,
+                    firstID: firstTemplateID,
+                    decodeTargetCount: targets.count
+                )
+            else { return nil }
+            needs = read
+            if let active = needs.activeDecodeTargets, active != activeTargets {
+                activeTargets = active
+                assignFollowers()
+            }
+        }
+        note(needs, descriptor, into: &info)
+        return sizes
+    }
+
+    private mutating func adopt(_ structure: DependencyStructure, active: UInt32?) {
+        templates.removeAll()
+        for template in structure.templates { templates.append(DependencyTemplate(template)) }
+        targets.removeAll()
+        for target in 0..<structure.decodeTargetCount {
+            let layers = structure.layers(ofDecodeTarget: target)
+            targets.append(LayerPoint(spatial: layers.spatialID, temporal: layers.temporalID))
+        }
+        firstTemplateID = structure.templateIDOffset
+        activeTargets = active ?? .max
+        isNested = areTargetsNested()
+        assignFollowers()
+    }
+
+    private func areTargetsNested() -> Bool {
+        for lower in 0..<targets.count {
+            for higher in 0..<targets.count
+            where targets[lower].spatial <= targets[higher].spatial
+                && targets[lower].temporal <= targets[higher].temporal
+            {
+                for index in 0..<templates.count {
+                    let indications = templates[index].indications
+                    let isInLower = indications >> UInt64(2 * lower) & 3 != 0
+                    if isInLower, indications >> UInt64(2 * higher) & 3 == 0 { return false }
+                }
+            }
+        }
+        return true
+    }
+
+    /// Gives each point the highest active decode target that does not go beyond it: the most
+    /// spatial layers, then the most temporal ones.
+    private mutating func assignFollowers() {
+        followers.removeAll()
+        for _ in 0..<targets.count { followers.append(.none) }
+        for index in 0..<LayerPoint.count {
+            let point = LayerPoint(index: index)
+            var best = -1
+            for target in 0..<targets.count where activeTargets >> UInt32(target) & 1 != 0 {
+                let layers = targets[target]
+                guard layers.spatial <= point.spatial, layers.temporal <= point.temporal,
+                    best < 0 || layers.rawValue > targets[best].rawValue
+                else { continue }
+                best = target
+            }
+            if best >= 0 { followers[best].formUnion(LayerPoints(point)) }
+        }
+    }
+
+    private mutating func note(
+        _ needs: FrameNeeds,
+        _ descriptor: DependencyDescriptor,
+        into info: inout PacketInfo
+    ) {
+        var points = LayerPoints.none
+        var switches = LayerPoints.none
+        var ends = LayerPoints.none
+        for target in 0..<targets.count {
+            let indication = needs.indication(ofDecodeTarget: target)
+            guard indication != .notPresent else { continue }
+            points.formUnion(followers[target])
+            if indication == .switchable { switches.formUnion(followers[target]) }
+            if targets[target].spatial == needs.spatialID { ends.formUnion(followers[target]) }
+        }
+        let hasStructure = structureFrame == descriptor.frameNumber
+        if hasStructure { points = .all }
+        info.points = points
+        info.layer = LayerPoint(spatial: needs.spatialID, temporal: needs.temporalID).rawValue
+        if isNested {
+            info.flags.insert(.nestsLayers)
+        } else {
+            info.flags.remove(.nestsLayers)
+        }
+        info.marks = info.flags.contains(.marker) ? points : .none
+        if descriptor.endOfFrame { info.marks.formUnion(ends.intersection(points)) }
+        if descriptor.startOfFrame {
+            info.switches = switches
+            info.bases = bases(of: needs, at: descriptor.frameNumber)
+        }
+        frames[Int(descriptor.frameNumber)] = Frame(
+            number: UInt32(descriptor.frameNumber),
+            points: points
+        )
+    }
+
+    /// The points whose followers have had all that a frame needs.
+    private func bases(of needs: FrameNeeds, at number: UInt16) -> LayerPoints {
+        guard !needs.reachesFurther else { return .none }
+        var bases = LayerPoints.all
+        var differences = needs.differences
+        while differences != 0 {
+            let needed = number &- UInt16(differences.trailingZeroBitCount + 1)
+            let frame = frames[Int(needed)]
+            guard frame.number == UInt32(needed) else { return .none }
+            bases.formIntersection(frame.points)
+            differences &= differences &- 1
+        }
+        return bases
+    }
+}

@@ -1,0 +1,119 @@
+internal import RTP
+
+/// Where slots are aimed at, and what their viewers see of it.
+extension Core {
+    /// Sends a slot on to another target: at the next keyframe or decodable switch point going
+    /// up, at once going down where the codec allows.
+    ///
+    /// What is sent now goes on until then, so that the picture never stands still.
+    mutating func aim(_ slot: Int, at target: LayerTarget, at now: Instant) {
+        slotRecords[slot].target = target
+        guard target.encoding >= 0 else {
+            slotRecords[slot].acceptable = 0
+            if slots[slot].isOpen { slots[slot].source = .waiting }
+            return
+        }
+        slotRecords[slot].acceptable = acceptable(for: target, of: slot)
+        slots[slot].point = point(of: target)
+        if slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target) {
+            wantKeyframe(for: target, slot: slot, at: now)
+        }
+    }
+
+    /// The target's layers, or all where it takes in what there is: what is added to that is
+    /// judged before its first packet goes out.
+    private func point(of target: LayerTarget) -> LayerPoint {
+        let highest = encodings[Int(target.encoding)].layers.highest
+        return LayerPoint(
+            spatial: target.spatial >= highest.spatial ? 7 : target.spatial,
+            temporal: target.temporal >= highest.temporal ? 3 : target.temporal
+        )
+    }
+
+    /// Other spatial layers of the same encoding begin with a keyframe; fewer need none where
+    /// they are among what is sent.
+    private func needsKeyframe(_ slot: Int, for target: LayerTarget) -> Bool {
+        guard case .flowing(target.encoding) = slots[slot].source else { return false }
+        let encoding = Int(target.encoding)
+        let span = slots[slot].renumbering.current
+        guard span.encoding == UInt32(bitPattern: target.encoding) else { return false }
+        let highest = encodings[encoding].layers.highest.spatial
+        let sent = min(span.point.spatial, highest)
+        let wanted = min(target.spatial, highest)
+        return wanted > sent || wanted < sent && !encodings[encoding].nestsLayers
+    }
+
+    private mutating func wantKeyframe(for target: LayerTarget, slot: Int, at now: Instant) {
+        if case .waiting = slots[slot].source {
+            wantKeyframe(forSlot: slot, at: now)
+        } else {
+            wantKeyframe(of: Int(target.encoding), at: now)
+        }
+    }
+
+    /// The positions of the encodings that are no larger than the target: a slot that waits
+    /// begins with the first of them that comes.
+    private func acceptable(for target: LayerTarget, of slot: Int) -> UInt8 {
+        let publication = Int(slots[slot].publication)
+        var positions: UInt8 = 1 << UInt8(encodings[Int(target.encoding)].position & 7)
+        guard publication >= 0 else { return positions }
+        for index in 0..<publications[publication].options.count {
+            let option = publications[publication].options[index].target
+            if option == target { break }
+            positions |= 1 << UInt8(encodings[Int(option.encoding)].position & 7)
+        }
+        return positions
+    }
+
+    /// What a slot's viewer saw before does not count any more.
+    mutating func forgetLayer(of slot: Int) {
+        slots[slot].isLayerNoted = false
+        slotRecords[slot].encodingSent = .max
+    }
+
+    /// The slot's viewer sees another layer from this packet on, or sees its first packet.
+    mutating func noteLayer(_ place: Int32, of outlet: inout Outlet) {
+        let slot = outlet.index
+        let encoding = Int(pool[place].encoding)
+        let previous = slotRecords[slot].encodingSent
+        outlet.slot.isLayerNoted = true
+        slotRecords[slot].encodingSent = UInt32(encoding)
+        guard previous != encoding else { return }
+        let subscription = slotRecords[slot].subscription
+        let id = slots.handle(at: slot)
+        if !slotRecords[slot].hasStarted {
+            slotRecords[slot].hasStarted = true
+            emit(.started(id, subscription: subscription))
+        }
+        guard outlet.slot.kind == .video else { return }
+        let publication = encodings[encoding].publication
+        let names = publications[publication].configuration.encodings
+        let to = names[encodings[encoding].position].rid
+        var from: String?
+        if previous != .max, encodings.isOccupied(Int(previous)),
+            encodings[Int(previous)].publication == publication
+        {
+            from = names[encodings[Int(previous)].position].rid
+        }
+        guard from != to else { return }
+        emit(.layerChanged(id, subscription: subscription, from: from, to: to))
+    }
+}
+
+extension Slot {
+    /// Turns to another encoding of the same publication; returns whether it needs a keyframe.
+    mutating func follow(_ best: Int32) -> Bool {
+        switch source {
+        case .idle:
+            return false
+        case .waiting:
+            return true
+        case .flowing(best), .switching(from: best, to: _):
+            source = .flowing(best)
+            return false
+        case .flowing(let current), .switching(from: let current, to: _):
+            source = .switching(from: current, to: best)
+            return true
+        }
+    }
+}

@@ -1,0 +1,115 @@
+internal import RTP
+
+/// What a slot should be sent of its publication.
+struct LayerTarget: Hashable, BitwiseCopyable {
+    /// Index of the encoding; -1: nothing, its video is off.
+    var encoding: Int32
+    /// The highest spatial layer that is forwarded, 0 to 7.
+    var spatial: UInt8
+    /// The highest temporal layer that is forwarded, 0 to 3.
+    var temporal: UInt8
+
+    static let nothing = Self(encoding: -1, spatial: 0, temporal: 0)
+
+    /// All there is of an encoding, whatever layers it will have.
+    static func all(of encoding: Int32) -> Self {
+        Self(encoding: encoding, spatial: 7, temporal: 3)
+    }
+
+    var point: LayerPoint { LayerPoint(spatial: spatial, temporal: temporal) }
+}
+
+/// One thing that could be sent, as measured.
+struct LayerOption: BitwiseCopyable {
+    /// Encodings, spatial and temporal layers that are told apart at most.
+    static let maximumCount = 32
+
+    var target: LayerTarget
+    /// Pixels; 0 while unknown.
+    var width: Int
+    var height: Int
+    /// Frames a second of this layer with all that it needs; 0 while unknown.
+    var frameRate: Double
+    /// Bits a second, likewise.
+    var bitrate: Int
+
+    var pixels: Int { width * height }
+}
+
+/// The most of a video that somebody may or wants to be sent; `nil`: no limit.
+package struct LayerCap: Hashable, Sendable, BitwiseCopyable {
+    /// Pixels of the longer side, where the height is the shorter, or of a landscape picture.
+    package var width: Int?
+    package var height: Int?
+    /// Frames a second.
+    package var frameRate: Double?
+    /// Bits a second.
+    package var bitrate: Int?
+
+    package static let none = Self()
+
+    package init(
+        width: Int? = nil,
+        height: Int? = nil,
+        frameRate: Double? = nil,
+        bitrate: Int? = nil
+    ) {
+        self.width = width
+        self.height = height
+        self.frameRate = frameRate
+        self.bitrate = bitrate
+    }
+}
+
+/// Where what is forwarded of one encoding ends: at a spatial and at a temporal layer.
+struct LayerPoint: Hashable, BitwiseCopyable {
+    let rawValue: UInt8
+
+    /// What an encoding has at most, told apart: eight spatial layers of four temporal ones.
+    static let count = 32
+    /// Above every layer.
+    static let top = Self(spatial: 7, temporal: 3)
+
+    init(spatial: UInt8, temporal: UInt8) {
+        rawValue = min(spatial, 7) << 2 | min(temporal, 3)
+    }
+
+    init(index: Int) { rawValue = UInt8(truncatingIfNeeded: index & 31) }
+
+    var spatial: UInt8 { rawValue >> 2 }
+    var temporal: UInt8 { rawValue & 3 }
+    var index: Int { Int(rawValue) }
+}
+
+/// Some points, one bit for each: who of the followers a packet is for.
+struct LayerPoints: Hashable, BitwiseCopyable {
+    var rawValue: UInt32
+
+    static let all = Self(rawValue: .max)
+    static let none = Self(rawValue: 0)
+
+    init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    init(_ point: LayerPoint) { rawValue = 1 << UInt32(point.rawValue) }
+
+    /// All points that take a layer in, where higher ones build on lower ones.
+    init(from spatial: UInt8, _ temporal: UInt8) {
+        let row = UInt32(0xf) << UInt32(min(temporal, 3)) & 0xf
+        rawValue = (row &* 0x1111_1111) << UInt32(4 * min(spatial, 7))
+    }
+
+    /// The points of one temporal layer.
+    init(temporal: UInt8) { rawValue = 0x1111_1111 << UInt32(min(temporal, 3)) }
+
+    /// The points of one spatial layer.
+    init(spatial: UInt8) { rawValue = 0xf << UInt32(4 * min(spatial, 7)) }
+
+    func contains(_ point: LayerPoint) -> Bool {
+        rawValue >> UInt32(point.rawValue & 31) & 1 != 0
+    }
+
+    func union(_ other: Self) -> Self { Self(rawValue: rawValue | other.rawValue) }
+    func intersection(_ other: Self) -> Self { Self(rawValue: rawValue & other.rawValue) }
+    mutating func formUnion(_ other: Self) { rawValue |= other.rawValue }
+    mutating func formIntersection(_ other: Self) { rawValue &= other.rawValue }
+}
