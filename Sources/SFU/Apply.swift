@@ -161,15 +161,17 @@ extension Core {
         }
         if !isSame { move(slot, to: target) }
         let wasLimited = takeLimits(of: slot, from: binding)
+        let wasOpen = slots[slot].isOpen
+        if !isOpen || !isSame { forgetShare(of: slot) }
         if let binding, binding.subscription != slotRecords[slot].subscription {
             slotRecords[slot].subscription = binding.subscription
             slotRecords[slot].hasStarted = false
             forgetLayer(of: slot)
         }
-        let wasOpen = slots[slot].isOpen
         slots[slot].isOpen = isOpen
         guard isOpen else {
             slots[slot].source = .idle
+            if wasOpen { chooseLayer(of: slot, at: now) }
             return
         }
         guard !wasOpen || !isSame else {
@@ -179,6 +181,7 @@ extension Core {
         startForwarded(by: slot)
         slots[slot].source = .waiting
         chooseLayer(of: slot, at: now)
+        _ = reviewWanted(of: target, at: now)
         wantKeyframe(forSlot: slot, at: now)
     }
 
@@ -186,12 +189,16 @@ extension Core {
     private mutating func takeLimits(of slot: Int, from binding: Binding?) -> Bool {
         let preference = binding?.preference ?? .none
         let roleCap = binding?.roleCap ?? .none
+        let priority = binding?.priority ?? 0
+        let mayFallBack = binding?.mayFallBack ?? true
         let isOther =
             preference != slotRecords[slot].preference || roleCap != slotRecords[slot].roleCap
+            || priority != slotRecords[slot].priority
+            || mayFallBack != slotRecords[slot].mayFallBack
         slotRecords[slot].preference = preference
         slotRecords[slot].roleCap = roleCap
-        slotRecords[slot].priority = binding?.priority ?? 0
-        slotRecords[slot].mayFallBack = binding?.mayFallBack ?? true
+        slotRecords[slot].priority = priority
+        slotRecords[slot].mayFallBack = mayFallBack
         return isOther
     }
 

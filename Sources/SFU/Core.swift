@@ -45,6 +45,12 @@ package struct Core: ~Copyable {
     /// Publications that are handed on to other workers.
     var relayedCount = 0
 
+    /// The sharing out under way: what is claimed, by which slots, and what could be given.
+    var allocation = Allocation()
+    var ladder = Ladder()
+    var claimants = List<Claimant>(capacity: 16)
+    var offers = List<LayerOption>(capacity: 32)
+
     /// The time of the call under way.
     var now = Instant(nanoseconds: 0)
 

@@ -77,7 +77,8 @@ extension SubscriptionExplain.Result {
             preference: LayerPreference(subscription.wishes),
             estimate: found?.estimate,
             share: found?.share ?? 0,
-            limit: LayerLimitWord(subscription.videoDisabled) ?? LayerLimitWord(found?.limit ?? .none),
+            limit: LayerLimitWord(subscription.videoDisabled)
+                ?? LayerLimitWord(found?.limit ?? .none),
             needed: found?.needed,
             decisions: (found?.decisions ?? []).map { decision in
                 LayerTurn(

@@ -28,6 +28,7 @@ extension Core {
         for position in 0..<claimants.count {
             give(position, isBounded: estimate != nil, beside: other, at: now)
         }
+        transports[transport].allocated = other + allocation.given
         transports[transport].bandwidth?.estimator
             .setWanted(other + allocation.wanted, allocated: other + allocation.given)
     }
@@ -44,7 +45,10 @@ extension Core {
         let before = transports[transport].allocatedEstimate
         guard known != before else { return }
         if let known, let before, abs(known - before) * Self.estimateStep < before { return }
-        scheduleAllocation(of: transport, by: now.advanced(milliseconds: Self.allocationMilliseconds))
+        scheduleAllocation(
+            of: transport,
+            by: now.advanced(milliseconds: Self.allocationMilliseconds)
+        )
     }
 
     private mutating func scheduleAllocation(of transport: Int, by due: Instant) {
@@ -57,11 +61,17 @@ extension Core {
     private mutating func claim(_ slot: Int, at now: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0 else { return }
+        ladder.removeAll()
+        for index in 0..<publications[publication].options.count {
+            ladder.offer(publications[publication].options[index])
+        }
         ladder.build(
-            from: publications[publication].options,
-            preference: slotRecords[slot].preference,
-            roleCap: slotRecords[slot].roleCap,
-            isScreen: publications[publication].configuration.isScreen
+            within: Ladder.Bounds(
+                preference: slotRecords[slot].preference,
+                roleCap: slotRecords[slot].roleCap,
+                isScreen: publications[publication].configuration.isScreen,
+                current: slotRecords[slot].target
+            )
         )
         let first = allocation.rungCount
         var held = -1
@@ -134,8 +144,8 @@ extension Core {
         slotRecords[slot].share.needed = needed
         let decision = LayerDecision(
             at: now,
-            from: slotRecords[slot].share.given.map(name),
-            to: option.map(name),
+            from: name(slotRecords[slot].share.given),
+            to: name(option),
             cause: limit
         )
         slotRecords[slot].share.give(option, limit: limit, decision)
@@ -150,6 +160,12 @@ extension Core {
         if publications[publication].isInterrupted { return .interrupted }
         let isAbove = claim.count == 0 && !publications[publication].options.isEmpty
         return isAbove ? .role : nil
+    }
+
+    /// The slot carries something else now, or nothing.
+    mutating func forgetShare(of slot: Int) {
+        hold(slot, because: nil)
+        slotRecords[slot].share.forget()
     }
 
     /// Tells the control plane that a slot's video stands still, or moves again.
@@ -169,8 +185,9 @@ extension Core {
         return false
     }
 
-    private func name(_ option: LayerOption) -> LayerDecision.Layer {
-        LayerDecision.Layer(
+    private func name(_ option: LayerOption?) -> LayerDecision.Layer? {
+        guard let option, encodings.isOccupied(Int(option.target.encoding)) else { return nil }
+        return LayerDecision.Layer(
             position: UInt8(clamping: encodings[Int(option.target.encoding)].position),
             frameRate: UInt8(clamping: Int(min(max(option.frameRate.rounded(), 0), 255))),
             width: UInt16(clamping: option.width),

@@ -11,15 +11,21 @@ extension Core {
         let limit = given == nil && publications[publication].options.isEmpty
         return LayerExplanation(
             sent: sentLayer(of: slot, now),
-            offered: publications[publication].encodings.indices.map { position in
-                layer(at: position, of: publication, now: now)
-            },
+            offered: offeredLayers(of: publication, now),
             estimate: transports[slots[slot].transport].bandwidth?.usableEstimate(at: now),
             share: given?.bitrate ?? 0,
             limit: limit ? .publisher : slotRecords[slot].share.limit,
             needed: slotRecords[slot].share.needed > 0 ? slotRecords[slot].share.needed : nil,
             decisions: slotRecords[slot].share.turns
         )
+    }
+
+    private func offeredLayers(of publication: Int, _ now: Instant) -> [LayerDescription] {
+        var layers: [LayerDescription] = []
+        for position in 0..<publications[publication].encodings.count {
+            layers.append(layer(at: position, of: publication, now: now))
+        }
+        return layers
     }
 
     /// What leaves now, by what was measured of it; while a turn waits for its keyframe that is

@@ -19,7 +19,7 @@ struct SlotShare: ~Copyable {
     private var lastRise: Instant?
     /// Falls in a row that came soon after a rise.
     private var failures = 0
-    private var decisions: List<LayerDecision>?
+    private var decisions = List<LayerDecision>(capacity: 1)
 
     /// How long who fell stays, in milliseconds; twice as long for each time that a rise failed.
     static let restMilliseconds: Int64 = 2_000
@@ -33,7 +33,6 @@ struct SlotShare: ~Copyable {
     mutating func forget() {
         given = nil
         limit = .none
-        hold = nil
         mayRiseAt = nil
         lastRise = nil
         failures = 0
@@ -66,21 +65,13 @@ struct SlotShare: ~Copyable {
     }
 
     private mutating func note(_ decision: LayerDecision) {
-        var kept = decisions.take() ?? List<LayerDecision>(capacity: 4)
-        if kept.count < Self.maximumDecisions {
-            kept.append(decision)
-        } else {
-            for index in 1..<kept.count { kept[index - 1] = kept[index] }
-            kept[kept.count - 1] = decision
-        }
-        decisions = consume kept
+        guard decisions.count == Self.maximumDecisions else { return decisions.append(decision) }
+        for index in 1..<decisions.count { decisions[index - 1] = decisions[index] }
+        decisions[decisions.count - 1] = decision
     }
 
     /// The last turns, oldest first.
-    var turns: [LayerDecision] {
-        guard let count = decisions?.count else { return [] }
-        return (0..<count).compactMap { decisions?[$0] }
-    }
+    var turns: [LayerDecision] { (0..<decisions.count).map { decisions[$0] } }
 }
 
 extension LayerOption {

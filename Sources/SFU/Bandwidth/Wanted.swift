@@ -59,7 +59,8 @@ extension Core {
     /// Of what was never seen nobody knows, so it is worth a try.
     private func wouldTake(_ encoding: Int32, _ slot: Int) -> Bool {
         guard let last = encodings[Int(encoding)].lastOption else { return true }
-        guard slotRecords[slot].preference.admits(last), slotRecords[slot].roleCap.admits(last) else {
+        guard slotRecords[slot].preference.admits(last), slotRecords[slot].roleCap.admits(last)
+        else {
             // It may be the least that there is.
             return slotRecords[slot].share.given == nil
         }
@@ -67,7 +68,8 @@ extension Core {
         let transport = slots[slot].transport
         guard let estimate = transports[transport].allocatedEstimate else { return true }
         let present = slotRecords[slot].share.given?.bitrate ?? 0
-        let spare = Double(estimate) * Allocation.riseShare - Double(transports[transport].allocated)
+        let spare =
+            Double(estimate) * Allocation.riseShare - Double(transports[transport].allocated)
         return Double(last.bitrate - present) <= spare
     }
 

@@ -24,6 +24,8 @@ struct SlotRecord: ~Copyable {
     var mayFallBack = true
     /// What it is to be sent; where that needs a keyframe, what is sent may still be another.
     var target = LayerTarget.nothing
+    /// What the allocation gave it.
+    var share = SlotShare()
     /// The encodings, by their positions, with whose keyframe it may begin.
     var acceptable: UInt8 = 0
     /// The subscriber was told that media flows.

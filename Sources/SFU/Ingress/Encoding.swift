@@ -33,6 +33,8 @@ struct Encoding: ~Copyable {
     var dependencies: DependencyLayout?
     /// Whether media came lately, as last looked at.
     var isLive = false
+    /// The highest of it when it last was, so that it can be asked for again.
+    var lastOption: LayerOption?
     /// What a lower layer needs is all among what a higher one needs, as last seen.
     var nestsLayers = true
     var nacksSent: UInt64 = 0

@@ -38,6 +38,13 @@ struct Publication: ~Copyable {
     var forwarded: UInt64 = 0
     /// What of it could be sent as last looked at, lowest first.
     var options = List<LayerOption>(capacity: 4)
+    /// The encodings that the control plane knows to be wanted here, a bit each.
+    var wanted: UInt8
+    /// Since when fewer are.
+    var unwantedSince: Instant?
+    /// When any encoding was last live, and whether its viewers know that none is.
+    var lastLive: Instant?
+    var isInterrupted = false
     /// A mirror whose layers are looked at.
     var isBusy = false
 
@@ -58,6 +65,12 @@ struct Publication: ~Copyable {
         self.configuration = configuration
         self.origin = origin
         kind = configuration.kind
+        // A publisher sends all at first; nobody watches a new mirror.
+        wanted =
+            switch origin {
+            case .transport: .max
+            case .mirror: 0
+            }
         for format in configuration.formats { formats.append(format) }
     }
 

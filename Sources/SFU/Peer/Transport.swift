@@ -55,6 +55,8 @@ struct Transport: ~Copyable {
     var bandwidth: PathBandwidth?
     /// The estimate by which its slots were last shared out, in bits a second.
     var allocatedEstimate: Int?
+    /// What was given to them then, with all that is not bargained about, in bits a second.
+    var allocated = 0
     var clock = SenderClock()
 
     var feedbackDue: Instant?

@@ -32,6 +32,8 @@ extension Core {
 
     mutating func unmirror(_ id: PublicationID) {
         guard publications.contains(id), publications[Int(id.index)].home != nil else { return }
+        let home = publications[Int(id.index)].home
+        if publications[Int(id.index)].wanted != 0 { emit(.layersWanted(id, home: home, 0)) }
         remove(publication: Int(id.index))
         if mirrors.isEmpty { mirrorsDue = nil }
     }

@@ -20,7 +20,7 @@ extension Core {
 
     /// Measures a publication's layers, and chooses anew where they are others than before.
     ///
-    /// Returns whether any encoding is live.
+    /// Returns whether it is to be looked at again.
     mutating func review(_ publication: Int, at now: Instant) -> Bool {
         var isBusy = false
         var isNews = false
@@ -33,7 +33,8 @@ extension Core {
             if isLive { isBusy = true }
         }
         if isNews { refreshLayers(of: publication, at: now) }
-        return isBusy
+        let isPending = reviewInterruption(of: publication, isLive: isBusy, at: now)
+        return reviewWanted(of: publication, at: now) || isPending || isBusy
     }
 
     /// Makes the list of what could be sent anew, and chooses for each viewer.
@@ -50,25 +51,13 @@ extension Core {
         var options = List<LayerOption>(capacity: LayerOption.maximumCount)
         self.options(of: publication, at: now, into: &options)
         publications[publication].options.removeAll()
-        for index in 0..<options.count { publications[publication].options.append(options[index]) }
+        for index in 0..<options.count {
+            publications[publication].options.append(options[index])
+            encodings[Int(options[index].target.encoding)].lastOption = options[index]
+        }
         for index in 0..<publications[publication].subscribers.count {
             chooseLayer(of: Int(publications[publication].subscribers[index]), at: now)
         }
-    }
-
-    /// Aims a slot at what its viewer is to get, as far as that is decided by caps alone.
-    mutating func chooseLayer(of slot: Int, at now: Instant) {
-        let publication = Int(slots[slot].publication)
-        guard publication >= 0, publications[publication].kind == .video else { return }
-        let choice = LayerChoice(
-            preference: slotRecords[slot].preference,
-            roleCap: slotRecords[slot].roleCap,
-            isScreen: publications[publication].configuration.isScreen,
-            current: slotRecords[slot].target
-        )
-        let index = choice.choose(from: publications[publication].options)
-        let target = index >= 0 ? publications[publication].options[index].target : .nothing
-        aim(slot, at: target, at: now)
     }
 
     /// A viewer cannot go on without a keyframe of this encoding.

@@ -36,31 +36,6 @@ struct LayerOption: BitwiseCopyable {
     var pixels: Int { width * height }
 }
 
-/// The most of a video that somebody may or wants to be sent; `nil`: no limit.
-package struct LayerCap: Hashable, Sendable, BitwiseCopyable {
-    /// Pixels of the longer side, where the height is the shorter, or of a landscape picture.
-    package var width: Int?
-    package var height: Int?
-    /// Frames a second.
-    package var frameRate: Double?
-    /// Bits a second.
-    package var bitrate: Int?
-
-    package static let none = Self()
-
-    package init(
-        width: Int? = nil,
-        height: Int? = nil,
-        frameRate: Double? = nil,
-        bitrate: Int? = nil
-    ) {
-        self.width = width
-        self.height = height
-        self.frameRate = frameRate
-        self.bitrate = bitrate
-    }
-}
-
 /// Where what is forwarded of one encoding ends: at a spatial and at a temporal layer.
 struct LayerPoint: Hashable, BitwiseCopyable {
     let rawValue: UInt8

@@ -23,8 +23,8 @@ import Testing
 
     struct Row: CustomTestStringConvertible {
         var name: String
-        var preference = LayerCap()
-        var roleCap = LayerCap()
+        var preference = LayerCap.none
+        var roleCap = LayerCap.none
         var isScreen = false
         var options = LadderTests.camera
         /// Encoding and temporal layer, as two digits.
@@ -39,12 +39,7 @@ import Testing
         frames: Double? = nil,
         bits: Int? = nil
     ) -> LayerCap {
-        var cap = LayerCap()
-        cap.width = width
-        cap.height = height
-        cap.frameRate = frames
-        cap.bitrate = bits
-        return cap
+        LayerCap(width: width, height: height, frameRate: frames, bitrate: bits)
     }
 
     static let rows = [
@@ -120,14 +115,14 @@ import Testing
 
     @Test(arguments: rows)
     func `caps cut a ladder`(_ row: Row) {
-        var options = List<LayerOption>()
-        for option in row.options { options.append(option) }
         var ladder = Ladder()
+        for option in row.options { ladder.offer(option) }
         ladder.build(
-            from: options,
-            preference: row.preference,
-            roleCap: row.roleCap,
-            isScreen: row.isScreen
+            within: Ladder.Bounds(
+                preference: row.preference,
+                roleCap: row.roleCap,
+                isScreen: row.isScreen
+            )
         )
         var rungs: [Int] = []
         for index in 0..<ladder.rungs.count {
