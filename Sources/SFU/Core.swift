@@ -51,6 +51,12 @@ package struct Core: ~Copyable {
     var claimants = List<Claimant>(capacity: 16)
     var offers = List<LayerOption>(capacity: 32)
 
+    /// Packets that wait for their viewers' paths, and the first place that is free.
+    var waiting = List<WaitingPacket>(capacity: 16)
+    var firstFreeWaiting: Int32 = -1
+    /// Whether what is being sent is one of them.
+    var isReleasing = false
+
     /// The time of the call under way.
     var now = Instant(nanoseconds: 0)
 

@@ -15,7 +15,7 @@ extension Core {
         if transports[transport].nackDue.isDue(at: now) {
             sendNACKs(from: transport, at: now, into: &output)
         }
-        if transports[transport].bandwidth?.deadline.isDue(at: now) == true {
+        if transports[transport].bandwidth?.deadline(at: now).isDue(at: now) == true {
             expireBandwidth(of: transport, at: now, into: &output)
         }
         if transports[transport].allocationDue.isDue(at: now) { allocate(transport, at: now) }
@@ -90,7 +90,7 @@ extension Core {
         next = min(next, transports[transport].keyframeDue ?? next)
         next = min(next, transports[transport].layersDue ?? next)
         next = min(next, transports[transport].allocationDue ?? next)
-        next = min(next, transports[transport].bandwidth?.deadline ?? next)
+        next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
         next = min(next, transports[transport].reportDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }
         transports[transport].scheduled = next

@@ -43,8 +43,9 @@ extension ControlPlane {
         do throws(Refusal) {
             let subscription = try room.subscription(request.subscription)
             let stream = try room.stream(subscription.stream)
+            let clock = clock
             let result = SubscriptionExplain.Result(
-                subscription,
+                explaining: subscription,
                 of: stream,
                 found
             ) { clock.unixTime(at: $0) }
@@ -64,7 +65,7 @@ extension SubscriptionExplain.Result {
     /// What the control plane knows comes before what the worker knows: where it is closed, no
     /// bandwidth would help.
     fileprivate init(
-        _ subscription: SFU::Room.Subscription,
+        explaining subscription: SFU::Room.Subscription,
         of stream: SFU::Room.Stream,
         _ found: LayerExplanation?,
         unixTime: (Instant) -> Double

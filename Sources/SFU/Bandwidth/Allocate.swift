@@ -41,6 +41,7 @@ extension Core {
 
     /// Shares a viewer's path out anew soon, where the estimate has moved.
     mutating func noteEstimate(of transport: Int, at now: Instant) {
+        transports[transport].bandwidth?.keepPace(at: now)
         let known = transports[transport].bandwidth?.usableEstimate(at: now)
         let before = transports[transport].allocatedEstimate
         guard known != before else { return }

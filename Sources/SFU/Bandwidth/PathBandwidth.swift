@@ -14,45 +14,11 @@ struct PathBandwidth: ~Copyable {
     static let lossMemoryMilliseconds: Int64 = 10_000
 
     var estimator: BandwidthEstimator
-    /// A probe under way.
-    var probing: Probing?
+    var pacer: Pacer
     private var firstSent: Instant?
     private var firstReport: Instant?
     /// When a receiver report last told of loss that matters.
     private var lastLoss: Instant?
-
-    /// A probe under way, and what of it has left.
-    struct Probing: BitwiseCopyable {
-        let id: ProbeID
-        let bitsPerSecond: Int
-        let bytes: Int
-        let minimumPackets: Int
-        let started: Instant
-        var bytesSent = 0
-        var packetsSent = 0
-
-        init(_ probe: Probe, at now: Instant) {
-            id = probe.id
-            bitsPerSecond = probe.bitsPerSecond
-            bytes = probe.bytes
-            minimumPackets = probe.minimumPackets
-            started = now
-        }
-
-        var isDone: Bool { bytesSent >= bytes && packetsSent >= minimumPackets }
-
-        /// Bytes that should have left by now and have not.
-        func due(at now: Instant) -> Int {
-            let passed = max(now.nanoseconds(since: started), 0) + Self.step
-            let planned = Int(Double(passed) * Double(bitsPerSecond) / 8e9)
-            return max(min(planned, bytes) - bytesSent, 0)
-        }
-
-        /// Nanoseconds between two portions.
-        static let step: Int64 = 2_000_000
-        /// A probe that takes longer than this tells nothing any more.
-        static let longest: Int64 = 200_000_000
-    }
 
     init(at now: Instant) {
         estimator = BandwidthEstimator(
@@ -60,13 +26,26 @@ struct PathBandwidth: ~Copyable {
             startBitrate: Self.startBitrate,
             maximum: Self.maximumBitrate
         )
+        pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
-    mutating func sent(_ sequence: UInt16, bytes: Int, at now: Instant) {
+    /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
+    ///
+    /// Where nothing is known of the path nobody has to wait.
+    mutating func hasRoom(at now: Instant) -> Bool {
+        guard firstReport != nil else { return true }
+        return pacer.isEmpty && pacer.budget(at: now) > 0
+    }
+
+    /// Lets packets out as fast as the estimate now says.
+    mutating func keepPace(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
+
+    /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
+    mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
         if firstSent == nil { firstSent = now }
-        probing?.bytesSent += bytes
-        probing?.packetsSent += 1
-        estimator.sent(sequence, bytes: bytes, at: now, probe: probing?.id)
+        let probe = pacer.currentProbe
+        if !waited { pacer.left(bytes: bytes, at: now) }
+        estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
     }
 
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
@@ -108,12 +87,9 @@ struct PathBandwidth: ~Copyable {
     }
 
     /// When something is to be done, if ever.
-    var deadline: Instant? {
-        guard let probing else { return estimator.deadline }
-        let next = probing.started.advanced(
-            nanoseconds: Int64(Double(probing.bytesSent) * 8e9 / Double(probing.bitsPerSecond))
-        )
-        return min(next, estimator.deadline ?? next)
+    func deadline(at now: Instant) -> Instant? {
+        guard let pacing = pacer.deadline(at: now) else { return estimator.deadline }
+        return min(pacing, estimator.deadline ?? pacing)
     }
 }
 

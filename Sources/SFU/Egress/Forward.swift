@@ -64,15 +64,14 @@ extension Core {
             )
             rewriting.opusPayloadType = outlet.slot.opusPayloadType
             rewriting.stripsRED = outlet.slot.stripsRED
-            if outlet.slot.stampsPackets {
-                rewriting.padding = pool[place].padding
-                rewriting.stamp(from: &outlet, sendTime: sendTime)
-            }
-            guard send(place, through: &outlet, as: rewriting, index: index, into: &output) else {
-                return .sendFailed
+            if outlet.slot.stampsPackets { rewriting.padding = pool[place].padding }
+            if !hold(place, through: outlet, as: rewriting, index: index) {
+                if outlet.slot.stampsPackets { rewriting.stamp(from: &outlet, sendTime: sendTime) }
+                guard send(place, through: &outlet, as: rewriting, index: index, into: &output)
+                else { return .sendFailed }
+                statistics.rtpOut &+= 1
             }
             outlet.slot.renumbering.sent(pool[place], index: index, span: span)
-            statistics.rtpOut &+= 1
             if !outlet.slot.isLayerNoted { noteLayer(place, of: &outlet) }
             return nil
         case .fill(let span, let index):
@@ -182,7 +181,12 @@ extension Core {
         outlet.destination.count(length: length)
         if let number = rewriting.transportSequence {
             transports[outlet.slot.transport].bandwidth?
-                .sent(number, bytes: length + Self.datagramOverhead, at: now)
+                .sent(
+                    number,
+                    bytes: length + Self.datagramOverhead,
+                    waited: isReleasing,
+                    at: now
+                )
         }
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(length)

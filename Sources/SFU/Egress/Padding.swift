@@ -5,33 +5,19 @@ extension Core {
     /// Bytes of padding in one packet: what one byte can say (RFC 3550 §5.1).
     private static let paddingLength = 255
 
-    /// Lets the estimator of one viewer's path look at its clock, and sends what a probe lacks.
-    mutating func expireBandwidth(of transport: Int, at now: Instant, into output: inout Batch) {
-        guard transports[transport].bandwidth != nil else { return }
-        transports[transport].bandwidth?.estimator.expire(at: now)
-        noteEstimate(of: transport, at: now)
-        if transports[transport].bandwidth?.probing == nil,
+    /// Begins a probe of a viewer's path, if one is due.
+    mutating func startProbe(of transport: Int, at now: Instant) {
+        guard paddedSlot(of: transport) != nil,
             let probe = transports[transport].bandwidth?.estimator.takeProbe(at: now)
-        {
-            transports[transport].bandwidth?.probing = PathBandwidth.Probing(probe, at: now)
-        }
-        guard let probing = transports[transport].bandwidth?.probing else { return }
-        let age = now.nanoseconds(since: probing.started)
-        if probing.isDone || age > PathBandwidth.Probing.longest {
-            transports[transport].bandwidth?.probing = nil
-        } else {
-            pad(transport, at: now, into: &output)
-        }
+        else { return }
+        transports[transport].bandwidth?.pacer.start(probe, at: now)
     }
 
-    private mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
-        guard let (slot, payloadType) = paddedSlot(of: transport) else {
-            transports[transport].bandwidth?.probing = nil
-            return
-        }
-        while let probing = transports[transport].bandwidth?.probing, !probing.isDone,
-            probing.due(at: now) > 0 || probing.packetsSent < probing.minimumPackets,
-            output.free > Self.replyCapacity / 2
+    /// Sends what a probe under way lacks, as nothing else waits.
+    mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
+        guard let (slot, payloadType) = paddedSlot(of: transport) else { return }
+        while output.free > Self.replyCapacity / 2,
+            transports[transport].bandwidth?.pacer.padding(at: now) != nil
         {
             guard sendPadding(on: slot, payloadType, at: now, into: &output) else { return }
         }

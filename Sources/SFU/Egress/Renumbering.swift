@@ -191,7 +191,10 @@ struct Renumbering: BitwiseCopyable {
     /// Something empty was sent at `index`.
     mutating func filled(index: Int64) { highest = max(highest, index) }
 
-    /// A packet was sent at `index`.
+    /// What was numbered from `index` on has not left and never will.
+    mutating func retract(before index: Int64) { highest = min(highest, index - 1) }
+
+    /// A packet was sent at `index`, or waits to be.
     mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {
         guard index > highest else { return }
         highest = index
