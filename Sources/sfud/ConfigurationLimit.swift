@@ -26,6 +26,10 @@ struct ConfigurationLimit: Sendable {
             range: 1...10_000,
             path: \.control.subscriptionsPerParticipant
         ),
+        Self(name: "rolesPerRoom", range: 1...1_024, path: \.control.rolesPerRoom),
+        Self(name: "messageTopics", range: 0...65_536, path: \.control.messageTopics),
+        Self(name: "messagesPerTopic", range: 0...65_536, path: \.control.messagesPerTopic),
+        Self(name: "messageBytes", range: 0...1 << 30, path: \.control.messageBytes),
         Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
