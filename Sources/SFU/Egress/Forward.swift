@@ -32,7 +32,6 @@ extension Core {
                 if pool[place].drop == .noSubscriber { pool[place].drop = reason }
             } else {
                 pool[place].drop = nil
-                publications[publication].forwarded &+= 1
             }
             place = next
         }
@@ -135,6 +134,8 @@ extension Core {
         }
         outlet.slot.renumbering.filled(index: index)
         statistics.fillersOut &+= 1
+        // It is no copy of anything.
+        slotRecords[outlet.index].fencedPackets &+= 1
     }
 
     /// Writes, encrypts and queues one packet; `false` where the keys are used up.

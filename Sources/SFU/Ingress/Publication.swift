@@ -34,8 +34,6 @@ struct Publication: ~Copyable {
     var isOpen = true
     /// A mirror's gate opened then: what the home received before is of an older right.
     var openedAt = Instant(nanoseconds: 0)
-    /// Copies sent since the gate opened, for the fence.
-    var forwarded: UInt64 = 0
     /// What of it could be sent as last looked at, lowest first.
     var options = List<LayerOption>(capacity: 4)
     /// The encodings that the control plane knows to be wanted here, a bit each.
