@@ -1,3 +1,4 @@
+import RTP
 import SFU
 import SFUClient
 
@@ -141,9 +142,9 @@ extension LayerLimitWord {
 
 extension LayerPreference {
     fileprivate init(_ wishes: SFU::Room.Wishes) {
-        var resolution: Resolution?
+        var resolution: SFUClient.Resolution?
         if let width = wishes.width, let height = wishes.height {
-            resolution = Resolution(width: width, height: height)
+            resolution = SFUClient.Resolution(width: width, height: height)
         }
         self.init(
             resolution: resolution,

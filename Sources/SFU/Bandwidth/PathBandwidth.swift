@@ -29,12 +29,24 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
+    mutating func takeNext(at now: Instant) -> Pacer.Item? { pacer.next(at: now) }
+
     /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
     ///
     /// Where nothing is known of the path nobody has to wait.
     mutating func hasRoom(at now: Instant) -> Bool {
         guard firstReport != nil else { return true }
         return pacer.isEmpty && pacer.budget(at: now) > 0
+    }
+
+    /// What became of a packet that was to wait.
+    enum Queued { case first, behind, full }
+
+    /// Lets a packet of video wait, by the name that its owner gave it.
+    mutating func enqueue(_ name: UInt32, bytes: Int, at now: Instant) -> Queued {
+        let isFirst = pacer.isEmpty
+        guard pacer.enqueue(name, bytes: bytes, class: .video, at: now) else { return .full }
+        return isFirst ? .first : .behind
     }
 
     /// Lets packets out as fast as the estimate now says.

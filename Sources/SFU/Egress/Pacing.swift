@@ -27,7 +27,7 @@ extension Core {
         noteEstimate(of: transport, at: now)
         startProbe(of: transport, at: now)
         while output.free > Self.replyCapacity / 2,
-            let item = transports[transport].bandwidth?.pacer.next(at: now)
+            let item = transports[transport].bandwidth?.takeNext(at: now)
         {
             release(Int(item.index), at: now, into: &output)
         }
@@ -56,17 +56,12 @@ extension Core {
             rewriting: rewriting
         )
         let at = takeWaitingPlace(for: waits)
-        let isFirst = transports[transport].bandwidth?.pacer.isEmpty == true
-        let isHeld =
-            transports[transport].bandwidth?.pacer.enqueue(
-                UInt32(at),
-                bytes: Int(pool[place].payloadLength) + Self.usualOverhead,
-                class: .video,
-                at: now
-            ) == true
-        if !isHeld { freeWaitingPlace(at) }
-        if isHeld, isFirst { schedule(transport) }
-        return isHeld
+        let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
+        let queued = transports[transport].bandwidth?.enqueue(UInt32(at), bytes: bytes, at: now)
+        if queued == .first { schedule(transport) }
+        guard queued == nil || queued == .full else { return true }
+        freeWaitingPlace(at)
+        return false
     }
 
     /// Headers, extensions and the tag, in bytes: the pacer need not know it exactly.
