@@ -13,6 +13,7 @@ struct FenceTrial {
     private var cast = FenceCast()
     private var clients: [SimulatedClient] = []
     private var publisher: SimulatedClient?
+    private var other: SimulatedClient?
     private var viewers: [SimulatedClient] = []
     /// Copies that earlier fences have told of.
     private var counted: [SimulatedDaemon.Flow: UInt64] = [:]
@@ -44,6 +45,7 @@ struct FenceTrial {
             try join("q", term.role)
             let (other, mids) = try connect("q", tracks: [.audio, .video])
             clients.append(other)
+            self.other = other
             cast.otherStream = .string(try #require(mids[0].stream).rawValue)
         }
         let (publisher, mids) = try connect("p", tracks: [.audio, .video])
@@ -93,12 +95,17 @@ struct FenceTrial {
         more.merging(["room": .string(room)]) { $1 }
     }
 
-    /// What goes from the publisher to some of the viewers.
-    private func flows(_ kinds: Set<MediaKind>, _ places: [Int]) -> [SimulatedDaemon.Flow] {
-        places.flatMap { place in
+    /// What goes from the publisher, or another one, to some of the viewers.
+    private func flows(
+        _ kinds: Set<MediaKind>,
+        _ places: [Int],
+        of sender: SimulatedClient? = nil
+    ) -> [SimulatedDaemon.Flow] {
+        guard let sender = sender ?? publisher else { return [] }
+        return places.flatMap { place in
             kinds.map {
                 SimulatedDaemon.Flow(
-                    publisher: publisher?.index ?? 0,
+                    publisher: sender.index,
                     viewer: viewers[place].index,
                     kind: $0
                 )
@@ -107,6 +114,24 @@ struct FenceTrial {
     }
 
     private var all: [SimulatedDaemon.Flow] { flows([.audio, .video], [0, 1]) }
+
+    /// What viewers get of the other publisher.
+    private var others: [SimulatedDaemon.Flow] {
+        other.map { flows([.audio, .video], [0, 1], of: $0) } ?? []
+    }
+
+    /// The copies of these flows that no fence has told of yet.
+    private mutating func take(
+        _ flows: [SimulatedDaemon.Flow],
+        at then: [SimulatedDaemon.Flow: SimulatedDaemon.Count]
+    ) -> JSON {
+        var packets: UInt64 = 0
+        for flow in flows {
+            packets += (then[flow]?.written ?? 0) - (counted[flow] ?? 0)
+            counted[flow] = then[flow]?.written
+        }
+        return .integer(Int64(packets))
+    }
 
     /// Lets time pass until packets of these flows have been forwarded.
     private func awaitFlow(
@@ -141,13 +166,9 @@ struct FenceTrial {
         for id in ids { reply = try daemon.reply(to: id) }
         let then = try #require(daemon.flowsAtReply[id])
         let lost = flows(term.lost, term.viewers)
-        var packets: UInt64 = 0
-        for flow in lost {
-            packets += (then[flow]?.written ?? 0) - (counted[flow] ?? 0)
-            counted[flow] = then[flow]?.written
-        }
+        let packets = take(lost, at: then)
         if term.hasFence {
-            #expect(reply["fence"]?["packets"] == .integer(Int64(packets)), "\(room)")
+            #expect(reply["fence"]?["packets"] == packets, "\(room)")
         } else {
             #expect(reply["fence"] == nil)
         }
@@ -160,26 +181,26 @@ struct FenceTrial {
     }
 
     /// Gives the right back: media goes on.
-    func open() throws {
+    mutating func open() throws {
         guard let open = term.open else { return }
         let before = daemon.flows
         for (method, more) in open(cast) {
-            let reply = try daemon.done(method, params(more))
+            let id = daemon.send(method, params(more))
+            let reply = try daemon.reply(to: id)
             // Who turns back gives up what it had turned to; else nothing is taken away.
-            if !term.hasOther { #expect(reply["fence"]?["packets"] ?? 0 == 0) }
+            let packets = take(others, at: try #require(daemon.flowsAtReply[id]))
+            #expect(reply["fence"]?["packets"] ?? 0 == packets, "\(room)")
         }
         try awaitFlow(flows(term.lost, term.viewers), beyond: before)
     }
 
     /// Ends the room, and with it all rights that are left.
-    func end() throws {
+    mutating func end() throws {
         let id = daemon.send("room.close", params([:]))
-        if let reply = try? daemon.reply(to: id), !term.hasOther {
-            let then = try #require(daemon.flowsAtReply[id])
-            let packets = all.reduce(0 as UInt64) { sum, flow in
-                sum + (then[flow]?.written ?? 0) - (counted[flow] ?? 0)
-            }
-            #expect(reply["fence"]?["packets"] == .integer(Int64(packets)), "\(room)")
+        // It may have been the room's end that took the right away.
+        if let reply = try? daemon.reply(to: id) {
+            let packets = take(all + others, at: try #require(daemon.flowsAtReply[id]))
+            #expect(reply["fence"]?["packets"] == packets, "\(room)")
         }
         daemon.forget(clients)
     }

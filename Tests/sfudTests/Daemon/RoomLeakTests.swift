@@ -47,11 +47,14 @@ struct RoomLeakWalk {
     private(set) var tries = 0
     private var places: [Place] = []
     private var lastNumber: UInt32 = 0
+    /// Those who have gone, oldest first: what comes to them all the same is looked at.
+    private var gone: [SimulatedClient] = []
 
     init(rooms: Int, seed: UInt64) throws {
         daemon = SimulatedDaemon(seed: seed, identity: try DTLSIdentity())
         daemon.interval = 20
         daemon.mostQuarters = 4
+        daemon.keepsFlows = false
         for index in 0..<rooms {
             places.append(Place(name: "room-\(index)", number: 0))
             try make(index)
@@ -127,8 +130,12 @@ struct RoomLeakWalk {
         return person
     }
 
-    private func silence(_ client: SimulatedClient) {
+    private mutating func silence(_ client: SimulatedClient) {
         daemon.senders.removeAll { $0 === client }
+        gone.append(client)
+        guard gone.count > 200 else { return }
+        daemon.forget(Array(gone.prefix(100)))
+        gone.removeFirst(100)
     }
 
     private func call(_ method: String, _ room: Int, _ more: [String: JSON] = [:]) {

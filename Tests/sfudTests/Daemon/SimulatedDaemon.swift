@@ -41,6 +41,8 @@ final class SimulatedDaemon {
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private(set) var replies: [Int64: Result<JSON, IPCError>] = [:]
     private(set) var flows: [Flow: Count] = [:]
+    /// Whether it keeps how the flows stood at each reply.
+    var keepsFlows = true
     /// How the flows stood when a reply was given out.
     private(set) var flowsAtReply: [Int64: [Flow: Count]] = [:]
     /// Packets that somebody in another room got.
@@ -336,7 +338,7 @@ extension SimulatedDaemon {
                     continue
                 }
                 replies[id] = reply.outcome
-                flowsAtReply[id] = flows
+                if keepsFlows { flowsAtReply[id] = flows }
             case .commands(let worker, let commands): workers[worker].mailbox += commands
             case .event, .subscribe, .log, .close, .exit: break
             }
