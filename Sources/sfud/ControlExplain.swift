@@ -142,9 +142,9 @@ extension LayerLimitWord {
 
 extension LayerPreference {
     fileprivate init(_ wishes: SFU::Room.Wishes) {
-        var resolution: SFUClient.Resolution?
+        var resolution: SFUClient::Resolution?
         if let width = wishes.width, let height = wishes.height {
-            resolution = SFUClient.Resolution(width: width, height: height)
+            resolution = SFUClient::Resolution(width: width, height: height)
         }
         self.init(
             resolution: resolution,

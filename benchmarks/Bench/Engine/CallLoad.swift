@@ -79,12 +79,14 @@ private struct CallLoop: ~Copyable {
     private static let headBytes = 64
 
     init(_ path: String, _ lines: [[UInt8]], _ perSecond: Int) throws(SystemError) {
-        descriptor = unsafe kernel_unix_connect(path)
-        self.lines = lines
-        interval = 1_000_000_000 / Int64(perSecond)
-        poller = try Poller()
+        let poller = try Poller()
+        let descriptor = unsafe kernel_unix_connect(path)
         guard descriptor >= 0 else { throw SystemError(operation: "ipc", number: -descriptor) }
         try poller.add(descriptor, for: .readable, token: 0)
+        self.poller = poller
+        self.descriptor = descriptor
+        self.lines = lines
+        interval = 1_000_000_000 / Int64(perSecond)
     }
 
     consuming func close() { kernel_close(descriptor) }
@@ -110,17 +112,23 @@ private struct CallLoop: ~Copyable {
         return read()
     }
 
+    private mutating func fill() -> Int64 {
+        let descriptor = descriptor
+        var places = buffer.mutableSpan
+        return kernel_read(descriptor, &places)
+    }
+
     private mutating func read() -> Bool {
         while true {
-            var places = buffer.mutableSpan
-            let count = kernel_read(descriptor, &places)
+            let count = fill()
             guard count > 0 else {
                 if count == Int64(-EAGAIN) { return true }
                 tally.trouble = "the connection has ended"
                 return false
             }
             let now = Instant.monotonic()
-            for byte in buffer[..<Int(count)] {
+            for index in 0..<Int(count) {
+                let byte = buffer[index]
                 if byte == UInt8(ascii: "\n") {
                     settle(at: now)
                 } else if head.count < Self.headBytes {
