@@ -20,6 +20,8 @@ struct ControlDriver {
     var fences: [(worker: Int, epoch: UInt64)] = []
     var subscribed: [(rooms: Set<String>?, replay: [IPCEvent])] = []
     var tokens: [(worker: Int, token: UInt64)] = []
+    /// The subscriptions that workers were asked to explain.
+    var questions: [(worker: Int, token: UInt64)] = []
     var hasExited = false
     private var lastID: Int64 = 0
 
@@ -133,6 +135,7 @@ struct ControlDriver {
             for command in batch {
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))
+                case .explain(_, let token): questions.append((worker, token))
                 case .report(let token): tokens.append((worker, token))
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay:
                     commands.append((worker, command))

@@ -30,7 +30,8 @@ import Testing
             switch command {
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
-            case .configure, .close, .limit, .mirror, .unmirror, .relay, .report, .fence: nil
+            case .configure, .close, .limit, .mirror, .unmirror, .relay, .explain, .report, .fence:
+                nil
             }
         }
     }

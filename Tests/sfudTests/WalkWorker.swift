@@ -57,7 +57,7 @@ struct WalkWorker {
         case .relay(let id, let targets):
             #expect(publications.contains(id))
             relays[id] = targets
-        case .report, .fence: break
+        case .explain, .report, .fence: break
         }
     }
 
