@@ -150,7 +150,7 @@ extension Room {
             )
             if role == Role.moderatorName {
                 freeFloor(of: id, &change)
-                admit(id, &change)
+                admit(id, by: actor, &change)
             }
         }
         for id in ids {
@@ -160,12 +160,13 @@ extension Room {
     }
 
     /// A moderator waits for nobody's approval.
-    private mutating func admit(_ id: String, _ change: inout Change) {
+    private mutating func admit(_ id: String, by actor: String?, _ change: inout Change) {
         guard var participant = participants[id], !participant.admitted else { return }
         let others = members.map(\.id)
         participant.admitted = true
         participants[id] = participant
-        change.announce(.approved(participant, by: nil), to: .only([id]))
+        let told = moderators.filter { $0 != actor && $0 != id }
+        change.announce(.approved(participant, by: actor), to: .only([id] + told))
         change.announce(.joined(participant, again: false), to: .only(others))
     }
 }

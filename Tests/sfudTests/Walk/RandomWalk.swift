@@ -267,13 +267,15 @@ extension RandomWalk {
 
     private mutating func note(_ call: String) {
         history.append(call)
-        if history.count > 20 { history.removeFirst() }
+        if history.count > 80 { history.removeFirst() }
     }
 
     private mutating func disagree(_ what: String) {
         guard disagreement == nil else { return }
         disagreement = """
             seed \(seed), step \(steps): \(what)
+            the model's rooms:
+            \(model.rooms.values.map(\.shown.text).sorted().joined(separator: "\n"))
             the last calls:
             \(history.joined(separator: "\n"))
             """

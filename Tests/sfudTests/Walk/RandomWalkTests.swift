@@ -14,7 +14,7 @@ import Testing
         return unsafe UInt64(String(cString: text))
     }
 
-    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? [1, 2]
+    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? Array(1...10)
 
     @Test(arguments: seeds)
     func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {

@@ -35,11 +35,24 @@ extension ReferenceRoom {
                 person.transports.append(transport)
             }
         }
+        endUnheard(of: person.id)
         settle(from: before, because: "unpublished")
         return [
             "transport": .string(name), "sdp": "$any",
             "mids": .array(transport.lines.map { mid($0, of: person.id, transport) }),
         ]
+    }
+
+    /// Ends the subscriptions whose slots an offer has taken away.
+    private mutating func endUnheard(of id: String) {
+        guard let viewer = person(id) else { return }
+        for var subscription in subscriptions where subscription.participant == id {
+            keepSlots(of: &subscription, viewer)
+            guard subscription.mids.isEmpty else { continue }
+            subscriptions.removeAll { $0.id == subscription.id }
+            tellEnd(of: subscription)
+        }
+        told.append([])
     }
 
     private func agreed(_ offered: Line, of person: Person, formerly: Transport?) -> Line {
@@ -57,7 +70,7 @@ extension ReferenceRoom {
         shown["direction"] =
             line.refused != nil
             ? "inactive" : line.sends ? "recvonly" : line.receives ? "sendonly" : "inactive"
-        if let person = person(id), mayPublish(person, line) {
+        if let person = person(id), isOnStage(person, line) {
             shown["stream"] = stream(person, transport, isScreen: line.isScreen)
                 .map { .string($0.id) }
         }
@@ -120,8 +133,9 @@ extension ReferenceRoom {
         _ call: ReferenceCall,
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
+        let isOwn = streams.contains { $0.id == call["stream"] && $0.owner == call["by"] }
+        if !isOwn { try check(call, "unpublish") }
         let stream = try stream(call)
-        if call["by"] != stream.owner { try check(call, "unpublish") }
         change(stream.owner) { owner in
             for index in owner.transports.indices
             where owner.transports[index].name == stream.transport {
@@ -149,24 +163,18 @@ extension ReferenceRoom {
             throw Refusal(4010, "not-permitted")
         }
         guard !watches(viewer, stream.id) else { throw Refusal(4009, "already-exists") }
-        let taken = subscriptions.filter { $0.participant == viewer.id }.flatMap(\.mids.values)
-        let slots = viewer.transports.flatMap(\.lines).filter {
-            $0.receives && !taken.contains($0.mid)
-        }
-        var mids: [String: String] = [:]
-        for kind in stream.kinds { mids[kind] = slots.first { $0.kind == kind }?.mid }
-        guard !mids.isEmpty else { throw Refusal(4030, "no-free-slot") }
-        let subscription = Subscription(
+        var subscription = Subscription(
             id: names.next("subscription"),
             participant: viewer.id,
-            stream: stream.id,
-            mids: mids
+            stream: stream.id
         )
+        takeFreeSlots(for: &subscription, stream)
+        guard !subscription.mids.isEmpty else { throw Refusal(4030, "no-free-slot") }
         subscriptions.append(subscription)
         settle(from: before, because: "")
         var result: [String: JSON] = ["subscription": .string(subscription.id)]
-        result["audioMid"] = mids["audio"].json
-        result["videoMid"] = mids["video"].json
+        result["audioMid"] = subscription.mids["audio"].json
+        result["videoMid"] = subscription.mids["video"].json
         return .object(result)
     }
 

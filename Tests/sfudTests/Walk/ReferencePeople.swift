@@ -41,19 +41,19 @@ extension ReferenceRoom {
         let id = call["participant"]
         if let present = person(id) { return try takeOver(present, call, before) }
         let role = call.params["role"]?.word ?? "participant"
-        guard self.role(role) != nil else { throw Refusal(4044, "role-invalid") }
         let named = try call.params["mode"].map { word throws(Refusal) in
             try mode(word.word ?? "")
         }
+        guard self.role(role) != nil else { throw Refusal(4044, "role-invalid") }
         let isModerator = role == "moderator"
+        guard !isLocked || isModerator else { throw Refusal(4091, "room-locked") }
         guard state != "ended", state != "created" || isModerator else {
             throw Refusal(4091, "wrong-state")
         }
-        guard !isLocked || isModerator else { throw Refusal(4091, "room-locked") }
         guard people.count < number("maxParticipants") ?? .max else {
             throw Refusal(4029, "limit-reached")
         }
-        if let named { heardOldNames = named.isOld }
+        if let named { heardOldNames = heardOldNames ?? named.isOld }
         var person = Person(id: id, role: role, mode: named?.mode ?? "SEND_AND_RECV")
         person.name = call["name"]
         person.custom = call.params["custom"] ?? [:]
@@ -63,7 +63,7 @@ extension ReferenceRoom {
         return ["state": person.isAwaited ? "awaited" : "joined", "room": shown]
     }
 
-    private mutating func tellArrival(_ person: Person, rejoined: Bool) {
+    mutating func tellArrival(_ person: Person, rejoined: Bool) {
         if person.isAwaited {
             tell(
                 "participant.awaited",
@@ -88,19 +88,20 @@ extension ReferenceRoom {
         _ call: ReferenceCall,
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
-        guard state != "ended" else { throw Refusal(4091, "wrong-state") }
         let named = try call.params["mode"].map { word throws(Refusal) in
             try mode(word.word ?? "")
         }
-        if let named { heardOldNames = named.isOld }
+        if let named { heardOldNames = heardOldNames ?? named.isOld }
         change(present.id) { person in
             person.transports = []
             person.name = call.params["name"]?.word ?? person.name
-            person.mode = named?.mode ?? "SEND_AND_RECV"
+            person.mode = named?.mode ?? person.mode
             person.custom = call.params["custom"] ?? person.custom
         }
         settle(from: before, because: "takeover")
-        if let person = person(present.id) { tellArrival(person, rejoined: true) }
+        if let person = person(present.id), !person.isAwaited {
+            tellArrival(person, rejoined: true)
+        }
         return ["state": present.isAwaited ? "awaited" : "joined", "room": shown]
     }
 
@@ -109,17 +110,7 @@ extension ReferenceRoom {
         let before = self
         people.removeAll { $0.id == person.id }
         told.append([])
-        let named: [String: JSON?] = [
-            "participant": .string(person.id), "name": .string(person.name),
-        ]
-        if holder == person.id {
-            holder = nil
-            alsoTell("floor.finished", to: moderators, named)
-        }
-        if hands.contains(person.id) {
-            hands.removeAll { $0 == person.id }
-            alsoTell("floor.cancelled", to: moderators, named)
-        }
+        freeFloor(of: person)
         unpin([person.id], by: nil)
         requests[person.id] = nil
         requests = requests.filter { $0.value.by != person.id }
@@ -127,7 +118,7 @@ extension ReferenceRoom {
         subscriptions.removeAll { $0.participant == person.id }
         settle(from: before, because: reason)
         guard let word else { return }
-        let to = person.isAwaited ? moderators : nil
+        let to = person.isAwaited ? moderators.union(reason == "dropped" ? [person.id] : []) : nil
         tell(
             "participant.left",
             to: to,
@@ -190,7 +181,7 @@ extension ReferenceRoom {
             let publish = role(person.role)?["publish"]?.members.values
             guard publish?.contains(true) == true else { throw Refusal(4010, "not-permitted") }
         }
-        heardOldNames = named.isOld
+        heardOldNames = heardOldNames ?? named.isOld
         guard named.mode != person.mode else { return Self.fenced }
         change(person.id) { changed in
             changed.mode = named.mode
@@ -205,7 +196,8 @@ extension ReferenceRoom {
             ]
         )
         told.append([])
-        if named.mode == "SIGNALLING_ONLY" { unpin([person.id], by: by) }
+        if named.mode == "SIGNALLING_ONLY" { unpin([person.id], by: nil) }
+        if named.mode != "SEND_AND_RECV" { freeFloor(of: person) }
         settle(from: before, because: "mode-changed")
         return Self.fenced
     }
@@ -252,7 +244,7 @@ extension ReferenceRoom {
             throw Refusal(5085, "not-permitted")
         }
         let person = try target(call, or: 5045)
-        guard person.role != "moderator" else { throw Refusal(5045, "no-such-participant") }
+        guard person.role != "moderator", !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
         tell(
             "moderator.transferred",
             to: [by.id, person.id],

@@ -7,7 +7,7 @@ extension ReferenceRoom {
         guard person.mode == "SEND_AND_RECV" else { return "mode" }
         let publish = role(person.role)?["publish"]
         let right = line.isScreen ? publish?["screen"] : publish?[line.kind]
-        guard right == true else { return "role" }
+        guard right == true, !isLiveEvent || person.role == "moderator" else { return "role" }
         guard mode != "single_host_audio_only" || line.kind == "audio" else {
             return "event-type"
         }
@@ -15,13 +15,13 @@ extension ReferenceRoom {
     }
 
     /// Whether the participant may be seen and heard with this at all: mutes are another thing.
-    func mayPublish(_ person: Person, _ line: Line) -> Bool {
-        wantsToPublish(person, line)
+    private func mayPublish(_ person: Person, _ line: Line) -> Bool {
+        isOnStage(person, line)
             && (!isLiveEvent || hosts.prefix(number("maxHosts") ?? 0).contains(person.id))
     }
 
-    /// The same but for the host's place.
-    private func wantsToPublish(_ person: Person, _ line: Line) -> Bool {
+    /// Whether others see a stream of it; who waits for the host's place has one.
+    func isOnStage(_ person: Person, _ line: Line) -> Bool {
         line.sends && line.refused == nil && !line.isWithdrawn
             && !person.isAwaited && refusal(person, line) == nil && state != "ended"
             && (mode == "group" || person.role == "moderator" || holder == person.id)
@@ -42,7 +42,9 @@ extension ReferenceRoom {
     }
 
     func watches(_ viewer: Person, _ publisher: Person) -> Bool {
-        guard let roles = role(viewer.role)?["subscribe"]?["roles"] else { return true }
+        guard viewer.id != publisher.id,
+            let roles = role(viewer.role)?["subscribe"]?["roles"]
+        else { return true }
         return roles.list.contains(.string(publisher.role))
     }
 
@@ -72,14 +74,14 @@ extension ReferenceRoom {
     mutating func settle(from before: ReferenceRoom, because reason: String) {
         seatHosts()
         settleStreams(from: before, because: reason)
-        settleSubscriptions()
+        settleSubscriptions(from: before)
     }
 
     /// Who begins to send takes the last place, who stops leaves the line.
     private mutating func seatHosts() {
         guard isLiveEvent else { return }
         let wanting = people.filter { person in
-            person.transports.contains { $0.lines.contains { wantsToPublish(person, $0) } }
+            person.transports.contains { $0.lines.contains { isOnStage(person, $0) } }
         }.map(\.id)
         hosts.removeAll { !wanting.contains($0) }
         hosts += wanting.filter { !hosts.contains($0) }
@@ -104,7 +106,8 @@ extension ReferenceRoom {
         streams = settled
         for stream in streams {
             let former = before.streams.first { $0.id == stream.id }
-            if let former, before.shown(former) != shown(stream) {
+            let isSwitched = former?.off.symmetricDifference(stream.off).isEmpty == false
+            if let former, isSwitched || before.shown(former) != shown(stream) {
                 alsoTell("stream.changed", ["stream": shown(stream)])
             }
         }
@@ -123,7 +126,7 @@ extension ReferenceRoom {
         let transport = owner?.transports.first { $0.name == stream.transport }
         guard let owner, let transport else { return [] }
         let lines = transport.lines.filter {
-            $0.isScreen == stream.isScreen && mayPublish(owner, $0)
+            $0.isScreen == stream.isScreen && isOnStage(owner, $0)
         }
         return Set(lines.map(\.kind))
     }
@@ -142,23 +145,53 @@ extension ReferenceRoom {
         alsoTell("stream.created", ["stream": shown(stream)])
     }
 
-    private mutating func settleSubscriptions() {
+    /// A subscription goes where its last slot goes.
+    func keepSlots(of subscription: inout Subscription, _ viewer: Person) {
+        let slots = viewer.transports.flatMap(\.lines).filter(\.receives).map(\.mid)
+        subscription.mids = subscription.mids.filter { slots.contains($0.value) }
+    }
+
+    /// Slots that nothing is on, one for each kind that the stream has and nothing carries yet.
+    func takeFreeSlots(for subscription: inout Subscription, _ stream: Stream) {
+        let id = subscription.participant
+        let taken = subscriptions.filter { $0.participant == id }.flatMap(\.mids.values)
+        let free = (person(id)?.transports ?? []).flatMap(\.lines).filter {
+            $0.receives && !taken.contains($0.mid)
+        }
+        for kind in stream.kinds where subscription.mids[kind] == nil {
+            subscription.mids[kind] = free.first { $0.kind == kind }?.mid
+        }
+    }
+
+    private func named(_ subscription: Subscription) -> [String: JSON?] {
+        [
+            "subscription": .string(subscription.id),
+            "participant": .string(subscription.participant),
+            "stream": .string(subscription.stream),
+        ]
+    }
+
+    mutating func tellEnd(of subscription: Subscription) {
+        alsoTell(
+            "subscription.disconnected",
+            to: [subscription.participant],
+            named(subscription)
+        )
+    }
+
+    private mutating func settleSubscriptions(from before: ReferenceRoom) {
         var settled: [Subscription] = []
         for var subscription in subscriptions {
-            let data: [String: JSON?] = [
-                "subscription": .string(subscription.id),
-                "participant": .string(subscription.participant),
-                "stream": .string(subscription.stream),
-            ]
             guard let stream = streams.first(where: { $0.id == subscription.stream }),
                 let publisher = person(stream.owner),
                 let viewer = person(subscription.participant)
             else { continue }
-            let slots = viewer.transports.flatMap(\.lines).filter(\.receives).map(\.mid)
-            subscription.mids = subscription.mids.filter { slots.contains($0.value) }
+            keepSlots(of: &subscription, viewer)
             guard !subscription.mids.isEmpty else { continue }
+            let former = before.streams.first { $0.id == stream.id }
+            if former?.kinds != stream.kinds { takeFreeSlots(for: &subscription, stream) }
             guard watches(viewer, publisher) else {
-                alsoTell("subscription.disconnected", to: [viewer.id], data)
+                tellEnd(of: subscription)
                 continue
             }
             let disabled = videoDisabled(subscription, stream)
@@ -167,7 +200,9 @@ extension ReferenceRoom {
                 alsoTell(
                     isOver ? "subscription.videoEnabled" : "subscription.videoDisabled",
                     to: [viewer.id],
-                    data.merging(["reason": (disabled ?? subscription.disabled).json]) { $1 }
+                    named(subscription).merging(
+                        ["reason": (disabled ?? subscription.disabled).json]
+                    ) { $1 }
                 )
                 subscription.disabled = disabled
             }

@@ -11,8 +11,9 @@ extension ReferenceRoom {
             try check(call, "changeRole")
             guard role(call["role"]) != nil else { throw Refusal(4044, "role-invalid") }
             let person = try target(call)
-            guard person.role != call["role"] else { return [:] }
-            guard call.params["force"] == true else { return request(person, call) }
+            let isForced = call.params["force"] == true
+            guard isForced || person.role != call["role"] else { return [:] }
+            guard isForced else { return request(person, call) }
             setRoles([(person, call["role"])], by: call.params["by"], from: before)
             return Self.fenced
         case "role.changeAll": return try changeAll(call, before)
@@ -89,9 +90,10 @@ extension ReferenceRoom {
         by: JSON?,
         from before: ReferenceRoom
     ) {
-        for (person, role) in moves { change(person.id) { $0.role = role } }
         told.append([])
         for (person, role) in moves where person.role != role {
+            change(person.id) { $0.role = role }
+            requests[person.id] = nil
             alsoTell(
                 "participant.roleChanged",
                 to: audience(of: person),
@@ -100,13 +102,37 @@ extension ReferenceRoom {
                     "role": .string(role), "by": by,
                 ]
             )
-            if role == "moderator" {
-                hands.removeAll { $0 == person.id }
-                if holder == person.id { holder = nil }
-            }
+            if role == "moderator" { leaveHall(person, by: by) }
         }
-        told.append([])
         settle(from: before, because: "role-changed")
+    }
+
+    /// A moderator needs no floor, and waits for nobody.
+    private mutating func leaveHall(_ person: Person, by: JSON?) {
+        change(person.id) { $0.isAwaited = false }
+        freeFloor(of: person)
+        guard person.isAwaited, let admitted = self.person(person.id) else { return }
+        alsoTell(
+            "participant.approved",
+            to: moderators.subtracting([by?.word ?? ""]).union([person.id]),
+            ["participant": shown(admitted), "by": by]
+        )
+        tellArrival(admitted, rejoined: false)
+    }
+
+    /// The floor goes back, and the hand down.
+    mutating func freeFloor(of person: Person) {
+        let named: [String: JSON?] = [
+            "participant": .string(person.id), "name": .string(person.name),
+        ]
+        if holder == person.id {
+            holder = nil
+            alsoTell("floor.finished", to: moderators, named)
+        }
+        if hands.contains(person.id) {
+            hands.removeAll { $0 == person.id }
+            alsoTell("floor.cancelled", to: moderators, named)
+        }
     }
 
     mutating func carryOutFloor(
@@ -124,7 +150,7 @@ extension ReferenceRoom {
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         let person = try target(call, or: 5045)
-        guard mode == "lecture" else { throw Refusal(5082, "no-floor") }
+        guard !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
         guard person.role != "moderator" else { throw Refusal(5003, "not-permitted") }
         let key = "\(call.method) \(person.id)"
         guard !inProcess.values.contains(key) else { throw Refusal(5041, "in-process") }
@@ -161,9 +187,9 @@ extension ReferenceRoom {
     ) throws(Refusal) -> JSON {
         let words = ["grant": 5004, "deny": 5005, "release": 5006]
         let word = String(call.method.dropFirst("floor.".count))
-        guard mode == "lecture" else { throw Refusal(5082, "no-floor") }
         try check(call, "floor", words[word] ?? 0)
         let person = try target(call, or: 5045)
+        guard !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
         let key = "\(call.method) \(person.id)"
         guard !inProcess.values.contains(key) else {
             throw Refusal(["grant": 5043, "deny": 5047, "release": 5049][word] ?? 0, "in-process")
@@ -205,7 +231,7 @@ extension ReferenceRoom {
     mutating func changePins(_ call: ReferenceCall) throws(Refusal) -> JSON {
         try check(call, "pin", 5003)
         let ids = (call.params["participants"]?.list ?? []).compactMap(\.word)
-        guard !ids.isEmpty, ids.allSatisfy({ person($0) != nil }) else {
+        guard !ids.isEmpty, ids.allSatisfy({ person($0)?.isAwaited == false }) else {
             throw Refusal(5126, "no-such-participant")
         }
         guard call.method == "pin.add" else {

@@ -49,7 +49,7 @@ struct ReferenceRoom {
         var participant: String
         var stream: String
         /// Slots, by kind.
-        var mids: [String: String]
+        var mids: [String: String] = [:]
         /// What the viewer has switched off.
         var off: Set<String> = []
         /// Why it has no video, as its viewer was told last.
@@ -87,7 +87,7 @@ struct ReferenceRoom {
     var requests: [String: RoleRequest] = [:]
     var streams: [Stream] = []
     var subscriptions: [Subscription] = []
-    /// Whether names of modes of one vocabulary or the other were used.
+    /// Whether the first name of a mode that was used was an old one.
     var heardOldNames: Bool?
     var messages = ReferenceMessages()
     var seq: Int64 = 0
@@ -125,7 +125,8 @@ extension ReferenceRoom {
     }
 
     func permits(_ person: Person, _ permission: String) -> Bool {
-        role(person.role)?["permissions"]?.list.contains(.string(permission)) == true
+        !person.isAwaited
+            && role(person.role)?["permissions"]?.list.contains(.string(permission)) == true
     }
 
     static func settings(_ change: JSON, over before: [String: JSON]? = nil) -> [String: JSON] {

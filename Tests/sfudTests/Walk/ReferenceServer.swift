@@ -76,6 +76,9 @@ struct ReferenceServer {
         guard let before = rooms[call["room"]] else { throw Refusal(4004, "no-such-room") }
         var room = before
         room.told = []
+        if call.method.hasPrefix("floor."), room.mode != "lecture" {
+            throw Refusal(5082, "no-floor")
+        }
         if case .string(let by)? = call.params["by"], room.person(by) == nil {
             throw Refusal(4005, "no-such-participant")
         }

@@ -78,7 +78,7 @@ extension RandomWalk {
             let transport = owner.transports.first(where: { $0.name == stream.transport }),
             let line = transport.lines.first(where: {
                 $0.kind == slot.kind && $0.isScreen == stream.isScreen
-                    && room.mayPublish(owner, $0)
+                    && room.isOnStage(owner, $0)
             }),
             let (worker, id) = transports["\(room.name) \(owner.id) \(transport.name)"],
             let publication = workers[worker].transports[id]?.publications

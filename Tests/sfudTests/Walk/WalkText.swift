@@ -19,15 +19,18 @@ extension JSON {
 
     /// The members in which two answers differ, each with both.
     static func difference(_ wanted: JSON, _ came: JSON, at path: String = "") -> String {
-        guard case .object(let left) = wanted, case .object(let right) = came else {
-            return "\(path) wanted \(wanted.text), got \(came.text)"
+        switch (wanted, came) {
+        case (.string(let word), _) where word.hasPrefix("$"): return ""
+        case (.object(let left), .object(let right)):
+            return Set(left.keys).union(right.keys).sorted().map { key in
+                let (left, right) = (left[key] ?? "(none)", right[key] ?? "(none)")
+                return difference(left, right, at: "\(path).\(key)")
+            }.joined()
+        case (.array(let left), .array(let right)) where left.count == right.count:
+            return left.indices.map { index in
+                difference(left[index], right[index], at: "\(path)[\(index)]")
+            }.joined()
+        default: return wanted == came ? "" : "\(path) wanted \(wanted.text), got \(came.text); "
         }
-        var parts: [String] = []
-        for key in Set(left.keys).union(right.keys).sorted() where left[key] != right[key] {
-            if left[key]?.word?.hasPrefix("$") == true { continue }
-            let (left, right) = (left[key] ?? "(none)", right[key] ?? "(none)")
-            parts.append(difference(left, right, at: "\(path).\(key)"))
-        }
-        return parts.joined(separator: "\n")
     }
 }
