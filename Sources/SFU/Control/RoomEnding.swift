@@ -69,6 +69,8 @@ extension Room {
         unbind(name, of: subscription.participant, &change)
         withSlot(name, of: subscription.participant) { $0.subscription = nil }
         subscription.set(nil, for: slot.kind)
+        // Of a slot that is gone there is nothing more to tell.
+        if slot.kind == .video { subscription.videoDisabled = nil }
         subscriptions[number] = subscription
         return nil
     }

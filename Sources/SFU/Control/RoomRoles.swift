@@ -153,10 +153,14 @@ extension Room {
                 admit(id, by: actor, &change)
             }
         }
-        for id in ids {
-            settle(publisher: id, ending: EndReason.role, &shared, &change)
-            review(subscriptionsTouching: id, &shared, &change)
-        }
+        settle(rolesOf: ids, &shared, &change)
+    }
+
+    /// Brings all to what the roles now say: first the streams, so that nobody is told anything
+    /// of one that goes anyway.
+    mutating func settle(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
+        for id in ids { settle(publisher: id, ending: EndReason.role, &shared, &change) }
+        for id in ids { review(subscriptionsTouching: id, &shared, &change) }
     }
 
     /// A moderator waits for nobody's approval.

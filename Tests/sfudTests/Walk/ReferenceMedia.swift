@@ -204,6 +204,9 @@ extension ReferenceRoom {
         }
         let (takes, off) = switches(call, subscriptions[index].off)
         subscriptions[index].off = off
+        if let stream = streams.first(where: { $0.id == subscriptions[index].stream }) {
+            takeFreeSlots(for: &subscriptions[index], stream)
+        }
         settle(from: before, because: "")
         return takes || isMoved ? Self.fenced : [:]
     }

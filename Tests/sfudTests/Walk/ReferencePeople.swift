@@ -46,10 +46,9 @@ extension ReferenceRoom {
         }
         guard self.role(role) != nil else { throw Refusal(4044, "role-invalid") }
         let isModerator = role == "moderator"
+        guard state != "ended" else { throw Refusal(4091, "wrong-state") }
         guard !isLocked || isModerator else { throw Refusal(4091, "room-locked") }
-        guard state != "ended", state != "created" || isModerator else {
-            throw Refusal(4091, "wrong-state")
-        }
+        guard state != "created" || isModerator else { throw Refusal(4091, "wrong-state") }
         guard people.count < number("maxParticipants") ?? .max else {
             throw Refusal(4029, "limit-reached")
         }
@@ -176,11 +175,11 @@ extension ReferenceRoom {
         let by = call.params["by"]?.word
         if by != call["participant"] { try check(call, "mode") }
         let person = try target(call)
-        let named = try mode(call["mode"])
-        if by == person.id, named.mode == "SEND_AND_RECV" {
+        if by == person.id, ["SEND_AND_RECV", "CONFERENCE"].contains(call["mode"]) {
             let publish = role(person.role)?["publish"]?.members.values
             guard publish?.contains(true) == true else { throw Refusal(4010, "not-permitted") }
         }
+        let named = try mode(call["mode"])
         heardOldNames = heardOldNames ?? named.isOld
         guard named.mode != person.mode else { return Self.fenced }
         change(person.id) { changed in

@@ -62,8 +62,8 @@ extension ReferenceRoom {
     /// Why a subscription has no video.
     private func videoDisabled(_ subscription: Subscription, _ stream: Stream) -> String? {
         guard subscription.mids["video"] != nil, stream.kinds.contains("video") else { return nil }
-        if stream.off.contains("video") { return "publisher" }
         if person(stream.owner)?.hardMuted.contains("video") == true { return "muted" }
+        if stream.off.contains("video") { return "publisher" }
         if subscription.off.contains("video") { return "subscriber" }
         return nil
     }
@@ -149,6 +149,8 @@ extension ReferenceRoom {
     func keepSlots(of subscription: inout Subscription, _ viewer: Person) {
         let slots = viewer.transports.flatMap(\.lines).filter(\.receives).map(\.mid)
         subscription.mids = subscription.mids.filter { slots.contains($0.value) }
+        // Of a slot that is gone there is nothing to tell.
+        if subscription.mids["video"] == nil { subscription.disabled = nil }
     }
 
     /// Slots that nothing is on, one for each kind that the stream has and nothing carries yet.

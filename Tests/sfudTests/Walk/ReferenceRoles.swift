@@ -80,7 +80,8 @@ extension ReferenceRoom {
         let moved = people.filter { person in
             from?.contains(person.role) ?? !protected.contains(.string(person.role))
         }
-        setRoles(moved.map { ($0, role) }, by: call.params["by"], from: before)
+        let ordered = moved.filter { !$0.isAwaited } + moved.filter(\.isAwaited)
+        setRoles(ordered.map { ($0, role) }, by: call.params["by"], from: before)
         return Self.fenced
     }
 

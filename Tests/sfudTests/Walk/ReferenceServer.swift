@@ -223,11 +223,14 @@ extension ReferenceRoom {
             throw Refusal(4091, "role-in-use")
         }
         custom = call.params["custom"] ?? custom
+        requests = requests.filter { role($0.value.role) != nil }
         tell(
             "room.updated",
             ["custom": custom, "settings": .object(settings), "by": call.params["by"]]
         )
         told.append([])
+        let limit = max(0, (number("maxActiveTalkers") ?? 0) - 1)
+        if pins.count > limit { unpin(Array(pins.dropFirst(limit)), by: call.params["by"]?.word) }
         settle(from: before, because: "role-changed")
         return shown
     }
