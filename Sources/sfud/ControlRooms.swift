@@ -180,6 +180,8 @@ extension ControlPlane {
         commit(operation, change.commands, in: name)
         if rooms[name]?.room.isClosed == true {
             rooms[name] = nil
+            // What is in process here is not in process in a later room of the same name.
+            for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))
         }

@@ -14,7 +14,7 @@ import Testing
         return unsafe UInt64(String(cString: text))
     }
 
-    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? Array(1...10)
+    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? [1, 2]
 
     @Test(arguments: seeds)
     func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {
@@ -23,5 +23,8 @@ import Testing
         walk.run(count)
         if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }
         #expect(walk.refusals > walk.steps / 6, "too few refusals to tell")
+        if Self.number("SFUD_WALK") != nil {
+            print("\(walk.steps) calls, \(walk.refusals) refused:", walk.met.sorted())
+        }
     }
 }

@@ -168,6 +168,9 @@ extension ReferenceRoom {
             participant: viewer.id,
             stream: stream.id
         )
+        for (kind, key) in [("audio", "audioMid"), ("video", "videoMid")] {
+            subscription.mids[kind] = try namedSlot(call.params[key], kind, of: viewer)
+        }
         takeFreeSlots(for: &subscription, stream)
         guard !subscription.mids.isEmpty else { throw Refusal(4030, "no-free-slot") }
         subscriptions.append(subscription)
@@ -176,6 +179,21 @@ extension ReferenceRoom {
         result["audioMid"] = subscription.mids["audio"].json
         result["videoMid"] = subscription.mids["video"].json
         return .object(result)
+    }
+
+    private func namedSlot(
+        _ mid: JSON?,
+        _ kind: String,
+        of viewer: Person
+    ) throws(Refusal) -> String? {
+        guard let mid = mid?.word else { return nil }
+        let slots = viewer.transports.flatMap(\.lines).filter { $0.receives && $0.kind == kind }
+        guard slots.contains(where: { $0.mid == mid }) else { throw Refusal(4011, "no-such-mid") }
+        let isTaken = subscriptions.contains {
+            $0.participant == viewer.id && $0.mids[kind] == mid
+        }
+        guard !isTaken else { throw Refusal(4030, "no-free-slot") }
+        return mid
     }
 
     private func watches(_ viewer: Person, _ stream: String) -> Bool {

@@ -243,7 +243,9 @@ extension ReferenceRoom {
             throw Refusal(5085, "not-permitted")
         }
         let person = try target(call, or: 5045)
-        guard person.role != "moderator", !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
+        guard person.role != "moderator", !person.isAwaited else {
+            throw Refusal(5045, "no-such-participant")
+        }
         tell(
             "moderator.transferred",
             to: [by.id, person.id],

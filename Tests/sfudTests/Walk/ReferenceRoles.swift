@@ -28,7 +28,7 @@ extension ReferenceRoom {
             id: id,
             by: call.params["by"]?.word,
             role: call["role"],
-            expires: call.time + 1_000 * seconds
+            expires: call.time + 1_000_000_000 * seconds
         )
         tell(
             "role.changeRequested",

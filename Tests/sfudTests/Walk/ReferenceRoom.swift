@@ -60,7 +60,7 @@ struct ReferenceRoom {
         var id: String
         var by: String?
         var role: String
-        /// In milliseconds.
+        /// In nanoseconds.
         var expires: Int64
     }
 

@@ -5,7 +5,7 @@ struct ReferenceCall {
     var id: Int64
     var method: String
     var params: [String: JSON]
-    /// When it comes, in milliseconds.
+    /// When it comes, in nanoseconds.
     var time: Int64 = 0
 
     subscript(key: String) -> String { params[key]?.word ?? "" }
@@ -39,6 +39,7 @@ struct ReferenceServer {
 
     mutating func take(_ call: ReferenceCall) -> ReferenceAnswer {
         do throws(Refusal) {
+            guard call.params["surplus"] == nil else { throw Refusal(-32602, "invalid-params") }
             switch call.method {
             case "room.create": return try create(call)
             case "room.list":

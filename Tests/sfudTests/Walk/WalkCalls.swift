@@ -65,6 +65,7 @@ struct WalkCalls {
             )
         }
         var (method, params) = make(room)
+        if isOne(in: 80) { params["surplus"] = 1 }
         if method == "room.list" { return call(method, [:]) }
         params["room"] = isOne(in: 200) ? "nowhere" : .string(name)
         return call(method, params)

@@ -38,7 +38,11 @@ extension WalkCalls {
                 person.transports.contains { $0.lines.contains(where: \.receives) }
             }.map(\.id)
             let viewer: JSON = isOne(in: 8) ? person(room) : .string(pick(viewers, or: "p1"))
-            return ("subscription.add", ["participant": viewer, "stream": stream])
+            var params: [String: JSON] = ["participant": viewer, "stream": stream]
+            let mids: [JSON] = ["4", "5", "9"]
+            if isOne(in: 6) { params["audioMid"] = pick(mids, or: "4") }
+            if isOne(in: 6) { params["videoMid"] = pick(mids, or: "5") }
+            return ("subscription.add", params)
         }
         let known: JSON = .string(pick(room.subscriptions.map(\.id), or: "none"))
         let subscription: JSON = isOne(in: 20) ? "none" : known
