@@ -1,17 +1,13 @@
+import Foundation
 import Testing
 
 @testable import sfud
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// The control plane against a naive model of the contract, call by call.
 @Suite struct RandomWalkTests {
     /// `SFUD_WALK` says how many calls, `SFUD_WALK_SEED` with which numbers.
     private static func number(_ name: String) -> UInt64? {
-        guard let text = unsafe getenv(name) else { return nil }
-        return unsafe UInt64(String(cString: text))
+        ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
     }
 
     static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? [1, 2]
@@ -23,8 +19,11 @@ import Testing
         walk.run(count)
         if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }
         #expect(walk.refusals > walk.steps / 6, "too few refusals to tell")
-        if Self.number("SFUD_WALK") != nil {
-            print("\(walk.steps) calls, \(walk.refusals) refused:", walk.met.sorted())
-        }
+        guard Self.number("SFUD_WALK") != nil else { return }
+        print(
+            "\(walk.steps) calls, \(walk.refusals) of them refused, \(walk.met.count) pairs of",
+            "method and code:",
+            walk.met.sorted().joined(separator: ", ")
+        )
     }
 }

@@ -59,6 +59,7 @@ extension ReferenceRoom {
         var line = offered
         guard line.sends else { return line }
         line.refused = refusal(person, line)
+        guard line.refused == nil else { return line }
         let before = formerly?.lines.first { $0.mid == line.mid }
         line.isWithdrawn = before?.sends == true && before?.isWithdrawn == true
         return line
@@ -141,8 +142,9 @@ extension ReferenceRoom {
             where owner.transports[index].name == stream.transport {
                 for line in owner.transports[index].lines.indices
                 where owner.transports[index].lines[line].isScreen == stream.isScreen {
-                    let sends = owner.transports[index].lines[line].sends
-                    owner.transports[index].lines[line].isWithdrawn = sends
+                    let offered = owner.transports[index].lines[line]
+                    let isAgreed = offered.sends && offered.refused == nil
+                    owner.transports[index].lines[line].isWithdrawn = isAgreed
                 }
             }
         }
