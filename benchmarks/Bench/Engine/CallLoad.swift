@@ -30,7 +30,10 @@ final class CallLoad: Sendable {
         let lines = calls.map { $0.encoded() + [UInt8(ascii: "\n")] }
         let thread = Thread { @Sendable [self] in
             do throws(SystemError) {
-                var loop = try CallLoop(path, lines, perSecond)
+                let poller = try Poller()
+                let socket = try SystemError.check(unsafe kernel_unix_connect(path), "ipc")
+                try poller.add(socket, for: .readable, token: 0)
+                var loop = CallLoop(socket, poller, lines, perSecond)
                 while !isEnding.load(ordering: .relaxed), loop.turn() {
                     tally.withLock { $0 = loop.tally }
                 }
@@ -78,13 +81,17 @@ private struct CallLoop: ~Copyable {
     private static let burst = 200
     private static let headBytes = 64
 
-    init(_ path: String, _ lines: [[UInt8]], _ perSecond: Int) throws(SystemError) {
-        descriptor = unsafe kernel_unix_connect(path)
+    /// `poller` watches `descriptor`, a connected socket, which the loop takes over.
+    init(
+        _ descriptor: Int32,
+        _ poller: consuming Poller,
+        _ lines: [[UInt8]],
+        _ perSecond: Int
+    ) {
+        self.descriptor = descriptor
+        self.poller = poller
         self.lines = lines
         interval = 1_000_000_000 / Int64(perSecond)
-        poller = try Poller()
-        guard descriptor >= 0 else { throw SystemError(operation: "ipc", number: -descriptor) }
-        try poller.add(descriptor, for: .readable, token: 0)
     }
 
     consuming func close() { kernel_close(descriptor) }
@@ -111,9 +118,10 @@ private struct CallLoop: ~Copyable {
     }
 
     private mutating func read() -> Bool {
+        let socket = descriptor
         while true {
             var places = buffer.mutableSpan
-            let count = kernel_read(descriptor, &places)
+            let count = kernel_read(socket, &places)
             guard count > 0 else {
                 if count == Int64(-EAGAIN) { return true }
                 tally.trouble = "the connection has ended"
