@@ -115,10 +115,8 @@ extension Core {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
-        if !open { packetsUnderLostRights &+= publications[publication].forwarded }
         publications[publication].isOpen = open
         publications[publication].openedAt = now
-        publications[publication].forwarded = 0
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
             // What was kept under the old right must not leave later as a retransmission.
@@ -128,7 +126,7 @@ extension Core {
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
-            if !open { noteLost(slot: slot) }
+            if !open { loseRight(of: slot) }
             slots[slot].source = .waiting
             if open { wantKeyframe(forSlot: slot, at: now) }
         }
@@ -148,8 +146,7 @@ extension Core {
         let isOpen = binding?.open == true && target >= 0
         let isSame = Int32(target) == slots[slot].publication
         if slots[slot].isOpen, !isOpen || !isSame {
-            packetsUnderLostRights &+= forwarded(by: slot)
-            noteLost(slot: slot)
+            loseRight(of: slot)
         }
         if !isSame { move(slot, to: target) }
         if let binding, binding.subscription != slotRecords[slot].subscription {
@@ -164,7 +161,6 @@ extension Core {
             return
         }
         guard !wasOpen || !isSame else { return }
-        startForwarded(by: slot)
         slots[slot].source = .waiting
         wantKeyframe(forSlot: slot, at: now)
     }

@@ -51,7 +51,7 @@ package struct Core: ~Copyable {
     var relayDrops = DropCounters()
     var events: [Event] = []
     var nextEvent = 0
-    /// What the rights that commands took away since the last fence had let through.
+    /// Copies that went out under the rights that commands took away since the last fence.
     var packetsUnderLostRights: UInt64 = 0
     /// SSRCs that viewers know of what those rights had let through.
     var lostStreams: [SSRC] = []
@@ -143,11 +143,6 @@ package struct Core: ~Copyable {
         guard !lostStreams.isEmpty else { return [] }
         defer { lostStreams.removeAll() }
         return lostStreams
-    }
-
-    mutating func noteLost(slot: Int) {
-        lostStreams.append(slots[slot].ssrc)
-        if let ssrc = slotRecords[slot].configuration.rtxSSRC { lostStreams.append(ssrc) }
     }
 
     /// Says what Unix time is at a point of the monotonic clock.

@@ -4,8 +4,8 @@ package import RTP
 package enum Event: Hashable, Sendable {
     /// All commands before this fence have taken effect.
     ///
-    /// `packets` counts what had been forwarded under the rights that the commands since the
-    /// fence before took away.
+    /// `packets` counts the copies that had been forwarded under the rights that the commands
+    /// since the fence before took away, each since it was last given; retransmissions apart.
     case fenced(epoch: UInt64, at: Instant, packets: UInt64)
     case transport(TransportID, TransportChange)
     /// The first packet of a subscription left on this slot; for video a keyframe.

@@ -26,6 +26,10 @@ struct ConfigurationLimit: Sendable {
             range: 1...10_000,
             path: \.control.subscriptionsPerParticipant
         ),
+        Self(name: "rolesPerRoom", range: 1...1_024, path: \.control.rolesPerRoom),
+        Self(name: "messageTopics", range: 0...65_536, path: \.control.messageTopics),
+        Self(name: "messagesPerTopic", range: 0...65_536, path: \.control.messagesPerTopic),
+        Self(name: "messageBytes", range: 0...1 << 30, path: \.control.messageBytes),
         Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
@@ -34,6 +38,11 @@ struct ConfigurationLimit: Sendable {
         Self(name: "ipcConnections", range: 1...65_536, path: \.ipc.connections),
         Self(name: "ipcOutputBytes", range: 65_536...1 << 30, path: \.ipc.outputBytes),
         Self(name: "ipcLineSeconds", range: 1...3_600, path: \.ipc.lineSeconds),
+        Self(
+            name: "ipcCallsPerSecond",
+            range: 100...1_000_000,
+            path: \.ipc.callsPerSecond
+        ),
         Self(name: "receiveBufferBytes", range: 65_536...1 << 30, path: \.buffers.receive),
         Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
         Self(name: "sendQueueDatagrams", range: 64...65_536, path: \.sendQueue.datagrams),
@@ -49,6 +58,8 @@ struct IPCLimits: Hashable, Sendable {
     var outputBytes = 8 << 20
     /// Seconds that a line may take from its first byte to its last.
     var lineSeconds = 30
+    /// Calls that a connection may make in a second, and at once; past them it is not read.
+    var callsPerSecond = 20_000
     /// Bytes of a line without its newline; the contract's, and no key.
     static let lineBytes = 1 << 20
 }

@@ -38,10 +38,16 @@ struct Connection {
     /// Since when it has taken nothing while more waits than the limit.
     private(set) var stalled: Instant?
     private var taken: UInt64 = 0
+    var budget: CallBudget
+    /// It has made more calls than it may, and is not read before.
+    var pausedUntil: Instant?
     /// What the poller waits for.
     var interest: Poller.Interest = .readable
 
-    init(descriptor: Int32) { self.descriptor = descriptor }
+    init(descriptor: Int32, budget: CallBudget) {
+        self.descriptor = descriptor
+        self.budget = budget
+    }
 
     /// Whether its time after the end of reading is up.
     func isOver(at now: Instant) -> Bool {
@@ -66,10 +72,13 @@ struct Connection {
         return true
     }
 
-    /// What it should be waited for: who does not read is not read from either.
+    /// What it should be waited for: who does not read is not read from either, nor is who asks
+    /// for too much.
     func wantedInterest(outputLimit: Int) -> Poller.Interest {
         var wanted: Poller.Interest = []
-        if phase == .open, output.count <= outputLimit / 2 { wanted.insert(.readable) }
+        if phase == .open, output.count <= outputLimit / 2, pausedUntil == nil {
+            wanted.insert(.readable)
+        }
         if output.count > 0 { wanted.insert(.writable) }
         return wanted
     }

@@ -55,6 +55,14 @@ struct ControlLimits: Hashable, Sendable {
     var eventsPerRoom = 1_000
     /// Transports of one participant, those in another room not counted.
     var transportsPerParticipant = 2
+    /// Roles of one room, `moderator` among them.
+    var rolesPerRoom = 64
+    /// Topics of a room's messages that somebody hears or that are kept.
+    var messageTopics = 256
+    /// Messages kept of one topic; the oldest go.
+    var messagesPerTopic = 200
+    /// Bytes kept of a room's messages; the oldest of the topic in hand go.
+    var messageBytes = 4 << 20
     /// Streams that one participant watches at one time.
     var subscriptionsPerParticipant = 100
     /// Transports by which a room's workers may exceed the least loaded one before it spreads.

@@ -27,7 +27,9 @@ extension ControlLimits {
             rooms: rooms,
             participantsPerRoom: participantsPerRoom,
             transportsPerWorker: transportsPerWorker,
-            eventsPerRoom: eventsPerRoom
+            eventsPerRoom: eventsPerRoom,
+            transportsPerParticipant: transportsPerParticipant,
+            subscriptionsPerParticipant: subscriptionsPerParticipant
         )
     }
 }

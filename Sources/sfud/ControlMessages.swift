@@ -36,7 +36,7 @@ extension ControlPlane {
             throw .notPermitted("who awaits approval can talk to nobody")
         }
         if params.persist == true, !entry.messages.hasRoom(for: params.topic) {
-            throw .limitReached("messageTopics", MessageBoard.topicLimit)
+            throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
         let name = params.room.rawValue
         guard let (message, audience) = rooms[name]?.messages.publish(params, at: shared.unixTime)
@@ -62,7 +62,7 @@ extension ControlPlane {
             throw .notPermitted("who awaits approval hears nobody")
         }
         guard entry.messages.hasRoom(for: params.topic) else {
-            throw .limitReached("messageTopics", MessageBoard.topicLimit)
+            throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
         let name = params.room.rawValue
         let kept = rooms[name]?.messages.subscribe(params.participant, to: params.topic) ?? []

@@ -212,6 +212,7 @@ extension ControlPlane {
     ) throws(IPCError) {
         let entry = try entry(params.room)
         let merged = params.settings.map(entry.settings.merging)
+        if let merged { try checkRoles(of: merged) }
         let update = SFU::Room.Call.update(
             merged.map(SFU::Room.Settings.init),
             by: params.by?.rawValue

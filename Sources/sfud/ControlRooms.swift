@@ -11,15 +11,16 @@ struct RoomEntry {
     private(set) var customs: [String: JSON] = [:]
     /// What callers keep with the room.
     var custom: JSON = [:]
-    var messages = MessageBoard()
+    var messages: MessageBoard
     private var participants = WrittenList()
     /// Whose custom has changed since they were written.
     private var stale: Set<String> = []
     private var streams = WrittenList()
 
-    init(room: SFU::Room, settings: RoomSettings) {
+    init(room: SFU::Room, settings: RoomSettings, limits: ControlLimits) {
         self.room = room
         self.settings = settings
+        messages = MessageBoard(limits: limits)
     }
 
     var id: RoomID { RoomID(room.name) }
@@ -99,13 +100,14 @@ extension ControlPlane {
             throw .limitReached("rooms", setup.limits.rooms)
         }
         let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
+        try checkRoles(of: settings)
         let room = SFU::Room(
             name: name,
             settings: SFU::Room.Settings(settings),
             worker: leastLoadedWorker,
             at: shared.unixTime
         )
-        rooms[name] = RoomEntry(room: room, settings: settings)
+        rooms[name] = RoomEntry(room: room, settings: settings, limits: setup.limits)
         journals.open(name)
         output.append(.log(.info, "room created", [("room", name)]))
         var operation = Operation(at: now)
@@ -116,6 +118,12 @@ extension ControlPlane {
             IPCReply.encoded(id: caller.request, result: show(name))
         )
         commit(operation, [:], in: name)
+    }
+
+    func checkRoles(of settings: RoomSettings) throws(IPCError) {
+        guard settings.roles.count <= setup.limits.rolesPerRoom else {
+            throw .limitReached("rolesPerRoom", setup.limits.rolesPerRoom)
+        }
     }
 
     /// Rooms without transports count too, as they were made to get some.

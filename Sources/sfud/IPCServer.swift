@@ -67,7 +67,8 @@ struct IPCServer {
             log.warning("ipc connection refused", [("reason", "\(error)")])
             return kernel_close(descriptor)
         }
-        connections[id] = Connection(descriptor: descriptor)
+        let budget = CallBudget(callsPerSecond: limits.callsPerSecond)
+        connections[id] = Connection(descriptor: descriptor, budget: budget)
         let who = known ? "pid=\(peer.pid) uid=\(peer.uid) gid=\(peer.gid)" : "unknown"
         let fields =
             known
@@ -88,7 +89,9 @@ struct IPCServer {
 
     /// Reads once and returns the whole lines that came.
     mutating func read(_ id: ConnectionID, at now: Instant) -> [[UInt8]] {
-        guard let connection = connections[id], connection.phase == .open else { return [] }
+        guard let connection = connections[id], connection.phase == .open,
+            connection.pausedUntil == nil
+        else { return [] }
         let count = fill(from: connection.descriptor)
         guard count > 0 else {
             if count == 0 {
@@ -109,6 +112,12 @@ struct IPCServer {
             if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
         } else {
             connections[id]?.lineStart = nil
+        }
+        if let pause = connections[id]?.budget.take(result.lines.count, at: now) {
+            // What it writes meanwhile lies in the kernel, which makes it wait.
+            connections[id]?.pausedUntil = pause
+            nextSweep = min(nextSweep ?? pause, pause)
+            touched.insert(id)
         }
         return result.lines
     }
@@ -171,11 +180,10 @@ struct IPCServer {
 
     /// A connection is writable again, or its other side has gone.
     mutating func wake(_ id: ConnectionID, hungUp: Bool) {
-        if hungUp, connections[id]?.phase != .open {
-            drop(id, reason: "hung up")
-        } else {
-            touched.insert(id)
-        }
+        if hungUp, connections[id]?.phase != .open { return drop(id, reason: "hung up") }
+        // It says no more than what lies there, and the poller would tell of its end for ever.
+        if hungUp { connections[id]?.pausedUntil = nil }
+        touched.insert(id)
     }
 
     /// Closes a connection once what waits for it has gone out.
@@ -203,19 +211,35 @@ struct IPCServer {
         let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
         var late: [(ConnectionID, String)] = []
         for (id, connection) in connections {
+            resume(id, connection, at: now)
             if connection.isOver(at: now) {
                 late.append((id, "end of input"))
-            } else if let start = connection.lineStart, start <= oldest {
+            } else if connection.pausedUntil == nil, let start = connection.lineStart,
+                start <= oldest
+            {
                 late.append((id, "limit ipcLineSeconds"))
             } else if let start = connection.stalled,
                 now.milliseconds(since: start) >= Self.stallMilliseconds
             {
                 late.append((id, "it does not read: limit ipcOutputBytes"))
             } else if connection.needsSweep {
-                nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
+                let next = now.advanced(milliseconds: Self.sweepMilliseconds)
+                nextSweep = min(nextSweep ?? next, next)
             }
         }
         for (id, reason) in late { drop(id, reason: reason) }
+    }
+
+    /// Reads again from who has waited for calls; who still has to is seen to then.
+    private mutating func resume(_ id: ConnectionID, _ connection: Connection, at now: Instant) {
+        guard let pause = connection.pausedUntil else { return }
+        if pause <= now {
+            connections[id]?.pausedUntil = nil
+            if connection.lineStart != nil { connections[id]?.lineStart = now }
+            touched.insert(id)
+        } else {
+            nextSweep = min(nextSweep ?? pause, pause)
+        }
     }
 
     private mutating func drop(_ id: ConnectionID, reason: String) {

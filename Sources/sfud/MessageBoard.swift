@@ -4,13 +4,6 @@ import SFUClient
 ///
 /// Messages decide nothing, so the room itself knows nothing of them.
 struct MessageBoard {
-    /// Topics that somebody has subscribed to or that something is kept of.
-    static let topicLimit = 256
-    /// Messages kept of one topic; the oldest go.
-    static let keptLimit = 200
-    /// Bytes kept of all topics together; the oldest of the topic in hand go.
-    static let byteLimit = 4 << 20
-
     private struct Kept {
         var message: Message
         var to: Set<ParticipantID>?
@@ -25,10 +18,13 @@ struct MessageBoard {
     private var topics: [ShortText: Topic] = [:]
     private var bytes = 0
     private var last: UInt64 = 0
+    private let limits: ControlLimits
+
+    init(limits: ControlLimits) { self.limits = limits }
 
     /// Whether a topic is there, or can be made.
     func hasRoom(for topic: ShortText) -> Bool {
-        topics[topic] != nil || topics.count < Self.topicLimit
+        topics[topic] != nil || topics.count < limits.messageTopics
     }
 
     /// Takes a message; returns it with its number, and who should hear it, by their ids.
@@ -57,7 +53,9 @@ struct MessageBoard {
         var topic = topics[message.topic] ?? Topic()
         topic.kept.append(Kept(message: message, to: to, bytes: size))
         bytes += size
-        while topic.kept.count > Self.keptLimit || (bytes > Self.byteLimit && !topic.kept.isEmpty) {
+        while topic.kept.count > limits.messagesPerTopic
+            || (bytes > limits.messageBytes && !topic.kept.isEmpty)
+        {
             bytes -= topic.kept.removeFirst().bytes
         }
         topics[message.topic] = topic

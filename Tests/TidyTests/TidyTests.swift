@@ -17,13 +17,13 @@ struct Source: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// All Swift files under `folder` of the package.
-    static func all(under folder: String) -> [Source] {
+    /// All files under `folder` of the package whose names end so.
+    static func all(under folder: String, ending: String = ".swift") -> [Source] {
         let package = URL(filePath: #filePath).appending(path: "../../..").standardized
         let directory = package.appending(path: folder)
         let files = FileManager.default.enumerator(atPath: directory.path)
         return (files?.compactMap { $0 as? String } ?? []).sorted().compactMap { name in
-            guard name.hasSuffix(".swift") else { return nil }
+            guard name.hasSuffix(ending) else { return nil }
             let text = try? String(contentsOf: directory.appending(path: name), encoding: .utf8)
             return text.map { Source(path: "\(folder)/\(name)", text: $0) }
         }

@@ -222,6 +222,64 @@ struct IPCServerTests {
     }
 
     @Test
+    func `who calls too often is read later, and loses nothing`() throws {
+        var limits = IPCLimits()
+        limits.callsPerSecond = 100
+        try Self.withRig(limits) { rig, path in
+            let eager = Client(path)
+            eager.send(String(repeating: "a\n", count: 350))
+            rig.turns()
+            #expect(rig.lines.count == 350)
+            eager.send(String(repeating: "b\n", count: 50) + "par")
+            let other = Client(path)
+            other.send("c\n")
+            rig.pass(seconds: 2)
+            #expect(rig.lines.count == 351 && rig.lines.last == "c")
+            #expect(rig.server.deadline != nil)
+            rig.pass(seconds: 1)
+            rig.turns()
+            #expect(rig.lines.count == 401)
+            eager.send("tial\n")
+            rig.pass(seconds: 1)
+            #expect(rig.lines.last == "partial" && rig.closed.isEmpty)
+        }
+    }
+
+    @Test
+    func `the calls of who has gone are taken all the same`() throws {
+        var limits = IPCLimits()
+        limits.callsPerSecond = 100
+        try Self.withRig(limits) { rig, path in
+            let client = Client(path)
+            client.send(String(repeating: "a\n", count: 20_000))
+            rig.turns(1)
+            rig.turns(1)
+            #expect(rig.lines.count == 16_384)
+            client.close()
+            rig.turns()
+            #expect(rig.lines.count == 20_000)
+            #expect(rig.closed.count == 1)
+        }
+    }
+
+    @Test
+    func `a connection may make a second's calls at once, and then so many a second`() {
+        var budget = CallBudget(callsPerSecond: 1_000)
+        let start = Instant(nanoseconds: 5_000_000_000)
+        #expect(budget.take(1_000, at: start) == nil)
+        let pause = budget.take(1, at: start)
+        #expect(pause == start.advanced(milliseconds: 21))
+        // What has come back meanwhile can be taken, and no more.
+        let later = start.advanced(milliseconds: 21)
+        #expect(budget.take(20, at: later) == nil)
+        #expect(budget.take(1, at: later) != nil)
+        // Silence saves up no more than a second's worth.
+        let end = start.advanced(milliseconds: 60_000)
+        #expect(budget.take(1_000, at: end) == nil)
+        #expect(budget.take(1, at: end) != nil)
+    }
+
+    @Test
     func `connections are bounded`() throws {
         var limits = IPCLimits()
         limits.connections = 2

@@ -163,7 +163,7 @@ import Testing
         #expect(error.code == 4010)
     }
 
-    @Test func `V-6 V-10 V-13 V-15 messages change nothing but who hears them`() throws {
+    @Test func `V-13 V-15 messages change nothing but who hears them`() throws {
         var driver = ControlDriver()
         try driver.room()
         for id in ["a", "b"] {

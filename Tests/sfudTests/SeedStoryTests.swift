@@ -25,7 +25,7 @@ import Testing
 
     // MARK: VideoSDK
 
-    @Test func `V-5 V-8 V-14 a viewer is invited on stage over messages alone`() throws {
+    @Test func `V-3 V-5 V-6 V-8 V-11 V-14 a viewer is invited by messages alone`() throws {
         var driver = ControlDriver()
         try driver.room()
         try driver.join("host")

@@ -28,7 +28,7 @@ struct Options: Sendable {
         sfu-bench [SCENARIO]... [OPTION]...
         sfu-bench load [OPTION]...       one room on an sfud that runs: sfu-bench load --help
 
-        \(ScenarioID.allCases.map { "  \($0.rawValue.padded(4)) \($0.summary)" }
+        \(ScenarioID.allCases.map { "  \($0.rawValue.lowercased().padded(7)) \($0.summary)" }
             .joined(separator: "\n"))
 
           --viewers N       this many viewers, listeners or members, and no other sizes

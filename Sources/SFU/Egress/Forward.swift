@@ -30,7 +30,6 @@ extension Core {
                 if pool[place].drop == .noSubscriber { pool[place].drop = reason }
             } else {
                 pool[place].drop = nil
-                publications[publication].forwarded &+= 1
             }
             place = next
         }

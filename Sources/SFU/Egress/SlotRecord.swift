@@ -19,8 +19,8 @@ struct SlotRecord: ~Copyable {
     var hasStarted = false
     /// The encoding that the control plane was told of; `.max` before the first.
     var encodingSent = UInt32.max
-    /// Copies that went out before the binding opened.
-    var forwardedBefore: UInt64 = 0
+    /// Copies that a fence has counted, or will: the others went out under the present right.
+    var fencedPackets: UInt64 = 0
 
     var retransmissions: UInt64 = 0
     var nacksReceived: UInt64 = 0
@@ -52,14 +52,15 @@ extension SlotConfiguration {
 }
 
 extension Core {
-    /// Copies that a slot's binding has let through, for the fence.
-    func forwarded(by slot: Int) -> UInt64 {
-        slots[slot].packets &- slotRecords[slot].retransmissions
-            &- slotRecords[slot].forwardedBefore
-    }
-
-    /// Begins to count what a slot's binding lets through.
-    mutating func startForwarded(by slot: Int) {
-        slotRecords[slot].forwardedBefore = slots[slot].packets &- slotRecords[slot].retransmissions
+    /// A viewer may have what its slot carries no longer, whichever of the two gates closed.
+    ///
+    /// The next fence tells how many copies went out under the right, retransmissions apart. Each
+    /// is counted once: a second gate that closes finds nothing more.
+    mutating func loseRight(of slot: Int) {
+        let copies = slots[slot].packets &- slotRecords[slot].retransmissions
+        packetsUnderLostRights &+= copies &- slotRecords[slot].fencedPackets
+        slotRecords[slot].fencedPackets = copies
+        lostStreams.append(slots[slot].ssrc)
+        if let ssrc = slotRecords[slot].configuration.rtxSSRC { lostStreams.append(ssrc) }
     }
 }

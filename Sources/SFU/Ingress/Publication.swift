@@ -34,8 +34,6 @@ struct Publication: ~Copyable {
     var isOpen = true
     /// A mirror's gate opened then: what the home received before is of an older right.
     var openedAt = Instant(nanoseconds: 0)
-    /// Copies sent since the gate opened, for the fence.
-    var forwarded: UInt64 = 0
     /// The highest live encoding, or -1 before the first packet.
     var best: Int32 = -1
 

@@ -177,14 +177,13 @@ extension Core {
     }
 
     mutating func remove(publication: Int) {
-        packetsUnderLostRights &+= publications[publication].forwarded
         removeEncodings(
             of: publication,
             named: publications[publication].configuration.encodings
         )
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
-            noteLost(slot: slot)
+            loseRight(of: slot)
             slots[slot].publication = -1
             slots[slot].source = .idle
             slots[slot].isOpen = false
@@ -237,8 +236,7 @@ extension Core {
     }
 
     mutating func remove(slot: Int) {
-        if slots[slot].isOpen { packetsUnderLostRights &+= forwarded(by: slot) }
-        noteLost(slot: slot)
+        loseRight(of: slot)
         let publication = Int(slots[slot].publication)
         if publication >= 0 { publications[publication].subscribers.remove(sorted: Int32(slot)) }
         transports[slots[slot].transport].slots.remove(Int32(slot))

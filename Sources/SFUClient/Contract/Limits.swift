@@ -36,6 +36,9 @@ extension KeyedDecodingContainer {
 
 /// Opaque items that a signalling server keeps with a room or a participant: one JSON object.
 public struct CustomItems: Codable, Hashable, Sendable {
+    /// Bytes of it as JSON.
+    public static let byteLimit = 65_536
+
     public var value: JSON
 
     public init(_ members: [String: JSON]) { value = .object(members) }
@@ -43,6 +46,9 @@ public struct CustomItems: Codable, Hashable, Sendable {
     public init(from decoder: any Decoder) throws {
         value = try JSON(from: decoder)
         guard case .object = value else { throw decoder.refusal("must be an object") }
+        guard JSON.encoded(value).count <= Self.byteLimit else {
+            throw decoder.refusal("is longer than \(Self.byteLimit) bytes")
+        }
     }
 
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }

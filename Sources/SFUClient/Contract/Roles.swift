@@ -9,8 +9,8 @@ extension RoleName {
 
 /// What the participants who have it may do.
 public struct Role: Codable, Hashable, Sendable {
-    /// Roles in one room.
-    public static let countLimit = 64
+    /// Roles that one call may name; how many a room may have is the server's own limit.
+    public static let countLimit = 1_024
 
     public var name: RoleName
     public var publish: PublishRights

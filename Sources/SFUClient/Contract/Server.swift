@@ -51,7 +51,7 @@ public struct ServerLimits: Codable, Hashable, Sendable {
     /// A line on the IPC, in bytes.
     public var line = 1 << 20
     /// An offer, in bytes.
-    public var sdp = 256_000
+    public var sdp = 262_144
     /// M-lines in an offer.
     public var mLines = 100
 

@@ -131,7 +131,7 @@ struct RelayStory {
         call.busy = busy
         for index in 0..<3 {
             let publication = Int(index == 0 ? Self.home.index : mirror.index)
-            if call.workers[index].call.core.publications[publication].forwarded > 0 { leaks += 1 }
+            leaks += call.workers[index].call.core.copiesPastFence(of: publication)
         }
     }
 
@@ -204,5 +204,18 @@ struct RelayStory {
                 call.workers[worker].call.nack(last.u16(2) &- back &+ 3, from: peer, ssrc: ssrc)
             }
         }
+    }
+}
+
+extension Core {
+    /// Copies of a publication that went out after its gate closed.
+    fileprivate func copiesPastFence(of publication: Int) -> Int {
+        var copies: UInt64 = 0
+        for index in 0..<publications[publication].subscribers.count {
+            let slot = Int(publications[publication].subscribers[index])
+            copies += slots[slot].packets - slotRecords[slot].retransmissions
+            copies -= slotRecords[slot].fencedPackets
+        }
+        return Int(copies)
     }
 }

@@ -11,6 +11,8 @@ final class SfudAdapter: Adapter {
     private struct State {
         var child: Child?
         var client: SFUClient?
+        /// Where the IPC socket lies.
+        var path: String?
         /// Where `/metrics` is.
         var http: UInt16?
         var participants: [String: Joined] = [:]
@@ -49,6 +51,7 @@ final class SfudAdapter: Adapter {
         state.withLock {
             $0.child = child
             $0.client = client
+            $0.path = ipc
         }
         let isReady = try await child.awaitLine { $0.hasPrefix("ready ") ? true : nil }
         guard isReady else { throw AdapterError("sfud is not ready") }
@@ -140,6 +143,22 @@ final class SfudAdapter: Adapter {
         guard let port = state.withLock({ $0.http }) else { return nil }
         let page = try Web.get("/metrics", port: port)
         return Prometheus.histogram("sfud_forwarding_seconds", in: page)
+    }
+
+    /// Where the daemon's IPC socket lies.
+    func path() throws(AdapterError) -> String {
+        guard let path = state.withLock({ $0.path }) else {
+            throw AdapterError("sfud does not run")
+        }
+        return path
+    }
+
+    /// The stream that a participant publishes.
+    func stream(_ room: String, _ participant: String) throws(AdapterError) -> String {
+        guard let stream = try joined(room, participant).stream else {
+            throw AdapterError("\(participant) has no stream")
+        }
+        return stream.rawValue
     }
 
     /// The daemon's own counters.

@@ -18,7 +18,7 @@ struct Bars {
     let findings: Findings
 
     var rows: [BarRow] {
-        cpu + knee + overload + delay + burst + workers + storm + idle
+        cpu + knee + overload + delay + burst + workers + storm + idle + control
     }
 
     /// How far below a floor, or how little above it.

@@ -32,6 +32,10 @@ enum Figure: String, Sendable, CaseIterable {
     case knee
     /// Of a fit of CPU to packets.
     case exponent
+    /// Calls answered a second, and how long they took in milliseconds.
+    case callsPerSecond, callLatency50, callLatency99
+    /// CPU of the SFU's threads that carry no media, of one core.
+    case controlShare
 }
 
 /// The figures of one trial.
@@ -103,6 +107,9 @@ struct Outcome: Sendable {
             (.joinsPerCPUSecond, "%.0f joins/CPU s", 1), (.bytesPerViewer, "%.0f B/viewer", 1),
             (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
             (.knee, "knee %.0f", 1), (.exponent, "exponent %.2f", 1),
+            (.callsPerSecond, "%.0f calls/s", 1), (.callLatency99, "answered p99 %.2f ms", 1),
+            (.controlShare, "control %.1f %%", 100), (.delay50, "inside p50 %.3f", 1),
+            (.delay99, "p99 %.3f", 1), (.delay999, "p99.9 %.3f ms", 1),
         ]
         let values = columns.compactMap { figure, format, factor in
             self[figure].map { String(format: format, $0 * factor) }

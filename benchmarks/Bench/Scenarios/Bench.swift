@@ -52,6 +52,7 @@ final class Bench {
             case .storm: try await storm()
             case .workers: try await workers()
             case .idle: try await idle()
+            case .control: try await control()
             }
         }
     }

@@ -9,6 +9,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case storm = "P10"
     case workers = "P12"
     case idle = "P14"
+    case control = "CONTROL"
 
     var summary: String {
         switch self {
@@ -21,6 +22,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
         case .storm: "500 joins at once beside a running room, then 50 a second"
         case .workers: "one room on one worker, then on two"
         case .idle: "2,000 connected and nothing sent: CPU and memory"
+        case .control: "50 viewers, alone and beside 5,000 calls a second about another room"
         }
     }
 }

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+/// Every row of the five vendors' documents has a test that bears its id, and `docs/seeds.md`
+/// names tests that there are.
+@Suite struct SeedRowTests {
+    /// The rows by their letter, and how many there are: A0, VideoSDK, 100ms, Sendbird, EnableX.
+    static let counts = [("A0", 6), ("V", 15), ("R", 10), ("L", 15), ("E", 37)]
+
+    static let ids = counts.flatMap { letter, count in (1...count).map { "\(letter)-\($0)" } }
+
+    /// Rows without a test, and why.
+    static let exempt = [
+        "L-4": "one daemon holds no 30,000: what it holds is measured by sfu-bench",
+        "V-10": "pins are kept, but the ranking of talkers is not built yet",
+        "E-1": "recording is not built yet",
+        "E-2": "recording is not built yet",
+        "E-3": "recording is not built yet",
+        "E-29": "live streaming is not built yet",
+        "E-30": "live streaming is not built yet",
+        "E-33": "the ranking of talkers is not built yet",
+        "E-34": "the ranking of talkers is not built yet",
+        "E-35": "the ranking of talkers is not built yet",
+    ]
+
+    /// One file of tests, and the ids that the names in it begin with.
+    struct Tests {
+        var path: String
+        var text: String
+        var ids: Set<String>
+
+        /// Its name without folder and ending, as `docs/seeds.md` names it.
+        var name: String { URL(filePath: path).deletingPathExtension().lastPathComponent }
+    }
+
+    static let files =
+        Source.all(under: "Tests").map { file in
+            Tests(path: file.path, text: file.text, ids: Self.ids(inSwift: file.text))
+        }
+        + Source.all(under: "Tests", ending: ".py").map { file in
+            Tests(path: file.path, text: file.text, ids: Self.ids(inPython: file.text))
+        }
+
+    @Test(arguments: ids)
+    func `a test bears the id of the row`(_ id: String) {
+        let isProved = Self.files.contains { $0.ids.contains(id) }
+        #expect(isProved || Self.exempt[id] != nil, "\(id) has no test")
+    }
+
+    @Test func `only rows that there are need no test`() {
+        #expect(Set(Self.exempt.keys).isSubset(of: Self.ids))
+    }
+
+    @Test func `docs/seeds.md has every row, and names tests that prove it`() throws {
+        let page = try #require(Source.all(under: "docs", ending: "seeds.md").first)
+        var seen: Set<String> = []
+        for row in page.text.split(separator: "\n") where row.hasPrefix("| ") {
+            let cells = row.dropFirst(2).dropLast(2).components(separatedBy: " | ")
+            let ids = Self.rows(named: cells[0])
+            seen.formUnion(ids)
+            guard !ids.isEmpty, let last = cells.last else { continue }
+            let proofs = Self.proofs(last)
+            #expect(!proofs.isEmpty || ids.allSatisfy { Self.exempt[$0] != nil }, "\(row)")
+            for id in ids where Self.ids.contains(id) && Self.exempt[id] == nil {
+                let bearers = proofs.flatMap { proof in
+                    Self.files.filter { $0.path.hasPrefix(proof) || $0.name == proof }
+                }
+                #expect(bearers.contains { $0.ids.contains(id) }, "\(id): \(last) has no such test")
+            }
+        }
+        let missing = Self.ids.filter { !seen.contains($0) && Self.exempt[$0] == nil }
+        #expect(missing == [])
+    }
+
+    @Test func `every test that docs/seeds.md names is there`() throws {
+        let page = try #require(Source.all(under: "docs", ending: "seeds.md").first)
+        let names = page.text.split(separator: "`").filter { word in
+            (word.hasSuffix("Tests") || word.hasPrefix("Tests/")) && !word.contains(" ")
+        }
+        #expect(names.count > 50)
+        for name in Set(names) {
+            let isThere = Self.files.contains { file in
+                file.path.hasPrefix(name)
+                    || (file.name == name && file.text.contains("struct \(name)"))
+            }
+            #expect(isThere, "\(name)")
+        }
+    }
+}
+
+extension SeedRowTests {
+    /// `E-8, E-9` and `E-1 to E-3`, one by one; nothing where the cell names no row.
+    static func rows(named cell: String) -> [String] {
+        var rows: [String] = []
+        for part in cell.components(separatedBy: ", ") {
+            guard part.wholeMatch(of: /(A0|[VRLEO])-\d+/) != nil else { return [] }
+            rows.append(part)
+        }
+        return rows
+    }
+
+    private static func proofs(_ cell: String) -> [String] {
+        cell.split(separator: "`").map(String.init)
+            .filter { $0.hasSuffix("Tests") || $0.hasPrefix("Tests/") }
+    }
+
+    /// The ids at the beginning of tests' names, and of the names of their rows.
+    static func ids(inSwift text: String) -> Set<String> {
+        var ids: Set<String> = []
+        for name in text.matches(of: /["`]((?:(?:A0|[VRLEO])-\d+ )+)/) {
+            ids.formUnion(name.1.split(separator: " ").map(String.init))
+        }
+        return ids
+    }
+
+    /// `test_e11_to_e28_lock` proves E-11 and E-28.
+    static func ids(inPython text: String) -> Set<String> {
+        var ids: Set<String> = []
+        for name in text.matches(of: /def (test_\w+)/) {
+            for word in name.1.split(separator: "_") {
+                guard let part = word.wholeMatch(of: /(a0|[vrleo])(\d+)/) else { continue }
+                ids.insert("\(part.1.uppercased())-\(part.2)")
+            }
+        }
+        return ids
+    }
+
+    @Test func `ids are found where names begin with them`() {
+        let swift = "func `E-4 A0-1 a room`() {}\nRow(\"R-9 words\")\n// see V-1 and \"so L-2\""
+        #expect(Self.ids(inSwift: swift) == ["E-4", "A0-1", "R-9"])
+        #expect(Self.ids(inPython: "async def test_e11_to_e28_lock(x):") == ["E-11", "E-28"])
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import SFU
+import Testing
+
+/// The fence: not one packet under an old right leaves after the reply that took it away.
+@Suite struct FenceTrialTests {
+    /// Trials of all terms together: 10,000 prove it, fewer run each time.
+    static let trials = Trials.number("SFUD_TRIALS", usually: 92)
+
+    @Test(arguments: FenceTerm.all)
+    func `A0-1 nothing leaves after the reply, and the fence has counted it`(
+        _ term: FenceTerm
+    ) throws {
+        let share = (Self.trials + FenceTerm.all.count - 1) / FenceTerm.all.count
+        var done = 0
+        var seed: UInt64 = 0
+        while done < share {
+            seed += 1
+            let daemon = try SimulatedDaemon(seed: seed, identity: DTLSIdentity())
+            daemon.mostQuarters = [2, 12, 40][Int(seed % 3)]
+            var rooms = 0
+            while done < share, rooms < 20 {
+                rooms += 1
+                var trial = try FenceTrial(term, number: rooms, on: daemon)
+                let cycles = term.open == nil ? 1 : 3
+                for _ in 0..<cycles where done < share {
+                    try trial.close()
+                    try trial.open()
+                    done += 1
+                }
+                try trial.end()
+            }
+            #expect(daemon.strays == 0)
+            #expect(daemon.retransmissions > 0 || rooms < 3, "nothing was ever sent again")
+        }
+    }
+}
+
+/// How long the proofs go on.
+enum Trials {
+    /// What the environment says, where it does.
+    static func number(_ name: String, usually: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usually
+    }
+}

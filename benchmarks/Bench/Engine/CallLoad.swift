@@ -1,0 +1,157 @@
+import CKernel
+import Foundation
+import RTP
+import SFUClient
+import Sockets
+import Synchronization
+
+/// Calls by the thousand over one IPC connection, at an even rate, from a thread of its own.
+///
+/// It writes without waiting for replies, as a signalling server of many rooms does. All calls
+/// are about one room, whose replies keep their order: so the oldest call is answered first.
+final class CallLoad: Sendable {
+    /// What came of the calls.
+    struct Tally: Sendable {
+        var sent = 0
+        var answered = 0
+        var refused = 0
+        /// From a call's write to its reply.
+        var latency = LatencyHistogram()
+        /// The first thing that went wrong.
+        var trouble: String?
+    }
+
+    private let tally = Mutex(Tally())
+    private let isEnding = Atomic(false)
+    private let hasEnded = Atomic(false)
+
+    /// Begins to call; `calls` are repeated in their order until `end`.
+    init(path: String, calls: [IPCRequest], perSecond: Int) {
+        let lines = calls.map { $0.encoded() + [UInt8(ascii: "\n")] }
+        let thread = Thread { @Sendable [self] in
+            do throws(SystemError) {
+                let poller = try Poller()
+                let socket = try SystemError.check(unsafe kernel_unix_connect(path), "ipc")
+                try poller.add(socket, for: .readable, token: 0)
+                var loop = CallLoop(socket, poller, lines, perSecond)
+                while !isEnding.load(ordering: .relaxed), loop.turn() {
+                    tally.withLock { $0 = loop.tally }
+                }
+                tally.withLock { $0 = loop.tally }
+                loop.close()
+            } catch {
+                tally.withLock { $0.trouble = "\(error)" }
+            }
+            hasEnded.store(true, ordering: .releasing)
+        }
+        thread.name = "calls"
+        thread.start()
+    }
+
+    /// What has come of the calls until now.
+    var present: Tally { tally.withLock { $0 } }
+
+    /// Makes no more calls.
+    func end() async {
+        isEnding.store(true, ordering: .relaxed)
+        while !hasEnded.load(ordering: .acquiring) {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
+
+/// What the thread owns.
+private struct CallLoop: ~Copyable {
+    private let descriptor: Int32
+    private let lines: [[UInt8]]
+    private let interval: Int64
+    private var poller: Poller
+    private let start = Instant.monotonic()
+    /// Bytes that the socket has not taken yet.
+    private var waiting: [UInt8] = []
+    /// When the calls were written that have no reply yet, oldest first, and how many had one.
+    private var written: [Instant] = []
+    private var settled = 0
+    private var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    /// The beginning of the line that is under way, as far as it tells what it is.
+    private var head: [UInt8] = []
+    var tally = CallLoad.Tally()
+
+    /// Calls that may be written at once, where the thread was late.
+    private static let burst = 200
+    private static let headBytes = 64
+
+    /// `poller` watches `descriptor`, a connected socket, which the loop takes over.
+    init(
+        _ descriptor: Int32,
+        _ poller: consuming Poller,
+        _ lines: [[UInt8]],
+        _ perSecond: Int
+    ) {
+        self.descriptor = descriptor
+        self.poller = poller
+        self.lines = lines
+        interval = 1_000_000_000 / Int64(perSecond)
+    }
+
+    consuming func close() { kernel_close(descriptor) }
+
+    /// Writes what is due and reads what has come; `false` where the connection has ended.
+    mutating func turn() -> Bool {
+        var now = Instant.monotonic()
+        let due = Int(now.nanoseconds(since: start) / interval)
+        let most = min(due, tally.sent + Self.burst)
+        while tally.sent < most, waiting.count < 1 << 16, written.count - settled < 10_000 {
+            waiting += lines[tally.sent % lines.count]
+            tally.sent += 1
+            written.append(now)
+        }
+        if !waiting.isEmpty {
+            let count = kernel_write(descriptor, waiting.span)
+            if count > 0 { waiting.removeFirst(Int(count)) }
+        }
+        let next = Instant(nanoseconds: start.nanoseconds + Int64(tally.sent + 1) * interval)
+        now = .monotonic()
+        let soon = now.advanced(milliseconds: 1)
+        _ = poller.wait(until: max(min(next, soon), now), at: now)
+        return read()
+    }
+
+    private mutating func read() -> Bool {
+        let socket = descriptor
+        while true {
+            var places = buffer.mutableSpan
+            let count = kernel_read(socket, &places)
+            guard count > 0 else {
+                if count == Int64(-EAGAIN) { return true }
+                tally.trouble = "the connection has ended"
+                return false
+            }
+            let now = Instant.monotonic()
+            for byte in buffer[..<Int(count)] {
+                if byte == UInt8(ascii: "\n") {
+                    settle(at: now)
+                } else if head.count < Self.headBytes {
+                    head.append(byte)
+                }
+            }
+        }
+    }
+
+    private mutating func settle(at now: Instant) {
+        let text = String(decoding: head, as: UTF8.self)
+        head.removeAll(keepingCapacity: true)
+        guard settled < written.count else { return }
+        tally.latency.note(nanoseconds: now.nanoseconds(since: written[settled]))
+        settled += 1
+        tally.answered += 1
+        if !text.contains("\"result\"") {
+            tally.refused += 1
+            tally.trouble = tally.trouble ?? text
+        }
+        if settled > 10_000 {
+            written.removeFirst(settled)
+            settled = 0
+        }
+    }
+}
