@@ -57,21 +57,6 @@ final class ComposeDirectory {
         }
     }
 
-    /// Gives a file another name; where one of that name is, it is replaced.
-    ///
-    /// - Throws: `ComposeError`.
-    static func move(_ from: URL, to: URL) throws(ComposeError) {
-        do {
-            if FileManager.default.fileExists(atPath: to.path) {
-                _ = try FileManager.default.replaceItemAt(to, withItemAt: from)
-            } else {
-                try FileManager.default.moveItem(at: from, to: to)
-            }
-        } catch {
-            throw ComposeError("\(to.path) cannot be written")
-        }
-    }
-
     /// Removes the directory with all that is in it.
     func removeAll() { try? FileManager.default.removeItem(at: url) }
 }

@@ -148,7 +148,7 @@ struct Composer {
         )
         defer { meter.close() }
         for step in all where !working.contains(step.name) {
-            let part = "part-\(ProcessInfo.processInfo.processIdentifier)"
+            let part = "unfinished"
             let ending = try encode(step.arguments + [part], in: working) { seconds in
                 meter.show(done: min(1, seconds / step.seconds) * step.cost)
             }
@@ -159,7 +159,7 @@ struct Composer {
                 }
                 throw ComposeError("ffmpeg failed: \(ending.complaint)")
             }
-            try ComposeDirectory.move(
+            try Rename.move(
                 working.url.appending(path: part),
                 to: working.url.appending(path: step.name)
             )
@@ -190,9 +190,9 @@ struct Composer {
         let parts = steps.parts.map { "file \($0.name)\n" }.joined()
         try working.write("ffconcat version 1.0\n" + parts, to: "parts.txt")
         try working.write(steps.sounds.map { $0.name + "\n" }.joined(), to: "sounds.txt")
-        let pid = ProcessInfo.processInfo.processIdentifier
+        // Beside the output, for only within a file system is a file moved in one step.
         let half = output.deletingLastPathComponent()
-            .appending(path: ".\(output.lastPathComponent).part-\(pid)")
+            .appending(path: ".\(output.lastPathComponent).part")
         defer { try? FileManager.default.removeItem(at: half) }
         let ending = try encode(
             [
@@ -206,7 +206,7 @@ struct Composer {
             onSeconds: onSeconds
         )
         guard ending.isSuccess else { throw ComposeError("ffmpeg failed: \(ending.complaint)") }
-        try ComposeDirectory.move(half, to: output)
+        try Rename.move(half, to: output)
     }
 
     private func encode(

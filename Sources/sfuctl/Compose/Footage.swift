@@ -69,6 +69,19 @@ struct Footage: Equatable, Sendable {
     /// The longest session that is composed, in seconds.
     static let durationLimit = 24.0 * 3_600
 
+    /// Whether a file's times can be those of a part of the session.
+    static func isPlausible(
+        _ file: RecordedFile,
+        _ probe: Probe,
+        in session: RecordedSession
+    ) -> Bool {
+        let begin = file.start + probe.begin - session.started
+        let end = file.start + probe.end - session.started
+        return begin < end && begin > -60 && end <= durationLimit
+    }
+}
+
+extension Footage {
     /// Puts the files for which there is a probe on the session's clock.
     ///
     /// `probes` has as many elements as the session has files.
@@ -81,29 +94,16 @@ struct Footage: Equatable, Sendable {
         let begins = usable.map { file, probe in file.start + probe.begin }
         // A participant's clock may put what it sent first before the recording's begin.
         let origin = min(session.started, begins.min() ?? session.started)
-        self.origin = origin
-        clips = usable.map { file, probe in
-            Clip(session, file, probe, since: origin)
-        }
+        let clips = usable.map { file, probe in Clip(session, file, probe, since: origin) }
         let last = clips.map(\.span.upperBound).max() ?? 0
-        duration = max(session.stopped.map { $0 - origin } ?? 0, last)
+        let duration = max(session.stopped.map { $0 - origin } ?? 0, last)
         guard !clips.isEmpty, last > 0 else {
             throw ComposeError("there is nothing to compose: no file can be used")
         }
         guard duration <= Self.durationLimit else {
             throw ComposeError("the session is longer than 24 hours")
         }
-    }
-
-    /// Whether a file's times can be those of a part of the session.
-    static func isPlausible(
-        _ file: RecordedFile,
-        _ probe: Probe,
-        in session: RecordedSession
-    ) -> Bool {
-        let begin = file.start + probe.begin - session.started
-        let end = file.start + probe.end - session.started
-        return begin < end && begin > -60 && end <= durationLimit
+        self.init(clips: clips, origin: origin, duration: duration)
     }
 }
 

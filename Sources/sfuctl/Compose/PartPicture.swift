@@ -53,10 +53,11 @@ struct PartPicture {
     private var background: [String] {
         var boxes: [String] = []
         for tile in tiles {
-            if tile.face.isTalking && tiles.count > 1 {
-                boxes.append(box(frame(tile), Encoding.talkingColour))
-            }
             boxes.append(box(tile.picture, Encoding.tileColour))
+            guard tile.face.isTalking && tiles.count > 1 else { continue }
+            let shape = shown.first { $0.tile == tile }?.rect ?? tile.picture
+            boxes.append(box(frame(about: shape), Encoding.talkingColour))
+            boxes.append(box(shape, Encoding.tileColour))
         }
         let canvas = Self.still("black", size) + boxes.map { ",\($0)" }.joined()
         var chains = ["\(canvas)[still0]"]
@@ -74,9 +75,8 @@ struct PartPicture {
         return chains
     }
 
-    /// What moves is framed about its picture, a name about its tile.
-    private func frame(_ tile: Tile) -> PixelRect {
-        let shape = shown.first { $0.tile == tile }?.rect ?? tile.picture
+    /// A little more than `shape`, on all sides.
+    private func frame(about shape: PixelRect) -> PixelRect {
         let width = max(2, size.height / 360 * 2)
         return PixelRect(
             x: shape.x - width,
@@ -102,13 +102,9 @@ struct PartPicture {
             if tile.face.clip != nil {
                 return Label(tile.face.name, in: tile.label, "black", fontSize: fontSize)
             }
-            let large = max(fontSize / 2, min(2 * fontSize, tile.picture.height / 4))
-            return Label(
-                tile.face.name,
-                in: tile.picture,
-                Encoding.tileColour,
-                fontSize: large
-            )
+            let large = Label(tile.face.name, in: tile.picture, fontSize: 2 * fontSize)
+            return large?.isWhole == true
+                ? large : Label(tile.face.name, in: tile.picture, fontSize: fontSize)
         }
     }
 }
@@ -148,15 +144,22 @@ private struct Label {
     var rect: PixelRect
     var colour: String
     var fontSize: Int
+    var isWhole: Bool
 
-    init?(_ text: String, in rect: PixelRect, _ colour: String, fontSize: Int) {
+    init?(
+        _ text: String,
+        in rect: PixelRect,
+        _ colour: String = Encoding.tileColour,
+        fontSize: Int
+    ) {
         self.rect = rect
         self.colour = colour
         self.fontSize = fontSize
         // An average letter is half as wide as it is high, or a little more.
         let room = max(4, rect.width * 20 / (fontSize * 11))
         let line = Table.printable(text)
-        self.text = line.count > room ? "\(line.prefix(room - 1))…" : line
+        isWhole = line.count <= room
+        self.text = !isWhole ? "\(line.prefix(room - 1))…" : line
         if self.text.isEmpty { return nil }
     }
 

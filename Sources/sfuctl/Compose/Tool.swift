@@ -110,7 +110,7 @@ private final class Tail: Sendable {
 /// The user wants it to stop.
 struct Interrupted: Error {}
 
-/// Listens to SIGINT, SIGTERM and SIGHUP, and ends the program that runs at that time.
+/// Listens to SIGINT and SIGTERM, and ends the program that runs at that time.
 final class Interruption: Sendable {
     private struct State {
         var isInterrupted = false
@@ -121,7 +121,7 @@ final class Interruption: Sendable {
     private let state = Locked(State())
 
     init() {
-        let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
+        let sources = [SIGINT, SIGTERM].map { number in
             // By default these would end us before the source hears of them.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
