@@ -123,6 +123,13 @@ import Testing
         #expect(progress.line(elapsed: 200) == "100 %  2.4 x real time  0:00 left")
         #expect(ComposeProgress.clock(3_661) == "1:01:01")
     }
+
+    @Test func `all of many fractions is the whole`() {
+        var progress = ComposeProgress(total: 0, found: 0, duration: 1)
+        progress.total = [0.1, 0.2, 0.3].reversed().reduce(0, +)
+        for part in [0.1, 0.2, 0.3].reversed() { progress.done += part - 1e-16 }
+        #expect(progress.percent == 100)
+    }
 }
 
 @Suite struct RecordedSessionTests {
@@ -190,7 +197,8 @@ import Testing
     static let heads: [Row<String, Probe?>] = [
         Row(
             "a video",
-            #"{"streams":[{"width":640,"height":360,"nb_read_frames":"9"}],"format":{"start_time":"0.5"}}"#,
+            #"{"streams":[{"width":640,"height":360,"nb_read_frames":"9"}],"#
+                + #""format":{"start_time":"0.5"}}"#,
             Probe(begin: 0.5, end: 0.5, size: PixelSize(width: 640, height: 360))
         ),
         Row(

@@ -15,7 +15,8 @@ struct ComposeProgress: Equatable, Sendable {
         done = found
     }
 
-    var percent: Int { Int((min(max(done / total, 0), 1) * 100).rounded(.down)) }
+    /// Rounded down, but for what sums of fractions lose.
+    var percent: Int { Int((min(max(done / total + 1e-9, 0), 1) * 100).rounded(.down)) }
 
     /// One line; `elapsed` is in seconds since this run began.
     func line(elapsed: Double) -> String {

@@ -14,9 +14,9 @@ struct ComposeSteps: Equatable, Sendable {
     /// The longest part, in frames: more than that is not lost to an interruption.
     static let longestPart = 60 * ComposePlan.frameRate
 
-    /// - Parameters:
-    ///   - paths: Where each clip's file is.
-    ///   - identities: What tells each clip's file from another of that name.
+    /// Makes the steps of a plan, whose clips' files are at `paths`.
+    ///
+    /// `identities` tell each file from another that once had its name.
     init(_ plan: ComposePlan, paths: [String], identities: [String]) {
         let named = Naming(identities: identities)
         let reels = plan.reels

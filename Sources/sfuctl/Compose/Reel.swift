@@ -18,7 +18,7 @@ struct Reel: Equatable, Sendable {
     /// Frames of the shortest cut.
     static let shortestCut = 10 * ComposePlan.frameRate
 
-    /// - Parameter size: That of its pictures, even.
+    /// Makes the reel of a clip, with pictures of an even `size`.
     init(of clip: Clip, index: Int, size: PixelSize) {
         self.clip = index
         self.size = size

@@ -166,6 +166,16 @@ class Film:
         )  # fmt: skip
         return tuple(pixel)
 
+    def brightest(self, time: float, rect: dict) -> int:
+        """The brightest pixel in a rectangle, 0 to 255."""
+        crop = "{width}:{height}:{x}:{y}".format(**rect)
+        return max(
+            ffmpeg(
+                "-ss", time, "-i", self.path, "-frames:v", 1, "-vf", f"crop={crop}",
+                "-f", "rawvideo", "-pix_fmt", "gray", "-",
+            )
+        )  # fmt: skip
+
     def brightness(self) -> bytes:
         """Of each picture, 0 to 255."""
         return ffmpeg(
