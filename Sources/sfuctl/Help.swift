@@ -6,7 +6,7 @@ enum Help {
     enum Topic: String, CaseIterable {
         case rooms, room, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
-        case close, call
+        case close, call, compose
     }
 
     static func text(for topic: Topic?) -> String {
@@ -16,7 +16,7 @@ enum Help {
 
             \(topic.explanation)
 
-            \(options)
+            \(topic == .compose ? composeOptions : options)
             """
     }
 
@@ -36,7 +36,8 @@ enum Help {
 
             \(options)
 
-            Exit status: 0 done, 1 refused by sfud, 2 wrong command line, 69 no sfud there.
+            Exit status: 0 done, 1 refused by sfud or impossible, 2 wrong command line,
+            69 no sfud there, 130 interrupted while composing.
             """
     }
 
@@ -46,6 +47,19 @@ enum Help {
                       /tmp/sfud-UID.sock; here \(IPCPath.standard))
           --json      print JSON as sfud gave it
           --help      print this
+        """
+
+    private static let composeOptions = """
+        Options:
+          -o, --output FILE     the MP4 file to make (H.264, AAC)
+          --layout grid         everybody in tiles of one size (default)
+          --layout stage        the screen, or who speaks, large, the others beneath
+          --layout side-by-side the two who spoke last; or the screen and people beside it
+          --size WIDTHxHEIGHT   of the picture, both even (default: 1280x720)
+          --font FILE           the font of the names (default: DejaVu Sans)
+          --dry-run             print what would be seen when, and make nothing
+          --json                with --dry-run: as JSON
+          --help                print this
         """
 }
 
@@ -63,6 +77,7 @@ extension Help.Topic {
         case .role: "role ROOM PARTICIPANT ROLE"
         case .state: "state ROOM ready|ongoing|ended"
         case .call: "call METHOD [PARAMS]"
+        case .compose: "compose DIR -o FILE"
         }
     }
 
@@ -70,7 +85,7 @@ extension Help.Topic {
     var operands: ClosedRange<Int> {
         switch self {
         case .rooms, .stats, .info: 0...0
-        case .room, .close: 1...1
+        case .room, .close, .compose: 1...1
         case .watch: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
@@ -102,6 +117,7 @@ extension Help.Topic {
         case .unpin: "take pins away"
         case .state: "take a live event a step on"
         case .call: "call any method"
+        case .compose: "make one file of a recorded session; needs no sfud"
         }
     }
 
@@ -143,6 +159,12 @@ extension Help.Topic {
             Calls a method of the contract (docs/ipc.md) and prints its result as JSON:
 
               sfuctl call room.create '{"room":"r1","settings":{"knock":true}}'
+            """
+        case .compose:
+            """
+            Makes one file of a recording's directory (docs/recording.md). Who is seen follows
+            joins, leaves and talkers. Files that cannot be used are named and left out. Takes
+            FFmpeg's programs. Interrupted, the same command goes on where it was.
             """
         }
     }

@@ -19,6 +19,7 @@ struct Invocation: Equatable {
         case close(RoomID)
         case act(Action)
         case call(method: String, params: JSON)
+        case compose(ComposeOptions)
     }
 }
 
@@ -38,6 +39,7 @@ extension Invocation {
     /// - Throws: `UsageError` that names what is wrong.
     init(_ arguments: [String]) throws(UsageError) {
         var rest: [String] = []
+        var compose = ComposeOptions()
         var wantsHelp = false
         var index = 0
         while index < arguments.count {
@@ -53,6 +55,19 @@ extension Invocation {
                 path = arguments[index]
                 index += 1
             case _ where argument.hasPrefix("--ipc="): path = String(argument.dropFirst(6))
+            case _ where Self.isComposing(rest) && argument == "--dry-run":
+                compose.isDryRun = true
+            case _ where Self.isComposing(rest) && ComposeOptions.isValued(argument):
+                let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+                if parts.count == 2 && argument.hasPrefix("--") {
+                    try compose.take(parts[0], parts[1])
+                    continue
+                }
+                guard index < arguments.count else {
+                    throw UsageError(message: "\(argument) needs a value", topic: .compose)
+                }
+                try compose.take(argument, arguments[index])
+                index += 1
             case "--":
                 rest += arguments[index...]
                 index = arguments.count
@@ -61,12 +76,20 @@ extension Invocation {
             default: rest.append(argument)
             }
         }
-        verb = try Verb(rest, wantsHelp: wantsHelp)
+        verb = try Verb(rest, compose, wantsHelp: wantsHelp)
+    }
+
+    private static func isComposing(_ words: [String]) -> Bool {
+        words.first == Help.Topic.compose.rawValue
     }
 }
 
 extension Invocation.Verb {
-    fileprivate init(_ words: [String], wantsHelp: Bool) throws(UsageError) {
+    fileprivate init(
+        _ words: [String],
+        _ compose: ComposeOptions,
+        wantsHelp: Bool
+    ) throws(UsageError) {
         guard let name = words.first else {
             guard wantsHelp else { throw UsageError(message: "what shall be done?") }
             self = .help(nil)
@@ -85,6 +108,12 @@ extension Invocation.Verb {
         }
         guard topic.operands.contains(operands.count) else {
             throw UsageError(message: "usage: sfuctl \(topic.synopsis)", topic: topic)
+        }
+        if topic == .compose {
+            var compose = compose
+            compose.directory = operands[0]
+            self = .compose(try compose.checked())
+            return
         }
         self = try Self.verb(topic, operands)
     }

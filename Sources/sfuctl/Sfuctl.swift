@@ -16,6 +16,9 @@ struct Sfuctl {
     }
 
     static func run(_ invocation: Invocation) async -> Outcome {
+        if case .compose(let options) = invocation.verb {
+            return Composer.run(options, isJSON: invocation.isJSON)
+        }
         let client = SFUClient(path: invocation.path ?? IPCPath.standard)
         do throws(ClientError) {
             try await run(invocation, client)
@@ -57,6 +60,8 @@ struct Sfuctl {
             if !report.isEmpty { Output.text(report) }
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
+        // Needs no sfud, and was done before there was a client.
+        case .compose: break
         }
     }
 

@@ -53,6 +53,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/HTTPServer.swift",
         "Sources/sfud/IPCServer.swift",
         "Sources/sfud/IPCSocket.swift",
+        "Sources/sfuctl/Compose/Rename.swift",
     ]
 
     @Test func `there is something to read`() {
