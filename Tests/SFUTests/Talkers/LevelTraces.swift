@@ -177,7 +177,7 @@ struct LevelTraces {
     }
 
     /// The sum of powers, in dB.
-    private static func sum(_ decibels: [Double]) -> Double {
+    static func sum(_ decibels: [Double]) -> Double {
         10 * log10(decibels.reduce(0) { $0 + pow(10, $1 / 10) })
     }
 }
