@@ -32,7 +32,6 @@ import Testing
         }
         let bias = errors.reduce(0, +) / Double(max(1, errors.count))
         let near = errors.count { abs($0) <= 3 }
-        print(mode, errors.count, near, bias, errors.min() ?? 0, errors.max() ?? 0)
         #expect(errors.count > 100)
         #expect(abs(bias) <= 1.5)
         #expect(near * 100 >= errors.count * 95)
@@ -66,11 +65,9 @@ import Testing
             let measured = Conversation(microphones.map { measure($0).levels })
             let count = microphones[0].steps.count
             let (left, right) = (told.dominant(steps: count), measured.dominant(steps: count))
-            print("T", told.heard, "\nM", measured.heard)
             same += zip(left, right).count { $0 == $1 }
             all += count
         }
-        print(mode, same, all)
         #expect(same * 100 >= all * 95)
     }
 
@@ -81,8 +78,12 @@ import Testing
         for turn in 0..<9 {
             let length = 1_600 + 400 * (turn % 4)
             for person in 0..<3 {
-                if person == turn % 3 || (turn == 5 && person == 0) {
+                if person == turn % 3 {
                     voices[person] += traces.speech(milliseconds: length)
+                } else if turn == 5, person == 0 {
+                    // Who begins in the same moment is first by chance.
+                    voices[person] += .silence(milliseconds: 600)
+                    voices[person] += traces.speech(milliseconds: length - 600)
                 } else if turn % 4 == 2 {
                     voices[person] +=
                         traces.cough() + .silence(milliseconds: length - 200)
@@ -96,12 +97,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [(OpusTrace.Mode.variable, 25), (.discontinuous, 10), (.constant, 25)])
+    @Test(arguments: [(OpusTrace.Mode.variable, 40), (.discontinuous, 10), (.constant, 40)])
     func `silence is decoded now and then only`(mode: OpusTrace.Mode, percent: Int) throws {
         let sound = LevelTraces.Sound.silence(milliseconds: 20_000)
         let trace = try #require(OpusTrace(sound, mode: mode, seed: 5))
         let (levels, decodes) = measure(trace)
-        print(mode, decodes)
         #expect(decodes * 100 <= UInt64(trace.steps.count * percent))
         let quiet = levels.compactMap { $0 }.suffix(500).map(\.level)
         #expect(quiet.allSatisfy { $0 >= 58 })
