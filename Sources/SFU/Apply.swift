@@ -115,7 +115,11 @@ extension Core {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
-        if !open { packetsUnderLostRights &+= publications[publication].forwarded }
+        if !open {
+            packetsUnderLostRights &+= publications[publication].forwarded
+            note(publications[publication].speech.close(), of: publication)
+            cancelReplays(of: publication)
+        }
         publications[publication].isOpen = open
         publications[publication].openedAt = now
         publications[publication].forwarded = 0
@@ -167,6 +171,7 @@ extension Core {
         startForwarded(by: slot)
         slots[slot].source = .waiting
         wantKeyframe(forSlot: slot, at: now)
+        if let start = binding?.from { prepareReplay(to: slot, since: start) }
     }
 
     /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.

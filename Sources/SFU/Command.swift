@@ -1,3 +1,5 @@
+package import RTP
+
 /// What the control plane tells a worker; together with `Event`, all that passes between them.
 package enum Command: Hashable, Sendable {
     /// Makes a transport, or brings it to what was agreed anew.
@@ -31,6 +33,9 @@ package struct Binding: Hashable, Sendable {
     package var subscription: UInt64
     /// Whether this subscriber may have it now and wants it: `false` holds the slot, silent.
     package var open: Bool
+    /// What is still held of its sound since then goes out first, so that nobody misses the first
+    /// syllable of who was heard to speak.
+    package var from: Instant?
 
     package init(publication: PublicationID, subscription: UInt64, open: Bool) {
         self.publication = publication

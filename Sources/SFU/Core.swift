@@ -38,6 +38,10 @@ package struct Core: ~Copyable {
     var departures = Departures()
     var arrivalCount = 0
 
+    /// What is to go out before the next batch, of what was held back of who came to be heard.
+    var replays = List<Replay>()
+    var nextReplay = 0
+
     /// Publications that another worker feeds.
     var mirrors = List<Int32>(capacity: 4)
     /// When mirrors next have something to do.

@@ -1,6 +1,8 @@
 // Brings publications to the workers where they are watched: the mirrors that there should be are
 // held against what the workers were told last, and the difference is told.
 
+internal import RTP
+
 extension Room {
     /// What a slot is to carry: a publication by its home, wherever the slot itself is.
     struct Feed: Hashable, Sendable {
@@ -33,6 +35,7 @@ extension Room {
         _ name: SlotName,
         of participant: String,
         to feed: Feed?,
+        from start: Instant? = nil,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
@@ -46,7 +49,8 @@ extension Room {
             }
         guard let id else { return unbind(name, of: participant, &change) }
         withSlot(name, of: participant) { $0.bound = feed }
-        let binding = Binding(publication: id, subscription: feed.subscription, open: feed.open)
+        var binding = Binding(publication: id, subscription: feed.subscription, open: feed.open)
+        binding.from = start
         change.tell(worker, .bind(slot.id, binding))
         // After the slot has what is new, so that no worker ends a mirror in use.
         if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }

@@ -48,6 +48,9 @@ struct Publication: ~Copyable {
     var arrivalCount = 0
     var isQueued = false
 
+    /// Whether somebody speaks; at the home of audio alone.
+    var speech = SpeechDetector()
+
     /// What the control plane was told last.
     var reported: [LayerDescription] = []
 

@@ -83,6 +83,9 @@ extension Core {
             if message.followsGap, !info.flags.contains(.keyframeStart) {
                 mendGap(publication, at: info.arrival)
             }
+        } else {
+            // What comes here is heard: the next listener may come in the middle of a word.
+            encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil

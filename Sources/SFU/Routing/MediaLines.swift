@@ -177,6 +177,7 @@ extension Core {
     }
 
     mutating func remove(publication: Int) {
+        cancelReplays(of: publication)
         packetsUnderLostRights &+= publications[publication].forwarded
         removeEncodings(
             of: publication,
