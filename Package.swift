@@ -31,12 +31,13 @@ let package = Package(
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
+        .systemLibrary(name: "COpus", pkgConfig: "opus"),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
         .target(name: "CKernel"),
         .target(name: "RTP", swiftSettings: strict),
         .target(
             name: "SFU",
-            dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
+            dependencies: ["RTP", "CSRTP", "COpenSSL", "COpus"] + ipsecMBDependency,
             swiftSettings: strict
         ),
         .target(
@@ -70,7 +71,6 @@ let package = Package(
             swiftSettings: strict
         ),
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
-        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
         .target(name: "CFloor", path: "benchmarks/CFloor"),
         .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
@@ -84,7 +84,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SFUTests",
-            dependencies: ["RTP", "SFU", "LoadPeer"],
+            dependencies: ["COpus", "RTP", "SFU", "LoadPeer"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -15,3 +15,8 @@ static inline OpusEncoder *opus_speech_encoder(int bits_per_second) {
     opus_encoder_ctl(encoder, OPUS_SET_SIGNAL(OPUS_SIGNAL_VOICE));
     return encoder;
 }
+
+/// Lets a decoder begin anew, for another stream.
+static inline void opus_decoder_forget(OpusDecoder *decoder) {
+    opus_decoder_ctl(decoder, OPUS_RESET_STATE);
+}
