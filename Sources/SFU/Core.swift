@@ -38,6 +38,10 @@ package struct Core: ~Copyable {
     var departures = Departures()
     var arrivalCount = 0
 
+    /// Loudness that no header tells, and what finds it out.
+    var soundings = Soundings()
+    var opusLevels = OpusLevels(limit: Soundings.decoders)
+
     /// What is to go out before the next batch, of what was held back of who came to be heard.
     var replays = List<Replay>()
     var nextReplay = 0
@@ -112,6 +116,7 @@ package struct Core: ~Copyable {
     /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
     package mutating func expire(at now: Instant, into output: inout Batch) {
         forgiveStall(at: now)
+        measureSoundings(at: now)
         while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
             guard transports.contains(entry.transport) else { continue }
             let index = Int(entry.transport.index)

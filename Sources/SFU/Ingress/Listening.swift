@@ -10,15 +10,42 @@ extension Core {
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: end)
         // End-to-end encrypted sound has no readable start: most packets hold this much.
-        let opus = OpusPacket(packet.extracting(start..<end))
+        let opus = RTP.OpusPacket(packet.extracting(start..<end))
         let milliseconds = (opus?.samples ?? 960) / 48
         if info.audioLevel.length == 1 {
             let level = AudioLevel(element: packet[Int(info.audioLevel.offset)])
             hear(level, milliseconds: milliseconds, on: publication, at: info.arrival)
+        } else if opus != nil, info.primaryOffset > 0 || isPlain(encoding) {
+            sound(
+                packet.extracting(start..<end),
+                milliseconds: milliseconds,
+                of: publication,
+                at: info.arrival
+            )
         }
         let isCandidate = publications[publication].speech.isCandidate
         encodings[encoding].history.retentionMilliseconds =
             isCandidate ? History.prerollMilliseconds : History.quietMilliseconds
+    }
+
+    /// Whether packets hold nothing but Opus.
+    private func isPlain(_ encoding: Int) -> Bool {
+        encodings[encoding].mapping?.format.codec == .opus
+    }
+
+    private mutating func sound(
+        _ payload: Span<UInt8>,
+        milliseconds: Int,
+        of publication: Int,
+        at now: Instant
+    ) {
+        guard !soundings.isFull else { return opusLevels.skip(&publications[publication].sound) }
+        soundings.append(
+            payload,
+            of: publications.handle(at: publication),
+            milliseconds: milliseconds,
+            at: now
+        )
     }
 
     /// Lets a publication's detector hear one packet.

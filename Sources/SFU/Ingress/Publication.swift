@@ -50,6 +50,8 @@ struct Publication: ~Copyable {
 
     /// Whether somebody speaks; at the home of audio alone.
     var speech = SpeechDetector()
+    /// What is known of its sound where packets do not tell how loud they are.
+    var sound = OpusLevels.Stream()
 
     /// What the control plane was told last.
     var reported: [LayerDescription] = []
