@@ -28,7 +28,7 @@ struct History: ~Copyable {
     /// The numbers that are looked at, some of which may not be there.
     var numbers: Range<Int> { oldest..<end }
 
-    /// Keeps a packet; `false` where it is too old, or there already, and the caller stays its owner.
+    /// Keeps a packet; `false` where it is too old or there already, and stays the caller's.
     mutating func insert(
         _ place: Int32,
         number: Int,
