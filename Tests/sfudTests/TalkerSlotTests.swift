@@ -209,7 +209,9 @@ import Testing
             "3:video:recvonly",
             "4:audio:recvonly"
         )
-        #expect(try driver.seats("v") == ["0": "a", "1": "a", "3": "b"])
+        let seats = try driver.seats("v")
+        // One slot is left for sound: it is for who has begun to talk last.
+        #expect(seats == ["0": "b", "1": "a", "3": "b"])
         try driver.done("transport.close", ["room": "r", "participant": "v"])
         #expect(driver.plane.rooms["r"]?.room.subscriptions.isEmpty == true)
         try driver.begin("c")

@@ -37,20 +37,21 @@ import Testing
         try driver.done("pin.add", ["room": "r", "participants": ["a", "m"]])
         #expect(try driver.list() == "d* a*! m!")
         try driver.end("a", "d")
-        #expect(try driver.list() == "d a! m!")
+        // Who talks comes before who has fallen silent, where places are few.
+        #expect(try driver.list() == "c* a! m!")
         try driver.end("c")
         try driver.begin("c")
         #expect(try driver.list() == "c* a! m!")
         try driver.done("pin.remove", ["room": "r", "participants": ["a", "m"]])
-        #expect(try driver.list() == "c* b* d")
-        #expect(try driver.shown().talkers.map(\.participant) == ["c", "b", "d"])
+        #expect(try driver.list() == "c* d b*")
+        #expect(try driver.shown().talkers.map(\.participant) == ["c", "d", "b"])
         #expect(try driver.shown().talkers.allSatisfy { $0.stream != nil && !$0.pinned })
     }
 
     @Test func `E-33 each distinct list is one event, to those whose it is`() throws {
         var driver = try driver("a", "b", "c")
         try driver.begin("a", "b")
-        driver.pass(milliseconds: 400)
+        driver.pass(milliseconds: 1_000)
         _ = driver.takeTold()
         try driver.begin("c")
         let told = driver.takeTold()
