@@ -48,8 +48,7 @@ struct SpeechDetector: BitwiseCopyable {
         return recent.isSilent ? nil : lastArrival.advanced(milliseconds: Self.forgetMilliseconds)
     }
 
-    /// Takes one packet's loudness.
-    /// - Parameter milliseconds: of sound in the packet.
+    /// Takes the loudness of one packet, with so many milliseconds of sound.
     mutating func receive(
         _ level: AudioLevel,
         milliseconds: Int,
@@ -106,13 +105,13 @@ struct SpeechDetector: BitwiseCopyable {
         let certain = Self.certainMilliseconds + 2 * length
         let loud = recent.milliseconds(within: certain + Self.gapMilliseconds)
         guard !talking else {
+            voice.receive(level, milliseconds: length)
             if isLoud {
-                voice.receive(level, milliseconds: length)
                 if loud >= Self.heldMilliseconds, recent.hasSyllable { lastSpeech = now }
             }
             return now >= lastSpeech.advanced(milliseconds: Int64(patience)) ? stop() : nil
         }
-        voice.forget(milliseconds: length)
+        voice.receiveQuiet(level, milliseconds: length)
         let isSpeech =
             isLoud && loud >= certain && recent.hasSyllable && variation.isOfSpeech
         guard isSpeech else { return nil }

@@ -70,10 +70,10 @@ package struct TalkerRanking: Sendable {
     /// Members are the pinned, then those who talk, then those who talked, the newest first; the
     /// order is that of the newest starts of speech, and behind them the pinned who are silent, as
     /// they were pinned. Whoever is not on nobody's list gets just that one.
-    /// - Parameters:
-    ///   - limit: places, the pinned ones counted; of more pins the first ones are on the list.
-    ///   - pins: in the order in which they were pinned.
-    ///   - receiver: who never is on the list, because nobody hears itself.
+    ///
+    /// The pinned count against the limit, and of more pins than that the first ones are taken.
+    /// `pins` are in the order in which they were pinned; `receiver` never is on its own list,
+    /// because nobody hears itself.
     package func list(limit: Int, pins: [String], excluding receiver: String?) -> [Entry] {
         var pinned: [String] = []
         for pin in pins where pin != receiver && pinned.count < limit && !pinned.contains(pin) {

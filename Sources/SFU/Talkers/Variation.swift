@@ -5,9 +5,9 @@ struct Variation: BitwiseCopyable {
     private var count = 0
     private var last: UInt8?
 
-    var isOfSpeech: Bool { count >= Self.leastCount && mean >= Self.leastOfSpeech }
+    var isOfSpeech: Bool { count >= Self.leastCount && Self.ofSpeech ~= mean }
 
-    /// - Parameter wasSilent: nothing was loud of late, so that something new begins.
+    /// Takes one packet's level; where nothing was loud of late, something new begins.
     mutating func receive(_ level: UInt8, isLoud: Bool, wasSilent: Bool) {
         if wasSilent { (mean, count, last) = (0, 0, nil) }
         guard isLoud else {
@@ -23,9 +23,9 @@ struct Variation: BitwiseCopyable {
     }
 
     /// In dB; noise of 20 ms has half of it or less.
-    private static let leastOfSpeech: Float = 1.75
+    private static let ofSpeech = (1.75 as Float)...6
     /// One jump is no fluctuation.
-    private static let mostOfOne: Float = 8
+    private static let mostOfOne: Float = 12
     private static let leastCount = 3
     private static let mostCount = 12
 }

@@ -39,7 +39,7 @@ struct LevelTraces {
     /// Speech without a pause longer than those of `pauses`, syllable by syllable.
     ///
     /// The first step is the first syllable's: an attack of 40 ms from 12 dB below.
-    /// - Parameter loudness: of a usual syllable, in dB.
+    /// `loudness` is that of a usual syllable, in dB; pauses are in milliseconds.
     mutating func speech(
         milliseconds: Int,
         loudness: Double = -26,
@@ -130,10 +130,9 @@ struct LevelTraces {
 
     /// What a microphone sends of some sounds: a level for each step, in -dBov.
     ///
-    /// - Parameters:
-    ///   - room: the noise of the room and the microphone, in dB.
-    ///   - sounds: at this microphone, from the same moment on; the first one is the owner's voice.
-    ///   - tellsVoice: whether the sender says what is speech: with a tail of 100 ms, as senders do.
+    /// `room` is the noise of the room and the microphone, in dB. The sounds are heard from the same
+    /// moment on, and the first one is the owner's voice: where the sender says what is speech, it
+    /// means that, and 100 ms more.
     mutating func microphone(
         _ sounds: [Sound],
         room: Double = -65,
@@ -152,6 +151,19 @@ struct LevelTraces {
                 level: UInt8(min(max(-level.rounded(), 0), 127)),
                 voice: tellsVoice ? tail > 0 : nil
             )
+        }
+    }
+
+    /// What people's microphones send who also hear each other; 0 is not at all.
+    mutating func microphones(_ voices: [Sound], crosstalk: Double) -> [[AudioLevel]] {
+        voices.indices.map { own in
+            var sounds = [voices[own]]
+            if crosstalk > 0 {
+                for other in voices.indices where other != own {
+                    sounds.append(voices[other].quieter(by: crosstalk))
+                }
+            }
+            return microphone(sounds)
         }
     }
 
