@@ -23,6 +23,8 @@ extension Core {
             unmirror(id)
         case .relay(let id, let targets):
             relay(id, to: targets)
+        case .hold(let id, let target):
+            hold(id, for: target, at: now)
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):

@@ -20,6 +20,9 @@ package enum Command: Hashable, Sendable {
     ///
     /// The list is the whole of them; none twice.
     case relay(PublicationID, to: [RelayTarget])
+    /// Hands a publication's packets to this mirror, just listed, only after it has asked for those
+    /// that came before: it begins with the first words.
+    case hold(PublicationID, for: RelayTarget)
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.
@@ -52,6 +55,8 @@ package struct Mirror: Hashable, Sendable {
     package var home: RelayTarget
     /// Its gate, as `Command.gate` changes it later.
     package var open: Bool
+    /// It asks its home for what is held since then before it takes what comes live.
+    package var from: Instant?
 
     package init(configuration: PublicationConfiguration, home: RelayTarget, open: Bool) {
         self.configuration = configuration

@@ -50,6 +50,8 @@ package struct Core: ~Copyable {
     var mirrors = List<Int32>(capacity: 4)
     /// When mirrors next have something to do.
     var mirrorsDue: Instant?
+    /// Publications with a mirror that waits for its beginning.
+    var held = List<Int32>()
     /// Publications that are handed on to other workers.
     var relayedCount = 0
 

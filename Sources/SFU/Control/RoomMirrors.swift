@@ -23,6 +23,8 @@ extension Room {
     struct KnownMirror: Sendable {
         var told: Mirror
         var users = 0
+        /// Its home is to be told that it asks for its beginning.
+        var isHeld = false
 
         var id: PublicationID { told.configuration.id }
     }
@@ -45,7 +47,7 @@ extension Room {
             if slot.bound?.home == feed.home {
                 publication(feed.home, in: worker)
             } else {
-                join(feed.home, in: worker, &shared, &change)
+                join(feed.home, in: worker, from: start, &shared, &change)
             }
         guard let id else { return unbind(name, of: participant, &change) }
         withSlot(name, of: participant) { $0.bound = feed }
@@ -91,6 +93,10 @@ extension Room {
         if track != nil, targets != relay.told {
             relay.told = targets
             change.tell(home.worker, .relay(home.publication, to: targets))
+            for target in targets where relay.mirrors[target.worker]?.isHeld == true {
+                relay.mirrors[target.worker]?.isHeld = false
+                change.tell(home.worker, .hold(home.publication, for: target))
+            }
         }
         relays[home] = relay.mirrors.isEmpty ? nil : relay
     }
@@ -123,6 +129,7 @@ extension Room {
     private mutating func join(
         _ home: RelayTarget,
         in worker: Int,
+        from start: Instant?,
         _ shared: inout Shared,
         _ change: inout Change
     ) -> PublicationID? {
@@ -133,12 +140,15 @@ extension Room {
             else { return nil }
             var configuration = track.configuration
             configuration.id = id
-            let mirror = Mirror(
+            var mirror = Mirror(
                 configuration: configuration,
                 home: home,
                 open: track.gate ?? false
             )
-            relays[home, default: Relay()].mirrors[worker] = KnownMirror(told: mirror)
+            var known = KnownMirror(told: mirror)
+            known.isHeld = start != nil
+            relays[home, default: Relay()].mirrors[worker] = known
+            mirror.from = start
             change.tell(worker, .mirror(mirror))
             change.touch(home)
         }

@@ -22,12 +22,7 @@ extension Core {
         guard slots[slot].kind == .audio, publication >= 0, publications[publication].isOpen,
             transports[slots[slot].transport].canSend
         else { return }
-        var end = Int.max
-        var pending = publications[publication].firstArrival
-        while pending >= 0 {
-            end = min(end, Int(pool[pending].number))
-            pending = pool[pending].next
-        }
+        let end = firstPending(of: publication)
         let id = slots.handle(at: slot)
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])

@@ -15,6 +15,10 @@ struct Publication: ~Copyable {
         let target: RelayTarget
         /// The ring there was full: the next packet says so.
         var hasGap = false
+        /// It gets nothing before it has asked for its beginning, or this time has come.
+        var heldUntil: Instant?
+        /// What it has asked for.
+        var since: Instant?
     }
 
     /// RIDs that an offer may name.
@@ -34,6 +38,9 @@ struct Publication: ~Copyable {
     var isOpen = true
     /// A mirror's gate opened then: what the home received before is of an older right.
     var openedAt = Instant(nanoseconds: 0)
+    /// In a mirror: what it asks its home for, and how often it still does.
+    var wantsSince: Instant?
+    var asks = 0
     /// Copies sent since the gate opened, for the fence.
     var forwarded: UInt64 = 0
     /// The highest live encoding, or -1 before the first packet.
