@@ -18,7 +18,7 @@ SILENCE = 0.005
 
 async def follow(member, slots: int = 1) -> tuple[list[str], list[str]]:
     """Has the member's last slots of each kind follow the talkers; returns their mids."""
-    free = [mid for mid in member.mids if mid["direction"] == "recvonly"]
+    free = [mid for mid in member.mids if mid["direction"] == "sendonly"]
     mids = {
         kind: [mid["mid"] for mid in free if mid["kind"] == kind][:slots]
         for kind in ("audio", "video")
@@ -110,6 +110,27 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
     await listed(room, "ann", seconds=3)
     for viewer, mid in zip(viewers, mids):
         await loud(viewer.peer, mid, time.time())
+
+
+async def test_the_demo_puts_the_pinned_first(enter):
+    mia = await enter("Mia", people=1)
+    await mia.joined()
+    ann, ben = [await enter(name) for name in ("Ann", "Ben")]
+    for tab in (ann, ben):
+        await tab.joined()
+    await mia.click("More for Ben")
+    await mia.click("Pin: Ben")
+    for tab in (mia, ann):
+        await tab.tile("Ben", pinned=True, talking=False)
+
+        async def first():
+            others = [tile for tile in await tab.tiles() if tile["key"] != "self"]
+            return others[0]["name"] == "Ben" or None
+
+        await until(first, f"{tab.name} has Ben first")
+    assert not any(tile["pinned"] for tile in await ben.tiles())
+    await mia.click("Unpin: Ben")
+    await ann.tile("Ben", pinned=False)
 
 
 @pytest.mark.parametrize("levels", [False, True])

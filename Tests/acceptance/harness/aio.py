@@ -84,7 +84,9 @@ class Microphone(aiortc.MediaStreamTrack):
         syllable, at = divmod(self._sent * 1000 // AUDIO_RATE, 240)
         if not self.speaks:
             return 0
-        return 5000 + 2750 * ((syllable * 7) % 5) if at < 160 else 300
+        # A vowel swells and dies away.
+        swell = math.sin(math.pi * (at + 10) / 180) if at < 160 else 0.03
+        return (5000 + 2750 * ((syllable * 7) % 5)) * swell
 
 
 class AioPeer(Peer):
