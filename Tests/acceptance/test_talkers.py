@@ -112,6 +112,7 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
         await loud(viewer.peer, mid, time.time())
 
 
+@pytest.mark.seconds(120)
 async def test_the_demo_puts_the_pinned_first(enter):
     mia = await enter("Mia", people=1)
     await mia.joined()
