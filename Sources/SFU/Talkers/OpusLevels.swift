@@ -165,9 +165,9 @@ struct OpusLevels: ~Copyable {
     private static let sampleRate: Int32 = 8_000
     /// 120 ms.
     private static let mostSamples = 960
-    /// Silence of a publisher without DTX is looked at each fifth packet, so that a constant bit
-    /// rate hides no speech for longer than 100 ms.
-    private static let lookEach = 4
+    /// Silence of a publisher without DTX is looked at each third packet, so that a constant bit
+    /// rate hides no speech for longer than 40 ms.
+    private static let lookEach = 2
     private static let louderRatio: Float = 1.5
     private static let louderBytes: Float = 6
     /// In dB.

@@ -23,7 +23,7 @@ struct Variation: BitwiseCopyable {
     }
 
     /// In dB; noise of 20 ms has half of it or less.
-    private static let ofSpeech = (1.75 as Float)...6
+    private static let ofSpeech = (2 as Float)...6
     /// One jump is no fluctuation.
     private static let mostOfOne: Float = 12
     private static let leastCount = 3

@@ -31,6 +31,19 @@ struct Conversation {
         }
     }
 
+    /// Who is the first of the list, step by step.
+    func dominant(steps: Int) -> [Int?] {
+        var changes = heard[...]
+        var person: Int?
+        return (0..<steps).map { step in
+            while let next = changes.first, next.at <= step * LevelTraces.stepMilliseconds {
+                person = next.person
+                changes.removeFirst()
+            }
+            return person
+        }
+    }
+
     private mutating func note(at step: Int) {
         let first = ranking.list(limit: 1, pins: [], excluding: nil).first
         guard let first, let person = Int(first.participant) else { return }

@@ -77,11 +77,11 @@ struct LevelTraces {
         }
     }
 
-    /// A burst of 150 ms that is louder than speech, and 40 ms of its echo.
+    /// A burst of 150 ms that is louder than speech, its end in echo of 50 ms more.
     mutating func cough() -> Sound {
         let loudest = Double.random(in: -24 ... -8, using: &random)
         let steps = (0..<10).map { step in
-            let fall = step < 8 ? 1.5 * Double(step) : 12 + 9 * Double(step - 7)
+            let fall = step < 7 ? 1.5 * Double(step) : 12 + 9 * Double(step - 7)
             return loudest - fall + .random(in: -3...3, using: &random)
         }
         return Sound(steps: steps)
@@ -177,7 +177,7 @@ struct LevelTraces {
     }
 
     /// The sum of powers, in dB.
-    private static func sum(_ decibels: [Double]) -> Double {
+    static func sum(_ decibels: [Double]) -> Double {
         10 * log10(decibels.reduce(0) { $0 + pow(10, $1 / 10) })
     }
 }

@@ -60,7 +60,7 @@ struct DetectorRun {
 }
 
 @Suite struct SpeechDetectorTests {
-    static let seeds = (1...UInt64(Noise.count(800))).map { $0 }
+    static let seeds = Array(1...100) as [UInt64]
 
     private func run(
         _ seed: UInt64,
@@ -86,7 +86,7 @@ struct DetectorRun {
         }
     }
 
-    @Test(arguments: [(-22.0, 300), (-26, 300), (-28, 300), (-32, 600), (-36, 1_200), (-40, 6_000)])
+    @Test(arguments: [(-22.0, 300), (-26, 300), (-28, 300), (-32, 600), (-36, 1_200)])
     func `a sentence is promoted within 300 ms of its start, a quiet one later`(
         loudness: Double,
         limit: Int
@@ -98,8 +98,7 @@ struct DetectorRun {
                         + traces.speech(milliseconds: 8_000, loudness: loudness)
                 ]
             }
-            // A voice at the very limit may be lost now and then.
-            #expect(1...(loudness < -36 ? 3 : 1) ~= run.starts.count, "seed \(seed)")
+            #expect(run.starts.count == 1, "seed \(seed)")
             let late = (run.starts.first ?? .max) - 1_000
             #expect(late <= limit, "seed \(seed)")
             // Dated back to the first syllable: 50 ms at most are lost of a voice of usual loudness.
