@@ -43,8 +43,10 @@ extension Room {
         var followers = Followers()
     }
 
-    /// At most three times a second anybody hears of another list: in a noisy room it changes more
-    /// often than anyone can read. What is forwarded does not wait for that.
+    /// Between two tellings, so that nobody hears of more than three lists a second.
+    ///
+    /// In a noisy room the list changes more often than anyone can read. What is forwarded does not
+    /// wait for that.
     static let talkersMilliseconds: Int64 = 334
 
     /// The list for nobody in particular.
