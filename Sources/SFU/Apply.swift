@@ -23,6 +23,8 @@ extension Core {
             unmirror(id)
         case .relay(let id, let targets):
             relay(id, to: targets)
+        case .hold(let id, let target):
+            hold(id, for: target, at: now)
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
@@ -115,6 +117,10 @@ extension Core {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
+        if !open {
+            note(publications[publication].speech.close(), of: publication)
+            cancelReplays(of: publication)
+        }
         publications[publication].isOpen = open
         publications[publication].openedAt = now
         for position in 0..<publications[publication].encodings.count {
@@ -163,6 +169,7 @@ extension Core {
         guard !wasOpen || !isSame else { return }
         slots[slot].source = .waiting
         wantKeyframe(forSlot: slot, at: now)
+        if let start = binding?.from { prepareReplay(to: slot, since: start) }
     }
 
     /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.

@@ -1,3 +1,5 @@
+package import RTP
+
 /// What the control plane tells a worker; together with `Event`, all that passes between them.
 package enum Command: Hashable, Sendable {
     /// Makes a transport, or brings it to what was agreed anew.
@@ -18,6 +20,9 @@ package enum Command: Hashable, Sendable {
     ///
     /// The list is the whole of them; none twice.
     case relay(PublicationID, to: [RelayTarget])
+    /// Hands a publication's packets to this mirror, just listed, only after it has asked for those
+    /// that came before: it begins with the first words.
+    case hold(PublicationID, for: RelayTarget)
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.
@@ -31,6 +36,9 @@ package struct Binding: Hashable, Sendable {
     package var subscription: UInt64
     /// Whether this subscriber may have it now and wants it: `false` holds the slot, silent.
     package var open: Bool
+    /// What is still held of its sound since then goes out first, so that nobody misses the first
+    /// syllable of who was heard to speak.
+    package var from: Instant?
 
     package init(publication: PublicationID, subscription: UInt64, open: Bool) {
         self.publication = publication
@@ -47,6 +55,8 @@ package struct Mirror: Hashable, Sendable {
     package var home: RelayTarget
     /// Its gate, as `Command.gate` changes it later.
     package var open: Bool
+    /// It asks its home for what is held since then before it takes what comes live.
+    package var from: Instant?
 
     package init(configuration: PublicationConfiguration, home: RelayTarget, open: Bool) {
         self.configuration = configuration

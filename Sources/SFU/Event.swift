@@ -14,6 +14,8 @@ package enum Event: Hashable, Sendable {
     case layerChanged(SlotID, subscription: UInt64, from: String?, to: String?)
     /// What a publication's encodings look like, on a notable change.
     case layers(PublicationID, codec: Codec, [LayerDescription])
+    /// Somebody began to speak, or fell silent, on a publication whose home this worker is.
+    case speech(PublicationID, Room.SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
 }
 

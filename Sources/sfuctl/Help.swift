@@ -4,7 +4,7 @@ import SFUClient
 enum Help {
     /// A command that has a page of its own.
     enum Topic: String, CaseIterable {
-        case rooms, room, stats, info, watch
+        case rooms, room, talkers, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
         case close, call, compose
     }
@@ -67,7 +67,7 @@ extension Help.Topic {
     var synopsis: String {
         switch self {
         case .rooms, .stats, .info: rawValue
-        case .room, .close: "\(rawValue) ROOM"
+        case .room, .talkers, .close: "\(rawValue) ROOM"
         case .watch: "watch [ROOM...]"
         case .lock, .unlock: "\(rawValue) ROOM"
         case .mute, .unmute: "\(rawValue) ROOM [PARTICIPANT [audio|video]]"
@@ -85,7 +85,7 @@ extension Help.Topic {
     var operands: ClosedRange<Int> {
         switch self {
         case .rooms, .stats, .info: 0...0
-        case .room, .close, .compose: 1...1
+        case .room, .talkers, .close, .compose: 1...1
         case .watch: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
@@ -100,6 +100,7 @@ extension Help.Topic {
         switch self {
         case .rooms: "list the rooms"
         case .room: "show one room: participants and streams"
+        case .talkers: "show who talks and who is pinned"
         case .stats: "show packets in, out and dropped, and the workers' load"
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
@@ -125,6 +126,11 @@ extension Help.Topic {
         switch self {
         case .rooms: "Lists the rooms, one a line."
         case .room: "Shows one room: its state, who is in it, and their streams."
+        case .talkers:
+            """
+            Shows a room's active talkers, who is heard and seen by all: the newest start of
+            speech first, then the pinned who are silent.
+            """
         case .stats:
             """
             Shows what has gone in and out since sfud started. What came in is what was

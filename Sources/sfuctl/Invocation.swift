@@ -12,6 +12,7 @@ struct Invocation: Equatable {
         case help(Help.Topic?)
         case rooms
         case room(RoomID)
+        case talkers(RoomID)
         case stats
         case info
         /// Empty: all rooms.
@@ -125,6 +126,7 @@ extension Invocation.Verb {
         switch topic {
         case .rooms: return .rooms
         case .room: return .room(try room(operands[0], topic))
+        case .talkers: return .talkers(try room(operands[0], topic))
         case .stats: return .stats
         case .info: return .info
         case .watch:

@@ -43,6 +43,9 @@ struct Sfuctl {
         case .room(let room):
             let room = try await client.room(room)
             Output.text(invocation.isJSON ? pretty(room) : Report.room(room))
+        case .talkers(let room):
+            let talkers = try await client.room(room).talkers
+            Output.text(invocation.isJSON ? pretty(talkers) : Report.talkers(talkers))
         case .info:
             let info = try await client.serverInfo()
             Output.text(invocation.isJSON ? pretty(info) : Report.info(info))

@@ -33,6 +33,9 @@ extension ControlPlane {
                 by: ParticipantID(actor)
             )
             return event(changed, to: to, in: room)
+        case .talkersChanged(let talkers):
+            let changed = TalkersChanged(talkers: talkers.map(Talker.init))
+            return event(changed, to: to, in: room)
         default:
             return participantEvent(news, to: to, in: room)
         }

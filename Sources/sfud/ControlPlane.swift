@@ -25,6 +25,8 @@ struct ControlPlane {
     var output: [ControlOutput] = []
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
+    /// Rooms with something to do of their own, and when.
+    private var timers: [String: Instant] = [:]
     private var ending = Ending.no
 
     private enum Ending {
@@ -65,6 +67,7 @@ struct ControlPlane {
     ) {
         clock = WallClock(instant: now, unixTime: unixTime)
         shared.unixTime = unixTime
+        shared.now = now
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
             let caller = Caller(connection: connection, request: request.id)
@@ -82,7 +85,7 @@ struct ControlPlane {
 
     /// Takes what a worker tells.
     mutating func receive(_ event: SFU::Event, from worker: Int, at now: Instant) {
-        shared.unixTime = clock.unixTime(at: now)
+        setTime(now)
         switch event {
         case .fenced(let epoch, let passed, let packets):
             fenced(epoch, by: worker, at: passed, packets)
@@ -116,6 +119,12 @@ struct ControlPlane {
                 of: .publication(worker: worker, id),
                 at: now
             )
+        case .speech(let id, let what):
+            take(
+                .speech(worker: worker, id, what),
+                of: .publication(worker: worker, id),
+                at: now
+            )
         }
     }
 
@@ -136,19 +145,41 @@ struct ControlPlane {
 
     /// When `expire(at:)` next has something to do, if ever.
     var deadline: Instant? {
-        if case .by(let instant) = ending { instant } else { nil }
+        // Few rooms have something in store at one time.
+        let room = timers.values.min()
+        guard case .by(let end) = ending else { return room }
+        return min(end, room ?? end)
     }
 
     /// Does what is due.
     mutating func expire(at now: Instant) {
-        if let deadline, deadline <= now { finish() }
+        if case .by(let end) = ending, end <= now { finish() }
+        for (name, due) in timers where due <= now { expire(name, at: now) }
+    }
+
+    private mutating func expire(_ name: String, at now: Instant) {
+        timers[name] = nil
+        guard var entry = rooms.removeValue(forKey: name) else { return }
+        setTime(now)
+        let change = entry.room.expire(&shared)
+        rooms[name] = entry
+        noteDeadline(of: name)
+        conclude(SFU::Room.Outcome(change: change), in: name, at: now)
+    }
+
+    /// Keeps when a room next has something to do, if ever.
+    mutating func noteDeadline(of name: String) { timers[name] = rooms[name]?.room.deadline }
+
+    private mutating func setTime(_ now: Instant) {
+        shared.unixTime = clock.unixTime(at: now)
+        shared.now = now
     }
 
     /// Ends all rooms; `ControlOutput.exit` follows when the workers have passed it.
     mutating func shutdown(at now: Instant) {
         guard case .no = ending else { return }
         ending = .by(now.advanced(milliseconds: Self.graceMilliseconds))
-        shared.unixTime = clock.unixTime(at: now)
+        setTime(now)
         for name in rooms.keys.sorted() { closeAtShutdown(name, at: now) }
         finishIfDone()
     }
@@ -184,6 +215,7 @@ struct ControlPlane {
         rooms[name] = nil
         let change = entry.room.take(notice, &shared)
         rooms[name] = entry
+        noteDeadline(of: name)
         guard !change.announcements.isEmpty || !change.commands.isEmpty else { return }
         for case .connection(let participant, _, .disconnected(let reason)) in change
             .announcements.map(\.news)

@@ -45,6 +45,7 @@ struct RoomEntry {
         shown.custom = custom
         shown.locked = room.locked
         shown.hardMuted = room.hardMuted
+        shown.talkers = room.talkerList.map(Talker.init)
         shown.pins = room.pins.map { ParticipantID($0) }
         shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
         shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
@@ -186,6 +187,7 @@ extension ControlPlane {
         operation.events = change.announcements.map { event($0, in: name) }
         operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
+        noteDeadline(of: name)
         if rooms[name]?.room.isClosed == true {
             rooms[name] = nil
             // What is in process here is not in process in a later room of the same name.

@@ -77,6 +77,13 @@ extension MethodRow {
             "preferredResolution":null,"preferredFrameRate":null,"priority":null}
             """#
         ),
+        MethodRow(
+            TalkersSubscribe.self,
+            #"""
+            {"room":"r1","participant":"p1","audioMids":["0","2"],"videoMids":[],
+            "preferredResolution":{"width":640,"height":360},"preferredFrameRate":15.0}
+            """#
+        ),
         MethodRow(SubscriptionRemove.self, #"{"room":"r1","subscription":"u1"}"#),
         MethodRow(
             StatsGet.self,

@@ -35,6 +35,7 @@ extension Command {
         case .unmirror(let id): "unmirror \(id.word("p"))"
         case .relay(let id, let targets):
             (["relay", id.word("p"), "to"] + targets.map(\.word)).joined(separator: " ")
+        case .hold(let id, let target): "hold \(id.word("p")) for \(target.word)"
         case .report, .fence: "\(self)"
         }
     }

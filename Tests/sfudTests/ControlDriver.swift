@@ -134,7 +134,8 @@ struct ControlDriver {
                 switch command {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .report(let token): tokens.append((worker, token))
-                case .configure, .close, .gate, .bind, .mirror, .unmirror, .relay:
+                case .configure, .close, .gate, .bind, .mirror, .unmirror, .relay,
+                    .hold:
                     commands.append((worker, command))
                 }
             }

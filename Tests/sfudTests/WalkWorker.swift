@@ -49,6 +49,8 @@ struct WalkWorker {
         case .relay(let id, let targets):
             #expect(publications.contains(id))
             relays[id] = targets
+        case .hold(let id, let target):
+            #expect(relays[id]?.contains(target) == true)
         case .report, .fence: break
         }
     }

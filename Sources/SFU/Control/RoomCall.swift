@@ -12,6 +12,7 @@ extension Room {
         case subscribe(Subscribe)
         case updateSubscription(String, SubscriptionUpdate)
         case unsubscribe(String)
+        case follow(Follow)
         case close(by: String?, reason: String)
         case setState(State, by: String?)
         case update(Settings?, by: String?)
@@ -35,6 +36,7 @@ extension Room {
         _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
         var outcome = try carryOut(call, &shared)
+        settleTalkers(&shared, &outcome.change)
         settleRelays(&outcome.change)
         return outcome
     }
@@ -57,6 +59,7 @@ extension Room {
         case .updateSubscription(let subscription, let update):
             return try self.update(subscription: subscription, update, &shared)
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
+        case .follow(let follow): return try self.follow(follow, &shared)
         case .close(let actor, let reason):
             let refusal = Refusal(
                 code: 5116,
@@ -97,7 +100,7 @@ extension Room {
             return try floor(step, id, by: actor, &shared)
         case .pin(let ids, let on, let actor): return try pin(ids, on, by: actor)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
-            .updateSubscription, .unsubscribe, .close:
+            .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
         }
     }
@@ -153,6 +156,33 @@ extension Room {
             self.audioMid = audioMid
             self.videoMid = videoMid
             self.wishes = wishes
+        }
+    }
+
+    package struct Follow: Sendable {
+        package var participant: String
+        /// None twice; both lists empty end the following.
+        package var audioMids: [String]
+        package var videoMids: [String]
+        package var wishes: Wishes
+
+        package init(
+            participant: String,
+            audioMids: [String],
+            videoMids: [String],
+            wishes: Wishes = Wishes()
+        ) {
+            self.participant = participant
+            self.audioMids = audioMids
+            self.videoMids = videoMids
+            self.wishes = wishes
+        }
+
+        func mids(_ kind: MediaKind) -> [String] {
+            switch kind {
+            case .audio: audioMids
+            case .video: videoMids
+            }
         }
     }
 
@@ -282,6 +312,8 @@ extension Room {
         package var limits: Limits
         /// In seconds; renewed before each call.
         package var unixTime = 0.0
+        /// The same moment on the workers' clock.
+        package var now = Instant(nanoseconds: 0)
 
         package init(
             identifiers: [WorkerIdentifiers],

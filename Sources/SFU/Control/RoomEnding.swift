@@ -8,6 +8,7 @@ extension Room {
         if participants[stream.participant]?.streams.isEmpty != false {
             hosts.removeAll { $0 == stream.participant }
         }
+        talkers.isStale = true
         change.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
     }
 
@@ -36,7 +37,10 @@ extension Room {
         else { return }
         let worker = transport.place.worker
         for slot in transport.slots {
-            release(slot, SlotName(transport: name, mid: slot.mid), &change)
+            let name = SlotName(transport: name, mid: slot.mid)
+            stopFollowing(name, of: id, &change)
+            // Read anew: what followed has given the slot back.
+            if let (slot, _) = seat(name, of: id) { release(slot, name, &change) }
         }
         for stream in participant.streams where streams[stream]?.transport == name {
             end(stream: stream, reason, &change)
@@ -48,6 +52,7 @@ extension Room {
         for slot in transport.slots { free(.slot(worker: worker, slot.id), &change) }
         free(.transport(worker: worker, transport.place.id), &change)
         participants[id]?.transports.removeAll { $0.name == name }
+        rank(id)
     }
 
     /// Takes a slot from its subscription, which ends where it has no other.

@@ -1,6 +1,8 @@
 // Brings publications to the workers where they are watched: the mirrors that there should be are
 // held against what the workers were told last, and the difference is told.
 
+internal import RTP
+
 extension Room {
     /// What a slot is to carry: a publication by its home, wherever the slot itself is.
     struct Feed: Hashable, Sendable {
@@ -21,6 +23,8 @@ extension Room {
     struct KnownMirror: Sendable {
         var told: Mirror
         var users = 0
+        /// Its home is to be told that it asks for its beginning.
+        var isHeld = false
 
         var id: PublicationID { told.configuration.id }
     }
@@ -33,6 +37,7 @@ extension Room {
         _ name: SlotName,
         of participant: String,
         to feed: Feed?,
+        from start: Instant? = nil,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
@@ -42,11 +47,12 @@ extension Room {
             if slot.bound?.home == feed.home {
                 publication(feed.home, in: worker)
             } else {
-                join(feed.home, in: worker, &shared, &change)
+                join(feed.home, in: worker, from: start, &shared, &change)
             }
         guard let id else { return unbind(name, of: participant, &change) }
         withSlot(name, of: participant) { $0.bound = feed }
-        let binding = Binding(publication: id, subscription: feed.subscription, open: feed.open)
+        var binding = Binding(publication: id, subscription: feed.subscription, open: feed.open)
+        binding.from = start
         change.tell(worker, .bind(slot.id, binding))
         // After the slot has what is new, so that no worker ends a mirror in use.
         if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
@@ -87,6 +93,10 @@ extension Room {
         if track != nil, targets != relay.told {
             relay.told = targets
             change.tell(home.worker, .relay(home.publication, to: targets))
+            for target in targets where relay.mirrors[target.worker]?.isHeld == true {
+                relay.mirrors[target.worker]?.isHeld = false
+                change.tell(home.worker, .hold(home.publication, for: target))
+            }
         }
         relays[home] = relay.mirrors.isEmpty ? nil : relay
     }
@@ -119,6 +129,7 @@ extension Room {
     private mutating func join(
         _ home: RelayTarget,
         in worker: Int,
+        from start: Instant?,
         _ shared: inout Shared,
         _ change: inout Change
     ) -> PublicationID? {
@@ -129,12 +140,15 @@ extension Room {
             else { return nil }
             var configuration = track.configuration
             configuration.id = id
-            let mirror = Mirror(
+            var mirror = Mirror(
                 configuration: configuration,
                 home: home,
                 open: track.gate ?? false
             )
-            relays[home, default: Relay()].mirrors[worker] = KnownMirror(told: mirror)
+            var known = KnownMirror(told: mirror)
+            known.isHeld = start != nil
+            relays[home, default: Relay()].mirrors[worker] = known
+            mirror.from = start
             change.tell(worker, .mirror(mirror))
             change.touch(home)
         }

@@ -48,6 +48,8 @@ extension Room {
         case floor(FloorNews, Participant, by: String?)
         /// All pins there are now.
         case pinsChanged([String], by: String?)
+        /// The list of active talkers, as those see it who are told.
+        case talkersChanged([Talker])
         case closed(reason: String, by: String?)
     }
 

@@ -11,6 +11,7 @@ extension Room {
             to: String?
         )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+        case speech(worker: Int, PublicationID, SpeechChange)
     }
 
     /// Takes up what a worker has noticed; what is about something gone comes to nothing.
@@ -30,7 +31,10 @@ extension Room {
         case .layers(let worker, let publication, let codec, let layers):
             let place = Place.publication(worker: worker, publication)
             see(layers, codec, of: place, &shared, &change)
+        case .speech(let worker, let publication, let what):
+            hear(what, of: .publication(worker: worker, publication))
         }
+        settleTalkers(&shared, &change)
         settleRelays(&change)
         return change
     }

@@ -19,8 +19,9 @@ extension Core {
     package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
         precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
         defer { srtpContext.finish() }
-        if !cursor.isUnderWay { prepareFlush() }
         let sendTime = Self.sendTime(at: now)
+        if !replays.isEmpty, sendReplays(sendTime: sendTime, into: &output) { return true }
+        if !cursor.isUnderWay { prepareFlush() }
         let isFull =
             queued.count == 1
             ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)

@@ -37,7 +37,7 @@ struct Encoding: ~Copyable {
         self.publication = publication
         self.position = position
         self.kind = kind
-        history = History(isEnabled: kind == .video)
+        history = History(of: kind)
     }
 
     /// The outgoing wall clock's RTP time at a sender report's moment, for lip sync.

@@ -58,6 +58,8 @@ struct Transport: ~Copyable {
     var nackDue: Instant?
     var keyframeDue: Instant?
     var layersDue: Instant?
+    /// When silence of its publications may mean that somebody's speech has ended.
+    var speechDue: Instant?
     /// The earliest deadline that the queue knows of.
     var scheduled: Instant?
 

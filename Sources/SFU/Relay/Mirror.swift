@@ -16,6 +16,11 @@ extension Core {
             publications[publication].isOpen = mirror.open
             mirrors.append(Int32(publication))
             addEncodings(to: publication)
+            if let start = mirror.from {
+                publications[publication].wantsSince = start
+                publications[publication].asks = Self.asks
+                return scheduleMirrors(by: now)
+            }
             return scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
         }
         guard let home = publications[publication].home else { return }
@@ -83,6 +88,10 @@ extension Core {
             if message.followsGap, !info.flags.contains(.keyframeStart) {
                 mendGap(publication, at: info.arrival)
             }
+        } else {
+            publications[publication].wantsSince = nil
+            // What comes here is heard: the next listener may come in the middle of a word.
+            encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil
@@ -133,6 +142,9 @@ extension Core {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<mirrors.count {
             let publication = Int(mirrors[index])
+            if let again = askForBeginning(of: publication, through: &port, at: now) {
+                next = min(next, again)
+            }
             for position in 0..<publications[publication].encodings.count {
                 let encoding = Int(publications[publication].encodings[position])
                 encodings[encoding].history.trim(at: now, pool: &pool)

@@ -7,6 +7,8 @@ struct RelayMessage: BitwiseCopyable {
         case packet
         /// From a mirror: somebody there waits for a keyframe of the encoding at `position`.
         case keyframeWanted
+        /// From a mirror: it begins with what the home holds since `info.arrival`.
+        case soundWanted
     }
 
     var kind: Kind

@@ -177,6 +177,7 @@ extension Core {
     }
 
     mutating func remove(publication: Int) {
+        cancelReplays(of: publication)
         removeEncodings(
             of: publication,
             named: publications[publication].configuration.encodings

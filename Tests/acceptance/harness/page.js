@@ -6,7 +6,7 @@ const COUNTER_SHARE = 0.25;
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 
 class Source {
-  constructor({ hue, tone, width, height, fps }) {
+  constructor({ hue, tone, speech, width, height, fps }) {
     this.hue = hue;
     this.canvas = document.createElement("canvas");
     this.canvas.width = width;
@@ -22,7 +22,8 @@ class Source {
     this.oscillator = this.audioContext.createOscillator();
     this.oscillator.frequency.value = tone;
     const gain = this.audioContext.createGain();
-    gain.gain.value = 0.5;
+    gain.gain.value = speech ? 0 : 0.5;
+    this.gain = gain.gain;
     const sink = this.audioContext.createMediaStreamDestination();
     this.oscillator.connect(gain).connect(sink);
     this.oscillator.start();
@@ -44,6 +45,19 @@ class Source {
       this.context.fillRect(bit * cell, upper, cell, height - upper);
     }
     this.counter = (this.counter + 1) & 0xffff;
+  }
+
+  // Syllables of 200 ms, each louder or softer than the one before, or silence.
+  speak(on) {
+    const time = this.audioContext.currentTime;
+    this.gain.cancelScheduledValues(time);
+    this.gain.setValueAtTime(0, time);
+    for (let syllable = 0; on && syllable < 400; syllable++) {
+      const start = time + syllable * 0.24;
+      const loudness = 0.15 + 0.35 * ((syllable * 7) % 5) / 4;
+      this.gain.setTargetAtTime(loudness, start, 0.015);
+      this.gain.setTargetAtTime(0.01, start + 0.15, 0.02);
+    }
   }
 
   stop() {
@@ -176,6 +190,10 @@ class Peer {
         : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
       transceiver.setCodecPreferences([...wanted, ...others]);
     }
+  }
+
+  speak(on) {
+    for (const source of this.sources) source.speak(on);
   }
 
   receive(slots) {
