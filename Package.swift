@@ -32,6 +32,7 @@ let package = Package(
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
+        .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
         .target(name: "CKernel"),
         .target(name: "RTP", swiftSettings: strict),
         .target(
@@ -44,10 +45,13 @@ let package = Package(
             dependencies: ["CKernel", "RTP", "SFU"],
             swiftSettings: strict
         ),
+        .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: [
+                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat", "Recording",
+            ],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -90,6 +94,11 @@ let package = Package(
         .testTarget(
             name: "SocketsTests",
             dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RecordingTests",
+            dependencies: ["Recording", "RTP", "SFU"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -23,6 +23,7 @@ extension Core {
             unmirror(id)
         case .relay(let id, let targets):
             relay(id, to: targets)
+        case .tap: break  // Nothing here reads along.
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):

@@ -18,6 +18,8 @@ package enum Command: Hashable, Sendable {
     ///
     /// The list is the whole of them; none twice.
     case relay(PublicationID, to: [RelayTarget])
+    /// For the tap's thread alone, which has no media of its own.
+    case tap(TapOrder)
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.

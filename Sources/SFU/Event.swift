@@ -15,6 +15,8 @@ package enum Event: Hashable, Sendable {
     /// What a publication's encodings look like, on a notable change.
     case layers(PublicationID, codec: Codec, [LayerDescription])
     case statistics(token: UInt64, WorkerStatistics)
+    /// From the tap's thread.
+    case tap(TapNotice)
 }
 
 package enum TransportChange: Hashable, Sendable {

@@ -35,7 +35,7 @@ extension Command {
         case .unmirror(let id): "unmirror \(id.word("p"))"
         case .relay(let id, let targets):
             (["relay", id.word("p"), "to"] + targets.map(\.word)).joined(separator: " ")
-        case .report, .fence: "\(self)"
+        case .report, .fence, .tap: "\(self)"
         }
     }
 }

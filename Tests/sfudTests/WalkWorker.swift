@@ -49,7 +49,7 @@ struct WalkWorker {
         case .relay(let id, let targets):
             #expect(publications.contains(id))
             relays[id] = targets
-        case .report, .fence: break
+        case .report, .fence, .tap: break
         }
     }
 

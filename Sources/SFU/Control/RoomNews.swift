@@ -49,6 +49,10 @@ extension Room {
         /// All pins there are now.
         case pinsChanged([String], by: String?)
         case closed(reason: String, by: String?)
+        /// The first packet is on disk.
+        case recordingStarted(Tap)
+        /// `reason`: why, where nobody asked for it.
+        case recordingStopped(Tap, reason: String?, by: String?)
     }
 
     /// Why a stream ended, a participant left or a transport closed.

@@ -11,6 +11,8 @@ extension Room {
             to: String?
         )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+        case tapStarted(TapID)
+        case tapEnded(TapID, reason: String?)
     }
 
     /// Takes up what a worker has noticed; what is about something gone comes to nothing.
@@ -30,7 +32,10 @@ extension Room {
         case .layers(let worker, let publication, let codec, let layers):
             let place = Place.publication(worker: worker, publication)
             see(layers, codec, of: place, &shared, &change)
+        case .tapStarted(let id): begun(tap: id, &change)
+        case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
         }
+        settleTaps(&shared, &change)
         settleRelays(&change)
         return change
     }
