@@ -50,9 +50,10 @@ class Camera(aiortc.MediaStreamTrack):
 class Microphone(aiortc.MediaStreamTrack):
     kind = "audio"
 
-    def __init__(self, tone: float):
+    def __init__(self, tone: float, beeps: bool):
         super().__init__()
         self._tone = tone
+        self._beeps = beeps
         self._sent = 0
         self._start = time.monotonic()
 
@@ -62,7 +63,7 @@ class Microphone(aiortc.MediaStreamTrack):
         samples = array.array(
             "h",
             (
-                round(16000 * math.sin(2 * math.pi * self._tone * at / AUDIO_RATE))
+                self._sample(at)
                 for at in range(self._sent, self._sent + count)
             ),
         )
@@ -73,6 +74,12 @@ class Microphone(aiortc.MediaStreamTrack):
         frame.time_base = fractions.Fraction(1, AUDIO_RATE)
         self._sent += count
         return frame
+
+    def _sample(self, at: int) -> int:
+        # The first fifth of each second, if it beeps.
+        if self._beeps and at % AUDIO_RATE >= AUDIO_RATE // 5:
+            return 0
+        return round(16000 * math.sin(2 * math.pi * self._tone * at / AUDIO_RATE))
 
 
 class AioPeer(Peer):
@@ -153,11 +160,12 @@ class AioPeer(Peer):
         width=640,
         height=360,
         fps=20,
+        beeps=False,
     ):
         assert not simulcast, "aiortc has no simulcast"
         direction = "sendrecv" if sendrecv else "sendonly"
         if audio:
-            self._add(Microphone(tone), direction, None)
+            self._add(Microphone(tone, beeps), direction, None)
         if video:
             self._add(Camera(hue, width, height, fps), direction, codec)
 

@@ -90,3 +90,16 @@ def sounds(track: Track) -> list[Sound]:
     """A tenth of a second each, from the file's time 0 on."""
     found = ToneMeter(48_000).feed(0, samples(track))
     return [Sound((index + 1) / 10, one.level, one.tone) for index, one in enumerate(found)]
+
+
+def is_sound(path: Path) -> bool:
+    """Whether all of a file decodes that was not closed; that it has no end may be said."""
+    done = subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", str(path), "-f", "null", "-"],
+        capture_output=True, timeout=120,
+    )
+    said = [
+        line for line in done.stderr.decode().splitlines() if "File ended prematurely" not in line
+    ]
+    assert not said, said
+    return done.returncode == 0
