@@ -50,7 +50,8 @@ let package = Package(
         .executableTarget(
             name: "sfud",
             dependencies: [
-                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat", "Recording",
+                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat",
+                "Recording",
             ],
             swiftSettings: strict
         ),

@@ -20,7 +20,7 @@ package struct CaptureTimeline {
 
     /// Of what goes by, the share by which times may be moved.
     private static let slewPart: Int64 = 20
-    /// Errors beyond this are no drift: time jumps forward, or waits.
+    /// Errors beyond this are no drift: time jumps forward, or goes slowly.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
     /// The least between two samples: a file counts milliseconds.
     private static let stepNanoseconds: Int64 = 1_000_000
@@ -53,8 +53,10 @@ package struct CaptureTimeline {
         guard passed > 0 else { return earliest }
         let expected = last.instant.advanced(nanoseconds: passed)
         let error = raw.nanoseconds(since: expected)
-        guard abs(error) <= Self.jumpNanoseconds else { return max(raw, earliest) }
-        let slew = passed / Self.slewPart
+        guard error <= Self.jumpNanoseconds else { return raw }
+        // Far ahead, it waits at half the pace: so frames stay apart.
+        let isFarAhead = error < -Self.jumpNanoseconds
+        let slew = isFarAhead ? passed / 2 : passed / Self.slewPart
         return max(expected.advanced(nanoseconds: min(max(error, -slew), slew)), earliest)
     }
 

@@ -43,7 +43,7 @@ struct RoomRecording {
     private(set) var failure: String?
 
     /// How long what was recorded may be off the disk, for the muxer's part.
-    private static let flushMilliseconds: Int64 = 1_000
+    private static let flushMilliseconds: Int64 = 500
     private static let wishMilliseconds: Int64 = 1_000
     private static let sessionMilliseconds: Int64 = 1_000
 
@@ -61,7 +61,9 @@ struct RoomRecording {
 
     var shownFiles: [TapFile] { files.map { $0.shown(in: setup.directory) } }
 
-    private func unixTime(_ instant: Instant) -> Double { epoch + Double(instant.nanoseconds) / 1e9 }
+    private func unixTime(_ instant: Instant) -> Double {
+        epoch + Double(instant.nanoseconds) / 1e9
+    }
 }
 
 // What comes from the room.
@@ -135,7 +137,8 @@ extension RoomRecording {
         guard var file = tracks[id]?.file else { return }
         let passed = sample.instant.nanoseconds(since: file.start)
         let milliseconds = max((passed + 500_000) / 1_000_000, file.lastMilliseconds + 1)
-        guard file.muxer.add(sample.bytes, milliseconds: milliseconds, isKeyframe: sample.isKeyframe)
+        guard
+            file.muxer.add(sample.bytes, milliseconds: milliseconds, isKeyframe: sample.isKeyframe)
         else {
             failure = "muxer"
             return

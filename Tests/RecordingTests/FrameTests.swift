@@ -129,7 +129,6 @@ struct FrameTests {
         #expect(assembler.awaitsKeyframe)
     }
 
-
     @Test func `AV1 units get their sizes, and delimiters go`() {
         var packets = Packets(codec: .av1)
         var assembler = FrameAssembler()

@@ -17,7 +17,9 @@ struct TimelineTests {
             for _ in 0..<count {
                 var packet = packets.next([1])
                 if let delay {
-                    packet.captured = (packets.now.advanced(milliseconds: -delay), packets.timestamp)
+                    packet.captured = (
+                        packets.now.advanced(milliseconds: -delay), packets.timestamp
+                    )
                 }
                 instants.append(timeline.instant(of: packet))
                 packets.pass(milliseconds: 20)
@@ -26,7 +28,9 @@ struct TimelineTests {
 
         /// Milliseconds by which the last packet's time is before its arrival.
         var error: Int64 {
-            packets.now.advanced(milliseconds: -20).milliseconds(since: instants[instants.count - 1])
+            packets.now.advanced(milliseconds: -20).milliseconds(
+                since: instants[instants.count - 1]
+            )
         }
     }
 

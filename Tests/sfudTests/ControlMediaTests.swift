@@ -30,7 +30,7 @@ import Testing
             switch command {
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
-            case .configure, .close, .mirror, .unmirror, .relay, .report, .fence: nil
+            case .configure, .close, .mirror, .unmirror, .relay, .report, .fence, .tap: nil
             }
         }
     }

@@ -14,7 +14,12 @@ import Testing
 
     static let rows = [
         Row("E-2 5007 participant starts", Step("recording.start", ["by": "a"]), 5007),
-        Row("E-2 5008 participant stops", after: [start], Step("recording.stop", ["by": "a"]), 5008),
+        Row(
+            "E-2 5008 participant stops",
+            after: [start],
+            Step("recording.stop", ["by": "a"]),
+            5008
+        ),
         Row("E-2 5008 comes before 5036", Step("recording.stop", ["by": "a"]), 5008),
         Row("E-2 5033 start while start in process", during: [start], start, 5033),
         Row("E-2 5034 start while recording", after: [start], start, 5034),

@@ -220,7 +220,9 @@ extension Room {
                 change.tell(worker, .tap(.attach(id, track)))
             }
         }
-        for (home, track) in gone.sorted(by: { $0.value.publication.index < $1.value.publication.index }) {
+        for (home, track) in gone.sorted(by: {
+            $0.value.publication.index < $1.value.publication.index
+        }) {
             taps[id]?.tracks[home] = nil
             change.tell(worker, .tap(.detach(id, track.publication)))
             leave(home, in: worker, &change)

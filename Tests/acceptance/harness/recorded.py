@@ -77,17 +77,27 @@ def frames(track: Track, width: int = 320, height: int = 180) -> list[Frame]:
     return pictures
 
 
-def samples(track: Track, rate: int = 48_000) -> array.array:
-    """The sound from the file's time 0 on, gaps filled with silence."""
+#: Samples at the beginning that a decoder of Opus leaves out, and samples of a packet.
+LOOK_AHEAD, PACKET = 312, 960
+
+
+def samples(track: Track) -> array.array:
+    """The sound as it is decoded, at 48 kHz; `moment` says when a sample is heard."""
     raw = run(
-        "ffmpeg", "-v", "error", "-i", str(track.path), "-af", "aresample=async=1:first_pts=0",
-        "-ac", "1", "-ar", str(rate), "-f", "s16le", "-",
+        "ffmpeg", "-v", "error", "-i", str(track.path), "-ac", "1", "-ar", "48000",
+        "-f", "s16le", "-",
     )
     return array.array("h", raw)
 
 
+def moment(track: Track, sample: int) -> float:
+    """When a sample is heard, in the file's time."""
+    packet, offset = divmod(sample + LOOK_AHEAD, PACKET)
+    return track.times[packet] + offset / 48_000
+
+
 def sounds(track: Track) -> list[Sound]:
-    """A tenth of a second each, from the file's time 0 on."""
+    """A tenth of a second each, in order."""
     found = ToneMeter(48_000).feed(0, samples(track))
     return [Sound((index + 1) / 10, one.level, one.tone) for index, one in enumerate(found)]
 
