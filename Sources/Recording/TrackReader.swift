@@ -66,7 +66,8 @@ package struct TrackReader {
     /// The gate has closed: what was held back is not to go further.
     package mutating func mute(at now: Instant) {
         encodings = [:]
-        if lastSample != nil { gap = (now, .muted) }
+        // A sample may be ahead of now by what its clock is off.
+        if let lastSample { gap = (max(now, lastSample), .muted) }
     }
 
     /// The encoding of which a keyframe is needed.
