@@ -33,6 +33,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
         .systemLibrary(name: "COpus", pkgConfig: "opus"),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
+        .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
         .target(name: "CKernel"),
         .target(name: "RTP", swiftSettings: strict),
         .target(
@@ -45,10 +46,14 @@ let package = Package(
             dependencies: ["CKernel", "RTP", "SFU"],
             swiftSettings: strict
         ),
+        .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: [
+                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat",
+                "Recording",
+            ],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -90,6 +95,11 @@ let package = Package(
         .testTarget(
             name: "SocketsTests",
             dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RecordingTests",
+            dependencies: ["Recording", "RTP", "SFU"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -25,6 +25,7 @@ extension Core {
             relay(id, to: targets)
         case .hold(let id, let target):
             hold(id, for: target, at: now)
+        case .tap: break  // Nothing here reads along.
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):

@@ -23,6 +23,8 @@ package enum Command: Hashable, Sendable {
     /// Hands a publication's packets to this mirror, just listed, only after it has asked for those
     /// that came before: it begins with the first words.
     case hold(PublicationID, for: RelayTarget)
+    /// For the tap's thread alone, which has no media of its own.
+    case tap(TapOrder)
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.

@@ -17,6 +17,8 @@ package enum Event: Hashable, Sendable {
     /// Somebody began to speak, or fell silent, on a publication whose home this worker is.
     case speech(PublicationID, Room.SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
+    /// From the tap's thread.
+    case tap(TapNotice)
 }
 
 package enum TransportChange: Hashable, Sendable {

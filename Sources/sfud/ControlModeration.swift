@@ -156,7 +156,7 @@ extension ControlPlane {
             )
             try call(floor, in: params.room, for: caller, at: now)
         default:
-            try carryMessages(request, for: caller, at: now)
+            try record(request, for: caller, at: now)
         }
     }
 

@@ -27,6 +27,11 @@ extension ControlPlane {
             return event(RoomHardMuted(by: ParticipantID(actor)), to: to, in: room)
         case .roomMuted(false, let actor):
             return event(RoomHardUnmuted(by: ParticipantID(actor)), to: to, in: room)
+        case .recordingStarted(let tap):
+            return event(RecordingStarted(tap), to: to, in: room)
+        case .recordingStopped(let tap, let reason, let actor):
+            let stopped = StoppedRecording(tap: tap, reason: reason, by: actor, to: to)
+            return event(stopped, in: room)
         case .pinsChanged(let pins, let actor):
             let changed = PinsChanged(
                 pins: pins.map { ParticipantID($0) },
@@ -156,7 +161,7 @@ extension ControlPlane {
 
 extension ParticipantID {
     /// Nobody for nobody.
-    fileprivate init?(_ made: String?) {
+    init?(_ made: String?) {
         guard let made else { return nil }
         self.init(made)
     }

@@ -23,6 +23,8 @@ struct ControlPlane {
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
+    /// What has been recorded, and is.
+    var recordings: RecordingBook
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
     /// Rooms with something to do of their own, and when.
@@ -43,6 +45,7 @@ struct ControlPlane {
         self.setup = setup
         // The first line says better; nothing happens before it.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
+        recordings = RecordingBook(endedLimit: setup.limits.recordingsListed)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = SFU::Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
@@ -56,6 +59,21 @@ struct ControlPlane {
             random: setup.random,
             limits: setup.limits.room
         )
+        if let directory = setup.recordings {
+            // The tap's thread is one more worker, for mirrors alone.
+            shared.identifiers.append(
+                WorkerIdentifiers(
+                    transports: 0,
+                    publications: setup.limits.tracksRecorded,
+                    slots: 0
+                )
+            )
+            shared.taps = SFU::Room.TapService(
+                worker: setup.workers,
+                directory: directory,
+                limit: setup.limits.recordings
+            )
+        }
     }
 
     /// Takes one line of a connection; it is answered exactly once.
@@ -113,6 +131,7 @@ struct ControlPlane {
                 of: .subscription(subscription),
                 at: now
             )
+        case .tap(let notice): take(notice, at: now)
         case .layers(let id, let codec, let layers):
             take(
                 .layers(worker: worker, id, codec: codec, layers),
@@ -137,7 +156,9 @@ struct ControlPlane {
                 operations[epoch]?.reply = .none
             case .dropped(let caller, _) where caller.connection == connection:
                 operations[epoch]?.reply = .none
-            case .none, .written, .fenced, .dropped: break
+            case .recording(let caller, _) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced, .dropped, .recording: break
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
@@ -205,7 +226,7 @@ struct ControlPlane {
         return output
     }
 
-    private mutating func take(
+    mutating func take(
         _ notice: SFU::Room.Notice,
         of place: SFU::Room.Place,
         at now: Instant

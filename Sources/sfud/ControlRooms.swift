@@ -46,6 +46,7 @@ struct RoomEntry {
         shown.locked = room.locked
         shown.hardMuted = room.hardMuted
         shown.talkers = room.talkerList.map(Talker.init)
+        shown.recording = room.recording != nil
         shown.pins = room.pins.map { ParticipantID($0) }
         shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
         shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
@@ -129,7 +130,7 @@ extension ControlPlane {
 
     /// Rooms without transports count too, as they were made to get some.
     private var leastLoadedWorker: Int {
-        var load = shared.identifiers.map { $0.transports.used }
+        var load = shared.identifiers.prefix(setup.workers).map { $0.transports.used }
         for entry in rooms.values { load[entry.room.worker] += 1 }
         return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
     }
@@ -183,6 +184,7 @@ extension ControlPlane {
         var operation = Operation(at: now)
         operation.process = outcome.process
         for place in change.opened { owners[place] = name }
+        note(outcome, in: name)
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
         operation.reply = reply(&self)

@@ -144,6 +144,9 @@ extension MethodRow {
     ]
 
     static let messages: [MethodRow] = [
+        MethodRow(RecordingStart.self, #"{"room":"r1","by":"m1","streams":["str-1"]}"#),
+        MethodRow(RecordingStop.self, #"{"room":"r1","by":"m1"}"#),
+        MethodRow(RecordingList.self, #"{"room":"r1"}"#),
         MethodRow(
             MessagePublish.self,
             #"""

@@ -36,7 +36,7 @@ extension Command {
         case .relay(let id, let targets):
             (["relay", id.word("p"), "to"] + targets.map(\.word)).joined(separator: " ")
         case .hold(let id, let target): "hold \(id.word("p")) for \(target.word)"
-        case .report, .fence: "\(self)"
+        case .report, .fence, .tap: "\(self)"
         }
     }
 }

@@ -51,10 +51,12 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/Sockets/UDPSocket.swift",
         "Sources/sfud/Candidates.swift",
         "Sources/sfud/CommandLineOptions.swift",
+        "Sources/sfud/DiskFiles.swift",
         "Sources/sfud/HTTPServer.swift",
         "Sources/sfud/IPCServer.swift",
         "Sources/sfud/IPCSocket.swift",
         "Sources/sfuctl/Compose/Rename.swift",
+        "Sources/sfud/MediaMuxer.swift",
     ]
 
     @Test func `there is something to read`() {

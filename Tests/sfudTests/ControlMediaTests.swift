@@ -30,7 +30,8 @@ import Testing
             switch command {
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
-            case .configure, .close, .mirror, .unmirror, .relay, .hold, .report, .fence: nil
+            case .configure, .close, .mirror, .unmirror, .relay, .hold, .report, .fence, .tap:
+                nil
             }
         }
     }

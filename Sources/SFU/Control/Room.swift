@@ -49,6 +49,11 @@ package struct Room: Sendable {
     var owners: [Place: String] = [:]
     /// Its transports in each worker that has any.
     var population: [Int: Int] = [:]
+    /// What reads along: the room's recording, if there is one.
+    package internal(set) var taps: [TapID: Tap] = [:]
+    var recordingTap: TapID?
+    /// It has been recorded without being asked, which happens once.
+    var hasAutoRecorded = false
     /// The publications that are mirrored, by their homes.
     var relays: [RelayTarget: Relay] = [:]
     /// Who is heard and seen, and whose slots follow it.

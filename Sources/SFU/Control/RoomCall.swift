@@ -28,6 +28,8 @@ extension Room {
         case transfer(to: String, by: String)
         case floor(FloorStep, String, by: String?)
         case pin([String], on: Bool, by: String?)
+        case startRecording(streams: [String]?, by: String?)
+        case stopRecording(by: String?)
     }
 
     /// Carries a call out, or refuses it and leaves everything as it was.
@@ -37,6 +39,7 @@ extension Room {
     ) throws(Refusal) -> Outcome {
         var outcome = try carryOut(call, &shared)
         settleTalkers(&shared, &outcome.change)
+        settleTaps(&shared, &outcome.change)
         settleRelays(&outcome.change)
         return outcome
     }
@@ -67,7 +70,7 @@ extension Room {
                 message: "closing the room needs the permission close"
             )
             try check(actor, may: .close, orElse: refusal)
-            return close(by: actor, reason)
+            return close(by: actor, reason, &shared)
         default: return try moderate(call, &shared)
         }
     }
@@ -99,6 +102,9 @@ extension Room {
         case .floor(let step, let id, let actor):
             return try floor(step, id, by: actor, &shared)
         case .pin(let ids, let on, let actor): return try pin(ids, on, by: actor)
+        case .startRecording(let streams, let actor):
+            return try startRecording(of: streams, by: actor, &shared)
+        case .stopRecording(let actor): return try stopRecording(by: actor, &shared)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
             .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
@@ -253,6 +259,8 @@ extension Room {
         case requested(String)
         /// Those of the participants named who were there.
         case dropped([String])
+        /// A recording has begun.
+        case recording(TapID)
     }
 
     package struct Answered: Hashable, Sendable {
@@ -309,6 +317,8 @@ extension Room {
         package var locals: [LocalDescription]
         package var random: RandomSource
         package var lastSubscription: UInt64 = 0
+        /// `nil`: nothing can read along.
+        package var taps: TapService?
         package var limits: Limits
         /// In seconds; renewed before each call.
         package var unixTime = 0.0

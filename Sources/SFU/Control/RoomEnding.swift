@@ -91,10 +91,15 @@ extension Room {
     }
 
     /// Ends the room and all in it.
-    mutating func close(by actor: String?, _ reason: String) -> Outcome {
+    mutating func close(
+        by actor: String?,
+        _ reason: String,
+        _ shared: inout Shared
+    ) -> Outcome {
         var outcome = Outcome(isFenced: true)
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
         forgetAll()
+        endTaps(closed, by: actor, &shared, &outcome.change)
         for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
         outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
         if settings.kind.isLiveEvent { state = .ended }

@@ -124,6 +124,7 @@ extension Room {
         case slot(worker: Int, SlotID)
         /// Unique in the process, so no worker is named.
         case subscription(UInt64)
+        case tap(TapID)
     }
 
     /// What others can subscribe to: a camera with its microphone, or a screen with its sound.

@@ -126,7 +126,7 @@ extension Room {
     }
 
     /// One more slot of a worker carries a publication; where need be, the mirror is made.
-    private mutating func join(
+    mutating func join(
         _ home: RelayTarget,
         in worker: Int,
         from start: Instant?,
@@ -156,7 +156,7 @@ extension Room {
         return publication(home, in: worker)
     }
 
-    private mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
+    mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
         guard worker != home.worker else { return }
         relays[home]?.mirrors[worker]?.users -= 1
         change.touch(home)

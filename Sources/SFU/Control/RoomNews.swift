@@ -51,6 +51,10 @@ extension Room {
         /// The list of active talkers, as those see it who are told.
         case talkersChanged([Talker])
         case closed(reason: String, by: String?)
+        /// The first packet is on disk.
+        case recordingStarted(Tap)
+        /// `reason`: why, where nobody asked for it.
+        case recordingStopped(Tap, reason: String?, by: String?)
     }
 
     /// Why a stream ended, a participant left or a transport closed.

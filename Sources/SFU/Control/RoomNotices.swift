@@ -12,6 +12,8 @@ extension Room {
         )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
         case speech(worker: Int, PublicationID, SpeechChange)
+        case tapStarted(TapID)
+        case tapEnded(TapID, reason: String?)
     }
 
     /// Takes up what a worker has noticed; what is about something gone comes to nothing.
@@ -33,8 +35,11 @@ extension Room {
             see(layers, codec, of: place, &shared, &change)
         case .speech(let worker, let publication, let what):
             hear(what, of: .publication(worker: worker, publication))
+        case .tapStarted(let id): begun(tap: id, &change)
+        case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
         }
         settleTalkers(&shared, &change)
+        settleTaps(&shared, &change)
         settleRelays(&change)
         return change
     }

@@ -50,11 +50,12 @@ class Camera(aiortc.MediaStreamTrack):
 class Microphone(aiortc.MediaStreamTrack):
     kind = "audio"
 
-    def __init__(self, tone: float, speech: bool):
+    def __init__(self, tone: float, speech: bool, beeps: bool):
         super().__init__()
         self._tone = tone
         #: Says something, syllables of 200 ms, louder and softer; `None` is a steady tone.
         self.speaks: bool | None = False if speech else None
+        self._beeps = beeps
         self._sent = 0
         self._start = time.monotonic()
 
@@ -77,10 +78,10 @@ class Microphone(aiortc.MediaStreamTrack):
         self._sent += count
         return frame
 
-
     def _loudness(self) -> float:
         if self.speaks is None:
-            return 16000
+            # The first fifth of each second, if it beeps.
+            return 0 if self._beeps and self._sent % AUDIO_RATE >= AUDIO_RATE // 5 else 16000
         syllable, at = divmod(self._sent * 1000 // AUDIO_RATE, 240)
         if not self.speaks:
             return 0
@@ -168,11 +169,12 @@ class AioPeer(Peer):
         width=640,
         height=360,
         fps=20,
+        beeps=False,
     ):
         assert not simulcast, "aiortc has no simulcast"
         direction = "sendrecv" if sendrecv else "sendonly"
         if audio:
-            self._add(Microphone(tone, speech), direction, None)
+            self._add(Microphone(tone, speech, beeps), direction, None)
         if video:
             self._add(Camera(hue, width, height, fps), direction, codec)
 
