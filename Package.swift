@@ -31,12 +31,14 @@ let package = Package(
     targets: ipsecMB + [
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
+        .systemLibrary(name: "COpus", pkgConfig: "opus"),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
+        .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
         .target(name: "CKernel"),
         .target(name: "RTP", swiftSettings: strict),
         .target(
             name: "SFU",
-            dependencies: ["RTP", "CSRTP", "COpenSSL"] + ipsecMBDependency,
+            dependencies: ["RTP", "CSRTP", "COpenSSL", "COpus"] + ipsecMBDependency,
             swiftSettings: strict
         ),
         .target(
@@ -44,10 +46,14 @@ let package = Package(
             dependencies: ["CKernel", "RTP", "SFU"],
             swiftSettings: strict
         ),
+        .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: ["RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD"],
+            dependencies: [
+                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat",
+                "Recording",
+            ],
             swiftSettings: strict
         ),
         .executableTarget(
@@ -70,7 +76,6 @@ let package = Package(
             swiftSettings: strict
         ),
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
-        .systemLibrary(name: "COpus", path: "benchmarks/COpus", pkgConfig: "opus"),
         .target(name: "CFloor", path: "benchmarks/CFloor"),
         .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
@@ -84,12 +89,17 @@ let package = Package(
         ),
         .testTarget(
             name: "SFUTests",
-            dependencies: ["RTP", "SFU", "LoadPeer"],
+            dependencies: ["COpus", "RTP", "SFU", "LoadPeer"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SocketsTests",
             dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RecordingTests",
+            dependencies: ["Recording", "RTP", "SFU"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -28,6 +28,9 @@ extension Core {
             relay(id, to: targets)
         case .explain(let id, let token):
             emit(.explained(token: token, explain(id, at: now)))
+        case .hold(let id, let target):
+            hold(id, for: target, at: now)
+        case .tap: break  // Nothing here reads along.
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
@@ -123,6 +126,10 @@ extension Core {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
         guard publications[publication].isOpen != open else { return }
+        if !open {
+            note(publications[publication].speech.close(), of: publication)
+            cancelReplays(of: publication)
+        }
         publications[publication].isOpen = open
         publications[publication].openedAt = now
         for position in 0..<publications[publication].encodings.count {
@@ -179,6 +186,7 @@ extension Core {
         chooseLayer(of: slot, at: now)
         _ = reviewWanted(of: target, at: now)
         wantKeyframe(forSlot: slot, at: now)
+        if let start = binding?.from { prepareReplay(to: slot, since: start) }
     }
 
     /// Returns whether the subscriber's limits are others than before.

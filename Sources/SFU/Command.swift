@@ -1,3 +1,5 @@
+package import RTP
+
 /// What the control plane tells a worker; together with `Event`, all that passes between them.
 package enum Command: Hashable, Sendable {
     /// Makes a transport, or brings it to what was agreed anew.
@@ -22,6 +24,11 @@ package enum Command: Hashable, Sendable {
     ///
     /// The list is the whole of them; none twice.
     case relay(PublicationID, to: [RelayTarget])
+    /// Hands a publication's packets to this mirror, just listed, only after it has asked for those
+    /// that came before: it begins with the first words.
+    case hold(PublicationID, for: RelayTarget)
+    /// For the tap's thread alone, which has no media of its own.
+    case tap(TapOrder)
     /// Asks for an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Asks for an `Event.explained` with this token.
@@ -45,6 +52,9 @@ package struct Binding: Hashable, Sendable {
     package var priority = 0
     /// Whether its video may be switched off where the path is too thin for the lowest layer.
     package var mayFallBack = true
+    /// What is still held of its sound since then goes out first, so that nobody misses the first
+    /// syllable of who was heard to speak.
+    package var from: Instant?
 
     package init(publication: PublicationID, subscription: UInt64, open: Bool) {
         self.publication = publication
@@ -61,6 +71,8 @@ package struct Mirror: Hashable, Sendable {
     package var home: RelayTarget
     /// Its gate, as `Command.gate` changes it later.
     package var open: Bool
+    /// It asks its home for what is held since then before it takes what comes live.
+    package var from: Instant?
 
     package init(configuration: PublicationConfiguration, home: RelayTarget, open: Bool) {
         self.configuration = configuration

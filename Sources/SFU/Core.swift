@@ -38,10 +38,20 @@ package struct Core: ~Copyable {
     var departures = Departures()
     var arrivalCount = 0
 
+    /// Loudness that no header tells, and what finds it out.
+    var soundings = Soundings()
+    var opusLevels = OpusLevels(limit: Soundings.decoders)
+
+    /// What is to go out before the next batch, of what was held back of who came to be heard.
+    var replays = List<Replay>()
+    var nextReplay = 0
+
     /// Publications that another worker feeds.
     var mirrors = List<Int32>(capacity: 4)
     /// When mirrors next have something to do.
     var mirrorsDue: Instant?
+    /// Publications with a mirror that waits for its beginning.
+    var held = List<Int32>()
     /// Publications that are handed on to other workers.
     var relayedCount = 0
 
@@ -125,6 +135,7 @@ package struct Core: ~Copyable {
     package mutating func expire(at now: Instant, into output: inout Batch) {
         self.now = now
         forgiveStall(at: now)
+        measureSoundings(at: now)
         while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
             guard transports.contains(entry.transport) else { continue }
             let index = Int(entry.transport.index)

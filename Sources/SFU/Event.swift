@@ -21,7 +21,11 @@ package enum Event: Hashable, Sendable {
     /// order. Of a mirror `home` says what it mirrors.
     case layersWanted(PublicationID, home: RelayTarget?, UInt8)
     case explained(token: UInt64, LayerExplanation?)
+    /// Somebody began to speak, or fell silent, on a publication whose home this worker is.
+    case speech(PublicationID, Room.SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
+    /// From the tap's thread.
+    case tap(TapNotice)
 }
 
 package enum TransportChange: Hashable, Sendable {

@@ -8,6 +8,7 @@ extension Core {
             expireDTLS(transport, at: now, into: &output)
         }
         checkLiveness(of: transport, at: now, into: &output)
+        if transports[transport].speechDue.isDue(at: now) { expireSpeech(of: transport, at: now) }
         guard transports[transport].canSend else { return }
         if transports[transport].feedbackDue.isDue(at: now) {
             sendTransportFeedback(from: transport, at: now, into: &output)
@@ -92,6 +93,7 @@ extension Core {
         next = min(next, transports[transport].allocationDue ?? next)
         next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
         next = min(next, transports[transport].reportDue ?? next)
+        next = min(next, transports[transport].speechDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }
         transports[transport].scheduled = next
         timers.insert(transports[transport].id, at: next)

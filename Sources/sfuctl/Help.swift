@@ -4,9 +4,9 @@ import SFUClient
 enum Help {
     /// A command that has a page of its own.
     enum Topic: String, CaseIterable {
-        case rooms, room, explain, stats, info, watch
+        case rooms, room, talkers, explain, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
-        case close, call
+        case close, call, compose
     }
 
     static func text(for topic: Topic?) -> String {
@@ -16,7 +16,7 @@ enum Help {
 
             \(topic.explanation)
 
-            \(options)
+            \(topic == .compose ? composeOptions : options)
             """
     }
 
@@ -36,7 +36,8 @@ enum Help {
 
             \(options)
 
-            Exit status: 0 done, 1 refused by sfud, 2 wrong command line, 69 no sfud there.
+            Exit status: 0 done, 1 refused by sfud or impossible, 2 wrong command line,
+            69 no sfud there, 130 interrupted while composing.
             """
     }
 
@@ -47,13 +48,26 @@ enum Help {
           --json      print JSON as sfud gave it
           --help      print this
         """
+
+    private static let composeOptions = """
+        Options:
+          -o, --output FILE     the MP4 file to make (H.264, AAC)
+          --layout grid         everybody in tiles of one size (default)
+          --layout stage        the screen, or who speaks, large, the others beneath
+          --layout side-by-side the two who spoke last; or the screen and people beside it
+          --size WIDTHxHEIGHT   of the picture, both even (default: 1280x720)
+          --font FILE           the font of the names (default: DejaVu Sans)
+          --dry-run             print what would be seen when, and make nothing
+          --json                with --dry-run: as JSON
+          --help                print this
+        """
 }
 
 extension Help.Topic {
     var synopsis: String {
         switch self {
         case .rooms, .stats, .info: rawValue
-        case .room, .close: "\(rawValue) ROOM"
+        case .room, .talkers, .close: "\(rawValue) ROOM"
         case .explain: "explain ROOM SUBSCRIPTION"
         case .watch: "watch [ROOM...]"
         case .lock, .unlock: "\(rawValue) ROOM"
@@ -64,6 +78,7 @@ extension Help.Topic {
         case .role: "role ROOM PARTICIPANT ROLE"
         case .state: "state ROOM ready|ongoing|ended"
         case .call: "call METHOD [PARAMS]"
+        case .compose: "compose DIR -o FILE"
         }
     }
 
@@ -71,7 +86,7 @@ extension Help.Topic {
     var operands: ClosedRange<Int> {
         switch self {
         case .rooms, .stats, .info: 0...0
-        case .room, .close: 1...1
+        case .room, .talkers, .close, .compose: 1...1
         case .explain: 2...2
         case .watch: 0...100
         case .lock, .unlock: 1...1
@@ -88,6 +103,7 @@ extension Help.Topic {
         case .rooms: "list the rooms"
         case .room: "show one room: participants and streams"
         case .explain: "say why a viewer sees what it sees"
+        case .talkers: "show who talks and who is pinned"
         case .stats: "show packets in, out and dropped, and the workers' load"
         case .info: "show version, addresses and limits"
         case .watch: "print events as they come, one a line"
@@ -105,6 +121,7 @@ extension Help.Topic {
         case .unpin: "take pins away"
         case .state: "take a live event a step on"
         case .call: "call any method"
+        case .compose: "make one file of a recorded session; needs no sfud"
         }
     }
 
@@ -116,6 +133,11 @@ extension Help.Topic {
             """
             Says what of a stream's video a subscription is sent, what is offered, the one limit
             that keeps it from more, what must change, and the last turns to other layers.
+            """
+        case .talkers:
+            """
+            Shows a room's active talkers, who is heard and seen by all: the newest start of
+            speech first, then the pinned who are silent.
             """
         case .stats:
             """
@@ -151,6 +173,12 @@ extension Help.Topic {
             Calls a method of the contract (docs/ipc.md) and prints its result as JSON:
 
               sfuctl call room.create '{"room":"r1","settings":{"knock":true}}'
+            """
+        case .compose:
+            """
+            Makes one file of a recording's directory (docs/recording.md). Who is seen follows
+            joins, leaves and talkers. Files that cannot be used are named and left out. Takes
+            FFmpeg's programs. Interrupted, the same command goes on where it was.
             """
         }
     }

@@ -13,6 +13,7 @@ struct Invocation: Equatable {
         case rooms
         case room(RoomID)
         case explain(RoomID, SubscriptionID)
+        case talkers(RoomID)
         case stats
         case info
         /// Empty: all rooms.
@@ -20,6 +21,7 @@ struct Invocation: Equatable {
         case close(RoomID)
         case act(Action)
         case call(method: String, params: JSON)
+        case compose(ComposeOptions)
     }
 }
 
@@ -39,6 +41,7 @@ extension Invocation {
     /// - Throws: `UsageError` that names what is wrong.
     init(_ arguments: [String]) throws(UsageError) {
         var rest: [String] = []
+        var compose = ComposeOptions()
         var wantsHelp = false
         var index = 0
         while index < arguments.count {
@@ -54,6 +57,19 @@ extension Invocation {
                 path = arguments[index]
                 index += 1
             case _ where argument.hasPrefix("--ipc="): path = String(argument.dropFirst(6))
+            case _ where Self.isComposing(rest) && argument == "--dry-run":
+                compose.isDryRun = true
+            case _ where Self.isComposing(rest) && ComposeOptions.isValued(argument):
+                let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+                if parts.count == 2 && argument.hasPrefix("--") {
+                    try compose.take(parts[0], parts[1])
+                    continue
+                }
+                guard index < arguments.count else {
+                    throw UsageError(message: "\(argument) needs a value", topic: .compose)
+                }
+                try compose.take(argument, arguments[index])
+                index += 1
             case "--":
                 rest += arguments[index...]
                 index = arguments.count
@@ -62,12 +78,20 @@ extension Invocation {
             default: rest.append(argument)
             }
         }
-        verb = try Verb(rest, wantsHelp: wantsHelp)
+        verb = try Verb(rest, compose, wantsHelp: wantsHelp)
+    }
+
+    private static func isComposing(_ words: [String]) -> Bool {
+        words.first == Help.Topic.compose.rawValue
     }
 }
 
 extension Invocation.Verb {
-    fileprivate init(_ words: [String], wantsHelp: Bool) throws(UsageError) {
+    fileprivate init(
+        _ words: [String],
+        _ compose: ComposeOptions,
+        wantsHelp: Bool
+    ) throws(UsageError) {
         guard let name = words.first else {
             guard wantsHelp else { throw UsageError(message: "what shall be done?") }
             self = .help(nil)
@@ -87,6 +111,12 @@ extension Invocation.Verb {
         guard topic.operands.contains(operands.count) else {
             throw UsageError(message: "usage: sfuctl \(topic.synopsis)", topic: topic)
         }
+        if topic == .compose {
+            var compose = compose
+            compose.directory = operands[0]
+            self = .compose(try compose.checked())
+            return
+        }
         self = try Self.verb(topic, operands)
     }
 
@@ -105,6 +135,7 @@ extension Invocation.Verb {
                 )
             }
             return .explain(try room(operands[0], topic), subscription)
+        case .talkers: return .talkers(try room(operands[0], topic))
         case .stats: return .stats
         case .info: return .info
         case .watch:

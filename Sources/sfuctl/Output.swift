@@ -4,12 +4,14 @@ import SFUClient
 /// What a caller of the program can tell by its exit status.
 enum Outcome: Int32 {
     case done = 0
-    /// sfud refused the call.
+    /// sfud refused the call, or what was asked for cannot be made.
     case refused = 1
     /// The command line is wrong.
     case usage = 2
     /// There is no daemon, or it gave no answer (EX_UNAVAILABLE of sysexits.h).
     case unavailable = 69
+    /// Stopped by a signal, in a state from which it can go on (128 and the number of SIGINT).
+    case interrupted = 130
 
     init(_ error: ClientError) {
         switch error {

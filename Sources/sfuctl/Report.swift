@@ -28,6 +28,20 @@ enum Report {
         return [about.text, participants(room), streams(room.streams)].joined(separator: "\n\n")
     }
 
+    static func talkers(_ talkers: [Talker]) -> String {
+        guard !talkers.isEmpty else { return "no talkers" }
+        var table = Table([
+            ("PARTICIPANT", .left), ("TALKING", .left), ("PINNED", .left), ("STREAM", .left),
+        ])
+        for talker in talkers {
+            table.add([
+                talker.participant.rawValue, talker.talking ? "yes" : "no",
+                talker.pinned ? "yes" : "no", talker.stream?.rawValue ?? "-",
+            ])
+        }
+        return table.text
+    }
+
     private static func participants(_ room: Room) -> String {
         guard !room.participants.isEmpty else { return "no participants" }
         var table = Table([

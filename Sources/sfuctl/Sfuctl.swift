@@ -16,6 +16,9 @@ struct Sfuctl {
     }
 
     static func run(_ invocation: Invocation) async -> Outcome {
+        if case .compose(let options) = invocation.verb {
+            return Composer.run(options, isJSON: invocation.isJSON)
+        }
         let client = SFUClient(path: invocation.path ?? IPCPath.standard)
         do throws(ClientError) {
             try await run(invocation, client)
@@ -43,6 +46,9 @@ struct Sfuctl {
         case .explain(let room, let subscription):
             let found = try await client.explain(room: room, subscription: subscription)
             Output.text(invocation.isJSON ? pretty(found) : Report.explanation(found))
+        case .talkers(let room):
+            let talkers = try await client.room(room).talkers
+            Output.text(invocation.isJSON ? pretty(talkers) : Report.talkers(talkers))
         case .info:
             let info = try await client.serverInfo()
             Output.text(invocation.isJSON ? pretty(info) : Report.info(info))
@@ -60,6 +66,8 @@ struct Sfuctl {
             if !report.isEmpty { Output.text(report) }
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
+        // Needs no sfud, and was done before there was a client.
+        case .compose: break
         }
     }
 

@@ -28,7 +28,7 @@ struct Assembly {
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
             let udp = setup.udp.joined(separator: ",")
             let fields = [
-                ("version", setup.version), ("workers", "\(workers.count)"),
+                ("version", setup.version), ("workers", "\(setup.workers)"),
                 ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
             ]
             log.info("started", fields)
@@ -96,7 +96,8 @@ struct Assembly {
             fingerprint: identity.fingerprint,
             candidates: candidates,
             udp: sockets.joined().map(\.address.endpointText),
-            limits: configuration.limits.control
+            limits: configuration.limits.control,
+            recordings: configuration.recordings
         )
     }
 
@@ -106,7 +107,8 @@ struct Assembly {
         _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
-        let relays = sockets.count > 1 ? try RelayNetwork(workers: sockets.count) : nil
+        // One more for the recorder, which reads what workers hand to one another.
+        let relays = try RelayNetwork(workers: sockets.count + 1)
         for (index, own) in sockets.enumerated() {
             let setup = Worker.Setup(
                 index: index,
@@ -120,6 +122,14 @@ struct Assembly {
             )
             workers.append(try Worker(setup))
         }
+        let recorder = RecorderLoop.Setup(
+            index: sockets.count,
+            relays: relays,
+            disk: try DiskWriter(limits: configuration.limits.recording),
+            limits: configuration.limits.recording,
+            log: log
+        )
+        workers.append(try Worker(recorder))
         return workers
     }
 

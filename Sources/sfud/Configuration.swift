@@ -19,6 +19,8 @@ struct Configuration: Equatable {
     var http: Address?
     var logLevel = LogLevel.info
     var engine = EngineChoice.auto
+    /// Where recordings go; an absolute path.
+    var recordings: String
     var limits = Limits()
 
     /// Bounds of all parts; the keys are in `ConfigurationLimit`.
@@ -28,10 +30,17 @@ struct Configuration: Equatable {
         var ipc = IPCLimits()
         var buffers = UDPSocket.Buffers()
         var sendQueue = SendQueueLimits()
+        var recording = RecordingLimits()
     }
 
     /// The defaults, as this user on this machine gets them.
-    init(environment: [String: String], userID: UInt32, cores: Int) {
+    init(
+        environment: [String: String],
+        userID: UInt32,
+        cores: Int,
+        directory: String = FileManager.default.currentDirectoryPath
+    ) {
+        recordings = Self.absolute("recordings", in: directory)
         if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
             ipc = directory + "/sfud.sock"
         } else {
@@ -64,6 +73,12 @@ struct Configuration: Equatable {
                 reason: "must be greater than liveness-seconds"
             )
         }
+    }
+
+    /// The path from the root; `directory` is where relative ones begin.
+    static func absolute(_ path: String, in directory: String) -> String {
+        let whole = path.hasPrefix("/") ? path : "\(directory)/\(path)"
+        return URL(fileURLWithPath: whole).standardized.path
     }
 
     static let maximumWorkers = 64

@@ -10,6 +10,7 @@ enum ConfigurationKey: String, CaseIterable {
     case srtpEngine = "srtp-engine"
     case livenessSeconds = "liveness-seconds"
     case timeoutSeconds = "timeout-seconds"
+    case recordings
 
     /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
     init?(fileKey: String) {
@@ -35,6 +36,7 @@ enum ConfigurationKey: String, CaseIterable {
     var placeholder: String {
         switch self {
         case .ipc: "PATH"
+        case .recordings: "DIR"
         case .udp, .tcp, .http: "ADDR:PORT"
         case .announce: "IP"
         case .workers: "N"
@@ -56,6 +58,7 @@ enum ConfigurationKey: String, CaseIterable {
         case .srtpEngine: "auto, libsrtp2 or ipsec-mb"
         case .livenessSeconds: "silence after which a participant is reconnecting"
         case .timeoutSeconds: "silence after which a participant is disconnected"
+        case .recordings: "each recording gets a directory of its own in this one"
         }
     }
 
@@ -75,6 +78,7 @@ enum ConfigurationKey: String, CaseIterable {
         case .srtpEngine: configuration.engine.rawValue
         case .livenessSeconds: seconds(configuration.limits.core.livenessMilliseconds)
         case .timeoutSeconds: seconds(configuration.limits.core.timeoutMilliseconds)
+        case .recordings: configuration.recordings
         }
     }
 
@@ -123,6 +127,11 @@ extension Configuration {
             engine = choice
         case .livenessSeconds: limits.core.livenessMilliseconds = try Self.seconds(key, value)
         case .timeoutSeconds: limits.core.timeoutMilliseconds = try Self.seconds(key, value)
+        case .recordings:
+            guard !value.isEmpty, value.utf8.count <= Self.maximumDirectory, !value.contains("\0")
+            else { throw refuse("a path of 1 to \(Self.maximumDirectory) bytes") }
+            let current = FileManager.default.currentDirectoryPath
+            recordings = Self.absolute(value, in: current)
         }
     }
 
@@ -174,5 +183,7 @@ extension Configuration {
 
     /// What `sockaddr_un` holds, and the lock file's name beside it.
     private static let maximumPath = 100
+    /// With the names of a recording's directory and file it stays below what Linux allows.
+    private static let maximumDirectory = 1_000
     private static let maximumAddresses = 16
 }

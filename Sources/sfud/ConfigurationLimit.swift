@@ -47,6 +47,17 @@ struct ConfigurationLimit: Sendable {
         Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
         Self(name: "sendQueueDatagrams", range: 64...65_536, path: \.sendQueue.datagrams),
         Self(name: "sendQueueBytes", range: 65_536...1 << 30, path: \.sendQueue.bytes),
+        Self(name: "recordings", range: 1...10_000, path: \.control.recordings),
+        Self(name: "recordingsListed", range: 0...100_000, path: \.control.recordingsListed),
+        Self(name: "tracksRecorded", range: 1...65_536, path: \.control.tracksRecorded),
+        Self(name: "recordingBytes", range: 65_536...1 << 50, path: \.recording.bytes),
+        Self(name: "recordingFreeBytes", range: 0...1 << 50, path: \.recording.freeBytes),
+        Self(
+            name: "recordingWaitingBytes",
+            range: 65_536...1 << 30,
+            path: \.recording.waitingBytes
+        ),
+        Self(name: "recordingFiles", range: 1...1_000_000, path: \.recording.files),
     ]
 }
 

@@ -134,7 +134,11 @@ extension ControlPlane {
         switch news {
         case .subscriptionConnected(let subscription):
             return event(
-                SubscriptionConnected(SubscriptionReference(subscription)),
+                SubscriptionConnected(
+                    SubscriptionReference(subscription),
+                    audioMid: subscription.audioSlot.flatMap { Mid(rawValue: $0.mid) },
+                    videoMid: subscription.videoSlot.flatMap { Mid(rawValue: $0.mid) }
+                ),
                 to: to,
                 in: room
             )

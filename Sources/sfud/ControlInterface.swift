@@ -39,6 +39,8 @@ struct ControlSetup: Sendable {
     /// `ADDR:PORT` of every UDP socket, as the ready line prints them.
     var udp: [String]
     var limits: ControlLimits
+    /// Where recordings go, an absolute path; `nil`: nothing is recorded.
+    var recordings: String?
 
     var workers: Int { candidates.count }
 }
@@ -67,4 +69,10 @@ struct ControlLimits: Hashable, Sendable {
     var subscriptionsPerParticipant = 100
     /// Transports by which a room's workers may exceed the least loaded one before it spreads.
     var workerSpread = 8
+    /// Rooms that are recorded at one time.
+    var recordings = 100
+    /// Tracks that are recorded at one time; those of a stream that come later are left out.
+    var tracksRecorded = 4_096
+    /// Recordings that have ended and are still listed; those that ended first are forgotten.
+    var recordingsListed = 1_000
 }

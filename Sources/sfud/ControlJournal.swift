@@ -72,6 +72,9 @@ struct ControlJournals {
     func room(of epoch: UInt64) -> String? { rooms[epoch] }
     func first(_ room: String) -> UInt64? { journals[room]?.queue.first }
 
+    /// A room's operations that are under way, by their epochs.
+    func underWay(_ room: String) -> [UInt64] { journals[room]?.queue ?? [] }
+
     mutating func dequeue(_ room: String) {
         guard let epoch = journals[room]?.queue.removeFirst() else { return }
         rooms[epoch] = nil

@@ -100,6 +100,11 @@ extension SFU::Room.News {
             return (
                 .info, "floor \(what.rawValue)", [("participant", participant.id)] + by(actor)
             )
+        case .recordingStarted(let tap):
+            return (.info, "recording started", [("recording", tap.name)] + by(tap.by))
+        case .recordingStopped(let tap, let reason, let actor):
+            let why = reason.map { [("reason", $0)] } ?? []
+            return (.info, "recording stopped", [("recording", tap.name)] + why + by(actor))
         default:
             return nil
         }

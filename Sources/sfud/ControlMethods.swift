@@ -84,6 +84,8 @@ extension ControlPlane {
                 for: caller,
                 at: now
             )
+        case TalkersSubscribe.name:
+            try follow(request.params(TalkersSubscribe.Params.self), for: caller, at: now)
         default:
             try moderateRoom(request, for: caller, at: now)
         }
@@ -240,5 +242,21 @@ extension ControlPlane {
             for: caller,
             at: now
         )
+    }
+
+    private mutating func follow(
+        _ params: TalkersSubscribe.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        var follow = SFU::Room.Follow(
+            participant: params.participant.rawValue,
+            audioMids: params.audioMids.map(\.rawValue),
+            videoMids: params.videoMids.map(\.rawValue)
+        )
+        follow.wishes.width = params.preferredResolution?.width
+        follow.wishes.height = params.preferredResolution?.height
+        follow.wishes.frameRate = params.preferredFrameRate?.framesPerSecond
+        try call(.follow(follow), in: params.room, for: caller, at: now)
     }
 }

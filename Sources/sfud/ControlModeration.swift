@@ -58,12 +58,14 @@ extension ControlPlane {
             try drop(request.params(ParticipantDrop.Params.self), for: caller, at: now)
         case ParticipantApprove.name, ParticipantDeny.name:
             let params = try request.params(ParticipantByParticipant.self)
+            let approve = request.method == ParticipantApprove.name
             let answer = SFU::Room.Call.answerKnock(
                 params.participant.rawValue,
-                approve: request.method == ParticipantApprove.name,
+                approve: approve,
                 by: params.by?.rawValue
             )
             try call(answer, in: params.room, for: caller, at: now)
+            if !approve { rooms[params.room.rawValue]?.forget(params.participant.rawValue) }
         case ParticipantSetMode.name:
             let params = try request.params(ParticipantSetMode.Params.self)
             let mode = SFU::Room.Call.setMode(
@@ -154,7 +156,7 @@ extension ControlPlane {
             )
             try call(floor, in: params.room, for: caller, at: now)
         default:
-            try carryMessages(request, for: caller, at: now)
+            try record(request, for: caller, at: now)
         }
     }
 

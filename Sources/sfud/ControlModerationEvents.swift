@@ -27,11 +27,19 @@ extension ControlPlane {
             return event(RoomHardMuted(by: ParticipantID(actor)), to: to, in: room)
         case .roomMuted(false, let actor):
             return event(RoomHardUnmuted(by: ParticipantID(actor)), to: to, in: room)
+        case .recordingStarted(let tap):
+            return event(RecordingStarted(tap), to: to, in: room)
+        case .recordingStopped(let tap, let reason, let actor):
+            let stopped = StoppedRecording(tap: tap, reason: reason, by: actor, to: to)
+            return event(stopped, in: room)
         case .pinsChanged(let pins, let actor):
             let changed = PinsChanged(
                 pins: pins.map { ParticipantID($0) },
                 by: ParticipantID(actor)
             )
+            return event(changed, to: to, in: room)
+        case .talkersChanged(let talkers):
+            let changed = TalkersChanged(talkers: talkers.map(Talker.init))
             return event(changed, to: to, in: room)
         default:
             return participantEvent(news, to: to, in: room)
@@ -153,7 +161,7 @@ extension ControlPlane {
 
 extension ParticipantID {
     /// Nobody for nobody.
-    fileprivate init?(_ made: String?) {
+    init?(_ made: String?) {
         guard let made else { return nil }
         self.init(made)
     }

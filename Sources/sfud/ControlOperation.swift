@@ -20,11 +20,15 @@ struct Operation {
         case fenced(Caller)
         /// `{results, fence}`.
         case dropped(Caller, [ParticipantDrop.Dropped])
+        /// A recording that has begun, or has failed to.
+        case recording(Caller, TapID)
     }
 
     struct Event {
         var seq: UInt64
         var line: [UInt8]
+        /// Its files are known when the tap has passed the fence: the line is written then.
+        var stopped: StoppedRecording?
     }
 
     var reply = Reply.none
@@ -110,8 +114,10 @@ extension ControlPlane {
         case .fenced(let caller):
             let line = IPCReply.encoded(id: caller.request, result: Done(fence: fence))
             output.append(.reply(caller.connection, line))
+        case .recording(let caller, let tap):
+            output.append(.reply(caller.connection, recordingReply(of: tap, to: caller)))
         }
-        for event in operation.events {
+        for event in operation.events.map(finished) {
             journals.append(event, room)
             output.append(.event(room: room, seq: event.seq, line: event.line))
         }
@@ -127,7 +133,7 @@ extension ControlPlane {
             shared.identifiers[worker].transports.release(id)
         case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
         case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
-        case .subscription: break
+        case .subscription, .tap: break
         }
     }
 }

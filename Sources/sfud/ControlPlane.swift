@@ -25,8 +25,12 @@ struct ControlPlane {
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
+    /// What has been recorded, and is.
+    var recordings: RecordingBook
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
+    /// Rooms with something to do of their own, and when.
+    private var timers: [String: Instant] = [:]
     private var ending = Ending.no
 
     private enum Ending {
@@ -43,6 +47,7 @@ struct ControlPlane {
         self.setup = setup
         // The first line says better; nothing happens before it.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
+        recordings = RecordingBook(endedLimit: setup.limits.recordingsListed)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = SFU::Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
@@ -56,6 +61,21 @@ struct ControlPlane {
             random: setup.random,
             limits: setup.limits.room
         )
+        if let directory = setup.recordings {
+            // The tap's thread is one more worker, for mirrors alone.
+            shared.identifiers.append(
+                WorkerIdentifiers(
+                    transports: 0,
+                    publications: setup.limits.tracksRecorded,
+                    slots: 0
+                )
+            )
+            shared.taps = SFU::Room.TapService(
+                worker: setup.workers,
+                directory: directory,
+                limit: setup.limits.recordings
+            )
+        }
     }
 
     /// Takes one line of a connection; it is answered exactly once.
@@ -67,6 +87,7 @@ struct ControlPlane {
     ) {
         clock = WallClock(instant: now, unixTime: unixTime)
         shared.unixTime = unixTime
+        shared.now = now
         do throws(IPCRefusal) {
             let request = try IPCRequest(line: line)
             let caller = Caller(connection: connection, request: request.id)
@@ -84,7 +105,7 @@ struct ControlPlane {
 
     /// Takes what a worker tells.
     mutating func receive(_ event: SFU::Event, from worker: Int, at now: Instant) {
-        shared.unixTime = clock.unixTime(at: now)
+        setTime(now)
         switch event {
         case .fenced(let epoch, let passed, let packets):
             fenced(epoch, by: worker, at: passed, packets)
@@ -112,6 +133,7 @@ struct ControlPlane {
                 of: .subscription(subscription),
                 at: now
             )
+        case .tap(let notice): take(notice, at: now)
         case .layers(let id, let codec, let layers):
             take(
                 .layers(worker: worker, id, codec: codec, layers),
@@ -133,6 +155,12 @@ struct ControlPlane {
             )
         case .explained(let token, let explanation):
             explained(explanation, token, at: now)
+        case .speech(let id, let what):
+            take(
+                .speech(worker: worker, id, what),
+                of: .publication(worker: worker, id),
+                at: now
+            )
         }
     }
 
@@ -145,7 +173,9 @@ struct ControlPlane {
                 operations[epoch]?.reply = .none
             case .dropped(let caller, _) where caller.connection == connection:
                 operations[epoch]?.reply = .none
-            case .none, .written, .fenced, .dropped: break
+            case .recording(let caller, _) where caller.connection == connection:
+                operations[epoch]?.reply = .none
+            case .none, .written, .fenced, .dropped, .recording: break
             }
         }
         reports = reports.filter { $0.value.caller.connection != connection }
@@ -154,19 +184,41 @@ struct ControlPlane {
 
     /// When `expire(at:)` next has something to do, if ever.
     var deadline: Instant? {
-        if case .by(let instant) = ending { instant } else { nil }
+        // Few rooms have something in store at one time.
+        let room = timers.values.min()
+        guard case .by(let end) = ending else { return room }
+        return min(end, room ?? end)
     }
 
     /// Does what is due.
     mutating func expire(at now: Instant) {
-        if let deadline, deadline <= now { finish() }
+        if case .by(let end) = ending, end <= now { finish() }
+        for (name, due) in timers where due <= now { expire(name, at: now) }
+    }
+
+    private mutating func expire(_ name: String, at now: Instant) {
+        timers[name] = nil
+        guard var entry = rooms.removeValue(forKey: name) else { return }
+        setTime(now)
+        let change = entry.room.expire(&shared)
+        rooms[name] = entry
+        noteDeadline(of: name)
+        conclude(SFU::Room.Outcome(change: change), in: name, at: now)
+    }
+
+    /// Keeps when a room next has something to do, if ever.
+    mutating func noteDeadline(of name: String) { timers[name] = rooms[name]?.room.deadline }
+
+    private mutating func setTime(_ now: Instant) {
+        shared.unixTime = clock.unixTime(at: now)
+        shared.now = now
     }
 
     /// Ends all rooms; `ControlOutput.exit` follows when the workers have passed it.
     mutating func shutdown(at now: Instant) {
         guard case .no = ending else { return }
         ending = .by(now.advanced(milliseconds: Self.graceMilliseconds))
-        shared.unixTime = clock.unixTime(at: now)
+        setTime(now)
         for name in rooms.keys.sorted() { closeAtShutdown(name, at: now) }
         finishIfDone()
     }
@@ -192,7 +244,7 @@ struct ControlPlane {
         return output
     }
 
-    private mutating func take(
+    mutating func take(
         _ notice: SFU::Room.Notice,
         of place: SFU::Room.Place,
         at now: Instant
@@ -202,6 +254,7 @@ struct ControlPlane {
         rooms[name] = nil
         let change = entry.room.take(notice, &shared)
         rooms[name] = entry
+        noteDeadline(of: name)
         guard !change.announcements.isEmpty || !change.commands.isEmpty else { return }
         for case .connection(let participant, _, .disconnected(let reason)) in change
             .announcements.map(\.news)

@@ -45,6 +45,8 @@ struct RoomEntry {
         shown.custom = custom
         shown.locked = room.locked
         shown.hardMuted = room.hardMuted
+        shown.talkers = room.talkerList.map(Talker.init)
+        shown.recording = room.recording != nil
         shown.pins = room.pins.map { ParticipantID($0) }
         shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
         shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
@@ -128,7 +130,7 @@ extension ControlPlane {
 
     /// Rooms without transports count too, as they were made to get some.
     private var leastLoadedWorker: Int {
-        var load = shared.identifiers.map { $0.transports.used }
+        var load = shared.identifiers.prefix(setup.workers).map { $0.transports.used }
         for entry in rooms.values { load[entry.room.worker] += 1 }
         return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
     }
@@ -182,12 +184,16 @@ extension ControlPlane {
         var operation = Operation(at: now)
         operation.process = outcome.process
         for place in change.opened { owners[place] = name }
+        note(outcome, in: name)
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
         operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
+        noteDeadline(of: name)
         if rooms[name]?.room.isClosed == true {
             rooms[name] = nil
+            // What is in process here is not in process in a later room of the same name.
+            for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))
         }

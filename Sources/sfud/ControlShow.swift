@@ -54,6 +54,17 @@ extension AwaitedParticipant {
     }
 }
 
+extension Talker {
+    init(_ talker: SFU::Room.Talker) {
+        self.init(
+            participant: ParticipantID(talker.participant),
+            stream: talker.stream.map { StreamID($0) },
+            talking: talker.isTalking,
+            pinned: talker.isPinned
+        )
+    }
+}
+
 extension StreamInfo {
     init(_ stream: SFU::Room.Stream) {
         self.init(

@@ -128,6 +128,7 @@ extension SFU::Room.Settings {
         maxActiveTalkers = settings.maxActiveTalkers
         protectedRoles = Set(settings.protectedRoles.map(\.rawValue))
         roleRequestSeconds = settings.roleRequestSeconds
+        autoRecord = settings.autoRecord
         roles = settings.roles.map(SFU::Room.Role.init)
     }
 }

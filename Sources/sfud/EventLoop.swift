@@ -45,7 +45,7 @@ struct EventLoop: ~Copyable {
         self.signals = signals
         self.log = log
         control = ControlPlane(setup)
-        sampler = StatisticsSampler(workers: workers.count)
+        sampler = StatisticsSampler(workers: setup.workers)
     }
 
     /// Watches everything the loop serves, as it expects it.
@@ -179,7 +179,7 @@ struct EventLoop: ~Copyable {
             )
             http.publish(metrics: Array(metrics.text.utf8), at: now)
         } else if http.wantsMetrics, let report = sampler.begin(at: now) {
-            for worker in workers { worker.commands.post([report]) }
+            for worker in workers.prefix(setup.workers) { worker.commands.post([report]) }
         }
     }
 

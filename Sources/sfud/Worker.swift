@@ -27,6 +27,37 @@ final class Worker: Sendable {
         Self.start(setup, commands, events)
     }
 
+    /// Starts the thread that records, which runs as long and says so in the same way.
+    init(_ setup: RecorderLoop.Setup) throws(SystemError) {
+        commands = try Mailbox()
+        events = try Mailbox()
+        Self.start(setup, commands, events)
+    }
+
+    private static func start(
+        _ setup: RecorderLoop.Setup,
+        _ commands: Mailbox<Command>,
+        _ events: Mailbox<Event>
+    ) {
+        let thread = Thread { @Sendable in
+            do throws(SystemError) {
+                let poller = try RecorderLoop.poller(for: setup, commands)
+                var loop = RecorderLoop(setup, poller, commands, events)
+                loop.run()
+            } catch {
+                setup.log.error("recorder cannot start", [("cause", "\(error)")])
+            }
+            setup.disk.stop(milliseconds: diskMilliseconds)
+            events.close()
+        }
+        thread.name = "recorder"
+        thread.stackSize = 1 << 20
+        thread.start()
+    }
+
+    /// From the last command to the end, for the disk to take what waits.
+    private static let diskMilliseconds = 100
+
     private static func start(
         _ setup: Setup,
         _ commands: Mailbox<Command>,

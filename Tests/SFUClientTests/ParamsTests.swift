@@ -77,6 +77,13 @@ extension MethodRow {
             "preferredResolution":null,"preferredFrameRate":null,"priority":null}
             """#
         ),
+        MethodRow(
+            TalkersSubscribe.self,
+            #"""
+            {"room":"r1","participant":"p1","audioMids":["0","2"],"videoMids":[],
+            "preferredResolution":{"width":640,"height":360},"preferredFrameRate":15.0}
+            """#
+        ),
         MethodRow(SubscriptionRemove.self, #"{"room":"r1","subscription":"u1"}"#),
         MethodRow(
             StatsGet.self,
@@ -137,6 +144,9 @@ extension MethodRow {
     ]
 
     static let messages: [MethodRow] = [
+        MethodRow(RecordingStart.self, #"{"room":"r1","by":"m1","streams":["str-1"]}"#),
+        MethodRow(RecordingStop.self, #"{"room":"r1","by":"m1"}"#),
+        MethodRow(RecordingList.self, #"{"room":"r1"}"#),
         MethodRow(
             MessagePublish.self,
             #"""

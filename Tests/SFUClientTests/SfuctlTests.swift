@@ -221,6 +221,9 @@ import Testing
         let report = Report.room(room)
         #expect(report.contains("p1           Ann   moderator  SEND_AND_RECV  connected   audio"))
         #expect(report.contains("opus (off)  vp8    h 640x360@30 512 kbit/s"))
+        let talker = Talker(participant: "p1", stream: "s1", talking: true, pinned: false)
+        #expect(Report.talkers([talker]).contains("p1           yes      no      s1"))
+        #expect(Report.talkers([]) == "no talkers")
         #expect(Report.rooms([]) == "no rooms")
     }
 }

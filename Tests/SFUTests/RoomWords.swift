@@ -36,7 +36,8 @@ extension Command {
         case .unmirror(let id): "unmirror \(id.word("p"))"
         case .relay(let id, let targets):
             (["relay", id.word("p"), "to"] + targets.map(\.word)).joined(separator: " ")
-        case .explain, .report, .fence: "\(self)"
+        case .hold(let id, let target): "hold \(id.word("p")) for \(target.word)"
+        case .explain, .report, .fence, .tap: "\(self)"
         }
     }
 }

@@ -28,7 +28,12 @@ struct ControlDriver {
     static let startTime = 1_700_000_000.0
     let connection = ConnectionID(rawValue: 1)
 
-    init(workers: Int = 1, limits: ControlLimits = ControlLimits(), seed: UInt64 = 1) {
+    init(
+        workers: Int = 1,
+        limits: ControlLimits = ControlLimits(),
+        recordings: String? = nil,
+        seed: UInt64 = 1
+    ) {
         let state = Mutex(seed)
         let random = RandomSource {
             state.withLock { state in
@@ -49,7 +54,8 @@ struct ControlDriver {
             fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
             candidates: candidates,
             udp: (0..<workers).map { "127.0.0.1:\(5004 + $0)" },
-            limits: limits
+            limits: limits,
+            recordings: recordings
         )
         plane = ControlPlane(setup)
     }
@@ -137,7 +143,8 @@ struct ControlDriver {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .explain(_, let token): questions.append((worker, token))
                 case .report(let token): tokens.append((worker, token))
-                case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay:
+                case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
+                    .hold, .tap:
                     commands.append((worker, command))
                 }
             }

@@ -30,7 +30,8 @@ import Testing
             switch command {
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
-            case .configure, .close, .limit, .mirror, .unmirror, .relay, .explain, .report, .fence:
+            case .configure, .close, .limit, .mirror, .unmirror, .relay, .hold, .explain, .report,
+                .fence, .tap:
                 nil
             }
         }
@@ -208,6 +209,19 @@ import Testing
         try driver.done("subscription.update", .object(own.merging(["audio": false]) { $1 }))
         #expect(opened(driver.takeCommands()) == [false])
         #expect(reasons(&driver) == [])
+    }
+
+    @Test func `of a slot that is gone nothing is told any more`() throws {
+        var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
+        let subscription = try driver.watch("b", stream).subscription
+        let own: [String: JSON] = [
+            "room": "r", "subscription": .string(subscription.rawValue),
+        ]
+        try driver.done("subscription.update", .object(own.merging(["video": false]) { $1 }))
+        try driver.offer("b", "0:audio:recvonly", "1:video:inactive")
+        _ = driver.takeEvents()
+        try driver.done("subscription.update", .object(own.merging(["audio": false]) { $1 }))
+        #expect(driver.takeEvents() == [])
     }
 
     @Test func `a codec that the slot cannot decode is told`() throws {

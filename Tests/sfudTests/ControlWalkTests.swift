@@ -37,7 +37,7 @@ import Testing
             #expect(identifiers.slots.used == 0)
         }
         for worker in walk.workers {
-            #expect(worker.transports.isEmpty && worker.mirrors.isEmpty)
+            #expect(worker.transports.isEmpty && worker.mirrors.isEmpty && worker.taps.isEmpty)
         }
         #expect(walk.mirrorsMade > 50 || !row.isCalm, "too few to tell")
         for id in walk.sent { #expect(walk.driver.replies[id] != nil, "call \(id)") }
@@ -58,15 +58,21 @@ private struct ControlWalk {
     init(_ row: ControlWalkTests.Row, seed: UInt64) {
         var limits = ControlLimits()
         limits.workerSpread = row.spread
-        driver = ControlDriver(workers: row.workers, limits: limits, seed: seed)
-        workers = (0..<row.workers).map { WalkWorker(index: $0) }
+        driver = ControlDriver(
+            workers: row.workers,
+            limits: limits,
+            recordings: "/recordings",
+            seed: seed
+        )
+        // The last one is the recorder.
+        workers = (0...row.workers).map { WalkWorker(index: $0) }
         isCalm = row.isCalm
         driver.holdsFences = true
         random = WalkGenerator(state: seed)
     }
 
     mutating func step() {
-        switch Int.random(in: 0..<60, using: &random) {
+        switch Int.random(in: 0..<63, using: &random) {
         case 0: if !isCalm { send("room.close", ["room": room]) }
         case 1..<4: create()
         case 4..<10: join()
@@ -78,6 +84,11 @@ private struct ControlWalk {
         case 46: send("subscription.remove", ["room": room, "subscription": subscription])
         case 47..<50: updateStream()
         case 50..<55: workerEvent()
+        case 60: send("recording.start", ["room": room])
+        case 61: send("recording.stop", ["room": room])
+        case 62:
+            let tap = UInt64.random(in: 1..<40, using: &random)
+            driver.tell(.tap(.ended(tap, reason: "too-slow", [])), from: workers.count - 1)
         case 55..<57: driver.fence(worker: Int.random(in: workers.indices, using: &random))
         default: settle()
         }

@@ -221,6 +221,23 @@ import Testing
         #expect(driver.plane.rooms["r"]?.room.subscriptions.isEmpty == true)
     }
 
+    @Test func `R-7 nobody is told anything of video that ends with the change`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        for id in ["viewer", "publisher"] { try driver.join(id) }
+        let stream = try #require(try driver.offer("publisher", "0:video:sendonly")[0].stream)
+        try driver.offer("viewer", "0:video:recvonly")
+        try driver.watch("viewer", stream)
+        _ = driver.takeTold()
+        try driver.done("role.changeAll", ["room": "r", "role": "viewer"])
+        #expect(
+            driver.takeTold() == [
+                "participant.roleChanged all", "participant.roleChanged all",
+                "stream.destroyed all",
+            ]
+        )
+    }
+
     struct RoleRow: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var method = "role.changeAll"

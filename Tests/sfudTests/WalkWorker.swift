@@ -10,6 +10,8 @@ struct WalkWorker {
     var mirrors: [PublicationID: Mirror] = [:]
     /// Of the publications at home here; none is an empty list.
     var relays: [PublicationID: [RelayTarget]] = [:]
+    /// Of the recorder: what each tap reads.
+    var taps: [TapID: Set<PublicationID>] = [:]
     /// A handle that has ended is never heard of again.
     private var ended: Set<PublicationID> = []
 
@@ -57,6 +59,9 @@ struct WalkWorker {
         case .relay(let id, let targets):
             #expect(publications.contains(id))
             relays[id] = targets
+        case .hold(let id, let target):
+            #expect(relays[id]?.contains(target) == true)
+        case .tap(let order): apply(order)
         case .explain, .report, .fence: break
         }
     }
@@ -84,7 +89,7 @@ struct WalkWorker {
             #expect(original == configuration)
             #expect(home.relays[mirror.home.publication]?.contains(own) == true)
             #expect(gates[id] == home.gates[mirror.home.publication])
-            #expect(bindings.values.contains { $0.publication == id }, "nobody uses it")
+            #expect(isUsed(id), "nobody uses it")
         }
         for (id, targets) in relays {
             #expect(Set(targets).count == targets.count)
@@ -93,6 +98,25 @@ struct WalkWorker {
                 #expect(mirror?.home == RelayTarget(worker: index, publication: id))
             }
         }
+    }
+
+    private mutating func apply(_ order: TapOrder) {
+        switch order {
+        case .open(let tap):
+            #expect(taps[tap.id] == nil)
+            taps[tap.id] = []
+        case .attach(let tap, let track):
+            #expect(mirrors[track.publication] != nil)
+            #expect(taps[tap]?.insert(track.publication).inserted == true)
+        case .detach(let tap, let id): #expect(taps[tap]?.remove(id) != nil)
+        case .note(let tap, _): #expect(taps[tap] != nil)
+        case .close(let tap): #expect(taps.removeValue(forKey: tap) != nil)
+        }
+    }
+
+    private func isUsed(_ mirror: PublicationID) -> Bool {
+        bindings.values.contains { $0.publication == mirror }
+            || taps.values.contains { $0.contains(mirror) }
     }
 
     private var publications: Set<PublicationID> {
@@ -106,8 +130,8 @@ struct WalkWorker {
         relays[publication] = nil
         ended.insert(publication)
         #expect(
-            !bindings.values.contains { $0.publication == publication },
-            "a slot is emptied before what it carries ends"
+            !isUsed(publication),
+            "a slot is emptied, and a tap told, before what it carries ends"
         )
     }
 

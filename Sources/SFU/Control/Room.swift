@@ -14,7 +14,7 @@ package struct Room: Sendable {
     package let name: String
     /// Unix time, in seconds.
     package let created: Double
-    package internal(set) var settings: Settings
+    package internal(set) var settings: Settings { didSet { talkers.isStale = true } }
     package internal(set) var state: State
     /// Where its first transport is made.
     package let worker: Int
@@ -32,7 +32,7 @@ package struct Room: Sendable {
     /// Nobody but moderators is heard.
     package internal(set) var hardMuted = false
     /// In the order in which they were pinned.
-    package internal(set) var pins: [String] = []
+    package internal(set) var pins: [String] = [] { didSet { talkers.isStale = true } }
     /// Who has asked for the floor, in that order.
     package internal(set) var raisedHands: [String] = []
     /// Who has the floor of a lecture.
@@ -49,8 +49,15 @@ package struct Room: Sendable {
     var owners: [Place: String] = [:]
     /// Its transports in each worker that has any.
     var population: [Int: Int] = [:]
+    /// What reads along: the room's recording, if there is one.
+    package internal(set) var taps: [TapID: Tap] = [:]
+    var recordingTap: TapID?
+    /// It has been recorded without being asked, which happens once.
+    var hasAutoRecorded = false
     /// The publications that are mirrored, by their homes.
     var relays: [RelayTarget: Relay] = [:]
+    /// Who is heard and seen, and whose slots follow it.
+    var talkers = Talkers()
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
         self.name = name

@@ -12,6 +12,7 @@ extension Room {
         case subscribe(Subscribe)
         case updateSubscription(String, SubscriptionUpdate)
         case unsubscribe(String)
+        case follow(Follow)
         case close(by: String?, reason: String)
         case setState(State, by: String?)
         case update(Settings?, by: String?)
@@ -27,6 +28,8 @@ extension Room {
         case transfer(to: String, by: String)
         case floor(FloorStep, String, by: String?)
         case pin([String], on: Bool, by: String?)
+        case startRecording(streams: [String]?, by: String?)
+        case stopRecording(by: String?)
     }
 
     /// Carries a call out, or refuses it and leaves everything as it was.
@@ -35,6 +38,8 @@ extension Room {
         _ shared: inout Shared
     ) throws(Refusal) -> Outcome {
         var outcome = try carryOut(call, &shared)
+        settleTalkers(&shared, &outcome.change)
+        settleTaps(&shared, &outcome.change)
         settleRelays(&outcome.change)
         return outcome
     }
@@ -57,6 +62,7 @@ extension Room {
         case .updateSubscription(let subscription, let update):
             return try self.update(subscription: subscription, update, &shared)
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
+        case .follow(let follow): return try self.follow(follow, &shared)
         case .close(let actor, let reason):
             let refusal = Refusal(
                 code: 5116,
@@ -64,7 +70,7 @@ extension Room {
                 message: "closing the room needs the permission close"
             )
             try check(actor, may: .close, orElse: refusal)
-            return close(by: actor, reason)
+            return close(by: actor, reason, &shared)
         default: return try moderate(call, &shared)
         }
     }
@@ -96,8 +102,11 @@ extension Room {
         case .floor(let step, let id, let actor):
             return try floor(step, id, by: actor, &shared)
         case .pin(let ids, let on, let actor): return try pin(ids, on, by: actor)
+        case .startRecording(let streams, let actor):
+            return try startRecording(of: streams, by: actor, &shared)
+        case .stopRecording(let actor): return try stopRecording(by: actor, &shared)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
-            .updateSubscription, .unsubscribe, .close:
+            .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
         }
     }
@@ -153,6 +162,33 @@ extension Room {
             self.audioMid = audioMid
             self.videoMid = videoMid
             self.wishes = wishes
+        }
+    }
+
+    package struct Follow: Sendable {
+        package var participant: String
+        /// None twice; both lists empty end the following.
+        package var audioMids: [String]
+        package var videoMids: [String]
+        package var wishes: Wishes
+
+        package init(
+            participant: String,
+            audioMids: [String],
+            videoMids: [String],
+            wishes: Wishes = Wishes()
+        ) {
+            self.participant = participant
+            self.audioMids = audioMids
+            self.videoMids = videoMids
+            self.wishes = wishes
+        }
+
+        func mids(_ kind: MediaKind) -> [String] {
+            switch kind {
+            case .audio: audioMids
+            case .video: videoMids
+            }
         }
     }
 
@@ -223,6 +259,8 @@ extension Room {
         case requested(String)
         /// Those of the participants named who were there.
         case dropped([String])
+        /// A recording has begun.
+        case recording(TapID)
     }
 
     package struct Answered: Hashable, Sendable {
@@ -279,9 +317,13 @@ extension Room {
         package var locals: [LocalDescription]
         package var random: RandomSource
         package var lastSubscription: UInt64 = 0
+        /// `nil`: nothing can read along.
+        package var taps: TapService?
         package var limits: Limits
         /// In seconds; renewed before each call.
         package var unixTime = 0.0
+        /// The same moment on the workers' clock.
+        package var now = Instant(nanoseconds: 0)
 
         package init(
             identifiers: [WorkerIdentifiers],

@@ -8,6 +8,7 @@ extension Room {
         if participants[stream.participant]?.streams.isEmpty != false {
             hosts.removeAll { $0 == stream.participant }
         }
+        talkers.isStale = true
         change.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
     }
 
@@ -36,7 +37,10 @@ extension Room {
         else { return }
         let worker = transport.place.worker
         for slot in transport.slots {
-            release(slot, SlotName(transport: name, mid: slot.mid), &change)
+            let name = SlotName(transport: name, mid: slot.mid)
+            stopFollowing(name, of: id, &change)
+            // Read anew: what followed has given the slot back.
+            if let (slot, _) = seat(name, of: id) { release(slot, name, &change) }
         }
         for stream in participant.streams where streams[stream]?.transport == name {
             end(stream: stream, reason, &change)
@@ -48,6 +52,7 @@ extension Room {
         for slot in transport.slots { free(.slot(worker: worker, slot.id), &change) }
         free(.transport(worker: worker, transport.place.id), &change)
         participants[id]?.transports.removeAll { $0.name == name }
+        rank(id)
     }
 
     /// Takes a slot from its subscription, which ends where it has no other.
@@ -69,6 +74,8 @@ extension Room {
         unbind(name, of: subscription.participant, &change)
         withSlot(name, of: subscription.participant) { $0.subscription = nil }
         subscription.set(nil, for: slot.kind)
+        // Of a slot that is gone there is nothing more to tell.
+        if slot.kind == .video { subscription.videoDisabled = nil }
         subscriptions[number] = subscription
         return nil
     }
@@ -84,10 +91,15 @@ extension Room {
     }
 
     /// Ends the room and all in it.
-    mutating func close(by actor: String?, _ reason: String) -> Outcome {
+    mutating func close(
+        by actor: String?,
+        _ reason: String,
+        _ shared: inout Shared
+    ) -> Outcome {
         var outcome = Outcome(isFenced: true)
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
         forgetAll()
+        endTaps(closed, by: actor, &shared, &outcome.change)
         for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
         outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
         if settings.kind.isLiveEvent { state = .ended }

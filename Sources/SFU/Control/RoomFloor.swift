@@ -196,6 +196,9 @@ extension Room {
     /// Forgets what the room kept for somebody who has gone.
     mutating func forget(_ participant: Participant, _ change: inout Change) {
         unpin(participant.id, &change)
+        talkers.ranking.remove(participant.id)
+        talkers.followers[participant.id] = nil
+        talkers.isStale = true
         freeFloor(of: participant, &change)
         roleRequests = roleRequests.filter {
             $0.key != participant.id && $0.value.requester != participant.id
@@ -208,5 +211,6 @@ extension Room {
         raisedHands = []
         floorHolder = nil
         roleRequests = [:]
+        talkers = Talkers()
     }
 }

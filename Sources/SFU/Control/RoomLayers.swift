@@ -22,32 +22,42 @@ extension Room {
     }
 
     /// A worker says which encodings of a publication its viewers watch.
-    ///
-    /// The publisher hears of it when that makes a difference to what anybody watches.
     mutating func want(
         _ mask: UInt8,
         of home: RelayTarget,
         by worker: Int,
         _ change: inout Change
     ) {
-        let place = Place.publication(worker: home.worker, home.publication)
-        guard let owner = owners[place], let track = track(of: home) else { return }
-        for id in participants[owner]?.streams ?? [] {
-            guard var stream = streams[id], stream.home(.video) == home else { continue }
-            let encodings = track.configuration.encodings.prefix(8)
-            stream.wanted[worker] = mask
-            let all = stream.wanted.values.reduce(0, |)
-            let isNews = encodings.indices.contains { position in
-                (all ^ stream.wantedTold) & (1 << UInt8(position)) != 0
-            }
-            stream.wantedTold = all
-            streams[id] = stream
-            guard isNews else { return }
-            let layers = encodings.enumerated().map { position, encoding in
-                WantedLayer(rid: encoding.rid, isWanted: all & (1 << UInt8(position)) != 0)
-            }
-            change.announce(.layersWanted(stream, layers), to: .only([owner]))
+        guard let id = stream(with: home) else { return }
+        streams[id]?.wanted[worker] = mask
+        tellWanted(of: home, &change)
+    }
+
+    /// Tells the publisher what anybody watches, where that is news.
+    ///
+    /// Who reads along takes the highest there is.
+    mutating func tellWanted(of home: RelayTarget, _ change: inout Change) {
+        guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
+        else { return }
+        let encodings = track.configuration.encodings.prefix(8)
+        let isTapped = taps.values.contains { $0.tracks[home] != nil }
+        let all = isTapped ? UInt8.max : stream.wanted.values.reduce(0, |)
+        let isNews = encodings.indices.contains { position in
+            (all ^ stream.wantedTold) & (1 << UInt8(position)) != 0
         }
+        stream.wantedTold = all
+        streams[id] = stream
+        guard isNews else { return }
+        let layers = encodings.enumerated().map { position, encoding in
+            WantedLayer(rid: encoding.rid, isWanted: all & (1 << UInt8(position)) != 0)
+        }
+        change.announce(.layersWanted(stream, layers), to: .only([stream.participant]))
+    }
+
+    private func stream(with home: RelayTarget) -> String? {
+        let place = Place.publication(worker: home.worker, home.publication)
+        guard let owner = owners[place] else { return nil }
+        return participants[owner]?.streams.first { streams[$0]?.home(.video) == home }
     }
 }
 

@@ -1,3 +1,5 @@
+internal import RTP
+
 extension Room {
     package struct Participant: Registered {
         package let id: String
@@ -58,6 +60,8 @@ extension Room {
         var withdrawn = false
         /// The worker's gate, as last told; `nil` for a worker that was told nothing yet.
         var gate: Bool?
+        /// Since when somebody has been speaking into it.
+        var speaking: Instant?
 
         package var mid: String { configuration.mid }
         package var kind: MediaKind { configuration.kind }
@@ -96,6 +100,8 @@ extension Room {
         /// What the receiver can decode here.
         var codecs: CodecSet
         package internal(set) var subscription: UInt64?
+        /// It carries who talks, and nothing that is asked for by name.
+        package internal(set) var follows = false
         /// What the worker was last told to put here.
         var bound: Feed?
     }
@@ -118,6 +124,7 @@ extension Room {
         case slot(worker: Int, SlotID)
         /// Unique in the process, so no worker is named.
         case subscription(UInt64)
+        case tap(TapID)
     }
 
     /// What others can subscribe to: a camera with its microphone, or a screen with its sound.

@@ -1,6 +1,8 @@
 // Brings publications to the workers where they are watched: the mirrors that there should be are
 // held against what the workers were told last, and the difference is told.
 
+internal import RTP
+
 extension Room {
     /// What a slot is to carry: a publication by its home, wherever the slot itself is.
     struct Feed: Hashable, Sendable {
@@ -36,6 +38,8 @@ extension Room {
     struct KnownMirror: Sendable {
         var told: Mirror
         var users = 0
+        /// Its home is to be told that it asks for its beginning.
+        var isHeld = false
 
         var id: PublicationID { told.configuration.id }
     }
@@ -48,6 +52,7 @@ extension Room {
         _ name: SlotName,
         of participant: String,
         to feed: Feed?,
+        from start: Instant? = nil,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
@@ -57,11 +62,13 @@ extension Room {
             if slot.bound?.home == feed.home {
                 publication(feed.home, in: worker)
             } else {
-                join(feed.home, in: worker, &shared, &change)
+                join(feed.home, in: worker, from: start, &shared, &change)
             }
         guard let id else { return unbind(name, of: participant, &change) }
         withSlot(name, of: participant) { $0.bound = feed }
-        change.tell(worker, .bind(slot.id, feed.binding(to: id)))
+        var binding = feed.binding(to: id)
+        binding.from = start
+        change.tell(worker, .bind(slot.id, binding))
         // After the slot has what is new, so that no worker ends a mirror in use.
         if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
     }
@@ -101,6 +108,10 @@ extension Room {
         if track != nil, targets != relay.told {
             relay.told = targets
             change.tell(home.worker, .relay(home.publication, to: targets))
+            for target in targets where relay.mirrors[target.worker]?.isHeld == true {
+                relay.mirrors[target.worker]?.isHeld = false
+                change.tell(home.worker, .hold(home.publication, for: target))
+            }
         }
         relays[home] = relay.mirrors.isEmpty ? nil : relay
     }
@@ -130,9 +141,10 @@ extension Room {
     }
 
     /// One more slot of a worker carries a publication; where need be, the mirror is made.
-    private mutating func join(
+    mutating func join(
         _ home: RelayTarget,
         in worker: Int,
+        from start: Instant?,
         _ shared: inout Shared,
         _ change: inout Change
     ) -> PublicationID? {
@@ -143,12 +155,15 @@ extension Room {
             else { return nil }
             var configuration = track.configuration
             configuration.id = id
-            let mirror = Mirror(
+            var mirror = Mirror(
                 configuration: configuration,
                 home: home,
                 open: track.gate ?? false
             )
-            relays[home, default: Relay()].mirrors[worker] = KnownMirror(told: mirror)
+            var known = KnownMirror(told: mirror)
+            known.isHeld = start != nil
+            relays[home, default: Relay()].mirrors[worker] = known
+            mirror.from = start
             change.tell(worker, .mirror(mirror))
             change.touch(home)
         }
@@ -156,7 +171,7 @@ extension Room {
         return publication(home, in: worker)
     }
 
-    private mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
+    mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
         guard worker != home.worker else { return }
         relays[home]?.mirrors[worker]?.users -= 1
         change.touch(home)

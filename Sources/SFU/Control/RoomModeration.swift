@@ -207,6 +207,8 @@ extension Room {
         _ change: inout Change
     ) {
         guard let participant = participants[id] else { return }
+        // Who may watch whom decides about slots that carry nothing as yet, too.
+        talkers.followers.noteAll()
         var numbers = Set(participant.subscriptions)
         for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }
         for number in numbers.sorted() {

@@ -113,15 +113,7 @@ extension Room {
         outcome.change.announce(.updated(by: actor), to: .everyone)
         guard new != nil else { return outcome }
         trimPins(by: actor, &outcome.change)
-        for participant in members {
-            settle(
-                publisher: participant.id,
-                ending: EndReason.role,
-                &shared,
-                &outcome.change
-            )
-            review(subscriptionsTouching: participant.id, &shared, &outcome.change)
-        }
+        settle(rolesOf: members.map(\.id), &shared, &outcome.change)
         return outcome
     }
 

@@ -49,7 +49,13 @@ extension Room {
         case floor(FloorNews, Participant, by: String?)
         /// All pins there are now.
         case pinsChanged([String], by: String?)
+        /// The list of active talkers, as those see it who are told.
+        case talkersChanged([Talker])
         case closed(reason: String, by: String?)
+        /// The first packet is on disk.
+        case recordingStarted(Tap)
+        /// `reason`: why, where nobody asked for it.
+        case recordingStopped(Tap, reason: String?, by: String?)
     }
 
     /// Why a stream ended, a participant left or a transport closed.

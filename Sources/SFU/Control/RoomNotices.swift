@@ -13,6 +13,9 @@ extension Room {
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
         case videoHeld(subscription: UInt64, worker: Int, SlotID, VideoHold?)
         case layersWanted(worker: Int, home: RelayTarget, UInt8)
+        case speech(worker: Int, PublicationID, SpeechChange)
+        case tapStarted(TapID)
+        case tapEnded(TapID, reason: String?)
     }
 
     /// Takes up what a worker has noticed; what is about something gone comes to nothing.
@@ -39,7 +42,13 @@ extension Room {
             hold(number, because: reason, &shared, &change)
         case .layersWanted(let worker, let home, let mask):
             want(mask, of: home, by: worker, &change)
+        case .speech(let worker, let publication, let what):
+            hear(what, of: .publication(worker: worker, publication))
+        case .tapStarted(let id): begun(tap: id, &change)
+        case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
         }
+        settleTalkers(&shared, &change)
+        settleTaps(&shared, &change)
         settleRelays(&change)
         return change
     }

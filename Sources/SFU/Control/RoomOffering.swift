@@ -162,6 +162,10 @@ extension Room {
     ) {
         for slot in transport.slots where ended.contains(slot.id) {
             let name = SlotName(transport: transport.name, mid: slot.mid)
+            guard !slot.follows else {
+                stopFollowing(name, of: id, &change)
+                continue
+            }
             if let subscription = release(slot, name, &change) {
                 change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
             }

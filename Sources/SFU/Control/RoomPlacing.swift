@@ -25,7 +25,7 @@ extension Room {
             owners[place] = participant
             change.opened.append(place)
         // It says itself whose it is.
-        case .subscription: change.opened.append(place)
+        case .subscription, .tap: change.opened.append(place)
         // What a worker tells of a slot, it tells of the subscription in it.
         case .slot: break
         }

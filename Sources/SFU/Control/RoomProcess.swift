@@ -4,6 +4,7 @@ extension Room {
     /// A second one like it meets an "in process" code of the seeds meanwhile.
     package enum Process: Hashable, Sendable {
         case hardMute, hardUnmute
+        case recordingStart, recordingStop
         /// By the participant whose step it is, or whom it is about.
         case floor(FloorStep, String)
     }
@@ -21,5 +22,6 @@ extension Room {
     package mutating func settle(_ process: Process) {
         guard let count = inProcess[process] else { return }
         inProcess[process] = count > 1 ? count - 1 : nil
+        if process == .recordingStart, let recordingTap { taps[recordingTap]?.isAwaited = false }
     }
 }

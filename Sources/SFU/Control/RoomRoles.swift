@@ -150,22 +150,27 @@ extension Room {
             )
             if role == Role.moderatorName {
                 freeFloor(of: id, &change)
-                admit(id, &change)
+                admit(id, by: actor, &change)
             }
         }
-        for id in ids {
-            settle(publisher: id, ending: EndReason.role, &shared, &change)
-            review(subscriptionsTouching: id, &shared, &change)
-        }
+        settle(rolesOf: ids, &shared, &change)
+    }
+
+    /// Brings all to what the roles now say: first the streams, so that nobody is told anything
+    /// of one that goes anyway.
+    mutating func settle(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
+        for id in ids { settle(publisher: id, ending: EndReason.role, &shared, &change) }
+        for id in ids { review(subscriptionsTouching: id, &shared, &change) }
     }
 
     /// A moderator waits for nobody's approval.
-    private mutating func admit(_ id: String, _ change: inout Change) {
+    private mutating func admit(_ id: String, by actor: String?, _ change: inout Change) {
         guard var participant = participants[id], !participant.admitted else { return }
         let others = members.map(\.id)
         participant.admitted = true
         participants[id] = participant
-        change.announce(.approved(participant, by: nil), to: .only([id]))
+        let told = moderators.filter { $0 != actor && $0 != id }
+        change.announce(.approved(participant, by: actor), to: .only([id] + told))
         change.announce(.joined(participant, again: false), to: .only(others))
     }
 }

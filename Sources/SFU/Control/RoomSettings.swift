@@ -32,6 +32,8 @@ extension Room {
         package var maxActiveTalkers = 6
         /// Roles that a change of all roles leaves alone.
         package var protectedRoles: Set<String> = []
+        /// It is recorded from its first stream on.
+        package var autoRecord = false
         /// How long a request to change role stays open, in seconds.
         package var roleRequestSeconds = 60
         package var roles = Role.builtIn

@@ -61,6 +61,7 @@ extension Room {
         stream.carry(tracks)
         stream.hardMuted = publisher.hardMuted
         streams[stream.id] = stream
+        talkers.isStale = true
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
         change.announce(.streamCreated(stream), to: .everyone)
@@ -76,6 +77,7 @@ extension Room {
         guard var stream = streams[id] else { return }
         guard stream.carry(tracks) else { return }
         streams[id] = stream
+        talkers.isStale = true
         change.announce(.streamChanged(stream), to: .everyone)
         for number in stream.subscribers.sorted() {
             takeFreeSlots(for: number)
@@ -105,10 +107,12 @@ extension Room {
                 change.tell(transport.place.worker, .gate(track.publication, open: open))
                 change.touch(transport.home(of: track))
                 publisher.transports[index].tracks[number].gate = open
+                if !open { publisher.transports[index].tracks[number].speaking = nil }
                 if let stream { touched.insert(stream.id) }
             }
         }
         participants[id] = publisher
+        rank(id)
         for stream in touched.sorted() {
             for number in (streams[stream]?.subscribers ?? []).sorted() {
                 settle(subscription: number, &shared, &change)
@@ -167,7 +171,12 @@ extension Room {
                 feed?.mayFallBack =
                     stream.audioFallback && subscription.wishes.audioFallback != false
             }
-            bind(slot, of: subscriber.id, to: feed, &shared, &change)
+            let start = kind == .audio ? subscription.preroll : nil
+            bind(slot, of: subscriber.id, to: feed, from: start, &shared, &change)
+        }
+        if subscription.preroll != nil {
+            subscription.preroll = nil
+            subscriptions[number] = subscription
         }
         let reason = whyNoVideo(subscription, stream, publisher, subscriber)
         guard reason != subscription.videoDisabled else { return }

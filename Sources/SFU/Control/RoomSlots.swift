@@ -51,11 +51,11 @@ extension Room {
     ) -> SlotName? {
         var first: SlotName?
         for transport in participant.transports {
-            for slot in transport.slots where slot.kind == kind && slot.subscription == nil {
+            for slot in transport.slots where slot.kind == kind && slot.isFree {
                 let name = SlotName(transport: transport.name, mid: slot.mid)
                 let hasPartner = transport.slots.contains { partner in
                     guard partner.kind != kind, partner.pair == slot.pair else { return false }
-                    guard let other else { return isForBoth && partner.subscription == nil }
+                    guard let other else { return isForBoth && partner.isFree }
                     return other.transport == transport.name && other.mid == partner.mid
                 }
                 if hasPartner { return name }
@@ -69,11 +69,16 @@ extension Room {
     func namedSlot(
         _ mid: String,
         _ kind: MediaKind,
-        of participant: Participant
+        of participant: Participant,
+        following: Bool = false
     ) throws(Refusal) -> SlotName {
         for transport in participant.transports {
             for slot in transport.slots where slot.mid == mid && slot.kind == kind {
-                guard slot.subscription == nil else {
+                if slot.follows {
+                    guard following else {
+                        throw .noFreeSlot("slot \"\(mid)\" follows the active talkers")
+                    }
+                } else if slot.subscription != nil {
                     throw .noFreeSlot("slot \"\(mid)\" carries another subscription")
                 }
                 return SlotName(transport: transport.name, mid: mid)
@@ -84,7 +89,8 @@ extension Room {
 
     /// Gives a subscription a free slot for each kind that its stream has and it lacks.
     mutating func takeFreeSlots(for number: UInt64) {
-        guard var subscription = subscriptions[number], let stream = streams[subscription.stream],
+        guard var subscription = subscriptions[number], !subscription.follows,
+            let stream = streams[subscription.stream],
             let subscriber = participants[subscription.participant]
         else { return }
         for kind in MediaKind.allCases
@@ -101,6 +107,11 @@ extension Room {
         }
         subscriptions[number] = subscription
     }
+}
+
+extension Room.Slot {
+    /// Whether a new subscription may take it.
+    fileprivate var isFree: Bool { subscription == nil && !follows }
 }
 
 extension MediaKind {

@@ -22,6 +22,7 @@ extension Room {
         streams[stream.id]?.subscribers.insert(number)
         var outcome = Outcome(result: .subscribed(number))
         open(.subscription(number), for: subscriber.id, &outcome.change)
+        talkers.followers.note(subscriber.id)
         settle(subscription: number, &shared, &outcome.change)
         return outcome
     }
@@ -58,14 +59,21 @@ extension Room {
         return slots
     }
 
-    /// Checks that `subscriber` may begin to watch a stream that it does not watch yet.
-    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
+    /// Checks that `subscriber` may watch anything.
+    func checkMayWatch(_ subscriber: Participant) throws(Refusal) {
         guard subscriber.admitted else {
             throw .wrongState("the participant still awaits approval")
         }
         guard subscriber.mode != .signallingOnly else {
             throw .wrongState("a participant in SIGNALLING_ONLY receives nothing")
         }
+    }
+
+    /// Checks that `subscriber` may begin to watch a stream that it does not watch yet.
+    ///
+    /// One that it has only because slots follow the talkers gives way.
+    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
+        try checkMayWatch(subscriber)
         if let publisher = participants[stream.participant],
             mayReceive(from: publisher, subscriber) == .closed(.role)
         {
@@ -74,7 +82,9 @@ extension Room {
             )
         }
         for number in subscriber.subscriptions
-        where subscriptions[number]?.stream == stream.id {
+        where subscriptions[number]?.stream == stream.id
+            && subscriptions[number]?.follows != true
+        {
             throw .alreadyExists("the participant watches stream \"\(stream.id)\" already")
         }
     }
@@ -88,6 +98,7 @@ extension Room {
         let number = subscription.number
         var outcome = Outcome(isFenced: call.audio == false || call.video == false)
         if let target = call.stream, target != subscription.stream {
+            try checkIsChosen(subscription)
             let stream = try stream(target)
             let subscriber = try participant(subscription.participant)
             try checkMayWatch(stream, subscriber)
@@ -95,6 +106,7 @@ extension Room {
             try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
+            talkers.followers.note(subscriber.id)
             subscription.stream = target
             outcome.isFenced = true
         }
@@ -119,8 +131,20 @@ extension Room {
 
     mutating func unsubscribe(_ id: String) throws(Refusal) -> Outcome {
         let subscription = try subscription(id)
+        try checkIsChosen(subscription)
         var outcome = Outcome(isFenced: true)
         end(subscription: subscription.number, &outcome.change)
+        talkers.followers.note(subscription.participant)
         return outcome
+    }
+
+    /// What follows the talkers is theirs to change: `talkers.subscribe` ends it.
+    private func checkIsChosen(_ subscription: Subscription) throws(Refusal) {
+        guard !subscription.follows else {
+            throw .wrongState(
+                "subscription \"\(subscription.id)\" follows the active talkers",
+                reason: "follows-talkers"
+            )
+        }
     }
 }

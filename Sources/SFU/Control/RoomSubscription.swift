@@ -1,3 +1,5 @@
+internal import RTP
+
 extension Room {
     /// One viewer's wish to have one stream, and the slots that carry it.
     package struct Subscription: Sendable {
@@ -15,6 +17,10 @@ extension Room {
         package internal(set) var videoDisabled: DisableReason?
         /// Why its worker sends it no video though it might have it.
         var held: VideoHold?
+        /// It is there because slots follow the active talkers, and ends with that.
+        package internal(set) var follows = false
+        /// Its sound begins there, to be told with the next binding.
+        var preroll: Instant?
         /// Its first packet has been announced.
         package internal(set) var connected = false
 

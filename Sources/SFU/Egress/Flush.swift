@@ -20,8 +20,9 @@ extension Core {
         precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
         defer { srtpContext.finish() }
         self.now = now
-        if !cursor.isUnderWay { prepareFlush() }
         let sendTime = Self.sendTime(at: now)
+        if !replays.isEmpty, sendReplays(sendTime: sendTime, into: &output) { return true }
+        if !cursor.isUnderWay { prepareFlush() }
         let isFull =
             queued.count == 1
             ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)

@@ -39,7 +39,7 @@ extension Core {
     }
 
     /// Sends one packet to one viewer; returns why not, where it was not sent.
-    private mutating func forward(
+    mutating func forward(
         _ place: Int32,
         of publication: Int,
         through outlet: inout Outlet,

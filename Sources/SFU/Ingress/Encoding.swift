@@ -46,7 +46,7 @@ struct Encoding: ~Copyable {
         self.publication = publication
         self.position = position
         self.kind = kind
-        history = History(isEnabled: kind == .video)
+        history = History(of: kind)
         layers = LayerMeter(isEnabled: kind == .video)
     }
 

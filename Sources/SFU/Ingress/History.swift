@@ -1,39 +1,48 @@
 internal import RTP
 
-/// The newest packets of one encoding, for all of its viewers (RFC 4588 §4).
+/// The newest packets of one encoding, for all of its viewers: of video what may be asked for again
+/// (RFC 4588 §4), of audio what a listener who comes to it is to hear of the words just begun.
 ///
 /// It holds pool places; what is older than `retentionMilliseconds` is given back.
 struct History: ~Copyable {
-    static let capacity = 1_024
-    static let retentionMilliseconds: Int64 = 1_500
+    /// Of who is silent: a detector dates the start of speech back by no more than it looked at.
+    static let quietMilliseconds: Int64 = 80
+    /// Of who may be promoted soon.
+    static let prerollMilliseconds: Int64 = 400
 
     private var places: Ring<Int32>
-    private let isEnabled: Bool
+    private let capacity: Int
+    var retentionMilliseconds: Int64
     /// Kept are the numbers from `oldest` up to `end`, wraps counted.
     private var oldest = 0
     private var end = 0
 
-    init(isEnabled: Bool) {
-        self.isEnabled = isEnabled
-        places = Ring(capacity: isEnabled ? Self.capacity : 1, filledWith: -1)
+    init(of kind: MediaKind) {
+        switch kind {
+        case .audio: (capacity, retentionMilliseconds) = (64, Self.quietMilliseconds)
+        case .video: (capacity, retentionMilliseconds) = (1_024, 1_500)
+        }
+        places = Ring(capacity: capacity, filledWith: -1)
     }
 
-    /// Keeps a packet; `false` where this encoding keeps none and the caller stays its owner.
+    /// The numbers that are looked at, some of which may not be there.
+    var numbers: Range<Int> { oldest..<end }
+
+    /// Keeps a packet; `false` where it is too old or there already, and stays the caller's.
     mutating func insert(
         _ place: Int32,
         number: Int,
         at now: Instant,
         pool: inout PacketPool
     ) -> Bool {
-        guard isEnabled else { return false }
-        if oldest == end || number >= end + Self.capacity || number < oldest {
+        if oldest == end || number >= end + capacity || number < oldest {
             guard oldest == end || number >= oldest else { return false }
             removeAll(from: &pool)
             oldest = number
             end = number
         }
         while end <= number {
-            if end - oldest >= Self.capacity { removeOldest(from: &pool) }
+            if end - oldest >= capacity { removeOldest(from: &pool) }
             places[end] = -1
             end += 1
         }
@@ -55,7 +64,7 @@ struct History: ~Copyable {
             let place = places[oldest]
             if place >= 0 {
                 let age = now.milliseconds(since: pool[place].arrival)
-                guard age >= Self.retentionMilliseconds else { return }
+                guard age >= retentionMilliseconds else { return }
             }
             removeOldest(from: &pool)
         }

@@ -15,6 +15,10 @@ struct Publication: ~Copyable {
         let target: RelayTarget
         /// The ring there was full: the next packet says so.
         var hasGap = false
+        /// It gets nothing before it has asked for its beginning, or this time has come.
+        var heldUntil: Instant?
+        /// What it has asked for.
+        var since: Instant?
     }
 
     /// RIDs that an offer may name.
@@ -45,6 +49,9 @@ struct Publication: ~Copyable {
     var isInterrupted = false
     /// A mirror whose layers are looked at.
     var isBusy = false
+    /// In a mirror: what it asks its home for, and how often it still does.
+    var wantsSince: Instant?
+    var asks = 0
 
     /// Its mirrors in other workers, which get all that passes the gate.
     var mirrors = List<Outlet>(capacity: 1)
@@ -54,6 +61,11 @@ struct Publication: ~Copyable {
     var lastArrival: Int32 = -1
     var arrivalCount = 0
     var isQueued = false
+
+    /// Whether somebody speaks; at the home of audio alone.
+    var speech = SpeechDetector()
+    /// What is known of its sound where packets do not tell how loud they are.
+    var sound = OpusLevels.Stream()
 
     /// What the control plane was told last.
     var reported: [LayerDescription] = []

@@ -156,6 +156,8 @@ extension Core {
             info.drop = .padding
         } else if let drop = inspect(&info, place: place, encoding: encoding) {
             return drop
+        } else if encodings[encoding].kind == .audio {
+            listen(to: info, place: place, encoding: encoding)
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil

@@ -10,4 +10,12 @@ enum RandomText {
         for _ in 0..<count { text.append(characters[Int(random.next() & 63)]) }
         return String(decoding: text, as: UTF8.self)
     }
+
+    /// Twelve letters and digits that are not mistaken for one another.
+    static func word(_ random: inout some RandomNumberGenerator) -> String {
+        let letters = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        var word = ""
+        for _ in 0..<12 { word.append(letters[Int.random(in: letters.indices, using: &random)]) }
+        return word
+    }
 }

@@ -65,6 +65,8 @@ struct Transport: ~Copyable {
     var keyframeDue: Instant?
     var layersDue: Instant?
     var allocationDue: Instant?
+    /// When silence of its publications may mean that somebody's speech has ended.
+    var speechDue: Instant?
     /// The earliest deadline that the queue knows of.
     var scheduled: Instant?
 

@@ -16,6 +16,11 @@ extension Core {
             publications[publication].isOpen = mirror.open
             mirrors.append(Int32(publication))
             addEncodings(to: publication)
+            if let start = mirror.from {
+                publications[publication].wantsSince = start
+                publications[publication].asks = Self.asks
+                return scheduleMirrors(by: now)
+            }
             return scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
         }
         guard let home = publications[publication].home else { return }
@@ -80,7 +85,11 @@ extension Core {
         // Padding did not come along: sizes are levelled anew for the viewers here.
         info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
-        if encodings[encoding].kind == .video, !info.flags.contains(.skipped) {
+        if encodings[encoding].kind == .audio {
+            publications[publication].wantsSince = nil
+            // What comes here is heard: the next listener may come in the middle of a word.
+            encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
+        } else if !info.flags.contains(.skipped) {
             let isNews = noteSizes(message, encoding: encoding)
             noteVideo(info, isNews: isNews, encoding: encoding)
         }
@@ -143,6 +152,9 @@ extension Core {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<mirrors.count {
             let publication = Int(mirrors[index])
+            if let again = askForBeginning(of: publication, through: &port, at: now) {
+                next = min(next, again)
+            }
             if publications[publication].kind == .video {
                 publications[publication].isBusy = review(publication, at: now)
             }

@@ -11,6 +11,7 @@ extension Core {
         if mirrorsDue.isDue(at: now) { expireMirrors(into: &port, at: now) }
         guard relayedCount > 0 else { return }
         precondition(!cursor.isUnderWay, "a batch is under way")
+        if !held.isEmpty { releaseHeld(into: &port, at: now) }
         for index in 0..<queued.count {
             let publication = Int(queued[index])
             // Nothing enters a ring that a fence would have to call back.
@@ -28,41 +29,56 @@ extension Core {
     ) {
         var outlet = publications[publication].mirrors[mirror]
         let target = outlet.target
-        guard port.reaches(target.worker) else { return }
-        let source = publications.handle(at: publication)
-        let packets = pool.packets
+        guard port.reaches(target.worker), outlet.heldUntil == nil else { return }
         var place = publications[publication].firstArrival
         while place >= 0 {
-            let encoding = Int(pool[place].encoding)
-            let length = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
-            let position = encodings[encoding].position
-            var message = RelayMessage(
-                .packet,
-                to: target.publication,
-                from: source,
-                position: position
-            )
-            message.followsGap = outlet.hasGap
-            message.length = UInt16(clamping: length)
-            message.width = UInt16(clamping: encodings[encoding].width)
-            message.height = UInt16(clamping: encodings[encoding].height)
-            let layer = LayerPoint(index: Int(pool[place].layer))
-            message.layerSize = encodings[encoding].layers.size(of: layer.spatial)
-            message.captured = encodings[encoding].captured
-            message.info = pool[place]
-            let packet = packets.bytes(at: place, count: length)
-            outlet.hasGap = !port.write(message, packet, to: target.worker)
-            if outlet.hasGap {
-                drops.count(.relayQueueFull)
-            } else {
-                statistics.relayedOut &+= 1
-            }
+            write(place, of: publication, to: &outlet, into: &port)
             // As with a datagram that a socket then refuses: what is lost on the way out is
             // counted there.
             if !pool[place].flags.contains(.skipped) { pool[place].drop = nil }
             place = pool[place].next
         }
         publications[publication].mirrors[mirror] = outlet
+    }
+
+    /// Writes one packet into the ring of a mirror's worker.
+    mutating func write(
+        _ place: Int32,
+        of publication: Int,
+        to outlet: inout Publication.Outlet,
+        into port: inout RelayPort
+    ) {
+        let target = outlet.target
+        let source = publications.handle(at: publication)
+        let encoding = Int(pool[place].encoding)
+        let length = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
+        var message = RelayMessage(
+            .packet,
+            to: target.publication,
+            from: source,
+            position: encodings[encoding].position
+        )
+        let options = publications[publication].options.count
+        if options > 0 {
+            let best = publications[publication].options[options - 1].target.encoding
+            message.best = UInt8(clamping: encodings[Int(best)].position)
+        }
+        message.followsGap = outlet.hasGap
+        message.length = UInt16(clamping: length)
+        message.width = UInt16(clamping: encodings[encoding].width)
+        message.height = UInt16(clamping: encodings[encoding].height)
+        let layer = LayerPoint(index: Int(pool[place].layer))
+        message.layerSize = encodings[encoding].layers.size(of: layer.spatial)
+        message.captured = encodings[encoding].captured
+        message.info = pool[place]
+        let packets = pool.packets
+        let packet = packets.bytes(at: place, count: length)
+        outlet.hasGap = !port.write(message, packet, to: target.worker)
+        if outlet.hasGap {
+            drops.count(.relayQueueFull)
+        } else {
+            statistics.relayedOut &+= 1
+        }
     }
 
     /// Takes what other workers have handed to this one, as much as a batch may hold.
@@ -89,6 +105,7 @@ extension Core {
             switch message.kind {
             case .packet: admit(message, of: reader, from: other)
             case .keyframeWanted: noteWish(message, at: now)
+            case .soundWanted: noteBeginning(message, from: other)
             }
             reader.advance()
         }
@@ -115,10 +132,20 @@ extension Core {
 
     mutating func setMirrors(of publication: Int, to targets: [RelayTarget]) {
         if !publications[publication].mirrors.isEmpty { relayedCount -= 1 }
-        publications[publication].mirrors.removeAll()
-        for target in targets {
+        // Who stays on the list keeps what is known of it.
+        for mirror in (0..<publications[publication].mirrors.count).reversed()
+        where !targets.contains(publications[publication].mirrors[mirror].target) {
+            publications[publication].mirrors.remove(swappingAt: mirror)
+        }
+        for target in targets where !hasMirror(publication, target) {
             publications[publication].mirrors.append(Publication.Outlet(target: target))
         }
         if !publications[publication].mirrors.isEmpty { relayedCount += 1 }
+    }
+
+    private func hasMirror(_ publication: Int, _ target: RelayTarget) -> Bool {
+        for mirror in 0..<publications[publication].mirrors.count
+        where publications[publication].mirrors[mirror].target == target { return true }
+        return false
     }
 }

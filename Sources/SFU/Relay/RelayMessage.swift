@@ -7,6 +7,8 @@ struct RelayMessage: BitwiseCopyable {
         case packet
         /// From a mirror: somebody there waits for a keyframe of the encoding at `position`.
         case keyframeWanted
+        /// From a mirror: it begins with what the home holds since `info.arrival`.
+        case soundWanted
     }
 
     var kind: Kind
@@ -16,6 +18,8 @@ struct RelayMessage: BitwiseCopyable {
     var source: PublicationID
     /// Which of the publication's encodings is meant, as the offer lists them.
     var position: UInt8
+    /// The highest encoding that is live, for who takes that one; `noPosition` before there is one.
+    var best = Self.noPosition
     /// Bytes of the packet.
     var length: UInt16 = 0
     /// Packets before this one found the ring full.
@@ -27,6 +31,8 @@ struct RelayMessage: BitwiseCopyable {
     var captured: CaptureTime?
     /// As the home's ingress found it, with the home's encoding and epoch.
     var info = PacketInfo()
+
+    static let noPosition = UInt8.max
 
     init(_ kind: Kind, to target: PublicationID, from source: PublicationID, position: Int) {
         self.kind = kind

@@ -184,6 +184,7 @@ extension Core {
     }
 
     mutating func remove(publication: Int) {
+        cancelReplays(of: publication)
         removeEncodings(
             of: publication,
             named: publications[publication].configuration.encodings

@@ -62,6 +62,7 @@ public enum IdentifierKind {
     public enum Stream {}
     public enum Subscription {}
     public enum Transport {}
+    public enum Recording {}
 }
 
 /// Chosen by the caller.
@@ -74,3 +75,5 @@ public typealias StreamID = Identifier<IdentifierKind.Stream>
 public typealias SubscriptionID = Identifier<IdentifierKind.Subscription>
 /// Given by sfud in `transport.offer`; unique in its room.
 public typealias TransportName = Identifier<IdentifierKind.Transport>
+/// Given by sfud in `recording.start`; unique in the process.
+public typealias RecordingID = Identifier<IdentifierKind.Recording>

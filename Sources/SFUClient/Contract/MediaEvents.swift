@@ -77,11 +77,20 @@ public struct SubscriptionConnected: EventData {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
     public var stream: StreamID
+    /// The slots that carry it.
+    public var audioMid: Mid?
+    public var videoMid: Mid?
 
-    public init(_ reference: SubscriptionReference) {
+    public init(
+        _ reference: SubscriptionReference,
+        audioMid: Mid? = nil,
+        videoMid: Mid? = nil
+    ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
+        self.audioMid = audioMid
+        self.videoMid = videoMid
     }
 }
 

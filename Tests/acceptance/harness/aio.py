@@ -50,19 +50,23 @@ class Camera(aiortc.MediaStreamTrack):
 class Microphone(aiortc.MediaStreamTrack):
     kind = "audio"
 
-    def __init__(self, tone: float):
+    def __init__(self, tone: float, speech: bool, beeps: bool):
         super().__init__()
         self._tone = tone
+        #: Says something, syllables of 200 ms, louder and softer; `None` is a steady tone.
+        self.speaks: bool | None = False if speech else None
+        self._beeps = beeps
         self._sent = 0
         self._start = time.monotonic()
 
     async def recv(self) -> av.AudioFrame:
         count = AUDIO_RATE // 50
         await asyncio.sleep(self._start + self._sent / AUDIO_RATE - time.monotonic())
+        loudness = self._loudness()
         samples = array.array(
             "h",
             (
-                round(16000 * math.sin(2 * math.pi * self._tone * at / AUDIO_RATE))
+                round(loudness * math.sin(2 * math.pi * self._tone * at / AUDIO_RATE))
                 for at in range(self._sent, self._sent + count)
             ),
         )
@@ -73,6 +77,17 @@ class Microphone(aiortc.MediaStreamTrack):
         frame.time_base = fractions.Fraction(1, AUDIO_RATE)
         self._sent += count
         return frame
+
+    def _loudness(self) -> float:
+        if self.speaks is None:
+            # The first fifth of each second, if it beeps.
+            return 0 if self._beeps and self._sent % AUDIO_RATE >= AUDIO_RATE // 5 else 16000
+        syllable, at = divmod(self._sent * 1000 // AUDIO_RATE, 240)
+        if not self.speaks:
+            return 0
+        # A vowel swells and dies away.
+        swell = math.sin(math.pi * (at + 10) / 180) if at < 160 else 0.03
+        return (5000 + 2750 * ((syllable * 7) % 5)) * swell
 
 
 class AioPeer(Peer):
@@ -148,18 +163,25 @@ class AioPeer(Peer):
         codec=None,
         audio=True,
         video=True,
+        speech=False,
         simulcast=False,
         sendrecv=False,
         width=640,
         height=360,
         fps=20,
+        beeps=False,
     ):
         assert not simulcast, "aiortc has no simulcast"
         direction = "sendrecv" if sendrecv else "sendonly"
         if audio:
-            self._add(Microphone(tone), direction, None)
+            self._add(Microphone(tone, speech, beeps), direction, None)
         if video:
             self._add(Camera(hue, width, height, fps), direction, codec)
+
+    async def speak(self, on=True):
+        for track in self._tracks:
+            if isinstance(track, Microphone):
+                track.speaks = on
 
     async def receive(self, slots=1):
         for kind in ("audio", "video"):

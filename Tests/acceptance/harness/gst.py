@@ -57,13 +57,14 @@ class GstPeer(Peer):
         codec=None,
         audio=True,
         video=True,
+        speech=False,
         simulcast=False,
         sendrecv=False,
         width=640,
         height=360,
         fps=20,
     ):
-        assert not simulcast and not sendrecv, "not built for GStreamer"
+        assert not simulcast and not sendrecv and not speech, "not built for GStreamer"
         await self._request(
             "publish",
             hue=hue,

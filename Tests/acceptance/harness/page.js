@@ -6,7 +6,7 @@ const COUNTER_SHARE = 0.25;
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 
 class Source {
-  constructor({ hue, tone, width, height, fps, noise }) {
+  constructor({ hue, tone, speech, width, height, fps, noise }) {
     this.hue = hue;
     this.noise = noise;
     this.canvas = document.createElement("canvas");
@@ -23,7 +23,8 @@ class Source {
     this.oscillator = this.audioContext.createOscillator();
     this.oscillator.frequency.value = tone;
     const gain = this.audioContext.createGain();
-    gain.gain.value = 0.5;
+    gain.gain.value = speech ? 0 : 0.5;
+    this.gain = gain.gain;
     const sink = this.audioContext.createMediaStreamDestination();
     this.oscillator.connect(gain).connect(sink);
     this.oscillator.start();
@@ -55,6 +56,19 @@ class Source {
       this.context.fillStyle = `hsl(${this.hue} 100% ${light}%)`;
       const [x, y] = [Math.random() * width, Math.random() * height];
       this.context.fillRect(x, y, width / 20, height / 20);
+    }
+  }
+
+  // Syllables of 200 ms, each louder or softer than the one before, or silence.
+  speak(on) {
+    const time = this.audioContext.currentTime;
+    this.gain.cancelScheduledValues(time);
+    this.gain.setValueAtTime(0, time);
+    for (let syllable = 0; on && syllable < 400; syllable++) {
+      const start = time + syllable * 0.24;
+      const loudness = 0.15 + 0.35 * ((syllable * 7) % 5) / 4;
+      this.gain.setTargetAtTime(loudness, start, 0.015);
+      this.gain.setTargetAtTime(0.01, start + 0.15, 0.02);
     }
   }
 
@@ -188,6 +202,10 @@ class Peer {
         : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
       transceiver.setCodecPreferences([...wanted, ...others]);
     }
+  }
+
+  speak(on) {
+    for (const source of this.sources) source.speak(on);
   }
 
   receive(slots) {

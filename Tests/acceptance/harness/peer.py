@@ -24,6 +24,7 @@ class Peer(abc.ABC):
         codec: str | None = None,
         audio: bool = True,
         video: bool = True,
+        speech: bool = False,
         simulcast: bool = False,
         sendrecv: bool = False,
         width: int = 640,
@@ -35,7 +36,7 @@ class Peer(abc.ABC):
 
         Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
         slots as well; with `noise` (browsers only) the picture is hard to encode. Takes effect
-        with the next offer.
+        with the next offer. With `speech` the microphone is silent until `speak`.
         """
 
     @abc.abstractmethod
@@ -75,6 +76,10 @@ class Peer(abc.ABC):
         """Makes the next offer an ICE restart."""
         raise NotImplementedError(f"{self.stack} cannot restart ICE")
 
+    async def speak(self, on: bool = True) -> None:
+        """Begins to say something that never ends, or falls silent."""
+        raise NotImplementedError(f"{self.stack} cannot speak")
+
     async def inbound(self, mid: str) -> dict[str, Any]:
         """The one received RTP stream of an m-line; empty before its first packet."""
         entries = [entry for entry in (await self.stats())["in"] if entry.get("mid") == mid]
@@ -100,6 +105,7 @@ class PagePeer(Peer):
         codec=None,
         audio=True,
         video=True,
+        speech=False,
         simulcast=False,
         sendrecv=False,
         width=640,
@@ -138,3 +144,6 @@ class PagePeer(Peer):
 
     async def restart_ice(self):
         await self.call("restartIce")
+
+    async def speak(self, on=True):
+        await self.call("speak", on)

@@ -76,6 +76,8 @@ class Sfud:
             str(workers),
             "--log-level",
             "debug",
+            # Where a test runs is no place for its recordings.
+            *(() if "--recordings" in flags else ("--recordings", daemon.directory / "recordings")),
             *flags,
             output=daemon.log,
             stdout=asyncio.subprocess.PIPE,

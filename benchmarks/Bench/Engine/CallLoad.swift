@@ -30,7 +30,10 @@ final class CallLoad: Sendable {
         let lines = calls.map { $0.encoded() + [UInt8(ascii: "\n")] }
         let thread = Thread { @Sendable [self] in
             do throws(SystemError) {
-                var loop = try CallLoop(path, lines, perSecond)
+                let poller = try Poller()
+                let socket = try SystemError.check(unsafe kernel_unix_connect(path), "ipc")
+                try poller.add(socket, for: .readable, token: 0)
+                var loop = CallLoop(socket, poller, lines, perSecond)
                 while !isEnding.load(ordering: .relaxed), loop.turn() {
                     tally.withLock { $0 = loop.tally }
                 }
@@ -78,13 +81,15 @@ private struct CallLoop: ~Copyable {
     private static let burst = 200
     private static let headBytes = 64
 
-    init(_ path: String, _ lines: [[UInt8]], _ perSecond: Int) throws(SystemError) {
-        let poller = try Poller()
-        let descriptor = unsafe kernel_unix_connect(path)
-        guard descriptor >= 0 else { throw SystemError(operation: "ipc", number: -descriptor) }
-        try poller.add(descriptor, for: .readable, token: 0)
-        self.poller = poller
+    /// `poller` watches `descriptor`, a connected socket, which the loop takes over.
+    init(
+        _ descriptor: Int32,
+        _ poller: consuming Poller,
+        _ lines: [[UInt8]],
+        _ perSecond: Int
+    ) {
         self.descriptor = descriptor
+        self.poller = poller
         self.lines = lines
         interval = 1_000_000_000 / Int64(perSecond)
     }
@@ -112,23 +117,18 @@ private struct CallLoop: ~Copyable {
         return read()
     }
 
-    private mutating func fill() -> Int64 {
-        let descriptor = descriptor
-        var places = buffer.mutableSpan
-        return kernel_read(descriptor, &places)
-    }
-
     private mutating func read() -> Bool {
+        let socket = descriptor
         while true {
-            let count = fill()
+            var places = buffer.mutableSpan
+            let count = kernel_read(socket, &places)
             guard count > 0 else {
                 if count == Int64(-EAGAIN) { return true }
                 tally.trouble = "the connection has ended"
                 return false
             }
             let now = Instant.monotonic()
-            for index in 0..<Int(count) {
-                let byte = buffer[index]
+            for byte in buffer[..<Int(count)] {
                 if byte == UInt8(ascii: "\n") {
                     settle(at: now)
                 } else if head.count < Self.headBytes {

@@ -18,11 +18,9 @@ import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
-const LEVEL_MILLISECONDS = 150;
 const PREFERENCE_MILLISECONDS = 1000;
 /** A picture somewhat larger than its tile is sharper than one that has to be blown up. */
 const TILE_MARGIN = 1.5;
-const SPEAKING_LEVEL = 0.02; // of full scale
 const NEWS_MILLISECONDS = 6000;
 
 const byID = (id) => document.getElementById(id);
@@ -186,7 +184,8 @@ function streamOf(participant) {
   );
 }
 
-/** What each tile shows: shared screens first, then oneself, then the others as they came. */
+/** What each tile shows: shared screens first, then oneself, then the others: those who talk or
+ *  are pinned in sfud's order, the rest as they came. */
 function models() {
   const streams = [...call.streams.values()].filter((it) => it.participant !== call.me);
   const screens = streams.filter((it) => it.source === "screen").map((stream) => ({
@@ -206,16 +205,24 @@ function models() {
     videoOn: devices.video?.enabled === true && call.roomState.mayOffer("video"),
     held: heldBack(call.roomState),
   };
+  const { talkers } = call.roomState;
+  const place = ({ participant }) => {
+    const found = talkers.findIndex((it) => it.participant === participant);
+    return found < 0 ? talkers.length : found;
+  };
   const others = [...call.participants.values()]
     .filter((it) => it.participant !== call.me)
+    .sort((left, right) => place(left) - place(right))
     .map((participant) => {
+      const talker = talkers.find((it) => it.participant === participant.participant);
       const stream = streams.find(
         (it) => it.participant === participant.participant && it.source !== "screen",
       );
       const name = nameOf(participant.participant);
       return {
         ...remote(stream, name), key: `participant:${participant.participant}`, screen: false,
-        connection: participant.connection,
+        connection: participant.connection, talking: talker?.talking ?? false,
+        pinned: talker?.pinned ?? false,
       };
     });
   return [...screens, self, ...others];
@@ -468,14 +475,6 @@ setInterval(async () => {
   }
 }, STATISTICS_MILLISECONDS);
 
-setInterval(() => {
-  for (const tile of tiles.all) {
-    const { slot, audioOn, screen } = tile.model;
-    const source = slot?.audio.receiver.getSynchronizationSources?.()[0];
-    tile.speaking = !screen && audioOn && (source?.audioLevel ?? 0) > SPEAKING_LEVEL;
-  }
-}, LEVEL_MILLISECONDS);
-
 window.sfudDemo = {
   /** idle · joining · awaited · joined · reconnecting · left */
   get state() { return call?.state ?? "idle"; },
@@ -487,7 +486,7 @@ window.sfudDemo = {
   get streams() { return call ? [...call.streams.values()] : []; },
   tiles: () => tiles.all.map(({ model, video }) => ({
     key: model.key, name: model.name, participant: model.stream?.participant ?? null,
-    screen: model.screen, audioOn: model.audioOn, videoOn: model.videoOn,
+    screen: model.screen, talking: model.talking ?? false, pinned: model.pinned ?? false, audioOn: model.audioOn, videoOn: model.videoOn,
     connection: model.connection, width: video.videoWidth, height: video.videoHeight,
     time: video.currentTime,
   })),

@@ -9,6 +9,7 @@ export class RoomState {
   raisedHands = []; // in the order in which they were raised; one's own, or all for moderators
   holder = null; // who has the floor, as far as we are told
   pins = [];
+  talkers = []; // without ourselves: {participant, stream, talking, pinned}, the newest first
   locked = false;
   hardMuted = false;
   state = "ongoing";
@@ -26,6 +27,7 @@ export class RoomState {
     this.raisedHands = [...room.raisedHands];
     this.holder = room.approvedHands[0] ?? null;
     this.pins = [...room.pins];
+    this.talkers = room.talkers.filter((it) => it.participant !== this.me);
     this.locked = room.locked;
     this.hardMuted = room.hardMuted;
     this.state = room.state;
@@ -84,6 +86,9 @@ export class RoomState {
         break;
       case "pins.changed":
         this.pins = data.pins;
+        break;
+      case "talkers.changed":
+        this.talkers = data.talkers;
         break;
       case "room.locked":
       case "room.unlocked":

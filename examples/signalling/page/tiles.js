@@ -17,7 +17,8 @@ export class Tiles {
     return [...this.#tiles.values()];
   }
 
-  /** `models`: `{key, name, self, screen, videoTrack, audioTrack, audioOn, videoOn, connection, held}`. */
+  /** `models`: in order, `{key, name, self, screen,
+   *  videoTrack, audioTrack, audioOn, videoOn, connection, held, talking, pinned}`. */
   show(models) {
     const keys = new Set(models.map((model) => model.key));
     for (const [key, tile] of this.#tiles) {
@@ -34,6 +35,8 @@ export class Tiles {
       }
       tile.show(model);
     }
+    // Moved by style: an element that is taken out and put in again stops playing.
+    models.forEach(({ key }, place) => { this.#tiles.get(key).element.style.order = place; });
     this.#layOut();
   }
 
@@ -82,7 +85,7 @@ class Tile {
 
   show(model) {
     this.model = model;
-    const { name, self, screen, audioOn, videoOn, connection, held } = model;
+    const { name, self, screen, audioOn, videoOn, connection, held, talking, pinned } = model;
     const find = (selector) => this.element.querySelector(selector);
     const label = screen ? `${self ? "Your" : `${name}’s`} screen` : self ? `${name} (you)` : name;
     find(".tile-name").textContent = label;
@@ -95,10 +98,13 @@ class Tile {
     find(".tile-away").hidden = !away;
     this.element.setAttribute(
       "aria-label",
-      [label, !screen && !audioOn && "muted", !videoOn && "no video", held, away && "reconnecting"]
-        .filter(Boolean)
-        .join(", "),
+      [
+        label, !screen && !audioOn && "muted", !videoOn && "no video", held, pinned && "pinned",
+        away && "reconnecting",
+      ].filter(Boolean).join(", "),
     );
+    find(".tile-pinned").hidden = !pinned;
+    this.element.classList.toggle("is-speaking", Boolean(talking));
     this.element.classList.toggle("is-self", self && !screen);
     this.element.classList.toggle("is-screen", screen);
     this.#attach(this.video, videoOn ? model.videoTrack : null);
@@ -110,10 +116,6 @@ class Tile {
   overlay(lines) {
     this.stats.hidden = lines.length === 0;
     this.stats.textContent = lines.join("\n");
-  }
-
-  set speaking(speaking) {
-    this.element.classList.toggle("is-speaking", speaking);
   }
 
   play() {

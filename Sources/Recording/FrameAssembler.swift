@@ -1,0 +1,109 @@
+import RTP
+import SFU
+
+/// Makes frames of ordered packets, and leaves out what could not be decoded.
+package struct FrameAssembler {
+    /// Packets of one frame; a longer one is given up.
+    package static let packetLimit = 4_096
+
+    /// Of the frame under way: one timestamp.
+    private var parts: [TapPacket] = []
+    /// A frame is missing, or none has come: only a keyframe goes on from here.
+    package private(set) var awaitsKeyframe = true
+    private var h264 = H264Assembler()
+    private var av1 = AV1Assembler()
+
+    package init() {}
+
+    /// Takes the next packet; appends the frames that are whole with it.
+    package mutating func take(_ output: ReorderBuffer.Output, into frames: inout [Frame]) {
+        let packet = output.packet
+        if packet.codec.kind == .audio {
+            guard !packet.isPadding, !packet.payload.isEmpty else { return }
+            let frame = Frame(
+                bytes: packet.payload,
+                isKeyframe: true,
+                format: .opus,
+                packet: packet
+            )
+            frames.append(frame)
+            return
+        }
+        if output.followsLoss { forget() }
+        guard !packet.isPadding, !packet.payload.isEmpty else { return }
+        if let first = parts.first, first.timestamp != packet.timestamp {
+            finish(into: &frames)
+        }
+        guard parts.count < Self.packetLimit else { return forget() }
+        parts.append(packet)
+        if packet.isMarked { finish(into: &frames) }
+    }
+
+    /// Nothing is to be made of what has come so far.
+    package mutating func forget() {
+        parts.removeAll(keepingCapacity: true)
+        awaitsKeyframe = true
+    }
+
+    private mutating func finish(into frames: inout [Frame]) {
+        defer { parts.removeAll(keepingCapacity: true) }
+        guard let first = parts.first else { return }
+        let isKeyframe =
+            switch first.codec {
+            // Parameters may come in packets of their own before the picture.
+            case .h264: parts.contains { $0.isKeyframeStart }
+            default: first.isKeyframeStart
+            }
+        guard isKeyframe || !awaitsKeyframe else { return }
+        guard var frame = assemble(first, isKeyframe: isKeyframe) else {
+            awaitsKeyframe = true
+            return
+        }
+        if let format = frame.format, format.width == 0 || format.height == 0 {
+            frame.format = nil
+        }
+        // A keyframe of which nobody knows how to begin a file with is as good as lost.
+        awaitsKeyframe = isKeyframe && frame.format == nil
+        if !awaitsKeyframe { frames.append(frame) }
+    }
+
+    private mutating func assemble(_ first: TapPacket, isKeyframe: Bool) -> Frame? {
+        var format = FrameFormat(
+            codec: first.codec,
+            width: parts.lazy.map(\.width).max() ?? 0,
+            height: parts.lazy.map(\.height).max() ?? 0,
+            configuration: []
+        )
+        let bytes: [UInt8]?
+        switch first.codec {
+        case .opus, .red: return nil
+        case .vp8: bytes = VPXFrame.vp8(parts)
+        case .vp9:
+            bytes = VPXFrame.vp9(parts)
+            if isKeyframe, format.width == 0, let bytes,
+                let size = VPXFrame.vp9Resolution(bytes.span)
+            {
+                format.width = Int(size.width)
+                format.height = Int(size.height)
+            }
+        case .h264:
+            bytes = h264.assemble(parts)
+            format.configuration = h264.configuration
+            if isKeyframe, format.configuration.isEmpty { return nil }
+        case .av1:
+            bytes = av1.assemble(parts)
+            format.configuration = av1.sequenceHeader
+            if isKeyframe, let size = av1.resolution {
+                format.width = Int(size.width)
+                format.height = Int(size.height)
+            }
+        }
+        guard let bytes, !bytes.isEmpty else { return nil }
+        return Frame(
+            bytes: bytes,
+            isKeyframe: isKeyframe,
+            format: isKeyframe ? format : nil,
+            packet: first
+        )
+    }
+}

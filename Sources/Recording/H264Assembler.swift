@@ -1,0 +1,100 @@
+import RTP
+import SFU
+
+/// H.264 pictures out of their packets (RFC 6184), as Matroska has them: each unit with its
+/// length before it, the parameter sets apart.
+struct H264Assembler {
+    private var sequenceSets: [[UInt8]] = []
+    private var pictureSets: [[UInt8]] = []
+    /// The decoder configuration record of the last parameter sets (ISO/IEC 14496-15 §5.3.3.1);
+    /// empty before there are any.
+    private(set) var configuration: [UInt8] = []
+
+    /// Parameter sets of one kind; more are no stream that anybody sends.
+    private static let setLimit = 16
+
+    /// Returns `nil` where a unit is not whole.
+    mutating func assemble(_ parts: [TapPacket]) -> [UInt8]? {
+        var units: [[UInt8]] = []
+        var fragment: [UInt8]?
+        for part in parts {
+            guard Self.take(part.payload, into: &units, &fragment) else { return nil }
+        }
+        guard fragment == nil else { return nil }
+        keepParameters(of: units)
+        var picture: [UInt8] = []
+        for unit in units where Self.belongsIntoPicture(unit[0] & 0x1f) {
+            for shift in stride(from: 24, through: 0, by: -8) {
+                picture.append(UInt8(truncatingIfNeeded: unit.count >> shift))
+            }
+            picture += unit
+        }
+        return picture
+    }
+
+    private static func take(
+        _ payload: [UInt8],
+        into units: inout [[UInt8]],
+        _ fragment: inout [UInt8]?
+    ) -> Bool {
+        guard let first = payload.first else { return false }
+        switch first & 0x1f {
+        case 1...23:
+            guard fragment == nil else { return false }
+            units.append(payload)
+        case 24:  // STAP-A
+            guard fragment == nil else { return false }
+            var position = 1
+            while position + 2 < payload.count {
+                let size = Int(payload[position]) << 8 | Int(payload[position + 1])
+                let end = position + 2 + size
+                guard size > 0, end <= payload.count else { return false }
+                units.append(Array(payload[position + 2..<end]))
+                position = end
+            }
+        case 28:  // FU-A
+            guard payload.count > 2 else { return false }
+            if payload[1] & 0x80 != 0 {
+                guard fragment == nil else { return false }
+                fragment = [first & 0xe0 | payload[1] & 0x1f]
+            }
+            guard fragment != nil else { return false }
+            fragment?.append(contentsOf: payload[2...])
+            if payload[1] & 0x40 != 0, let unit = fragment {
+                units.append(unit)
+                fragment = nil
+            }
+        default: return false
+        }
+        return true
+    }
+
+    /// Neither parameter sets, which the file has at its head, nor delimiters and filling.
+    private static func belongsIntoPicture(_ type: UInt8) -> Bool {
+        switch type {
+        case 7, 8, 9, 12: false
+        default: true
+        }
+    }
+
+    private mutating func keepParameters(of units: [[UInt8]]) {
+        let sequence = units.filter { $0[0] & 0x1f == 7 && $0.count >= 4 }
+        let picture = units.filter { $0[0] & 0x1f == 8 }
+        if !sequence.isEmpty { sequenceSets = Array(sequence.prefix(Self.setLimit)) }
+        if !picture.isEmpty { pictureSets = Array(picture.prefix(Self.setLimit)) }
+        guard !sequence.isEmpty || !picture.isEmpty, let first = sequenceSets.first,
+            !pictureSets.isEmpty
+        else { return }
+        configuration = [1, first[1], first[2], first[3], 0xff]
+        configuration.append(0xe0 | UInt8(sequenceSets.count))
+        for set in sequenceSets { append(set) }
+        configuration.append(UInt8(pictureSets.count))
+        for set in pictureSets { append(set) }
+    }
+
+    private mutating func append(_ set: [UInt8]) {
+        configuration.append(UInt8(truncatingIfNeeded: set.count >> 8))
+        configuration.append(UInt8(truncatingIfNeeded: set.count))
+        configuration += set
+    }
+}

@@ -1,0 +1,129 @@
+internal import RTP
+
+// How a mirror that is made for a new talker gets the first words: it asks for them when it is
+// there, and the home hands nothing on before that. Neither worker need be first.
+extension Core {
+    /// How long a home waits for the mirror's word.
+    private static let holdMilliseconds: Int64 = 100
+    /// How often, and how many times, a mirror asks.
+    static let askMilliseconds: Int64 = 5
+    static let asks = 20
+
+    /// Keeps what comes from a mirror that was just listed.
+    mutating func hold(_ id: PublicationID, for target: RelayTarget, at now: Instant) {
+        guard publications.contains(id) else { return }
+        let publication = Int(id.index)
+        for mirror in 0..<publications[publication].mirrors.count
+        where publications[publication].mirrors[mirror].target == target {
+            let end = now.advanced(milliseconds: Self.holdMilliseconds)
+            publications[publication].mirrors[mirror].heldUntil = end
+            if !held.contains(Int32(publication)) { held.append(Int32(publication)) }
+        }
+    }
+
+    /// A mirror is there and says from when on it wants to hear.
+    mutating func noteBeginning(_ message: RelayMessage, from worker: Int) {
+        guard publications.contains(message.target) else { return }
+        let publication = Int(message.target.index)
+        let target = RelayTarget(worker: worker, publication: message.source)
+        for mirror in 0..<publications[publication].mirrors.count
+        where publications[publication].mirrors[mirror].target == target {
+            publications[publication].mirrors[mirror].since = message.info.arrival
+        }
+    }
+
+    /// Hands to mirrors what they have asked for, and lets those go live that asked for nothing.
+    mutating func releaseHeld(into port: inout RelayPort, at now: Instant) {
+        var index = 0
+        while index < held.count {
+            let publication = Int(held[index])
+            if release(publication, into: &port, at: now) {
+                held.remove(swappingAt: index)
+            } else {
+                index += 1
+            }
+        }
+    }
+
+    /// Returns whether none of a publication's mirrors is held any more.
+    private mutating func release(
+        _ publication: Int,
+        into port: inout RelayPort,
+        at now: Instant
+    ) -> Bool {
+        guard publications.isOccupied(publication) else { return true }
+        var isDone = true
+        for mirror in 0..<publications[publication].mirrors.count {
+            var outlet = publications[publication].mirrors[mirror]
+            guard let end = outlet.heldUntil else { continue }
+            if let since = outlet.since {
+                writeHistory(of: publication, since: since, to: &outlet, into: &port)
+            } else if end > now {
+                isDone = false
+                continue
+            }
+            outlet.heldUntil = nil
+            publications[publication].mirrors[mirror] = outlet
+        }
+        return isDone
+    }
+
+    private mutating func writeHistory(
+        of publication: Int,
+        since: Instant,
+        to outlet: inout Publication.Outlet,
+        into port: inout RelayPort
+    ) {
+        // Nothing enters a ring that a fence would have to call back.
+        guard publications[publication].isOpen, port.reaches(outlet.target.worker) else { return }
+        let end = firstPending(of: publication)
+        for position in 0..<publications[publication].encodings.count {
+            let encoding = Int(publications[publication].encodings[position])
+            for number in encodings[encoding].history.numbers where number < end {
+                let place = encodings[encoding].history.place(of: number)
+                guard place >= 0, pool[place].arrival >= since else { continue }
+                write(place, of: publication, to: &outlet, into: &port)
+            }
+        }
+    }
+
+    /// The least number of the packets that wait to be let out, which go the usual way.
+    func firstPending(of publication: Int) -> Int {
+        var first = Int.max
+        var pending = publications[publication].firstArrival
+        while pending >= 0 {
+            first = min(first, Int(pool[pending].number))
+            pending = pool[pending].next
+        }
+        return first
+    }
+
+    /// In a mirror: asks the home for the beginning, until something comes.
+    ///
+    /// Returns when to ask again.
+    mutating func askForBeginning(
+        of publication: Int,
+        through port: inout RelayPort,
+        at now: Instant
+    ) -> Instant? {
+        guard let since = publications[publication].wantsSince,
+            let home = publications[publication].home
+        else { return nil }
+        guard publications[publication].asks > 0 else {
+            publications[publication].wantsSince = nil
+            return nil
+        }
+        publications[publication].asks -= 1
+        if port.reaches(home.worker) {
+            var wish = RelayMessage(
+                .soundWanted,
+                to: home.publication,
+                from: publications.handle(at: publication),
+                position: 0
+            )
+            wish.info.arrival = since
+            _ = port.write(wish, Span(), to: home.worker)
+        }
+        return now.advanced(milliseconds: Self.askMilliseconds)
+    }
+}

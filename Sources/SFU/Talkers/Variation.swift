@@ -1,0 +1,31 @@
+/// How unsteady what is loud is: a voice rises and falls from packet to packet, a fan does not.
+struct Variation: BitwiseCopyable {
+    /// Mean difference of neighbours, in dB.
+    private var mean: Float = 0
+    private var count = 0
+    private var last: UInt8?
+
+    var isOfSpeech: Bool { count >= Self.leastCount && Self.ofSpeech ~= mean }
+
+    /// Takes one packet's level; where nothing was loud of late, something new begins.
+    mutating func receive(_ level: UInt8, isLoud: Bool, wasSilent: Bool) {
+        if wasSilent { (mean, count, last) = (0, 0, nil) }
+        guard isLoud else {
+            last = nil
+            return
+        }
+        if let last {
+            let step = min(abs(Float(level) - Float(last)), Self.mostOfOne)
+            count = min(count + 1, Self.mostCount)
+            mean += (step - mean) / Float(count)
+        }
+        last = level
+    }
+
+    /// In dB; noise of 20 ms has half of it or less.
+    private static let ofSpeech = (2 as Float)...6
+    /// One jump is no fluctuation.
+    private static let mostOfOne: Float = 12
+    private static let leastCount = 3
+    private static let mostCount = 12
+}

@@ -1,0 +1,286 @@
+import CKernel
+import RTP
+import SFU
+import Sockets
+
+/// What the tap's thread does: reads what the homes hand it, makes files of it, and lets another
+/// thread put them on disk. It never waits for the disk, and no worker waits for it.
+struct RecorderLoop: ~Copyable {
+    /// What it needs to start.
+    struct Setup: Sendable {
+        /// Its number in the mesh.
+        var index: Int
+        var relays: RelayNetwork
+        var disk: DiskWriter
+        var limits: RecordingLimits
+        var log: Log
+    }
+
+    private struct HeldFence {
+        var epoch: UInt64
+        var taps: Set<TapID>
+        var due: Instant
+    }
+
+    private let setup: Setup
+    private let commands: Mailbox<Command>
+    private let events: Mailbox<Event>
+    private var poller: Poller
+    private var port: TapPort
+    private var recordings: [TapID: RoomRecording] = [:]
+    /// Who reads a publication.
+    private var listeners: [PublicationID: [TapID]] = [:]
+    /// Recordings that have ended, while the disk has not taken all of them, with their files.
+    private var ending: [TapID: RoomRecording] = [:]
+    /// Opened or closed since the last fence.
+    private var unsettled: Set<TapID> = []
+    private var held: [HeldFence] = []
+    private var nextLook: Instant
+    private var nextFiles: Instant
+    private var gapsSaid: [PublicationID: Instant] = [:]
+
+    /// While something is recorded, how often the rings are looked into: nobody rings for it, so
+    /// that workers make no system calls. A ring then takes 51,200 packets a second.
+    private static let pollMilliseconds: Int64 = 10
+    private static let lookMilliseconds: Int64 = 100
+    private static let filesMilliseconds: Int64 = 1_000
+    /// How long a fence waits for the disk.
+    private static let holdMilliseconds: Int64 = 1_000
+
+    init(
+        _ setup: Setup,
+        _ poller: consuming Poller,
+        _ commands: Mailbox<Command>,
+        _ events: Mailbox<Event>
+    ) {
+        self.setup = setup
+        self.commands = commands
+        self.events = events
+        self.poller = poller
+        port = TapPort(setup.relays.mesh.port(of: setup.index))
+        nextLook = .monotonic()
+        nextFiles = nextLook
+    }
+
+    static func poller(
+        for setup: Setup,
+        _ commands: Mailbox<Command>
+    ) throws(SystemError) -> Poller {
+        let poller = try Poller()
+        try poller.add(commands.descriptor, for: .readable, token: 0)
+        try poller.add(setup.disk.notices.descriptor, for: .readable, token: 1)
+        return poller
+    }
+
+    /// Runs until the mailbox is closed.
+    mutating func run() {
+        var now = Instant.monotonic()
+        while true {
+            let ready = poller.wait(until: deadline(at: now), at: now)
+            now = .monotonic()
+            var isOpen = true
+            for index in 0..<ready {
+                if poller[index].token == 0 {
+                    isOpen = takeCommands(at: now)
+                } else {
+                    for notice in setup.disk.notices.drain().messages { take(notice, at: now) }
+                }
+            }
+            receive(at: now)
+            look(at: now)
+            releaseFences(at: now)
+            guard isOpen else { break }
+        }
+        for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
+    }
+
+    private func deadline(at now: Instant) -> Instant? {
+        guard !recordings.isEmpty || !held.isEmpty else { return nil }
+        return now.advanced(milliseconds: Self.pollMilliseconds)
+    }
+}
+
+// Commands and fences.
+extension RecorderLoop {
+    private mutating func takeCommands(at now: Instant) -> Bool {
+        let (messages, closed) = commands.drain()
+        for command in messages { apply(command, at: now) }
+        return !closed
+    }
+
+    private mutating func apply(_ command: Command, at now: Instant) {
+        switch command {
+        case .mirror(let mirror):
+            let wasOpen = port.isOpen(mirror.configuration.id)
+            port.mirror(mirror, at: now)
+            if wasOpen, !mirror.open { gate(mirror.configuration.id, open: false, at: now) }
+        case .unmirror(let id): port.unmirror(id)
+        case .gate(let id, let open):
+            port.gate(id, open: open, at: now)
+            gate(id, open: open, at: now)
+        case .tap(let order): apply(order, at: now)
+        case .fence(let epoch): fence(epoch, at: now)
+        case .configure, .close, .bind, .relay, .report: break  // Of transports, which it has not.
+        }
+    }
+
+    private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+        for tap in listeners[id] ?? [] { recordings[tap]?.gate(id, open: open, at: now) }
+    }
+
+    private mutating func apply(_ order: TapOrder, at now: Instant) {
+        switch order {
+        case .open(let tap):
+            let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+            recordings[tap.id] = RoomRecording(tap, at: now, unixTime: unixTime)
+            unsettled.insert(tap.id)
+            setup.disk.post([.open(tap.id, directory: tap.directory)])
+        case .attach(let tap, let track):
+            guard recordings[tap] != nil else { return }
+            listeners[track.publication, default: []].append(tap)
+            let isOpen = port.isOpen(track.publication)
+            recordings[tap]?.attach(track, isOpen: isOpen, at: now)
+        case .detach(let tap, let id):
+            listeners[id]?.removeAll { $0 == tap }
+            if listeners[id]?.isEmpty == true { listeners[id] = nil }
+            recordings[tap]?.detach(id)
+        case .note(let tap, let note): recordings[tap]?.note(note, at: now)
+        case .close(let tap):
+            guard recordings[tap] != nil else { return }
+            unsettled.insert(tap)
+            end(tap, reason: nil, at: now)
+        }
+    }
+
+    private mutating func fence(_ epoch: UInt64, at now: Instant) {
+        var taps: Set<TapID> = []
+        swap(&taps, &unsettled)
+        guard !taps.isEmpty else {
+            events.post([.fenced(epoch: epoch, at: now, packets: 0)])
+            return
+        }
+        let due = now.advanced(milliseconds: Self.holdMilliseconds)
+        held.append(HeldFence(epoch: epoch, taps: taps, due: due))
+    }
+
+    private mutating func settled(_ tap: TapID) {
+        for index in held.indices { held[index].taps.remove(tap) }
+    }
+
+    private mutating func releaseFences(at now: Instant) {
+        guard !held.isEmpty else { return }
+        for fence in held where fence.due <= now {
+            // The disk takes its time: what is known by now has to do.
+            for tap in fence.taps { tellEnded(tap) }
+        }
+        let passed = held.filter { $0.taps.isEmpty || $0.due <= now }
+        held.removeAll { $0.taps.isEmpty || $0.due <= now }
+        events.post(passed.map { .fenced(epoch: $0.epoch, at: now, packets: 0) })
+    }
+}
+
+// Media, and what becomes of it.
+extension RecorderLoop {
+    private mutating func receive(at now: Instant) {
+        var packets: [TapPacket] = []
+        port.receive { packets.append($0) }
+        for packet in packets {
+            if packet.followsGap { sayGap(packet.publication, at: now) }
+            for tap in listeners[packet.publication] ?? [] {
+                recordings[tap]?.receive(packet, at: now)
+            }
+        }
+    }
+
+    /// The ring was full: that the recorder is too slow is said once a second and publication.
+    private mutating func sayGap(_ id: PublicationID, at now: Instant) {
+        if let said = gapsSaid[id], now.milliseconds(since: said) < 1_000 { return }
+        gapsSaid = gapsSaid.filter { now.milliseconds(since: $0.value) < 1_000 }
+        gapsSaid[id] = now
+        for tap in listeners[id] ?? [] {
+            guard let recording = recordings[tap] else { continue }
+            let fields = [("room", recording.setup.room), ("recording", recording.setup.name)]
+            setup.log.warning("packets lost on the way to the recorder", fields)
+        }
+    }
+
+    private mutating func look(at now: Instant) {
+        guard nextLook <= now else { return }
+        nextLook = now.advanced(milliseconds: Self.lookMilliseconds)
+        let tellsFiles = nextFiles <= now
+        if tellsFiles { nextFiles = now.advanced(milliseconds: Self.filesMilliseconds) }
+        for tap in recordings.keys.sorted() {
+            let wishes = recordings[tap]?.expire(at: now) ?? []
+            for (publication, position) in wishes {
+                guard let worker = port.wantKeyframe(of: publication, position: position) else {
+                    continue
+                }
+                setup.relays.bells[worker].ring()
+            }
+            post(tap, at: now)
+            if tellsFiles, let recording = recordings[tap] {
+                events.post([.tap(.files(tap, recording.shownFiles))])
+            }
+        }
+    }
+
+    private mutating func post(_ tap: TapID, at now: Instant) {
+        guard let jobs = recordings[tap]?.takeJobs() else { return }
+        setup.disk.post(jobs)
+        if let failure = recordings[tap]?.failure {
+            end(tap, reason: failure, at: now)
+        } else if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
+            setup.disk.abandon(tap)
+            end(tap, reason: "too-slow", at: now)
+        } else if recordings[tap].map({ $0.files.count > setup.limits.files }) == true {
+            end(tap, reason: "too-many-files", at: now)
+        }
+    }
+
+    private mutating func take(_ notice: DiskWriter.Notice, at now: Instant) {
+        switch notice {
+        case .ready(let tap): settled(tap)
+        case .written(let tap):
+            if recordings[tap] != nil { events.post([.tap(.started(tap))]) }
+        case .failed(let tap, let reason):
+            if recordings[tap] != nil { end(tap, reason: reason, at: now) }
+            settled(tap)
+        case .ended(let tap):
+            tellEnded(tap)
+            setup.disk.forget(tap)
+            settled(tap)
+        }
+    }
+
+    /// Ends a recording; with a reason of its own it is told at once, else when the disk is done.
+    private mutating func end(_ tap: TapID, reason: String?, at now: Instant) {
+        guard var recording = recordings.removeValue(forKey: tap) else { return }
+        recording.finish(at: now)
+        setup.disk.post(recording.takeJobs())
+        for id in Array(listeners.keys) {
+            listeners[id]?.removeAll { $0 == tap }
+            if listeners[id]?.isEmpty == true { listeners[id] = nil }
+        }
+        guard let reason else {
+            ending[tap] = recording
+            return
+        }
+        events.post([.tap(.ended(tap, reason: reason, kept(of: recording)))])
+    }
+
+    private mutating func tellEnded(_ tap: TapID) {
+        guard let recording = ending.removeValue(forKey: tap) else { return }
+        events.post([.tap(.ended(tap, reason: nil, kept(of: recording)))])
+    }
+
+    /// The files with what of them lies on disk.
+    private func kept(of recording: RoomRecording) -> [TapFile] {
+        let seconds = setup.disk.kept(of: recording.setup.id)
+        return recording.files.compactMap { file in
+            guard let kept = seconds[file.number] else { return nil }
+            var shown = file.shown(in: recording.setup.directory)
+            shown.duration = kept
+            return shown
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import RTP
+import SFU
+import Testing
+
+@testable import Recording
+
+struct ReorderTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// Numbers and when they come, in milliseconds.
+        var arrivals: [(number: Int64, at: Int64)]
+        /// What comes out, `!` before what follows a loss, by the end of a second.
+        var output: [String]
+    }
+
+    static let rows = [
+        Row(
+            testDescription: "in order",
+            arrivals: [(1, 0), (2, 10), (3, 20)],
+            output: ["1 at 0", "2 at 10", "3 at 20"]
+        ),
+        Row(
+            testDescription: "a retransmission closes the gap",
+            arrivals: [(1, 0), (3, 10), (4, 20), (2, 120)],
+            output: ["1 at 0", "2 at 120", "3 at 120", "4 at 120"]
+        ),
+        Row(
+            testDescription: "a gap is given up after half a second",
+            arrivals: [(1, 0), (4, 10), (5, 100)],
+            output: ["1 at 0", "!4 at 510", "5 at 510"]
+        ),
+        Row(
+            testDescription: "what comes too late is left out",
+            arrivals: [(1, 0), (3, 10), (2, 600), (4, 610)],
+            output: ["1 at 0", "!3 at 510", "4 at 610"]
+        ),
+        Row(
+            testDescription: "duplicates are left out",
+            arrivals: [(1, 0), (1, 5), (3, 10), (3, 15), (2, 20)],
+            output: ["1 at 0", "2 at 20", "3 at 20"]
+        ),
+        Row(
+            testDescription: "two gaps, the second younger",
+            arrivals: [(1, 0), (3, 0), (5, 300)],
+            output: ["1 at 0", "!3 at 500", "!5 at 800"]
+        ),
+    ]
+
+    @Test(arguments: rows)
+    func `E-3 packets leave in order`(_ row: Row) {
+        var buffer = ReorderBuffer()
+        var output: [String] = []
+        var arrivals = row.arrivals[...]
+        for millisecond in 0..<1_000 as Range<Int64> {
+            let now = Instant(nanoseconds: millisecond * 1_000_000)
+            while let next = arrivals.first, next.at == millisecond {
+                arrivals.removeFirst()
+                buffer.insert(packet(next.number, at: now))
+            }
+            while let next = buffer.next(at: now) {
+                let mark = next.followsLoss ? "!" : ""
+                output.append("\(mark)\(next.packet.number) at \(millisecond)")
+            }
+        }
+        #expect(output == row.output)
+        #expect(buffer.isEmpty)
+    }
+
+    @Test func `a gap is given up when too much waits behind it`() {
+        var buffer = ReorderBuffer()
+        let now = Instant(nanoseconds: 0)
+        buffer.insert(packet(1, at: now))
+        #expect(buffer.next(at: now)?.packet.number == 1)
+        for number in 3...Int64(ReorderBuffer.capacity + 2) {
+            buffer.insert(packet(number, at: now))
+            #expect(buffer.next(at: now)?.packet.number == nil)
+        }
+        buffer.insert(packet(Int64(ReorderBuffer.capacity + 3), at: now))
+        #expect(buffer.next(at: now)?.followsLoss == true)
+    }
+
+    private func packet(_ number: Int64, at now: Instant) -> TapPacket {
+        TapPacket(
+            publication: Packets.publication,
+            codec: .vp8,
+            number: number,
+            timestamp: 0,
+            arrival: now,
+            payload: [1]
+        )
+    }
+}

@@ -1,0 +1,122 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// A tap beside the workers: it reads what a mirror would, and can harm nobody.
+struct TapTests {
+    private static let mirror = RelayedCall.mirrorID(1)
+
+    /// A publisher on worker 0, a viewer on 0 and 1, and in place of worker 2 a tap.
+    private struct Story {
+        var call: RelayedCall
+        var tap: TapPort
+        var packets: [TapPacket] = []
+
+        init() throws {
+            call = try RelayTests.call()
+            var port = RelayMesh(workers: 1).port(of: 0)
+            swap(&port, &call.workers[2].call.relays)
+            tap = TapPort(port)
+            tap.mirror(Self.mirror(open: true), at: call.workers[0].call.now)
+        }
+
+        static func mirror(open: Bool) -> Mirror {
+            var configuration = Media.video(1, rids: [nil])
+            let home = RelayTarget(worker: 0, publication: configuration.id)
+            configuration.id = TapTests.mirror
+            return Mirror(configuration: configuration, home: home, open: open)
+        }
+
+        var now: Instant { call.workers[0].call.now }
+
+        mutating func send(_ steps: Range<UInt16>, reads: Bool = true) {
+            for step in steps {
+                call.sendVideo(step, isKeyframe: step == 0)
+                call.run(milliseconds: 20)
+                if reads { read() }
+            }
+        }
+
+        mutating func read() {
+            var read: [TapPacket] = []
+            tap.receive { read.append($0) }
+            packets += read
+        }
+    }
+
+    @Test func `E-3 a tap reads what viewers get, in clear`() throws {
+        var story = try Story()
+        story.send(0..<20)
+        let first = try #require(story.packets.first).number
+        #expect(story.packets.map(\.number) == Array(first..<first + 20))
+        #expect(story.packets.map(\.isKeyframeStart) == [true] + Array(repeating: false, count: 19))
+        #expect(story.packets.allSatisfy { $0.codec == .vp8 && $0.best == 0 && !$0.followsGap })
+        // Viewers' picture ids are their own; what lies behind the descriptors is the same.
+        let bodies = story.call.viewer(1).payloads(of: 0xaaaa).map(Self.body)
+        #expect(story.packets.map { Self.body($0.payload) } == bodies)
+        #expect(story.call.statistics()[0].isBalanced)
+    }
+
+    @Test func `E-3 a closed gate holds for what lies in the ring, also once it is open again`()
+        throws
+    {
+        var story = try Story()
+        story.send(0..<5)
+        story.send(5..<10, reads: false)
+        story.tap.gate(Self.mirror, open: false, at: story.now)
+        story.read()
+        #expect(story.packets.count == 5)
+        story.send(10..<15, reads: false)
+        story.tap.gate(Self.mirror, open: true, at: story.now)
+        story.send(15..<20)
+        let first = try #require(story.packets.first).number
+        #expect(story.packets.map { $0.number - first } == Array(0..<5) + Array(15..<20))
+    }
+
+    @Test func `what is not of its mirror, or late for one that is gone, is not read`() throws {
+        var story = try Story()
+        story.tap.unmirror(Self.mirror)
+        story.send(0..<5)
+        #expect(story.packets.isEmpty && story.tap.mirrorCount == 0)
+        var stranger = Story.mirror(open: true)
+        stranger.home.publication.generation += 1
+        story.tap.mirror(stranger, at: story.now)
+        story.send(5..<10)
+        #expect(story.packets.isEmpty)
+    }
+
+    @Test func `E-3 a tap that does not read loses packets, and nobody else does`() throws {
+        var story = try Story()
+        story.send(0..<UInt16(RelayRing.capacity + 40), reads: false)
+        story.read()
+        #expect(story.packets.count == RelayRing.capacity)
+        story.send(UInt16(RelayRing.capacity + 40)..<UInt16(RelayRing.capacity + 42))
+        #expect(story.packets.suffix(2).map(\.followsGap) == [true, false])
+        let statistics = story.call.statistics()
+        #expect(statistics[0].drops[DropReason.relayQueueFull.index] == 40)
+        for viewer in 0..<2 {
+            let count = story.call.viewer(viewer).payloads(of: 0xaaaa).count
+            #expect(count == RelayRing.capacity + 42)
+        }
+    }
+
+    @Test func `a tap's wish for a keyframe reaches the publisher`() throws {
+        var story = try Story()
+        story.send(0..<5)
+        let asked = story.call.workers[0].call.keyframeRequests(at: 0)
+        #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == 0)
+        story.call.run(milliseconds: 200)
+        let now = story.call.workers[0].call.keyframeRequests(at: 0)
+        #expect(now == asked + 1)
+        story.tap.gate(Self.mirror, open: false, at: story.now)
+        #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == nil)
+    }
+
+    /// What lies behind a VP8 descriptor.
+    private static func body(_ payload: [UInt8]) -> [UInt8] {
+        guard let descriptor = VP8Descriptor(payload.span) else { return [] }
+        return Array(payload[descriptor.length...])
+    }
+}

@@ -1,0 +1,90 @@
+import COpus
+import Foundation
+
+@testable import SFU
+
+/// A sound as real Opus, with the loudness that each packet truly has.
+struct OpusTrace {
+    enum Mode: CaseIterable {
+        /// As browsers encode, and with discontinuous transmission; and as GStreamer does unless
+        /// told otherwise.
+        case variable, discontinuous, constant
+    }
+
+    /// One step of 20 ms; no packet is what an encoder with DTX does not send.
+    struct Step {
+        var packet: [UInt8]?
+        var level: AudioLevel
+    }
+
+    var steps: [Step] = []
+
+    /// Encodes a voice with the loudness of `sound`, in a room of the given noise.
+    init?(_ sound: LevelTraces.Sound, room: Double = -65, mode: Mode, seed: UInt64) {
+        guard let encoder = unsafe opus_speech_encoder(32_000) else { return nil }
+        defer { unsafe opus_encoder_destroy(encoder) }
+        unsafe opus_speech_encoder_set(
+            encoder,
+            mode == .discontinuous ? 1 : 0,
+            mode == .constant ? 1 : 0
+        )
+        var voice = SyntheticVoice(seed: seed, room: room)
+        var packet = [UInt8](repeating: 0, count: 1_275)
+        for loudness in sound.steps {
+            let samples = voice.next(loudness: loudness)
+            let level = AudioLevel(level: Self.level(samples))
+            let size = unsafe opus_encode(
+                encoder,
+                samples,
+                Int32(samples.count),
+                &packet,
+                Int32(packet.count)
+            )
+            guard size > 0 else { return nil }
+            let isSent = mode != .discontinuous || size > 2
+            steps.append(Step(packet: isSent ? Array(packet[..<Int(size)]) : nil, level: level))
+        }
+    }
+
+    private static func level(_ samples: [Int16]) -> UInt8 {
+        let sum = samples.reduce(0.0) { $0 + Double($1) * Double($1) }
+        let power = sum / Double(samples.count) / (32_768 * 32_768)
+        return power > 0 ? UInt8(min(127, max(0, -10 * log10(power)).rounded())) : 127
+    }
+}
+
+/// A tone with overtones and breath, at 48 kHz, whose loudness is given step by step.
+struct SyntheticVoice {
+    private var random: NegotiationRandom
+    private let room: Double
+    private var phase = 0.0
+    private var pitch = 130.0
+    private var smooth = 0.0
+    private var gain = 0.0
+
+    init(seed: UInt64, room: Double) {
+        random = NegotiationRandom(seed: seed)
+        self.room = pow(10, room / 20)
+    }
+
+    /// 20 ms whose voice has `loudness`, in dB of the loudest that can be.
+    mutating func next(loudness: Double) -> [Int16] {
+        let wanted = pow(10, loudness / 20)
+        pitch = min(max(pitch + noise() * 6, 95), 210)
+        return (0..<960).map { _ in
+            // Over 5 ms, as a mouth opens.
+            gain += (wanted - gain) / 240
+            phase += pitch / 48_000
+            if phase >= 1 { phase -= 1 }
+            let source = 2 * phase - 1 + noise() * 0.1
+            smooth += (source - smooth) * 0.2
+            let sample = (smooth * gain * 1.85 + noise() * room * 1.73) * 32_768
+            return Int16(max(-32_767, min(32_767, sample)))
+        }
+    }
+
+    /// Even between -1 and 1: 4.8 dB below full.
+    private mutating func noise() -> Double {
+        Double(Int64(bitPattern: random.next())) / Double(Int64.max)
+    }
+}

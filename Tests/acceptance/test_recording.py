@@ -1,0 +1,318 @@
+"""Recordings: real publishers, files that ffmpeg decodes without a word."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import recorded
+from harness.looks import ALICE, BOB
+from harness.media import hue_distance
+from harness.room import Room
+
+
+async def started(ipc) -> dict:
+    return (await ipc.wait_for("recording.started", lambda data: True, 10)).data
+
+
+async def stopped(ipc) -> dict:
+    return (await ipc.wait_for("recording.stopped", lambda data: True, 10)).data
+
+
+def by_kind(files: list[dict], participant: str) -> dict[str, list[dict]]:
+    found: dict[str, list[dict]] = {"audio": [], "video": []}
+    for file in files:
+        if file["participant"] == participant:
+            found[file["kind"]].append(file)
+    return found
+
+
+@pytest.fixture
+def recorder(loop, start_sfud, tmp_path):
+    """A daemon that records under `tmp_path`, and a room in it."""
+    daemon = loop.run_until_complete(start_sfud("--recordings", str(tmp_path)))
+    ipc = daemon.client()
+    loop.run_until_complete(ipc.open())
+    room = loop.run_until_complete(Room(ipc).open())
+    room.daemon = daemon
+    yield room
+    loop.run_until_complete(ipc.close())
+    if daemon.process.returncode is None:
+        loop.run_until_complete(daemon.stop())
+
+
+CODECS = [
+    ("Chromium", "VP8"), ("Chromium", "VP9"), ("Chromium", "H264"), ("Chromium", "AV1"),
+    ("aiortc", "VP8"), ("aiortc", "H264"),
+]
+
+
+@pytest.mark.parametrize("stack, codec", CODECS, ids=["-".join(one) for one in CODECS])
+async def test_what_is_published_is_recorded(recorder, peers, tmp_path, stack, codec):
+    await recorder.join("alice", await peers(stack), codec=codec, **ALICE, width=640, height=360)
+    begin = time.time()
+    answer = await recorder.call("recording.start")
+    await started(recorder.ipc)
+    assert (await recorder.call("room.get"))["recording"] is True
+    await asyncio.sleep(5)
+    await recorder.call("recording.stop")
+    end = time.time()
+    news = await stopped(recorder.ipc)
+    assert news["recording"] == answer["recording"] and "reason" not in news
+
+    assert {Path(file["path"]).parent for file in news["files"]} == {Path(answer["directory"])}
+    files = by_kind(news["files"], "alice")
+    [video], [audio] = files["video"], files["audio"]
+    for file in (video, audio):
+        assert not file["gaps"], file
+        assert begin - 0.2 <= file["start"] <= begin + 2, (file, begin)
+        assert end - 1 <= file["start"] + file["duration"] <= end + 0.1, (file, end)
+    picture = recorded.decodes(Path(video["path"]))
+    assert picture.codec == {"H264": "h264"}.get(codec, codec.lower())
+    assert picture.width > 0 and picture.height > 0
+    shown = recorded.frames(picture)
+    assert len(shown) > 60, len(shown)
+    assert all(hue_distance(frame.hue, ALICE["hue"]) < 20 for frame in shown)
+    counters = [frame.counter for frame in shown]
+    assert counters == sorted(counters), counters
+    sound = recorded.decodes(Path(audio["path"]))
+    assert sound.codec == "opus"
+    heard = recorded.sounds(sound)[5:-5]
+    assert all(abs(one.tone - ALICE["tone"]) < 20 and one.level > 0.1 for one in heard), heard
+
+    session = json.loads((Path(answer["directory"]) / "session.json").read_text())
+    assert session["version"] == 1 and session["room"] == recorder.id
+    assert session["recording"] == answer["recording"] and session["stopped"] >= end - 1
+    assert {file["path"] for file in session["files"]} == {
+        Path(file["path"]).name for file in news["files"]
+    }
+    assert all(file["complete"] for file in session["files"])
+    assert ["alice"] == [
+        one["participant"] for one in session["events"] if one["type"] == "joined"
+    ]
+
+
+async def test_sound_and_picture_agree(recorder, peers):
+    """A beep begins with each twentieth picture; so it does in the recording, within 40 ms."""
+    await recorder.join("alice", await peers("aiortc"), **ALICE, fps=20, beeps=True)
+    await recorder.call("recording.start")
+    await started(recorder.ipc)
+    await asyncio.sleep(12)
+    await recorder.call("recording.stop")
+    files = by_kind((await stopped(recorder.ipc))["files"], "alice")
+    [video], [audio] = files["video"], files["audio"]
+
+    seconds = [
+        video["start"] + frame.time
+        for frame in recorded.frames(recorded.decodes(Path(video["path"])))
+        if frame.counter % 20 == 0
+    ]
+    sound = recorded.decodes(Path(audio["path"]))
+    beeps = [
+        audio["start"] + recorded.moment(sound, at)
+        for at in onsets(recorded.samples(sound), 48_000)
+    ]
+    # Sender reports come within the first seconds; what was sent before them is not exact.
+    settled = [beep for beep in beeps if beep > audio["start"] + 6]
+    assert len(settled) >= 4, beeps
+    errors = [min(second - beep for second in seconds if abs(second - beep) < 0.5)
+              for beep in settled]
+    print("picture after sound, in ms:", [round(1000 * one) for one in errors])
+    assert all(abs(error) <= 0.040 for error in errors), errors
+
+
+def onsets(samples, rate: int) -> list[int]:
+    """Where sound begins after a tenth of a second of silence."""
+    found, quiet = [], 0
+    for at, sample in enumerate(samples):
+        if abs(sample) < 1000:
+            quiet += 1
+            continue
+        if quiet > rate // 10:
+            found.append(at)
+        quiet = 0
+    return found
+
+
+async def test_muted_and_gone_are_gaps(recorder, peers):
+    alice = await recorder.join("alice", await peers("Chromium"), **ALICE, width=640, height=360)
+    await recorder.join("bob", await peers("aiortc"), **BOB)
+    await recorder.call("recording.start")
+    await started(recorder.ipc)
+    await asyncio.sleep(2)
+    await recorder.call("participant.hardMute", participant="alice", media=["audio", "video"])
+    muted = time.time()
+    await asyncio.sleep(2)
+    unmuted = time.time()
+    await recorder.call("participant.hardUnmute", participant="alice", media=["audio", "video"])
+    await asyncio.sleep(2)
+    await alice.leave()
+    left = time.time()
+    await asyncio.sleep(1)
+    back = time.time()
+    await recorder.join("alice", await peers("Chromium"), **ALICE, width=640, height=360)
+    await asyncio.sleep(2)
+    await recorder.call("recording.stop")
+    files = (await stopped(recorder.ipc))["files"]
+
+    bobs = by_kind(files, "bob")
+    assert len(bobs["audio"]) == len(bobs["video"]) == 1
+    assert not bobs["audio"][0]["gaps"] and not bobs["video"][0]["gaps"]
+    for kind, found in by_kind(files, "alice").items():
+        first, second = found
+        [gap] = first["gaps"]
+        assert gap["reason"] == "muted"
+        assert abs(gap["start"] - muted) < 0.3 and -0.1 <= gap["end"] - unmuted < 1.5, (kind, gap)
+        track = recorded.decodes(Path(first["path"]))
+        times = [first["start"] + one for one in track.times]
+        assert not [one for one in times if gap["start"] + 0.002 < one < gap["end"] - 0.002], kind
+        assert first["start"] + first["duration"] <= left + 0.1
+        assert second["start"] >= back and not second["gaps"]
+        recorded.decodes(Path(second["path"]))
+    session = json.loads((Path(files[0]["path"]).parent / "session.json").read_text())
+    told = [
+        (one["type"], one["participant"]) for one in session["events"] if one["type"] != "size"
+    ]
+    assert told.count(("muted", "alice")) == told.count(("unmuted", "alice")) == 2
+    assert told.count(("joined", "alice")) == 2 and told.count(("left", "alice")) == 1
+    sizes = [one for one in session["events"] if one["type"] == "size"]
+    assert sizes and all(one["width"] > 0 for one in sizes)
+
+
+@pytest.mark.seconds(120)
+async def test_a_layer_that_goes_is_replaced(recorder, peers):
+    await recorder.join(
+        "alice", await peers("Chromium"), codec="VP8", simulcast=True, **ALICE,
+        width=960, height=540, fps=15,
+    )
+    await recorder.call("recording.start")
+    await started(recorder.ipc)
+    await asyncio.sleep(8)
+    await recorder.call("recording.stop")
+    files = by_kind((await stopped(recorder.ipc))["files"], "alice")
+    [video] = files["video"]
+    track = recorded.decodes(Path(video["path"]))
+    shown = recorded.frames(track)
+    assert [frame.counter for frame in shown] == sorted(frame.counter for frame in shown)
+    session = json.loads((Path(video["path"]).parent / "session.json").read_text())
+    sizes = [(one["width"], one["height"]) for one in session["events"] if one["type"] == "size"]
+    assert sizes[-1] == (960, 540), sizes
+
+
+@pytest.mark.seconds(120)
+async def test_files_outlive_the_daemon(start_sfud, peers, tmp_path):
+    """SIGKILL at odd moments: what was on disk decodes, up to two seconds before."""
+    for round_ in range(5):
+        directory = tmp_path / str(round_)
+        daemon = await start_sfud("--recordings", str(directory))
+        async with daemon.client() as ipc:
+            room = await Room(ipc).open()
+            await room.join("alice", await peers("aiortc"), **ALICE, width=320, height=180)
+            await room.call("recording.start")
+            await started(ipc)
+            await asyncio.sleep(2.5 + 0.37 * round_)
+            daemon.process.kill()
+            killed = time.time()
+            await daemon.process.wait()
+        [session] = directory.glob("*/session.json")
+        record = json.loads(session.read_text())
+        assert record["stopped"] is None and len(record["files"]) == 2
+        for file in record["files"]:
+            assert not file["complete"]
+            track = recorded.probe(session.parent / file["path"])
+            missing = killed - (file["start"] + track.times[-1])
+            assert missing <= 2, (file["kind"], missing)
+            assert recorded.is_sound(track.path)
+
+
+async def test_a_full_disk_ends_the_recording_alone(start_sfud, peers, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    recorded.run("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk))
+    config = tmp_path / "sfud.json5"
+    config.write_text("{ limits: { recordingFreeBytes: 0 } }")
+    try:
+        daemon = await start_sfud("--config", str(config), "--recordings", str(disk))
+        async with daemon.client() as ipc:
+            room = await Room(ipc).open()
+            alice = await room.join("alice", await peers("aiortc"), **ALICE)
+            bob = await room.join("bob", await peers("aiortc"), slots=1)
+            seen = await bob.subscribe(alice.stream)
+            await room.call("recording.start")
+            news = (await ipc.wait_for("recording.stopped", lambda data: True, 30)).data
+            assert news["reason"] == "disk-full"
+            assert (await room.call("room.get"))["recording"] is False
+            for file in news["files"]:
+                track = recorded.probe(Path(file["path"]))
+                assert track.times[-1] + 0.1 >= file["duration"] > 0
+                assert recorded.is_sound(track.path)
+            # Nobody else has noticed.
+            since = time.time()
+            await asyncio.sleep(1)
+            frames = await bob.peer.frames(seen.video, since)
+            assert len(frames) > 10
+    finally:
+        recorded.run("umount", "-l", str(disk))
+
+
+SLOW = r"""
+#define _GNU_SOURCE
+#include <sys/types.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
+    usleep(count * 100);
+    return syscall(SYS_pwrite64, file, bytes, count, offset);
+}
+ssize_t pwrite64(int file, const void *bytes, size_t count, off_t offset) {
+    return pwrite(file, bytes, count, offset);
+}
+"""
+
+
+async def test_a_slow_disk_ends_the_recording_alone(start_sfud, peers, tmp_path):
+    """A disk that takes 10 kB a second."""
+    source, library = tmp_path / "slow.c", tmp_path / "slow.so"
+    source.write_text(SLOW)
+    recorded.run("clang", "-shared", "-fPIC", "-o", str(library), str(source))
+    config = tmp_path / "sfud.json5"
+    config.write_text("{ limits: { recordingWaitingBytes: 65536 } }")
+    daemon = await start_sfud(
+        "--config", str(config), "--recordings", str(tmp_path / "slow"),
+        under=("env", f"LD_PRELOAD={library}"),
+    )
+    async with daemon.client() as ipc:
+        room = await Room(ipc).open()
+        alice = await room.join("alice", await peers("aiortc"), **ALICE)
+        bob = await room.join("bob", await peers("aiortc"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        await room.call("recording.start")
+        news = (await ipc.wait_for("recording.stopped", lambda data: True, 30)).data
+        assert news["reason"] == "too-slow"
+        for file in news["files"]:
+            assert Path(file["path"]).exists()
+        since = time.time()
+        reply = await room.call("participant.hardMute", participant="alice", media=["audio"])
+        assert time.time() - since < 0.5 and "fence" in reply
+        await asyncio.sleep(1)
+        assert len(await bob.peer.frames(seen.video, since)) > 10
+
+
+async def test_autorecord_and_the_end_of_a_room(recorder, peers):
+    ipc = recorder.ipc
+    await ipc.call("room.create", room="auto", settings={"autoRecord": True})
+    room = Room(ipc)
+    room.id = "auto"
+    await room.join("alice", await peers("aiortc"), **ALICE)
+    await started(ipc)
+    await asyncio.sleep(1.5)
+    await room.call("room.close")
+    news = await stopped(ipc)
+    assert news["reason"] == "room-closed" and len(news["files"]) == 2
+    for file in news["files"]:
+        recorded.decodes(Path(file["path"]))
+    listed = await ipc.call("recording.list", room="auto")
+    [one] = listed["recordings"]
+    assert one["state"] == "stopped" and one["files"] == news["files"]

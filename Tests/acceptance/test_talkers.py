@@ -1,0 +1,164 @@
+"""Active talkers: who is heard and seen by all, in real clients.
+
+Publishers say something when told to (`Peer.speak`), viewers have slots that follow the list
+(`talkers.subscribe`).
+"""
+
+import asyncio
+import time
+
+import pytest
+
+from harness.looks import ALICE, BOB
+from harness.process import until
+
+#: Below it there is no sound: what an encoder makes of digital silence.
+SILENCE = 0.005
+
+
+async def follow(member, slots: int = 1) -> tuple[list[str], list[str]]:
+    """Has the member's last slots of each kind follow the talkers; returns their mids."""
+    free = [mid for mid in member.mids if mid["direction"] == "sendonly"]
+    mids = {
+        kind: [mid["mid"] for mid in free if mid["kind"] == kind][:slots]
+        for kind in ("audio", "video")
+    }
+    await member.room.call(
+        "talkers.subscribe",
+        participant=member.id,
+        audioMids=mids["audio"],
+        videoMids=mids["video"],
+    )
+    return mids["audio"], mids["video"]
+
+
+async def listed(room, *names: str, seconds: float = 5) -> list[dict]:
+    """Awaits that the list for nobody in particular has these names in this order."""
+
+    async def there():
+        talkers = (await room.call("room.get"))["talkers"]
+        found = [talker["participant"] for talker in talkers]
+        return (talkers,) if found == list(names) else None
+
+    return (await until(there, f"the talkers are {names}", seconds))[0]
+
+
+async def loud(peer, mid: str, since: float, seconds: float = 5):
+    """Awaits the first sound after `since`; returns it."""
+
+    async def heard():
+        return next((it for it in await peer.sounds(mid, since) if it.level > SILENCE), None)
+
+    return await until(heard, f"sound on {mid}", seconds, 0.05)
+
+
+async def moving(peer, mid: str, since: float, seconds: float = 10) -> None:
+    async def seen():
+        return len(await peer.frames(mid, since)) > 5
+
+    await until(seen, f"pictures on {mid}", seconds)
+
+
+async def test_a_pinned_person_is_seen_by_all_and_stays(room, peers):
+    ann = await room.join("ann", await peers("Chromium"), **ALICE, speech=True)
+    ben = await room.join("ben", await peers("Chromium"), **BOB, speech=True)
+    viewers = [await room.join(name, await peers("Chromium"), slots=2) for name in ("v", "w")]
+    slots = [await follow(viewer, 2) for viewer in viewers]
+    await room.call("pin.add", participants=["ann"])
+    (talker,) = await listed(room, "ann")
+    assert talker == {
+        "participant": "ann", "stream": ann.stream, "talking": False, "pinned": True,
+    }  # fmt: skip
+    start = time.time()
+    for viewer, (_, video) in zip(viewers, slots):
+        await moving(viewer.peer, video[0], start)
+    await ben.peer.speak()
+    await listed(room, "ben", "ann")
+    for viewer, (audio, video) in zip(viewers, slots):
+        await loud(viewer.peer, audio[1], start)
+        await moving(viewer.peer, video[1], start)
+    await ben.peer.speak(False)
+    start = time.time()
+    for viewer, (_, video) in zip(viewers, slots):
+        await moving(viewer.peer, video[0], start)
+
+
+async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, peers):
+    ann = await room.join("ann", await peers("Chromium"), **ALICE, speech=True)
+    viewers = [await room.join(name, await peers("Chromium"), slots=1) for name in ("v", "w")]
+    mids = [(await follow(viewer))[0][0] for viewer in viewers]
+    await ann.peer.speak()
+    await listed(room, "ann")
+    for viewer, mid in zip(viewers, mids):
+        await loud(viewer.peer, mid, time.time())
+
+    before = [await viewer.peer.inbound(mid) for viewer, mid in zip(viewers, mids)]
+    assert all(it["packetsReceived"] > 0 for it in before)
+    await room.call("participant.hardMute", participant="ann", media=["audio"])
+    await listed(room, seconds=0.2)
+    # What had arrived may still be played; nothing comes after it.
+    await asyncio.sleep(0.1)
+    counts = [(await v.peer.inbound(mid))["packetsReceived"] for v, mid in zip(viewers, mids)]
+    await asyncio.sleep(0.7)
+    start = time.time()
+    await asyncio.sleep(1)
+    for viewer, mid, count in zip(viewers, mids, counts):
+        assert (await viewer.peer.inbound(mid))["packetsReceived"] == count
+        assert all(it.level <= SILENCE for it in await viewer.peer.sounds(mid, start))
+
+    await room.call("participant.hardUnmute", participant="ann", media=["audio"])
+    await listed(room, "ann", seconds=3)
+    for viewer, mid in zip(viewers, mids):
+        await loud(viewer.peer, mid, time.time())
+
+
+@pytest.mark.seconds(120)
+async def test_the_demo_puts_the_pinned_first(enter):
+    mia = await enter("Mia", people=1)
+    await mia.joined()
+    ann, ben = [await enter(name) for name in ("Ann", "Ben")]
+    for tab in (ann, ben):
+        await tab.joined()
+    await mia.click("More for Ben")
+    await mia.click("Pin: Ben")
+    for tab in (mia, ann):
+        await tab.tile("Ben", pinned=True, talking=False)
+
+        async def first():
+            others = [tile for tile in await tab.tiles() if tile["key"] != "self"]
+            return others[0]["name"] == "Ben" or None
+
+        await until(first, f"{tab.name} has Ben first")
+    assert not any(tile["pinned"] for tile in await ben.tiles())
+    await mia.click("Unpin: Ben")
+    await ann.tile("Ben", pinned=False)
+
+
+@pytest.mark.parametrize("levels", [False, True])
+@pytest.mark.parametrize("stack", ["aiortc", "Chromium"])
+async def test_who_speaks_is_ranked_with_or_without_level_extension(room, peers, stack, levels):
+    peer = await peers(stack)
+    offer = peer.offer
+
+    async def silent_about_levels():
+        lines = (await offer()).splitlines(keepends=True)
+        return "".join(line for line in lines if "ssrc-audio-level" not in line)
+
+    if not levels:
+        peer.offer = silent_about_levels
+    ann = await room.join("ann", peer, **ALICE, speech=True, video=False)
+    assert ("ssrc-audio-level" in ann.answers[0]) == levels
+    ben = await room.join("ben", await peers("Chromium"), **BOB, speech=True, video=False)
+    await asyncio.sleep(1)
+    await listed(room)
+    await ann.peer.speak()
+    await listed(room, "ann")
+    await ben.peer.speak()
+    await listed(room, "ben", "ann")
+    await ann.peer.speak(False)
+
+    async def quiet():
+        talkers = (await room.call("room.get"))["talkers"]
+        return {it["participant"]: it["talking"] for it in talkers} == {"ann": False, "ben": True}
+
+    await until(quiet, "ann falls silent", 8)
