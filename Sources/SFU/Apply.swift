@@ -126,7 +126,7 @@ extension Core {
             // What was kept under the old right must not leave later as a retransmission.
             encodings[encoding].history.removeAll(from: &pool)
             encodings[encoding].losses.removeAll()
-            encodings[encoding].keyframes.satisfy()
+            encodings[encoding].keyframes.restart()
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
@@ -184,7 +184,7 @@ extension Core {
             preference != slotRecords[slot].preference || roleCap != slotRecords[slot].roleCap
         slotRecords[slot].preference = preference
         slotRecords[slot].roleCap = roleCap
-        slotRecords[slot].priority = binding?.priority ?? 0
+        slotRecords[slot].priority = Int16(clamping: binding?.priority ?? 0)
         slotRecords[slot].mayFallBack = binding?.mayFallBack ?? true
         return isOther
     }
@@ -204,7 +204,6 @@ extension Core {
         if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
         slots[slot].publication = Int32(publication)
         slotRecords[slot].target = .nothing
-        slotRecords[slot].acceptable = 0
         slots[slot].incomingPayloadType = 0xff
         slots[slot].payloadType = nil
         slotRecords[slot].outgoing = nil

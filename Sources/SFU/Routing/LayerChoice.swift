@@ -53,8 +53,6 @@ struct LayerChoice: BitwiseCopyable {
 }
 
 extension LayerCap {
-    var isNone: Bool { self == .none }
-
     /// Whether an option is within the cap; what is not known yet is.
     ///
     /// Longer side is held against longer side, so that a portrait picture fits like any other.
