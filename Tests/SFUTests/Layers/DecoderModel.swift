@@ -69,8 +69,8 @@ struct DecoderModel {
     mutating func receive(_ bytes: [UInt8], isRetransmission: Bool) {
         var bytes = bytes
         if isRetransmission {
-            guard let packet = try? Packet(bytes.span) else { return fail("unreadable RTX") }
-            let header = packet.headerLength
+            let header = 16 + 4 * Int(bytes.u16(14))
+            guard bytes.count >= header + 2 else { return fail("unreadable RTX") }
             bytes.replaceSubrange(2..<4, with: bytes[header..<header + 2])
             bytes.removeSubrange(header..<header + 2)
         }
