@@ -124,7 +124,7 @@ struct LayerDriver: ~Copyable {
         for index in held.indices { held[index].delay -= 1 }
         for late in held where late.delay <= 0 { packets.append((late.bytes, late.rollover)) }
         held.removeAll { $0.delay <= 0 }
-        call.send(packets, from: 0)
+        if !packets.isEmpty { call.send(packets, from: 0) }
         repair()
     }
 

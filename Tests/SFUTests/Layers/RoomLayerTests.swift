@@ -47,7 +47,7 @@ struct RoomLayerTests {
         try story.offer("s", "0:audio:sendonly", "1:video:sendonly")
         try story.offer("g", "0:audio:recvonly", "1:video:recvonly")
         let stream = try #require(story.room.streamsInOrder.first?.id)
-        var wishes = Room.Subscription.Wishes()
+        var wishes = Room.Wishes()
         wishes.width = 320
         wishes.height = 180
         wishes.priority = 9

@@ -110,7 +110,9 @@ struct SyntheticStream {
         let temporal = coding.temporalLayers == 1 ? 0 : Self.pattern[step % 4]
         if temporal == 0 { tl0 &+= 1 }
         var packets: [(bytes: [UInt8], origin: Origin)] = []
-        let isSync = step < 4 || noise.next() % 4 == 0
+        // What AV1's descriptors call a switch must be one.
+        let isFree = coding.codec == .av1 || noise.next() % 4 == 0
+        let isSync = step % 4 != 3 && (step < 4 || isFree)
         for spatial in 0..<coding.spatialLayers {
             packets += frame(
                 spatial,
@@ -229,7 +231,8 @@ struct SyntheticStream {
             return [isStart ? 0x18 : (isFirst ? 0x10 : 0x90), 0x32]
         case .h264:
             if isKeyframe, isFirst { return [0x67, 0x42, 0xe0, 0x1f, 0x8c, 0x8d, 0x40] }
-            return [isKeyframe ? 0x65 : 0x41]
+            // The rest of a keyframe is a fragment of its picture.
+            return isKeyframe ? [0x7c, 0x05] : [0x41]
         case .opus, .red:
             return []
         }
