@@ -137,7 +137,7 @@ extension Core {
             // What was kept under the old right must not leave later as a retransmission.
             encodings[encoding].history.removeAll(from: &pool)
             encodings[encoding].losses.removeAll()
-            encodings[encoding].keyframes.satisfy()
+            encodings[encoding].keyframes.restart()
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
@@ -193,7 +193,7 @@ extension Core {
     private mutating func takeLimits(of slot: Int, from binding: Binding?) -> Bool {
         let preference = binding?.preference ?? .none
         let roleCap = binding?.roleCap ?? .none
-        let priority = binding?.priority ?? 0
+        let priority = Int16(clamping: binding?.priority ?? 0)
         let mayFallBack = binding?.mayFallBack ?? true
         let isOther =
             preference != slotRecords[slot].preference || roleCap != slotRecords[slot].roleCap
@@ -221,7 +221,6 @@ extension Core {
         if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
         slots[slot].publication = Int32(publication)
         slotRecords[slot].target = .nothing
-        slotRecords[slot].acceptable = 0
         slots[slot].incomingPayloadType = 0xff
         slots[slot].payloadType = nil
         slotRecords[slot].outgoing = nil

@@ -33,6 +33,12 @@ struct Metrics {
                 return ("cause=\"\(reason.rawValue)\"", Double(count))
             }
         }
+        page.add("sfud_keyframe_wishes_total", .counter, "Viewers' wishes for keyframes.") {
+            Self.outcomes.map { name, path in
+                let count = workers.reduce(0) { $0 + $1.keyframeWishes[keyPath: path] }
+                return ("outcome=\"\(name)\"", Double(count))
+            }
+        }
         addSending(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
             perWorker { $0.load }
@@ -99,6 +105,10 @@ struct Metrics {
         workers.enumerated().map { ("worker=\"\($0.offset)\"", value($0.element)) }
     }
 
+    private static let outcomes: [(String, any KeyPath<KeyframeWishes, UInt64> & Sendable)] = [
+        ("asked", \.asked), ("shared", \.shared), ("held", \.held), ("bounded", \.bounded),
+    ]
+
     private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] =
         [
             ("sfud_datagrams_received_total", "Datagrams taken from sockets.", \.datagramsIn),
@@ -116,6 +126,7 @@ struct Metrics {
             ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
             ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
             ("sfud_padding_sent_total", "Packets of padding that probed paths.", \.paddingOut),
+            ("sfud_rtp_fillers_total", "Empty packets in place of some left out.", \.fillersOut),
             ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
             ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
             ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),

@@ -89,7 +89,7 @@ extension Core {
                 first: first,
                 count: ladder.rungs.count,
                 held: held,
-                priority: slotRecords[slot].priority,
+                priority: Int(slotRecords[slot].priority),
                 // Before the first probes are answered an estimate is a guess.
                 mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
                 mayRise: slotRecords[slot].share.mayRise(at: now)

@@ -11,6 +11,9 @@ struct Ladder: ~Copyable {
         /// What it is sent now; a small change of its frame rate is no reason to leave it.
         var current = LayerTarget.nothing
 
+        /// Whether bits are bounded, which fewer frames would keep within.
+        var boundsBits: Bool { preference.bitrate != nil || roleCap.bitrate != nil }
+
         func admits(_ option: LayerOption) -> Bool {
             preference.admits(option, tolerance: tolerance(option)) && isPermitted(option)
         }
@@ -23,6 +26,9 @@ struct Ladder: ~Copyable {
             option.target == current ? LayerCap.keptTolerance : LayerCap.frameRateTolerance
         }
     }
+
+    /// A camera's picture loses size before it loses more than this share of its frames.
+    static let smoothShare = 0.6
 
     private var options = List<LayerOption>(capacity: 16)
     private(set) var rungs = List<LayerOption>(capacity: 16)
@@ -40,15 +46,18 @@ struct Ladder: ~Copyable {
         limit = .none
         // Of each picture size but this one there is one rung.
         let whole = wholePicture(within: bounds)
+        let smooth = smoothRate(within: bounds)
         var previous = -1
         var top = -1
         for index in 0..<options.count {
             let option = options[index]
             guard bounds.admits(option) else { continue }
+            let isWhole = option.target.isSamePicture(as: options[whole].target)
+            guard isWhole || option.frameRate == 0 || option.frameRate >= smooth else { continue }
             let isSamePicture =
                 previous >= 0 && option.target.isSamePicture(as: options[previous].target)
             previous = index
-            if isSamePicture, !option.target.isSamePicture(as: options[whole].target) {
+            if isSamePicture, !isWhole {
                 guard !bounds.isScreen else { continue }
                 _ = rungs.removeLast()
             }
@@ -68,6 +77,16 @@ struct Ladder: ~Copyable {
             if !bounds.isScreen { break }
         }
         return found
+    }
+
+    /// The least frames a second with which a larger picture is better than a smaller one.
+    private func smoothRate(within bounds: Bounds) -> Double {
+        guard bounds.boundsBits, !bounds.isScreen else { return 0 }
+        var highest = 0.0
+        for index in 0..<options.count where bounds.admits(options[index]) {
+            highest = max(highest, options[index].frameRate)
+        }
+        return highest * Self.smoothShare
     }
 
     /// Nothing is as small as the preference: the least there is, if the roles admit it.

@@ -8,14 +8,6 @@ enum Admission {
     case drop(DropReason)
 }
 
-/// What a slot is to turn to where a packet comes that allows it.
-struct Wish: BitwiseCopyable {
-    /// The encoding, or -1 for none.
-    var encoding: Int32
-    /// Whether a slot that waits may begin with the packet's encoding, wanted or not.
-    var acceptsStart: Bool
-}
-
 extension Slot {
     /// The packet index of a packet of the stretch that is being forwarded, as nearly all are.
     func index(of info: borrowing PacketInfo) -> Int64? {
@@ -26,9 +18,11 @@ extension Slot {
     }
 
     /// Decides about one packet of its publication.
+    ///
+    /// `wanted` is the encoding of a video that a slot that waits begins with, or -1 for none.
     mutating func admit(
         _ info: borrowing PacketInfo,
-        wish: Wish,
+        wanted: Int32,
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         let encoding = Int32(bitPattern: info.encoding)
@@ -38,12 +32,11 @@ extension Slot {
         case .idle:
             return .drop(.noSubscriber)
         case .waiting:
-            guard isStart, wish.acceptsStart else {
+            guard isStart, encoding == wanted || kind == .audio else {
                 return late(info, otherwise: .awaitingKeyframe, after: &earlier)
             }
-            let isWanted = encoding == wish.encoding || wish.encoding < 0
-            source = isWanted ? .flowing(encoding) : .switching(from: encoding, to: wish.encoding)
-            return begin(info, at: isWanted ? point : .top, after: &earlier)
+            source = .flowing(encoding)
+            return begin(info, at: point, after: &earlier)
         case .flowing(encoding):
             return follow(info, to: point, after: &earlier)
         case .switching(from: encoding, to: _):
@@ -90,21 +83,22 @@ extension Slot {
 
     /// Goes over to other layers of the same encoding, if this packet allows it.
     ///
-    /// Only a packet that comes right after the last one and begins a picture does: what is not
-    /// there yet of the picture before must find the layers that it was begun with.
+    /// Down only a packet does that comes right after the last one and begins a picture: what is
+    /// not there yet of the picture before must find the layers that it was begun with.
     private mutating func turn(
         _ info: borrowing PacketInfo,
         to wanted: LayerPoint,
         after earlier: inout Renumbering.Earlier
     ) {
         let span = renumbering.current
-        guard info.number + span.offset == renumbering.highest + 1,
-            info.timestamp &+ span.timestampOffset != renumbering.lastTimestamp
-        else { return }
-        let next = span.point.next(towards: wanted, at: info)
+        let index = info.number + span.offset
+        guard index > renumbering.highest, index >= span.first else { return }
+        let isOtherPicture = info.timestamp &+ span.timestampOffset != renumbering.lastTimestamp
+        let beginsPicture = isOtherPicture && index == renumbering.highest + 1
+        let next = span.point.next(towards: wanted, at: info, mayFall: beginsPicture)
         guard next != span.point else { return }
         if next.spatial != span.point.spatial { isLayerNoted = false }
-        renumbering.turn(to: next, after: &earlier)
+        renumbering.turn(to: next, from: index, after: &earlier)
     }
 
     /// Gives a packet the number that its stretch has for it.
@@ -155,15 +149,22 @@ extension Slot {
 }
 
 extension LayerPoint {
-    /// How far one can go towards `wanted` with a packet that begins a picture.
+    /// How far one can go towards `wanted` with a packet; down only where it begins a picture.
     ///
     /// Down at once where the layers below have been forwarded too; up where the frame and all
     /// that follow it can be decoded. More or other spatial layers need a keyframe.
-    func next(towards wanted: LayerPoint, at info: borrowing PacketInfo) -> LayerPoint {
+    func next(
+        towards wanted: LayerPoint,
+        at info: borrowing PacketInfo,
+        mayFall: Bool
+    ) -> LayerPoint {
         let flags = info.flags
         if flags.contains(.keyframeStart) { return wanted }
-        var point = LayerPoint(spatial: spatial, temporal: min(temporal, wanted.temporal))
-        if wanted.spatial < spatial, flags.contains(.nestsLayers) {
+        var point = self
+        if mayFall {
+            point = LayerPoint(spatial: spatial, temporal: min(temporal, wanted.temporal))
+        }
+        if mayFall, wanted.spatial < spatial, flags.contains(.nestsLayers) {
             point = LayerPoint(spatial: wanted.spatial, temporal: point.temporal)
         }
         guard wanted.temporal > point.temporal, info.bases.contains(point) else { return point }

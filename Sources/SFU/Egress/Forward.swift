@@ -84,13 +84,11 @@ extension Core {
             return .forward(outlet.slot.renumbering.current, index: index)
         }
         let slot = outlet.index
-        let position = encodings[Int(pool[place].encoding)].position
-        let wish = Wish(
-            encoding: slotRecords[slot].target.encoding,
-            acceptsStart: outlet.slot.kind == .audio
-                || slotRecords[slot].acceptable >> UInt8(position & 7) & 1 != 0
+        return outlet.slot.admit(
+            pool[place],
+            wanted: slotRecords[slot].target.encoding,
+            after: &slotRecords[slot].earlier
         )
-        return outlet.slot.admit(pool[place], wish: wish, after: &slotRecords[slot].earlier)
     }
 
     /// Leaves a publisher's padding out.

@@ -88,12 +88,11 @@ struct Renumbering: BitwiseCopyable {
         )
     }
 
-    /// Lets other layers through from the next packet on; all else goes on as it was.
-    mutating func turn(to point: LayerPoint, after earlier: inout Earlier) {
-        if current.first <= highest {
-            earlier.append(current)
-            current.first = highest + 1
-        }
+    /// Lets other layers through from the packet on that gets this index, which is above all
+    /// that were sent; all else goes on as it was.
+    mutating func turn(to point: LayerPoint, from index: Int64, after earlier: inout Earlier) {
+        if current.first < index { earlier.append(current) }
+        current.first = index
         current.point = point
     }
 

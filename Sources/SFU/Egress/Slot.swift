@@ -27,8 +27,6 @@ struct Slot: BitwiseCopyable {
     /// The last payload type that came; `payloadType` is what it becomes.
     var incomingPayloadType: UInt8 = 0xff
     var isOpen = false
-    /// The layers of the wanted encoding that its viewer is to get.
-    var point = LayerPoint.top
     private let place: Int32
     private(set) var ssrc: SSRC
     /// The publication that it carries, or -1.
@@ -52,6 +50,8 @@ struct Slot: BitwiseCopyable {
     private(set) var needsTwoByteForm = false
     /// Whether the control plane knows what is being forwarded.
     var isLayerNoted = false
+    /// The layers of the wanted encoding that its viewer is to get.
+    var point = LayerPoint.top
     private(set) var extensions: ExtensionMap
     /// Bytes of the MID that go out with each packet: 0 where it is not negotiated.
     private(set) var midLength: UInt8 = 0

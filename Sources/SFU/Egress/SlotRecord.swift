@@ -19,15 +19,13 @@ struct SlotRecord: ~Copyable {
     var preference = LayerCap.none
     var roleCap = LayerCap.none
     /// The higher is served first, 0 to 1000.
-    var priority = 0
+    var priority: Int16 = 0
     /// Video may be switched off where the path is too thin for it.
     var mayFallBack = true
     /// What it is to be sent; where that needs a keyframe, what is sent may still be another.
     var target = LayerTarget.nothing
     /// What the allocation gave it.
     var share = SlotShare()
-    /// The encodings, by their positions, with whose keyframe it may begin.
-    var acceptable: UInt8 = 0
     /// The subscriber was told that media flows.
     var hasStarted = false
     /// The encoding that the control plane was told of; `.max` before the first.

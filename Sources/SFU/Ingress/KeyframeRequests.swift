@@ -34,6 +34,8 @@ struct KeyframeRequests: BitwiseCopyable {
     static let longestMilliseconds: Int64 = 930
     /// Keyframes that were asked for take this share of an encoding's bits at most.
     static let share = 0.2
+    /// An encoding that sends little leaves room for keyframes, as if it had so many bits a second.
+    static let leastBitrate = 150_000
 
     private var state = State.satisfied
     private var lastAsked: Instant?
@@ -78,8 +80,9 @@ struct KeyframeRequests: BitwiseCopyable {
     /// The time in which the share of the bits makes up for the last keyframe, in nanoseconds.
     private func cost(_ bitrate: Int) -> Int64 {
         guard bitrate > 0 else { return 0 }
-        let seconds = Double(keyframeBytes) * 8 / (Double(bitrate) * Self.share)
-        return Int64(min(seconds, 10) * 1_000_000_000)
+        let bits = Double(max(bitrate, Self.leastBitrate)) * Self.share
+        let seconds = Double(keyframeBytes) * 8 / bits
+        return min(Int64(min(seconds, 10) * 1_000), Self.longestMilliseconds) * 1_000_000
     }
 
     /// Counts a packet; a keyframe that begins is what everybody waited for.
@@ -96,6 +99,12 @@ struct KeyframeRequests: BitwiseCopyable {
                 self.keyframeTimestamp = nil
             }
         }
+    }
+
+    /// Nobody waits any more, and what came before does not count against who comes next.
+    mutating func restart() {
+        state = .satisfied
+        lastCame = nil
     }
 
     /// Nobody waits any more.

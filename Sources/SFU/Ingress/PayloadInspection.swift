@@ -30,6 +30,11 @@ extension Core {
         guard codec.kind == .video else { return nil }
         var isNews = false
         if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
+        let highest = encodings[encoding].layers.highest.temporal
+        if info.switches != .none, LayerPoint(index: Int(info.layer)).temporal >= highest {
+            // With nothing above it, this is all that could be wanted.
+            info.switches.formUnion(LayerPoints(from: 0, highest))
+        }
         if info.dependencyDescriptor.length > 0,
             readDependencies(&info, place: place, encoding: encoding)
         {

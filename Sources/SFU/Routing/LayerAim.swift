@@ -9,11 +9,9 @@ extension Core {
     mutating func aim(_ slot: Int, at target: LayerTarget, at now: Instant) {
         slotRecords[slot].target = target
         guard target.encoding >= 0 else {
-            slotRecords[slot].acceptable = 0
             if slots[slot].isOpen { slots[slot].source = .waiting }
             return
         }
-        slotRecords[slot].acceptable = acceptable(for: target, of: slot)
         slots[slot].point = point(of: target)
         if slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target) {
             wantKeyframe(for: target, slot: slot, at: now)
@@ -49,20 +47,6 @@ extension Core {
         } else {
             wantKeyframe(of: Int(target.encoding), at: now)
         }
-    }
-
-    /// The positions of the encodings that are no larger than the target: a slot that waits
-    /// begins with the first of them that comes.
-    private func acceptable(for target: LayerTarget, of slot: Int) -> UInt8 {
-        let publication = Int(slots[slot].publication)
-        var positions: UInt8 = 1 << UInt8(encodings[Int(target.encoding)].position & 7)
-        guard publication >= 0 else { return positions }
-        for index in 0..<publications[publication].options.count {
-            let option = publications[publication].options[index].target
-            if option == target { break }
-            positions |= 1 << UInt8(encodings[Int(option.encoding)].position & 7)
-        }
-        return positions
     }
 
     /// What a slot's viewer saw before does not count any more.

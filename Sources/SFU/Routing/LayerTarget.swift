@@ -11,11 +11,6 @@ struct LayerTarget: Hashable, BitwiseCopyable {
 
     static let nothing = Self(encoding: -1, spatial: 0, temporal: 0)
 
-    /// All there is of an encoding, whatever layers it will have.
-    static func all(of encoding: Int32) -> Self {
-        Self(encoding: encoding, spatial: 7, temporal: 3)
-    }
-
     var point: LayerPoint { LayerPoint(spatial: spatial, temporal: temporal) }
 }
 

@@ -167,7 +167,6 @@ extension Core {
             let slot = Int(publications[publication].subscribers[index])
             if slots[slot].isOpen { slots[slot].source = .waiting }
             slotRecords[slot].target = .nothing
-            slotRecords[slot].acceptable = 0
             forgetLayer(of: slot)
         }
     }

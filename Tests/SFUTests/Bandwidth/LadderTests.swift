@@ -88,7 +88,7 @@ import Testing
         Row(
             name: "R-1 nor above its bitrate",
             roleCap: cap(bits: 400_000),
-            rungs: [0, 1, 2, 11],
+            rungs: [0, 1, 2],
             limit: .role
         ),
         Row(name: "R-1 all is above", roleCap: cap(100, 100), rungs: [], limit: .role),

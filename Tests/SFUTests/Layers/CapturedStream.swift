@@ -1,0 +1,127 @@
+import Foundation
+import RTP
+
+@testable import SFU
+
+/// Pictures of a capture beside the repository, as one encoding sends them.
+enum CapturedStream {
+    /// Empty where the capture is not there.
+    ///
+    /// Numbers and times are made even, since what the capture lost is not to be found here.
+    static func pictures(
+        _ name: String,
+        coding: Coding
+    ) -> [[(bytes: [UInt8], origin: Origin)]] {
+        var frames: [[[UInt8]]] = []
+        var last: UInt32?
+        var isBegun = false
+        for datagram in datagrams(name) {
+            guard let packet = try? Packet(datagram.span), packet.headerLength < datagram.count
+            else { continue }
+            let payload = Array(
+                datagram[packet.headerLength..<datagram.count - packet.paddingLength]
+            )
+            guard !payload.isEmpty else { continue }
+            if isKeyframeStart(payload, coding.codec) { isBegun = true }
+            guard isBegun else { continue }
+            if packet.timestamp != last { frames.append([]) }
+            last = packet.timestamp
+            frames[frames.count - 1].append(payload)
+        }
+        return packets(of: frames, coding: coding)
+    }
+
+    private static func packets(
+        of frames: [[[UInt8]]],
+        coding: Coding
+    ) -> [[(bytes: [UInt8], origin: Origin)]] {
+        var number: UInt32 = 1_000
+        return frames.enumerated().map { index, payloads in
+            payloads.enumerated().map { position, payload in
+                var origin = Origin()
+                origin.number = number
+                origin.frame = UInt32(index + 1)
+                origin.timestamp = UInt32(index) &* 3_000
+                origin.position = UInt8(clamping: position)
+                origin.count = UInt8(clamping: payloads.count)
+                origin.isKeyframe = isKeyframeStart(payloads[0], coding.codec)
+                origin.temporal = temporal(payload, coding.codec)
+                number += 1
+                let rid = coding.rids[0].map { [(id: UInt8(10), data: Array($0.utf8))] } ?? []
+                let bytes = Media.twoByteFormPacket(
+                    payloadType: 96,
+                    sequence: UInt16(truncatingIfNeeded: origin.number),
+                    timestamp: origin.timestamp,
+                    ssrc: 0x5000,
+                    marker: position == payloads.count - 1,
+                    elements: [(id: 4, data: Array("1".utf8))] + rid,
+                    payload: renumbered(payload, index, coding.codec) + origin.bytes
+                )
+                return (bytes, origin)
+            }
+        }
+    }
+
+    /// With the picture id that a sender without losses would have had.
+    private static func renumbered(_ payload: [UInt8], _ index: Int, _ codec: Codec) -> [UInt8] {
+        var payload = payload
+        var offset = 0
+        switch codec {
+        case .vp8:
+            guard let descriptor = VP8Descriptor(payload.span), descriptor.hasLongPictureID else {
+                return payload
+            }
+            offset = descriptor.pictureIDOffset
+        case .vp9:
+            guard let descriptor = VP9Descriptor(payload.span), descriptor.hasLongPictureID else {
+                return payload
+            }
+            offset = descriptor.pictureIDOffset
+        case .av1, .h264, .opus, .red: return payload
+        }
+        payload.replaceSubrange(offset..<offset + 2, with: (0x8000 | UInt16(index & 0x7fff)).bytes)
+        return payload
+    }
+
+    private static func isKeyframeStart(_ payload: [UInt8], _ codec: Codec) -> Bool {
+        switch codec {
+        case .vp8: VP8Descriptor(payload.span)?.isKeyframeStart(payload.span) == true
+        case .vp9: VP9Descriptor(payload.span)?.isKeyframeStart == true
+        case .h264: H264Payload.isKeyframeStart(payload.span)
+        case .av1: AV1AggregationHeader(payload.span)?.isKeyframeStart == true
+        case .opus, .red: false
+        }
+    }
+
+    private static func temporal(_ payload: [UInt8], _ codec: Codec) -> UInt8 {
+        switch codec {
+        case .vp8: VP8Descriptor(payload.span)?.temporalID ?? 0
+        case .vp9: VP9Descriptor(payload.span)?.temporalID ?? 0
+        case .h264, .av1, .opus, .red: 0
+        }
+    }
+
+    /// The UDP payloads of a little-endian capture of Ethernet frames with IPv4.
+    private static func datagrams(_ name: String) -> [[UInt8]] {
+        let root =
+            ProcessInfo.processInfo.environment["SFUD_SHARED"].map { URL(filePath: $0) }
+            ?? URL(filePath: #filePath).appending(path: "../../../../../shared").standardized
+        let file = root.appending(path: "corpora/pcap").appending(path: name)
+        guard let data = try? Data(contentsOf: file) else { return [] }
+        let bytes = [UInt8](data)
+        var datagrams: [[UInt8]] = []
+        var position = 24
+        while position + 16 <= bytes.count {
+            let length = (0..<4).reduce(0) { $0 | Int(bytes[position + 8 + $1]) << (8 * $1) }
+            let start = position + 16
+            guard start + length <= bytes.count else { break }
+            position = start + length
+            let frame = Array(bytes[start..<position])
+            guard frame.count > 42, frame[12] == 8, frame[13] == 0, frame[23] == 17 else {
+                continue
+            }
+            datagrams.append(Array(frame[(14 + 4 * Int(frame[14] & 0x0f) + 8)...]))
+        }
+        return datagrams
+    }
+}

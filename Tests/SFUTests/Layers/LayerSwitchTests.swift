@@ -1,0 +1,84 @@
+import Foundation
+import RTP
+import Testing
+
+@testable import SFU
+
+/// Random layer switches, watched by a decoder's model.
+struct LayerSwitchTests {
+    /// How many switches there are in all: a million in a run that `SFUD_SWITCHES` asks for.
+    static let switches =
+        ProcessInfo.processInfo.environment["SFUD_SWITCHES"].flatMap { Int($0) } ?? 6_000
+
+    @Test(arguments: Coding.allCases, LayerDriver.Network.allCases)
+    func `whatever layers a viewer is switched between, it sees one whole stream`(
+        coding: Coding,
+        network: LayerDriver.Network
+    ) throws {
+        var driver = try LayerDriver(coding, network, seed: 7)
+        let share = Self.switches / (Coding.allCases.count * LayerDriver.Network.allCases.count)
+        while driver.switches < share { driver.step() }
+        driver.finish()
+        for model in driver.models {
+            #expect(model.violations.isEmpty)
+            #expect(model.frames > share / 4)
+            #expect(model.broken * 2 < model.frames)
+            #expect(network != .clean || model.fillers == 0)
+            #expect(Int(model.highestLayer.spatial) == coding.spatialLayers - 1)
+            #expect(Int(model.highestLayer.temporal) == coding.temporalLayers - 1)
+        }
+    }
+
+    @Test(arguments: Coding.allCases)
+    func `what a slot is aimed at it gets in the end, and nothing above it`(coding: Coding) throws {
+        var driver = try LayerDriver(coding, .clean, seed: 3)
+        for _ in 0..<60 { driver.step() }
+        // Again and again, because each measurement chooses anew.
+        let rest: (inout LayerDriver, Bool, Int) -> Void = { driver, isHighest, count in
+            for _ in 0..<count {
+                driver.step(aims: false)
+                driver.aim(atHighest: isHighest)
+            }
+        }
+        rest(&driver, false, 60)
+        let low = driver.models.map(\.packets)
+        rest(&driver, false, 16)
+        let lowest = zip(driver.models, low).map { $0.packets - $1 }
+        rest(&driver, true, 60)
+        for slot in 0..<LayerDriver.viewers {
+            let target = driver.call.core.slotRecords[slot].target
+            let span = driver.call.core.slots[slot].renumbering.current
+            let point = driver.call.core.slots[slot].point
+            #expect(span.encoding == UInt32(target.encoding) && span.point == point)
+        }
+        // A quarter of the pictures, each of up to three packets, and two keyframes.
+        let isThin = coding == .h264Simulcast || lowest.allSatisfy { $0 > 0 && $0 <= 6 * 3 }
+        #expect(isThin, "\(lowest)")
+        driver.finish()
+        let violations = driver.models.flatMap(\.violations)
+        #expect(violations.isEmpty)
+    }
+
+    static let captures: [(name: String, coding: Coding)] = [
+        ("vp8.pcap", .vp8Simulcast), ("vp9.pcap", .vp9Layers), ("contiguous_vp9.pcap", .vp9Layers),
+        ("h264.pcap", .h264Simulcast),
+    ]
+
+    @Test(arguments: captures, LayerDriver.Network.allCases)
+    func `captured streams are switched without a seam`(
+        capture: (name: String, coding: Coding),
+        network: LayerDriver.Network
+    ) throws {
+        let pictures = CapturedStream.pictures(capture.name, coding: capture.coding)
+        guard !pictures.isEmpty else { return }
+        for seed in 1...3 as ClosedRange<UInt64> {
+            var driver = try LayerDriver(capture.coding, network, seed: seed)
+            for picture in pictures { driver.step(picture: picture) }
+            driver.finishCapture()
+            let packets = driver.models.map(\.packets)
+            let violations = driver.models.flatMap(\.violations)
+            #expect(packets.allSatisfy { $0 > 0 } && driver.switches > 0)
+            #expect(violations.isEmpty)
+        }
+    }
+}
