@@ -24,9 +24,12 @@ struct BandwidthEstimator: ~Copyable {
     var clock = RemoteClock()
     var groups = ArrivalGroups()
     var trendline = Trendline()
+    var queue = StandingQueue()
+    var contention = Contention()
     var acknowledged = AcknowledgedRate()
     var rates: RateControl
     var losses = LossControl()
+    var events = LossEvents()
     var load = OfferedLoad()
     var prober = Prober()
     var limits = ReceiverLimits()
@@ -132,7 +135,8 @@ struct BandwidthEstimator: ~Copyable {
             maximum: maximum,
             isCongested: trendline.usage == .over || losses.state == .decreasing,
             isRecovering: losses.state == .increasing,
-            isApplicationLimited: load.isLimited
+            isApplicationLimited: load.isLimited,
+            waiting: queue.delay
         )
     }
 

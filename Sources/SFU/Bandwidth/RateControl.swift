@@ -9,9 +9,22 @@ struct RateControl {
     /// How far the estimate may run ahead of what was acknowledged.
     private static let lead = 1.5
     private static let leadOffset = 10_000.0
+    /// The same while packets wait long: where a queue is full, more would only cost others.
+    private static let queuedLead = 1.1
+    /// Nanoseconds of waiting that are long.
+    private static let longWait = 80_000_000.0
+    /// A second's growth near the path's capacity at 1 Mbit/s, and its bounds.
+    private static let additive = 40_000.0
+    /// A second's growth beside flows that go by loss.
+    private static let competingGrowth = 0.08
+    /// What a test for such flows sends, of what was acknowledged.
+    private static let testing = 0.8
+    private static let leastAdditive = 8_000.0
+    private static let mostAdditive = 80_000.0
 
     private var state = State.hold
     private var capacity = LinkCapacity()
+    private var isTesting = false
     private var lastIncrease: Int64?
     private var lastDecrease: Int64?
     private(set) var estimate: Double
@@ -23,6 +36,13 @@ struct RateControl {
         var usage: PathUsage
         var acknowledged: Double?
         var roundTrip: Int64
+        /// How long packets wait on the way, in nanoseconds.
+        var waiting: Double
+        var rule: Contention.Rule
+        /// The share of packets that begin a loss event.
+        var loss: Double
+        /// The rate below which queues that grow are no reason to give way.
+        var floor: Double
         /// Whether the sender offers too little to learn from.
         var isApplicationLimited: Bool
         /// Whether a growing estimate is wanted at all.
@@ -31,6 +51,15 @@ struct RateControl {
 
     /// Takes one step; returns whether the rate went down.
     mutating func update(_ input: Input, at now: Int64) -> Bool {
+        switch input.rule {
+        case .delay: break
+        case .loss: return compete(input, at: now)
+        case .test:
+            if !isTesting { test(input, at: now) }
+            isTesting = true
+            return false
+        }
+        isTesting = false
         switch input.usage {
         case .over:
             guard mayReduce(input, at: now) else { return false }
@@ -44,6 +73,34 @@ struct RateControl {
             state = .hold
         }
         return false
+    }
+
+    /// Goes by loss, as whoever fills the queue does: towards what TCP would get.
+    private mutating func compete(_ input: Input, at now: Int64) -> Bool {
+        state = .hold
+        defer { lastIncrease = now }
+        let fair = Contention.fairRate(loss: input.loss, roundTrip: input.roundTrip)
+        if estimate > fair {
+            guard now - (lastDecrease ?? .min / 2) > input.roundTrip else { return false }
+            lastDecrease = now
+            estimate = max(fair, estimate * Self.decrease, input.bounds.lowerBound)
+            return true
+        }
+        guard !input.isApplicationLimited, let since = lastIncrease else { return false }
+        let seconds = min(Double(max(0, now - since)) / 1e9, 1)
+        var target = estimate + (Self.competingGrowth * estimate + Self.leadOffset) * seconds
+        if let acknowledged = input.acknowledged {
+            target = min(target, Self.lead * acknowledged + Self.leadOffset)
+        }
+        estimate = max(estimate, min(target, fair, input.bounds.upperBound))
+        return false
+    }
+
+    /// Sends less than came through, to see whether the queue gets shorter.
+    private mutating func test(_ input: Input, at now: Int64) {
+        state = .hold
+        guard let acknowledged = input.acknowledged else { return }
+        estimate = min(estimate, max(Self.testing * acknowledged, input.bounds.lowerBound))
     }
 
     /// Takes a rate that was measured by other means.
@@ -72,7 +129,7 @@ struct RateControl {
             lastDecrease = now
             return estimate < before
         }
-        var target = Self.decrease * acknowledged
+        var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)
         }
@@ -92,22 +149,23 @@ struct RateControl {
         let seconds = min(Double(max(0, now - since)) / 1e9, 1)
         var target = estimate
         if capacity.estimate != nil {
-            target += nearMaximumGrowth(roundTrip: input.roundTrip) * seconds
+            target += nearMaximumGrowth * seconds
         } else {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
         }
         if let acknowledged = input.acknowledged {
-            target = min(target, Self.lead * acknowledged + Self.leadOffset)
+            let lead = input.waiting > Self.longWait ? Self.queuedLead : Self.lead
+            target = min(target, lead * acknowledged + Self.leadOffset)
         }
         estimate = max(estimate, min(target, input.bounds.upperBound))
     }
 
-    /// Bits a second for each second: a packet of the present size in each response time.
-    private func nearMaximumGrowth(roundTrip: Int64) -> Double {
-        let frame = estimate / 30
-        let packets = (frame / 9_600).rounded(.up)
-        let packet = frame / max(packets, 1)
-        let response = Double(roundTrip) / 1e9 + 0.1
-        return max(4_000, packet / response)
+    /// Bits a second for each second.
+    ///
+    /// The same for all round trips and less than in proportion to the rate, so that flows that
+    /// share a path come to share it evenly.
+    private var nearMaximumGrowth: Double {
+        let growth = Self.additive * (estimate / 1e6).squareRoot()
+        return min(max(growth, Self.leastAdditive), Self.mostAdditive)
     }
 }

@@ -87,6 +87,7 @@ extension BandwidthEstimator {
     private mutating func startAfresh() {
         groups.reset()
         trendline.reset()
+        queue.reset()
         acknowledged.reset()
     }
 
@@ -97,13 +98,15 @@ extension BandwidthEstimator {
         at now: Int64
     ) {
         acknowledged.add(bytes: Int(entry.bytes), arrived: arrived)
+        queue.add(sent: entry.time, arrived: arrived)
         if wasLost {
             losses.takeBack()
         } else {
             losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: false)
+            events.note(sent: entry.time, isLost: false, roundTrip: 0)
         }
         if let step = groups.add(sent: entry.time, arrived: arrived) {
-            trendline.add(step, at: now)
+            trendline.add(step)
         }
     }
 
@@ -120,6 +123,7 @@ extension BandwidthEstimator {
             let entry = packets[place]
             packets.settle(place, as: .lost)
             losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: true)
+            events.note(sent: entry.time, isLost: true, roundTrip: roundTrip ?? 0)
         }
     }
 
@@ -134,6 +138,10 @@ extension BandwidthEstimator {
             usage: trendline.usage,
             acknowledged: acknowledged.bitsPerSecond,
             roundTrip: roundTrip ?? 100_000_000,
+            waiting: queue.delay,
+            rule: contention.update(queue, at: now),
+            loss: events.rate,
+            floor: events.floor(roundTrip: roundTrip ?? 100_000_000, at: now),
             isApplicationLimited: load.isLimited,
             bounds: Self.minimum...maximum
         )

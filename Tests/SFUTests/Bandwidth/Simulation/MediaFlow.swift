@@ -23,7 +23,6 @@ final class MediaFlow: SimulatedFlow {
         var feedbackLoss = 0.0
         /// The spread of frame sizes.
         var noise = 0.15
-        var probes = true
     }
 
     private struct Flight {
@@ -97,7 +96,7 @@ final class MediaFlow: SimulatedFlow {
         estimator.expire(at: now)
         encode(at: now)
         pacer.setRate(estimator.pacingRate, at: now)
-        if settings.probes, let probe = estimator.takeProbe(at: now) { pacer.start(probe, at: now) }
+        if let probe = estimator.takeProbe(at: now) { pacer.start(probe, at: now) }
         while let item = pacer.next(at: now) {
             transmit(Int(item.bytes), item.probe, isMedia: true, at: now)
         }
