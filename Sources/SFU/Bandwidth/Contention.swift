@@ -47,8 +47,8 @@ struct Contention {
     }
 
     /// Bits a second that TCP would get with this loss and round trip (RFC 5348 §3.1), for
-    /// packets of 1,200 bytes.
-    static func fairRate(loss: Double, roundTrip: Int64) -> Double {
+    /// packets of so many bytes.
+    static func fairRate(loss: Double, roundTrip: Int64, packet: Double) -> Double {
         let share = min(max(loss, 0.000_1), 1)
         let seconds = max(Double(roundTrip) / 1e9, 0.01)
         let timeout = 4 * seconds
@@ -56,6 +56,6 @@ struct Contention {
         let time =
             seconds * (2 * share / 3).squareRoot()
             + timeout * min(events, 1) * share * (1 + 32 * share * share)
-        return 9_600 / time
+        return 8 * packet / time
     }
 }

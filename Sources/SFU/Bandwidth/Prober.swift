@@ -30,8 +30,9 @@ struct Prober {
     private static let minimumPackets = 5
     /// Nanoseconds between probes that ask whether what is wanted fits.
     private static let interval: Int64 = 3_000_000_000
-    /// Nanoseconds without a drop after which even a sender that uses all it has may probe. Where
-    /// flows share a path, a probe of the largest would show it nearly all of the path.
+    /// Nanoseconds without a drop after which even a sender that uses all it has may probe.
+    ///
+    /// Where flows share a path, a probe of the largest would show it nearly all of the path.
     private static let calm: Int64 = 10_000_000_000
     private static let shortWait = 15_000_000.0
     private static let timeout: Int64 = 1_000_000_000

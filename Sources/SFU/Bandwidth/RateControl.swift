@@ -13,14 +13,16 @@ struct RateControl {
     private static let queuedLead = 1.1
     /// Nanoseconds of waiting that are long.
     private static let longWait = 80_000_000.0
-    /// A second's growth near the path's capacity at 1 Mbit/s, and its bounds.
+    /// A second's growth near the path's capacity: so much, but no more than this share.
     private static let additive = 40_000.0
+    private static let mostAdditive = 0.08
+    private static let leastAdditive = 4_000.0
+    /// Nanoseconds after a drop for which growth stays that of a rate near the capacity.
+    private static let caution: Int64 = 5_000_000_000
     /// A second's growth beside flows that go by loss.
     private static let competingGrowth = 0.08
     /// What a test for such flows sends, of what was acknowledged.
     private static let testing = 0.8
-    private static let leastAdditive = 8_000.0
-    private static let mostAdditive = 80_000.0
 
     private var state = State.hold
     private var capacity = LinkCapacity()
@@ -39,8 +41,8 @@ struct RateControl {
         /// How long packets wait on the way, in nanoseconds.
         var waiting: Double
         var rule: Contention.Rule
-        /// The share of packets that begin a loss event.
-        var loss: Double
+        /// What TCP would get.
+        var fair: Double
         /// The rate below which queues that grow are no reason to give way.
         var floor: Double
         /// Whether the sender offers too little to learn from.
@@ -79,7 +81,7 @@ struct RateControl {
     private mutating func compete(_ input: Input, at now: Int64) -> Bool {
         state = .hold
         defer { lastIncrease = now }
-        let fair = Contention.fairRate(loss: input.loss, roundTrip: input.roundTrip)
+        let fair = input.fair
         if estimate > fair {
             guard now - (lastDecrease ?? .min / 2) > input.roundTrip else { return false }
             lastDecrease = now
@@ -88,7 +90,7 @@ struct RateControl {
         }
         guard !input.isApplicationLimited, let since = lastIncrease else { return false }
         let seconds = min(Double(max(0, now - since)) / 1e9, 1)
-        var target = estimate + (Self.competingGrowth * estimate + Self.leadOffset) * seconds
+        var target = estimate * (1 + Self.competingGrowth * seconds)
         if let acknowledged = input.acknowledged {
             target = min(target, Self.lead * acknowledged + Self.leadOffset)
         }
@@ -148,7 +150,7 @@ struct RateControl {
         guard !input.isApplicationLimited, let since = lastIncrease else { return }
         let seconds = min(Double(max(0, now - since)) / 1e9, 1)
         var target = estimate
-        if capacity.estimate != nil {
+        if capacity.estimate != nil || now - (lastDecrease ?? .min / 2) < Self.caution {
             target += nearMaximumGrowth * seconds
         } else {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
@@ -162,10 +164,9 @@ struct RateControl {
 
     /// Bits a second for each second.
     ///
-    /// The same for all round trips and less than in proportion to the rate, so that flows that
+    /// The same for all round trips, and for all rates that are not small, so that flows that
     /// share a path come to share it evenly.
     private var nearMaximumGrowth: Double {
-        let growth = Self.additive * (estimate / 1e6).squareRoot()
-        return min(max(growth, Self.leastAdditive), Self.mostAdditive)
+        max(min(Self.additive, Self.mostAdditive * estimate), Self.leastAdditive)
     }
 }

@@ -103,7 +103,12 @@ extension BandwidthEstimator {
             losses.takeBack()
         } else {
             losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: false)
-            events.note(sent: entry.time, isLost: false, roundTrip: 0)
+            events.note(
+                bytes: Int(entry.bytes),
+                sent: entry.time,
+                isLost: false,
+                roundTrip: 0
+            )
         }
         if let step = groups.add(sent: entry.time, arrived: arrived) {
             trendline.add(step)
@@ -123,7 +128,12 @@ extension BandwidthEstimator {
             let entry = packets[place]
             packets.settle(place, as: .lost)
             losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: true)
-            events.note(sent: entry.time, isLost: true, roundTrip: roundTrip ?? 0)
+            events.note(
+                bytes: Int(entry.bytes),
+                sent: entry.time,
+                isLost: true,
+                roundTrip: roundTrip ?? 0
+            )
         }
     }
 
@@ -140,7 +150,7 @@ extension BandwidthEstimator {
             roundTrip: roundTrip ?? 100_000_000,
             waiting: queue.delay,
             rule: contention.update(queue, at: now),
-            loss: events.rate,
+            fair: events.fairRate(roundTrip: roundTrip ?? 100_000_000),
             floor: events.floor(roundTrip: roundTrip ?? 100_000_000, at: now),
             isApplicationLimited: load.isLimited,
             bounds: Self.minimum...maximum
