@@ -6,7 +6,7 @@ struct StandingQueue {
     /// Nanoseconds of one stretch whose least delay is kept: eight of the first kind are the path's
     /// own delay, four of the second kind are the present.
     private static let longStretch: Int64 = 8_000_000_000
-    private static let shortStretch: Int64 = 1_250_000_000
+    private static let shortStretch: Int64 = 750_000_000
     private static let smoothing = 0.05
     /// Nanoseconds of a queue that did not get shorter for four short stretches.
     private static let held: Int64 = 40_000_000
@@ -24,7 +24,7 @@ struct StandingQueue {
         delay += Self.smoothing * (Double(oneWay - own.least(of: 8)) - delay)
     }
 
-    /// Whether the queue has not emptied for five seconds.
+    /// Whether the queue has not emptied for three seconds.
     var isHeld: Bool {
         present.count > 4 && present.least(of: 4) - own.least(of: 8) > Self.held
     }
