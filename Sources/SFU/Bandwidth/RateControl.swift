@@ -1,7 +1,7 @@
 /// Turns what the delays say into a rate: up by little or by factors, down by 15 % of what was
 /// acknowledged (draft-ietf-rmcat-gcc-02 §5.5).
 struct RateControl {
-    enum State: UInt8 { case hold, increase, decrease }
+    private enum State: UInt8 { case hold, increase }
 
     private static let decrease = 0.85
     /// A second's growth while the path's capacity is not known.
@@ -19,6 +19,8 @@ struct RateControl {
     private static let leastAdditive = 4_000.0
     /// Nanoseconds after a drop for which growth stays that of a rate near the capacity.
     private static let caution: Int64 = 5_000_000_000
+    /// Nanoseconds, beyond a round trip, for which a rate just learnt is not given up.
+    private static let settling: Int64 = 300_000_000
     /// A second's growth beside flows that go by loss.
     private static let competingGrowth = 0.08
     /// What a test for such flows sends, of what was acknowledged.
@@ -29,6 +31,7 @@ struct RateControl {
     private var isTesting = false
     private var lastIncrease: Int64?
     private var lastDecrease: Int64?
+    private var learnt: Int64?
     private(set) var estimate: Double
 
     init(_ startBitrate: Double) { estimate = startBitrate }
@@ -47,11 +50,12 @@ struct RateControl {
         var floor: Double
         /// Whether the sender offers too little to learn from.
         var isApplicationLimited: Bool
-        /// Whether a growing estimate is wanted at all.
         var bounds: ClosedRange<Double>
     }
 
-    /// Takes one step; returns whether the rate went down.
+    /// Takes one step.
+    ///
+    /// - Returns: Whether the rate went down.
     mutating func update(_ input: Input, at now: Int64) -> Bool {
         switch input.rule {
         case .delay: break
@@ -109,6 +113,7 @@ struct RateControl {
     mutating func learn(_ rate: Double, at now: Int64) {
         estimate = rate
         lastIncrease = now
+        learnt = now
         if rate > capacity.upper { capacity.reset() }
     }
 
@@ -117,6 +122,8 @@ struct RateControl {
 
     /// Not twice in one round trip: the path must have had time to show what the first did.
     private func mayReduce(_ input: Input, at now: Int64) -> Bool {
+        // A probe that showed much leaves a short queue, which is no reason to give it back.
+        if let learnt, now - learnt < Self.settling + input.roundTrip { return false }
         guard let lastDecrease else { return true }
         let pause = min(max(input.roundTrip, 10_000_000), 200_000_000)
         if now - lastDecrease >= pause { return true }

@@ -7,8 +7,7 @@ enum Plot {
     private static let upper = (top: 26.0, height: 190.0)
     private static let lower = (top: 246.0, height: 84.0)
     private static let colours = [
-        "#1668b8", "#c4501b", "#2a8a3e", "#8a3ea8", "#b8860b", "#777", "#999", "#777", "#999",
-        "#777", "#999", "#777",
+        "#1668b8", "#c4501b", "#2a8a3e", "#8a3ea8", "#b8860b",
     ]
 
     /// Writes a file into the folder that `SFUD_PLOTS` names, for the first seed.
@@ -21,15 +20,16 @@ enum Plot {
     }
 
     static func drawing(of network: SimulatedNetwork) -> String {
-        // A point for each half a second: enough for the eye.
-        let points = stride(from: 4, to: network.samples.count, by: 5).map { last in
-            Array(network.samples[(last - 4)...last])
+        // Some two hundred points: enough for the eye.
+        let group = max(5, network.samples.count / 200)
+        let points = stride(from: group - 1, to: network.samples.count, by: group).map { last in
+            Array(network.samples[(last - group + 1)...last])
         }
         let end = network.samples.last?.second ?? 1
         var most = network.samples.map(\.capacity).max() ?? 1
         for part in points {
             for flow in network.flows.indices {
-                let mean: Double = part.reduce(0.0) { $0 + $1.rates[flow] } / 5
+                let mean: Double = part.reduce(0.0) { $0 + $1.rates[flow] } / Double(group)
                 most = max(most, mean)
             }
         }
@@ -56,14 +56,15 @@ enum Plot {
             text += "<polyline fill=\"none\" \(style) points=\"\(path.joined(separator: " "))\"/>\n"
         }
         line(points.map { $0[0].capacity }, upper, scale: most, style: "stroke=\"#bbb\"")
-        for flow in network.flows.indices {
+        // Many downloads would hide what matters: they are left out where there are many.
+        for flow in network.flows.indices where flow < 5 && (flow < 2 || network.flows.count < 6) {
             let colour = "stroke=\"\(colours[flow % colours.count])\""
             let rates: [Double] = points.map { part in
-                part.reduce(0.0) { $0 + $1.rates[flow] } / 5
+                part.reduce(0.0) { $0 + $1.rates[flow] } / Double(group)
             }
             line(rates, upper, scale: most, style: "\(colour) stroke-width=\"1.5\"")
             guard network.flows[flow] is MediaFlow else { continue }
-            let estimates = points.map { $0[4].estimates[flow] }
+            let estimates = points.map { $0[group - 1].estimates[flow] }
             line(estimates, upper, scale: most, style: "\(colour) stroke-width=\"0.6\"")
         }
         let queue = points.map { part in part.map(\.queueMilliseconds).max() ?? 0 }

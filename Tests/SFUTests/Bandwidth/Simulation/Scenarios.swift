@@ -185,4 +185,13 @@ enum Scenarios {
             }
         }
     }
+
+    /// A viewer of three layers that pass on as they are: 3 Mbit/s, then 600 and 200 kbit/s.
+    static func layers(seed: UInt64) -> SimulatedNetwork {
+        var path = PathProperties(capacity: [(0, 3e6), (20, 0.6e6), (50, 0.2e6), (80, 3e6)])
+        path.delayMilliseconds = 30
+        var settings = MediaFlow.Settings()
+        settings.layers = [120e3, 400e3, 1.8e6]
+        return single("layers", path, seed: seed, until: 110, settings)
+    }
 }
