@@ -3,7 +3,8 @@
 struct LossEvents {
     /// Nanoseconds that the last event but one may be past, while the path counts as shared.
     ///
-    /// Shared with flows that go by loss, that is. On a path of our own the events of an overflow end with it.
+    /// Shared with flows that go by loss, that is. On a path of our own the events of an overflow
+    /// end with it.
     private static let memory: Int64 = 25_000_000_000
     /// What of a TCP flow's share is not given up.
     ///

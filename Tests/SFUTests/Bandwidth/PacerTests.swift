@@ -118,7 +118,8 @@ struct PacerTests {
         }
         #expect(left == 60)
         #expect(rounds <= 20, "runs, not single packets: \(rounds)")
-        #expect(now.nanoseconds(since: Self.start) <= 32_000_000)
+        // The last of it waits for half a burst to drain, beyond its 30 ms.
+        #expect(now.nanoseconds(since: Self.start) <= 36_000_000)
     }
 
     @Test func `a full queue says so and drops nothing`() {

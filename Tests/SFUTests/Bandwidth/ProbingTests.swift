@@ -1,3 +1,4 @@
+import Foundation
 import RTP
 import Testing
 
@@ -112,6 +113,17 @@ struct ProbingTests {
         func share(_ seconds: ClosedRange<Double>, _ test: (Double) -> Bool) -> Double {
             let part = estimates.filter { seconds.contains($0.0) }
             return Double(part.count { test($0.1) }) / Double(part.count)
+        }
+        if ProcessInfo.processInfo.environment["SFUD_FIGURES"] != nil {
+            // When the right layer came after each change, and how long others were sent later.
+            let bounds = [
+                (0.0, 20.0, 1.8e6...9e9), (20, 50, 400e3...1.8e6), (80, 110, 1.8e6...9e9),
+            ]
+            for (start, end, fit) in bounds {
+                let came = estimates.first { $0.0 > start && fit.contains($0.1) }?.0 ?? end
+                let off = estimates.count { $0.0 > came && $0.0 <= end && !fit.contains($0.1) }
+                print("FIGURE layers", start, "came after", came - start, "off", off)
+            }
         }
         #expect(share(5...20) { $0 >= 1.8e6 } == 1, "the top within 5 s of joining")
         #expect(share(24...50) { (400e3..<1.8e6).contains($0) } >= 0.95, "the middle within 4 s")

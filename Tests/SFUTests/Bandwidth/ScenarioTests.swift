@@ -13,7 +13,8 @@ struct BandwidthScenarioTests {
         let queue = Int(network.queueP95(seconds))
         print(
             "FIGURE \(network.name) \(Int(seconds.lowerBound))-\(Int(seconds.upperBound)) s:",
-            "\(rates.joined(separator: "/")) kbit/s, \(used) %, queue p95 \(queue) ms"
+            "\(rates.joined(separator: "/")) kbit/s, \(used) %, queue p95 \(queue) ms,",
+            "estimate \(Int(network.meanEstimate(0, seconds) / 1000))"
         )
     }
 

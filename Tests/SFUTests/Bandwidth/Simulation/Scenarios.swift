@@ -55,12 +55,14 @@ enum Scenarios {
         return network
     }
 
-    /// The same with these delays one way.
+    /// The same with these delays one way, and 100 ms back.
     static func slowSteps(seed: UInt64) -> SimulatedNetwork {
         var path = PathProperties(capacity: [(0, 500e3), (25, 800e3), (45, 100e3)])
         path.delayMilliseconds = 100
         let link = Bottleneck(path, seed: seed)
-        let flow = MediaFlow(.init(), forward: link, seed: seed * 100)
+        var settings = MediaFlow.Settings()
+        settings.backDelayMilliseconds = 100
+        let flow = MediaFlow(settings, forward: link, seed: seed * 100)
         let network = SimulatedNetwork("steps-slow", link, [flow])
         network.run(until: 45)
         link.properties.delayMilliseconds = 200
