@@ -21,12 +21,8 @@ struct BandwidthEstimator: ~Copyable {
     static let pacingFactor = 2.5
 
     var packets = SentPackets()
-    var clock = RemoteClock()
-    var groups = ArrivalGroups()
-    var trendline = Trendline()
-    var acknowledged = AcknowledgedRate()
+    var detectors = LaterBox<Detectors>()
     var rates: RateControl
-    var losses = LossControl()
     var load = OfferedLoad()
     var prober = Prober()
     var limits = ReceiverLimits()
@@ -67,6 +63,7 @@ struct BandwidthEstimator: ~Copyable {
     ///   - probe: The probe it was sent for, or along with.
     mutating func sent(_ sequence: UInt16, bytes: Int, at now: Instant, probe: ProbeID?) {
         let time = now.nanoseconds
+        if !detectors.isMade { detectors.make(Detectors()) }
         packets.append(sequence, bytes: bytes, at: time, probe: probe?.rawValue ?? 0)
         second.note(bytes: bytes, at: time)
         lastSent = time
@@ -126,13 +123,27 @@ struct BandwidthEstimator: ~Copyable {
     var pacingRate: Int { Int(Self.pacingFactor * max(current, allocated)) }
 
     var situation: Prober.Situation {
+        guard detectors.isMade else { return situation(.normal, .free, waiting: 0) }
+        return situation(
+            detectors.value.trendline.usage,
+            detectors.value.losses.state,
+            waiting: detectors.value.queue.delay
+        )
+    }
+
+    private func situation(
+        _ usage: PathUsage,
+        _ loss: LossControl.State,
+        waiting: Double
+    ) -> Prober.Situation {
         Prober.Situation(
             estimate: current,
             wanted: wanted,
             maximum: maximum,
-            isCongested: trendline.usage == .over || losses.state == .decreasing,
-            isRecovering: losses.state == .increasing,
-            isApplicationLimited: load.isLimited
+            isCongested: usage == .over || loss == .decreasing,
+            isRecovering: loss == .increasing,
+            isApplicationLimited: load.isLimited,
+            waiting: waiting
         )
     }
 

@@ -47,3 +47,36 @@ package struct BandwidthExplanation: Equatable, Sendable {
     /// What the last probe showed, in bits a second.
     package var lastProbe: Int?
 }
+
+extension BandwidthEstimator {
+    /// Why the estimate is what it is.
+    var explanation: BandwidthExplanation {
+        var told = BandwidthExplanation(
+            estimate: estimate,
+            cause: cause,
+            changed: Instant(nanoseconds: changed),
+            source: source,
+            usage: .normal,
+            acknowledged: nil,
+            lossPermille: Int((limits.loss ?? 0) * 1000),
+            inherentLossPermille: 0,
+            isLossLimited: false,
+            roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },
+            isApplicationLimited: load.isLimited,
+            lastProbe: prober.lastResult.map { Int($0) }
+        )
+        guard lastFeedback != nil, detectors.isMade else { return told }
+        told.usage = detectors.value.trendline.usage
+        told.acknowledged = detectors.value.acknowledged.bitsPerSecond.map { Int($0) }
+        told.lossPermille = Int(detectors.value.losses.averageLoss * 1000)
+        told.inherentLossPermille = Int(detectors.value.losses.inherentLoss * 1000)
+        told.isLossLimited = detectors.value.losses.state != .free
+        return told
+    }
+
+    private var source: BandwidthExplanation.Source {
+        if lastFeedback != nil { return .transportFeedback }
+        if limits.hasEstimate { return .receiverEstimate }
+        return limits.loss != nil ? .receiverReports : .none
+    }
+}

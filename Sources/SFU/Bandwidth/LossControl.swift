@@ -32,7 +32,9 @@ struct LossControl {
     /// How much less an observation weighs than the next one.
     private static let fading = 0.9
     private static let inherentFloor = 0.001
-    /// Loss that no rate is held responsible for, and what more may cost: at a share p beyond it
+    /// Loss that no rate is held responsible for, and what more may cost.
+    ///
+    /// At a share p beyond it
     /// the rate is bounded by `balance` / p. 10 % allows 2 Mbit/s, 20 % 670 kbit/s.
     private static let tolerated = 0.05
     private static let balance = 100_000.0

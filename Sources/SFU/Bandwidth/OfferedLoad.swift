@@ -1,9 +1,9 @@
 /// Whether the sender offers as much as the path is thought to carry.
 ///
-/// A budget fills with time at two thirds of the estimate and is used up by sending. Where it
+/// A budget fills with time at three quarters of the estimate and is used up by sending. Where it
 /// stays nearly full for half a second, what is acknowledged says nothing about the path's limit.
 struct OfferedLoad {
-    private static let share = 0.65
+    private static let share = 0.75
     /// Nanoseconds that the budget spans.
     private static let span = 500_000_000.0
     private static let enters = 0.8

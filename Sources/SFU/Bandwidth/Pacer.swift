@@ -181,7 +181,8 @@ package struct Pacer: ~Copyable {
         let oldest = video.first ?? retransmissions.first ?? fillers.first
         let waited = oldest.map { now.nanoseconds(since: $0.arrived) } ?? 0
         let left = max(Self.patience - waited, 2_000_000)
-        return max(Double(rate), Double(waitingBytes) * 8e9 / Double(left))
+        let needed = Double(waitingBytes) + debt - Double(burstBytes)
+        return max(Double(rate), needed * 8e9 / Double(left))
     }
 
     /// What may leave at once, in bytes.

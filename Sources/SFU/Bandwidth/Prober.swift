@@ -18,6 +18,8 @@ struct Prober {
         /// Whether loss bounds the rate, which recovers.
         var isRecovering: Bool
         var isApplicationLimited: Bool
+        /// How long packets wait on the way, in nanoseconds.
+        var waiting: Double
     }
 
     private static let firstScales = (3.0, 6.0)
@@ -28,6 +30,11 @@ struct Prober {
     private static let minimumPackets = 5
     /// Nanoseconds between probes that ask whether what is wanted fits.
     private static let interval: Int64 = 3_000_000_000
+    /// Nanoseconds without a drop after which even a sender that uses all it has may probe.
+    ///
+    /// Where flows share a path, a probe of the largest would show it nearly all of the path.
+    private static let calm: Int64 = 10_000_000_000
+    private static let shortWait = 15_000_000.0
     private static let timeout: Int64 = 1_000_000_000
     /// A drop below this share, within `dropWindow`, is followed by a probe at `recovered` of it.
     private static let largeDrop = 0.66
@@ -118,6 +125,10 @@ struct Prober {
         if after < Self.largeDrop * beforeDrop { nextWanted = now + Self.timeout }
     }
 
+    private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
+        now - droppedAt > Self.calm && situation.waiting < Self.shortWait
+    }
+
     private func wantsMore(_ situation: Situation) -> Bool {
         situation.estimate < min(situation.wanted, situation.maximum)
     }
@@ -128,7 +139,7 @@ struct Prober {
 
     private mutating func askWhetherMoreFits(_ situation: Situation, at now: Int64) {
         guard started, now >= nextWanted, now - lastProbe >= Self.timeout,
-            wantsMore(situation)
+            wantsMore(situation), situation.isApplicationLimited || isCalm(situation, at: now)
         else { return }
         nextWanted = now + Self.interval
         mayGoFurther = true

@@ -7,9 +7,12 @@ extension BandwidthEstimator {
     /// Takes time in proportion to the message's bytes and to what is in flight, whatever the
     /// message claims; numbers that were never sent, or are settled, mean nothing.
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
+        guard detectors.isMade else { return }
         let time = now.nanoseconds
-        if let last = lastFeedback, time - last > Self.staleness { startAfresh() }
-        if clock.advance(to: feedback.referenceTime, at: time) { startAfresh() }
+        if let last = lastFeedback, time - last > Self.staleness { detectors.value.startAfresh() }
+        if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
+            detectors.value.startAfresh()
+        }
 
         var walk = copy feedback
         var newest: Int64?
@@ -20,8 +23,8 @@ extension BandwidthEstimator {
             guard entry.state == .inFlight || entry.state == .lost else { continue }
             packets.settle(place, as: .arrived)
             newest = max(newest ?? entry.time, entry.time)
-            let arrived = clock.time(of: arrival)
-            noteArrival(entry, arrived, wasLost: entry.state == .lost, at: time)
+            let arrived = detectors.value.clock.time(of: arrival)
+            detectors.value.noteArrival(entry, arrived)
             if entry.probe != 0 {
                 shown =
                     prober.noteArrival(
@@ -83,30 +86,6 @@ extension BandwidthEstimator {
         lastFeedback.map { now - $0 < 2 * Self.staleness } ?? false
     }
 
-    /// Nothing known of delays compares with what comes now.
-    private mutating func startAfresh() {
-        groups.reset()
-        trendline.reset()
-        acknowledged.reset()
-    }
-
-    private mutating func noteArrival(
-        _ entry: SentPackets.Entry,
-        _ arrived: Int64,
-        wasLost: Bool,
-        at now: Int64
-    ) {
-        acknowledged.add(bytes: Int(entry.bytes), arrived: arrived)
-        if wasLost {
-            losses.takeBack()
-        } else {
-            losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: false)
-        }
-        if let step = groups.add(sent: entry.time, arrived: arrived) {
-            trendline.add(step, at: now)
-        }
-    }
-
     /// What the message covers and does not tell the arrival of is lost, until told otherwise.
     private mutating func noteLosses(_ feedback: borrowing TransportFeedback) {
         guard !packets.isEmpty else { return }
@@ -119,7 +98,7 @@ extension BandwidthEstimator {
         for place in start..<end where packets[place].state == .inFlight {
             let entry = packets[place]
             packets.settle(place, as: .lost)
-            losses.note(bytes: Int(entry.bytes), sent: entry.time, isLost: true)
+            detectors.value.noteLoss(entry, roundTrip: roundTrip)
         }
     }
 
@@ -130,40 +109,34 @@ extension BandwidthEstimator {
     /// Draws the conclusions of one message.
     private mutating func adjust(shown: Double?, at now: Int64) {
         let before = rates.estimate
-        let input = RateControl.Input(
-            usage: trendline.usage,
-            acknowledged: acknowledged.bitsPerSecond,
-            roundTrip: roundTrip ?? 100_000_000,
+        let input = detectors.value.conclude(
+            roundTrip: roundTrip,
             isApplicationLimited: load.isLimited,
-            bounds: Self.minimum...maximum
+            bounds: Self.minimum...maximum,
+            at: now
         )
         var reason = BandwidthExplanation.Cause.growth
         if rates.update(input, at: now) {
             reason = .overuse
             prober.noteDrop(from: before, to: rates.estimate, at: now)
-        } else if let shown, trendline.usage != .over {
+        } else if let shown, input.usage != .over {
             if shown > rates.estimate {
                 rates.learn(min(shown, maximum), at: now)
-                acknowledged.learn(min(shown, maximum))
-                losses.learn(shown)
+                detectors.value.learn(min(shown, maximum))
                 reason = .probe
             }
             prober.noteResult(shown, situation, at: now)
         }
-        losses.update(
-            delayBased: rates.estimate,
-            acknowledged: acknowledged.bitsPerSecond,
-            floor: Self.minimum
-        )
+        detectors.value.judgeLoss(delayBased: rates.estimate, floor: Self.minimum)
         settle(reason, at: now)
     }
 
     /// Takes the least of what delay, loss and the caller allow.
     mutating func settle(_ reason: BandwidthExplanation.Cause, at now: Int64) {
         let before = current
-        let allowed = min(rates.estimate, losses.limit)
-        current = min(max(allowed, Self.minimum), maximum)
-        let isLoss = losses.limit < rates.estimate && current <= before
+        let limit = detectors.value.losses.limit
+        current = min(max(min(rates.estimate, limit), Self.minimum), maximum)
+        let isLoss = limit < rates.estimate && current <= before
         finish(isLoss ? .loss : reason, from: before, at: now)
     }
 
@@ -178,33 +151,5 @@ extension BandwidthEstimator {
         guard abs(current - told) > told / 20 else { return }
         told = current
         changed = now
-    }
-
-    /// Why the estimate is what it is.
-    var explanation: BandwidthExplanation {
-        get {
-            let isBlind = lastFeedback == nil
-            let loss = isBlind ? limits.loss ?? 0 : losses.averageLoss
-            return BandwidthExplanation(
-                estimate: estimate,
-                cause: cause,
-                changed: Instant(nanoseconds: changed),
-                source: source,
-                usage: trendline.usage,
-                acknowledged: acknowledged.bitsPerSecond.map { Int($0) },
-                lossPermille: Int(loss * 1000),
-                inherentLossPermille: Int(losses.inherentLoss * 1000),
-                isLossLimited: losses.state != .free,
-                roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },
-                isApplicationLimited: load.isLimited,
-                lastProbe: prober.lastResult.map { Int($0) }
-            )
-        }
-    }
-
-    private var source: BandwidthExplanation.Source {
-        if lastFeedback != nil { return .transportFeedback }
-        if limits.hasEstimate { return .receiverEstimate }
-        return limits.loss != nil ? .receiverReports : .none
     }
 }

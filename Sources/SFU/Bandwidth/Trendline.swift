@@ -42,11 +42,7 @@ struct Trendline {
     private(set) var usage = PathUsage.normal
 
     /// Takes the step between two groups.
-    ///
-    /// - Parameters:
-    ///   - step: What lies between them.
-    ///   - now: Our time in nanoseconds.
-    mutating func add(_ step: ArrivalGroups.Step, at now: Int64) {
+    mutating func add(_ step: ArrivalGroups.Step) {
         if count == 0 { origin = step.completed }
         let sent = Double(step.sent) / 1e6
         sum += Double(step.arrived) / 1e6 - sent
@@ -57,7 +53,7 @@ struct Trendline {
         )
         count += 1
         let slope = count >= Self.window ? fit() ?? lastSlope : 0
-        judge(slope, sent: sent, at: now)
+        judge(slope, sent: sent, at: step.completed)
     }
 
     /// Forgets the samples; what was learnt about the path's jitter stays.

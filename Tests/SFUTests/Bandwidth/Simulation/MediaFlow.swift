@@ -23,7 +23,9 @@ final class MediaFlow: SimulatedFlow {
         var feedbackLoss = 0.0
         /// The spread of frame sizes.
         var noise = 0.15
-        var probes = true
+        /// Rates of layers, the lowest first, of which the highest that fits is sent; empty for an
+        /// encoder that follows the estimate.
+        var layers: [Double] = []
     }
 
     private struct Flight {
@@ -97,7 +99,7 @@ final class MediaFlow: SimulatedFlow {
         estimator.expire(at: now)
         encode(at: now)
         pacer.setRate(estimator.pacingRate, at: now)
-        if settings.probes, let probe = estimator.takeProbe(at: now) { pacer.start(probe, at: now) }
+        if let probe = estimator.takeProbe(at: now) { pacer.start(probe, at: now) }
         while let item = pacer.next(at: now) {
             transmit(Int(item.bytes), item.probe, isMedia: true, at: now)
         }
@@ -118,8 +120,13 @@ final class MediaFlow: SimulatedFlow {
         nextFrame += 33_333_333
         // An encoder follows within a few frames, and errs.
         let wish = min(max(estimate, settings.encoderMinimum), settings.encoderMaximum)
-        lastRate += (wish - lastRate) * (wish < lastRate ? 0.5 : 0.2)
-        estimator.setWanted(Int(settings.encoderMaximum), allocated: Int(lastRate))
+        if let lowest = settings.layers.first, let highest = settings.layers.last {
+            lastRate = settings.layers.last { $0 <= estimate } ?? lowest
+            estimator.setWanted(Int(highest), allocated: Int(lastRate))
+        } else {
+            lastRate += (wish - lastRate) * (wish < lastRate ? 0.5 : 0.2)
+            estimator.setWanted(Int(settings.encoderMaximum), allocated: Int(lastRate))
+        }
         let factor = max(0.3, 1 + settings.noise * random.normal())
         let frame = Int(lastRate * factor / 8 / 30)
         let count = max(1, (frame + 1_171) / 1_172)

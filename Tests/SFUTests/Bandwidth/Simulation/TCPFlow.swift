@@ -1,4 +1,6 @@
-/// A download by TCP with NewReno's rules: slow start, additive increase, halving once a round
+/// A download by TCP with NewReno's rules.
+///
+/// Slow start, additive increase, halving once a round
 /// trip, a time-out of a second. Selective acknowledgement is taken for granted.
 final class TCPFlow: SimulatedFlow {
     struct Settings {

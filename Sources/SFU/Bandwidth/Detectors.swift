@@ -1,0 +1,74 @@
+/// What is learnt from arrivals; made when the first packet leaves.
+struct Detectors {
+    /// The round trip where none was measured yet, in nanoseconds.
+    private static let usualRoundTrip: Int64 = 100_000_000
+
+    var clock = RemoteClock()
+    private var groups = ArrivalGroups()
+    private(set) var trendline = Trendline()
+    private(set) var queue = StandingQueue()
+    private var contention = Contention()
+    private(set) var acknowledged = AcknowledgedRate()
+    private(set) var losses = LossControl()
+    private var events = LossEvents()
+
+    /// Nothing known of delays compares with what comes now.
+    mutating func startAfresh() {
+        groups.reset()
+        trendline.reset()
+        queue.reset()
+        acknowledged.reset()
+    }
+
+    /// Notes a packet that arrived, at `arrived` on the viewer's clock.
+    mutating func noteArrival(_ entry: SentPackets.Entry, _ arrived: Int64) {
+        let bytes = Int(entry.bytes)
+        acknowledged.add(bytes: bytes, arrived: arrived)
+        queue.add(sent: entry.time, arrived: arrived)
+        if entry.state == .lost {
+            losses.takeBack()
+        } else {
+            losses.note(bytes: bytes, sent: entry.time, isLost: false)
+            events.note(bytes: bytes, sent: entry.time, isLost: false, roundTrip: 0)
+        }
+        if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
+    }
+
+    mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
+        let bytes = Int(entry.bytes)
+        losses.note(bytes: bytes, sent: entry.time, isLost: true)
+        events.note(bytes: bytes, sent: entry.time, isLost: true, roundTrip: roundTrip ?? 0)
+    }
+
+    /// What the rate goes by after a message.
+    mutating func conclude(
+        roundTrip: Int64?,
+        isApplicationLimited: Bool,
+        bounds: ClosedRange<Double>,
+        at now: Int64
+    ) -> RateControl.Input {
+        let roundTrip = roundTrip ?? Self.usualRoundTrip
+        return RateControl.Input(
+            usage: trendline.usage,
+            acknowledged: acknowledged.bitsPerSecond,
+            roundTrip: roundTrip,
+            waiting: queue.delay,
+            rule: contention.update(queue, at: now),
+            fair: events.fairRate(roundTrip: roundTrip),
+            floor: events.floor(roundTrip: roundTrip, at: now),
+            isApplicationLimited: isApplicationLimited,
+            bounds: bounds
+        )
+    }
+
+    /// A probe has shown more than was known.
+    mutating func learn(_ rate: Double) {
+        acknowledged.learn(rate)
+        losses.learn(rate)
+    }
+
+    /// Has loss judged, now that the delays allow `rate`.
+    mutating func judgeLoss(delayBased rate: Double, floor: Double) {
+        losses.update(delayBased: rate, acknowledged: acknowledged.bitsPerSecond, floor: floor)
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import RTP
+import Testing
+
+@testable import SFU
+
+struct ProbingTests {
+    private static func situation(
+        estimate: Double = 300e3,
+        wanted: Double = 2e6
+    ) -> Prober.Situation {
+        Prober.Situation(
+            estimate: estimate,
+            wanted: wanted,
+            maximum: 5e6,
+            isCongested: false,
+            isRecovering: false,
+            isApplicationLimited: true,
+            waiting: 0
+        )
+    }
+
+    private static func send(_ probe: Probe?, _ prober: inout Prober) {
+        guard let probe else { return }
+        prober.noteSent(probe.id, bytes: probe.bytes)
+    }
+
+    @Test func `the first two ask for three and six times the rate, one after the other`() {
+        var prober = Prober()
+        let now: Int64 = 1_000_000_000
+        let idle = prober.take(Self.situation(wanted: 0), at: now)
+        #expect(idle == nil, "nothing is wanted")
+        let first = prober.take(Self.situation(), at: now)
+        #expect(first?.bitsPerSecond == 900_000)
+        #expect(first?.bytes == 2_250)
+        let early = prober.take(Self.situation(), at: now)
+        #expect(early == nil, "the first has not left")
+        Self.send(first, &prober)
+        let second = prober.take(Self.situation(), at: now)
+        #expect(second?.bitsPerSecond == 1_800_000)
+        #expect(second?.id != first?.id)
+    }
+
+    @Test func `no probe is beyond twice what is wanted, or the maximum`() {
+        var prober = Prober()
+        let first = prober.take(Self.situation(wanted: 350e3), at: 0)
+        #expect(first?.bitsPerSecond == 700_000)
+        var bounded = Prober()
+        var situation = Self.situation()
+        situation.maximum = 400e3
+        let second = bounded.take(situation, at: 0)
+        #expect(second?.bitsPerSecond == 400_000)
+    }
+
+    @Test func `nothing is probed into a queue`() {
+        var prober = Prober()
+        var situation = Self.situation()
+        situation.isCongested = true
+        let probe = prober.take(situation, at: 0)
+        #expect(probe == nil)
+    }
+
+    @Test func `a wish is asked about every three seconds while it does not fit`() {
+        var prober = Prober()
+        var times: [Int64] = []
+        for milliseconds: Int64 in stride(from: 0, to: 20_000, by: 10) {
+            guard let probe = prober.take(Self.situation(), at: milliseconds * 1_000_000) else {
+                continue
+            }
+            Self.send(probe, &prober)
+            times.append(milliseconds)
+        }
+        #expect(times.count == 8)
+        for (one, next) in zip(times.dropFirst(2), times.dropFirst(3)) {
+            #expect(next - one >= 3_000)
+        }
+        let satisfied = prober.take(Self.situation(estimate: 2.1e6), at: 60_000_000_000)
+        #expect(satisfied == nil)
+    }
+
+    /// Sends a probe's packets a millisecond apart and has them come `gap` apart.
+    private static func result(gap: Int64, losing: Int = 0) -> Double? {
+        let probe = Probe(
+            id: ProbeID(rawValue: 3),
+            bitsPerSecond: 1_600_000,
+            bytes: 4_000,
+            minimumPackets: 5
+        )
+        var cluster = ProbeCluster(probe)
+        for index in 0..<20 - losing {
+            let sent = Int64(index) * 1_000_000
+            cluster.add(bytes: 200, sent: sent, arrived: 7_000_000_000 + Int64(index) * gap)
+        }
+        return cluster.result
+    }
+
+    @Test func `a probe shows what arrived of it, and how fast`() throws {
+        let whole = try #require(Self.result(gap: 1_000_000))
+        #expect(abs(whole - 1_600_000) < 1)
+        let half = try #require(Self.result(gap: 2_000_000))
+        #expect(abs(half - 0.95 * 800_000) < 1, "the path's own rate, and a little less")
+        let faster = try #require(Self.result(gap: 700_000))
+        #expect(abs(faster - 1_600_000) < 1, "no more than was sent")
+        #expect(Self.result(gap: 400_000) == nil, "a burst of something on the way")
+        #expect(Self.result(gap: 0) == nil)
+        #expect(Self.result(gap: 1_000_000, losing: 5) == nil, "too little arrived")
+    }
+
+    @Test(arguments: Scenarios.seeds)
+    func `a viewer of layers finds the highest that fits, soon and for good`(seed: UInt64) {
+        let network = Scenarios.layers(seed: seed)
+        let estimates = network.samples.map { ($0.second, $0.estimates[0]) }
+        func share(_ seconds: ClosedRange<Double>, _ test: (Double) -> Bool) -> Double {
+            let part = estimates.filter { seconds.contains($0.0) }
+            return Double(part.count { test($0.1) }) / Double(part.count)
+        }
+        if ProcessInfo.processInfo.environment["SFUD_FIGURES"] != nil {
+            // When the right layer came after each change, and how long others were sent later.
+            let bounds = [
+                (0.0, 20.0, 1.8e6...9e9), (20, 50, 400e3...1.8e6), (80, 110, 1.8e6...9e9),
+            ]
+            for (start, end, fit) in bounds {
+                let came = estimates.first { $0.0 > start && fit.contains($0.1) }?.0 ?? end
+                let off = estimates.count { $0.0 > came && $0.0 <= end && !fit.contains($0.1) }
+                print("FIGURE layers", start, "came after", came - start, "off", off)
+            }
+        }
+        #expect(share(5...20) { $0 >= 1.8e6 } == 1, "the top within 5 s of joining")
+        #expect(share(24...50) { (400e3..<1.8e6).contains($0) } >= 0.95, "the middle within 4 s")
+        #expect(share(54...80) { $0 < 400e3 } >= 0.95, "the lowest within 4 s")
+        #expect(share(88...110) { $0 >= 1.8e6 } >= 0.97, "the top again within 8 s")
+        #expect(network.queueP95(5...20) <= 60)
+        #expect(network.queueP95(24...50) <= 100)
+    }
+}
