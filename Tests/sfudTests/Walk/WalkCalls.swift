@@ -78,15 +78,23 @@ struct WalkCalls {
     }
 
     private mutating func make(_ room: ReferenceRoom) -> (String, [String: JSON]) {
-        if room.people.count < 2 { return join(room) }
+        // What can go no further makes place.
+        if room.state == "ended", isOne(in: 6) { return ("room.close", [:]) }
+        if room.people.count < 2 || room.moderators.isEmpty, isOne(in: 2) {
+            if room.isLocked, isOne(in: 2) { return ("room.unlock", [:]) }
+            return room.people.count > 4 ? ("room.close", [:]) : join(room)
+        }
         switch below(100) {
         case 0..<9: return join(room)
         case 9..<11: return ("participant.leave", ["participant": person(room)])
         case 11..<24: return ("transport.offer", offer(room))
         case 24: return closing(room)
         case 25..<29: return ending(room)
+        case 29..<43 where room.streams.isEmpty && !isOne(in: 4):
+            return ("transport.offer", offer(room))
         case 29..<38: return subscription(room)
         case 38..<43: return stream(room)
+        case 43..<57 where room.mode != "lecture" && !isOne(in: 8): return mute(room)
         case 43..<57: return floor(room)
         case 57..<66: return role(room)
         case 66..<72: return message(room)
@@ -138,7 +146,7 @@ struct WalkCalls {
         if isOne(in: 6) { settings["maxParticipants"] = .integer(Int64(3 + below(4))) }
         if isOne(in: 5) { settings["maxActiveTalkers"] = .integer(Int64(1 + below(4))) }
         if isOne(in: 6) { settings["protectedRoles"] = isOne(in: 2) ? ["singer"] : [] }
-        if isOne(in: 8) { settings["strictModeVocabulary"] = .bool(isOne(in: 2)) }
+        if isOne(in: 8) { settings["strictModeVocabulary"] = .bool(isOne(in: 4)) }
         if isOne(in: 5) { settings["maxHosts"] = .integer(Int64(1 + below(2))) }
         if isOne(in: 6) { settings["roleRequestSeconds"] = .integer(Int64(1 + below(3))) }
         return .object(settings)
