@@ -139,8 +139,8 @@ def test_each_is_seen_in_its_tile_while_it_is_there(grid, plan):
             assert alike(grid.colour(time, at[name]), colour), f"{name} at {time} s"
     assert "Bob" not in tiles(planned, 15) and "Carol" not in tiles(planned, 9)
     # Muted: a dark tile with the name in it.
-    at = tiles(planned, 10)
-    assert alike(grid.colour(9.5, {**at[ALICE], "height": at[ALICE]["height"] // 2}), CARD)
+    at = tiles(planned, 9.5)
+    assert alike(grid.colour(9.5, {**at[ALICE], "height": at[ALICE]["height"] // 2}), CARD, 8)
     assert grid.brightest(9.5, at[ALICE]) > 180
     whole = {"x": 0, "y": 0, "width": 640, "height": 360}
     assert alike(grid.colour(0.2, whole, share=1), BLACK)
