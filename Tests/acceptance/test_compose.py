@@ -20,7 +20,7 @@ ALICE = 'Alice: "it\'s" 100 %{n} \\ Zoë Жук'
 def session(tmp_path_factory):
     """Twenty seconds of people who come, go, mute and share, and of files that are broken."""
     one = Session(tmp_path_factory.mktemp("session"), 20)
-    one.event(0.5, "joined", participant="alice", name=ALICE)
+    one.event(1, "joined", participant="alice", name=ALICE)
     one.picture("alice", ALICE, "red", 1, 18, gaps=[(8, 12)])
     one.tone("alice", ALICE, 440, 1, 18)
 
