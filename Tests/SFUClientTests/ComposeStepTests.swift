@@ -113,6 +113,16 @@ import Testing
         #expect(ffmpegSeconds(row.input) == row.output)
     }
 
+    static let complaints: [Row<String, Bool>] = [
+        Row("a full disk", "av_interleaved_write_frame(): No space left on device", true),
+        Row("a bad file", "Invalid data found when processing input", false),
+    ]
+
+    @Test(arguments: complaints)
+    func `blames no file for a full disk`(_ row: Row<String, Bool>) {
+        #expect(Tool.Ending(status: 1, complaint: row.input).isOutOfSpace == row.output)
+    }
+
     @Test func `tells what is left`() {
         var progress = ComposeProgress(total: 100, found: 20, duration: 600)
         #expect(progress.line(elapsed: 0) == " 20 %")

@@ -20,7 +20,7 @@ ALICE = 'Alice: "it\'s" 100 %{n} \\ Zoë Жук'
 def session(tmp_path_factory):
     """Twenty seconds of people who come, go, mute and share, and of files that are broken."""
     one = Session(tmp_path_factory.mktemp("session"), 20)
-    one.event(0.5, "joined", participant="alice", name=ALICE)
+    one.event(1, "joined", participant="alice", name=ALICE)
     one.picture("alice", ALICE, "red", 1, 18, gaps=[(8, 12)])
     one.tone("alice", ALICE, 440, 1, 18)
 
@@ -139,8 +139,8 @@ def test_each_is_seen_in_its_tile_while_it_is_there(grid, plan):
             assert alike(grid.colour(time, at[name]), colour), f"{name} at {time} s"
     assert "Bob" not in tiles(planned, 15) and "Carol" not in tiles(planned, 9)
     # Muted: a dark tile with the name in it.
-    at = tiles(planned, 10)
-    assert alike(grid.colour(9.5, {**at[ALICE], "height": at[ALICE]["height"] // 2}), CARD)
+    at = tiles(planned, 9.5)
+    assert alike(grid.colour(9.5, {**at[ALICE], "height": at[ALICE]["height"] // 2}), CARD, 8)
     assert grid.brightest(9.5, at[ALICE]) > 180
     whole = {"x": 0, "y": 0, "width": 640, "height": 360}
     assert alike(grid.colour(0.2, whole, share=1), BLACK)

@@ -154,7 +154,7 @@ struct Composer {
             }
             guard ending.isSuccess else {
                 working.remove(part)
-                if step.kind == .reel, let clip = step.sources.first {
+                if step.kind == .reel, !ending.isOutOfSpace, let clip = step.sources.first {
                     throw ReelFailure(clip: clip, cause: ending.complaint)
                 }
                 throw ComposeError("ffmpeg failed: \(ending.complaint)")

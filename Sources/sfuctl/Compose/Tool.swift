@@ -12,6 +12,13 @@ struct Tool: Sendable {
         var complaint: String
 
         var isSuccess: Bool { status == 0 }
+
+        /// Whether it failed for the disk, and not for what it was given to read.
+        var isOutOfSpace: Bool {
+            ["No space left", "quota exceeded", "File too large"].contains {
+                complaint.contains($0)
+            }
+        }
     }
 
     /// Finds a program on the search path.
