@@ -257,7 +257,8 @@ extension MethodRow {
     func `misses what is required and nothing else`(_ method: MethodRow) {
         let required = [
             "room", "participant", "sdp", "stream", "subscription", "width", "height", "name",
-            "state", "participants", "media", "topic", "message", "request",
+            "state", "participants", "media", "topic", "message", "request", "audioMids",
+            "videoMids",
         ]
         let here: [String: [String]] = [
             ParticipantSetMode.name: ["mode"], ModeratorTransfer.name: ["by"],
