@@ -31,7 +31,7 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Who comes so soon after another is waited for, while the request is not out.
     static let rushMilliseconds: Int64 = 100
     /// Nobody waits longer than this for the request, so that a second is enough for a picture.
-    static let longestMilliseconds: Int64 = 930
+    static let longestMilliseconds: Int64 = 960
     /// Keyframes that were asked for take this share of an encoding's bits at most.
     static let share = 0.2
     /// An encoding that sends little leaves room for keyframes, as if it had so many bits a second.

@@ -46,9 +46,8 @@ struct PacketInfo: BitwiseCopyable {
     var points = LayerPoints.all
     /// For these it is the last packet of a picture: the marker is theirs.
     var marks = LayerPoints.none
-    /// The first packet of a frame with which one may go over to these...
+    /// With this first packet of a frame one may go over to these, from one of `bases`.
     var switches = LayerPoints.none
-    /// ... from these.
     var bases = LayerPoints.none
     /// The layer that it belongs to itself, as a `LayerPoint`.
     var layer: UInt8 = 0

@@ -7,13 +7,17 @@ extension Core {
     ///
     /// What is sent now goes on until then, so that the picture never stands still.
     mutating func aim(_ slot: Int, at target: LayerTarget, at now: Instant) {
+        let isOther = target != slotRecords[slot].target
         slotRecords[slot].target = target
         guard target.encoding >= 0 else {
             if slots[slot].isOpen { slots[slot].source = .waiting }
             return
         }
         slots[slot].point = point(of: target)
-        if slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target) {
+        let isWaiting = slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target)
+        // Said once: said again and again, a wish would look like a rush of them.
+        let isSaid = !isOther && encodings[Int(target.encoding)].keyframes.isWanted
+        if isWaiting, !isSaid {
             wantKeyframe(for: target, slot: slot, at: now)
         }
     }

@@ -48,6 +48,8 @@ struct DecoderModel {
 
     private(set) var violations: [String] = []
     private(set) var packets = 0
+    /// Packets that have come, retransmissions aside, whether looked at or not.
+    private(set) var arrivals = 0
     private(set) var frames = 0
     private(set) var fillers = 0
     private(set) var holes = 0
@@ -75,6 +77,7 @@ struct DecoderModel {
             bytes.removeSubrange(header..<header + 2)
         }
         guard let arrival = read(bytes) else { return fail("unreadable packet") }
+        if !isRetransmission { arrivals += 1 }
         if isRetransmission, isKnown(arrival.sequence) { return }
         let number: Int
         if let highest {

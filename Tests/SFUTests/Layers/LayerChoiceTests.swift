@@ -217,7 +217,7 @@ struct LayerChoiceTests {
         let (received, none) = try Self.layers(cap: LayerCap(width: 160, height: 90)) { _ in }
         #expect(none.isEmpty && received.isEmpty)
         let (later, changed) = try Self.layers { call in
-            call.apply(.limit(PublicationID(index: 1, generation: 1), LayerCap(width: 320)))
+            call.apply(.limit(PublicationID(index: 1, generation: 1), LayerCap(width: 400)))
         }
         #expect(changed.last == "q")
         #expect(later.count > 170)

@@ -110,7 +110,9 @@ struct RelayTests {
             let changes = events.compactMap { event in
                 if case .layerChanged(_, _, _, let to) = event { to } else { nil }
             }
-            #expect(changes == ["q", "h", "f", "h"], "worker \(index)")
+            // What comes out of a ring together is looked at before anything of it goes out.
+            let expected = index == 0 ? ["q", "h", "f", "h"] : ["h", "f", "h"]
+            #expect(changes == expected, "worker \(index)")
             let reports = events.filter { if case .layers = $0 { true } else { false } }
             #expect(reports.isEmpty == (index > 0), "worker \(index)")
             #expect(call.viewer(index).numbers(of: 0xaaaa).isContiguous, "worker \(index)")
