@@ -120,7 +120,8 @@ extension RecorderLoop {
             gate(id, open: open, at: now)
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .bind, .relay, .report: break  // Of transports, which it has not.
+        case .configure, .close, .bind, .limit, .relay, .hold, .explain, .report:
+            break  // Of transports and viewers, which it has not.
         }
     }
 

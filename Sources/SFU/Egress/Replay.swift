@@ -52,7 +52,7 @@ extension Core {
             else { continue }
             var outlet = outlet(of: slot)
             guard outlet.slot.isOpen, outlet.destination.path != nil else { continue }
-            let dropped = forward(
+            _ = forward(
                 replay.place,
                 of: publication,
                 through: &outlet,
@@ -60,8 +60,6 @@ extension Core {
                 into: &output
             )
             put(outlet)
-            guard dropped == nil else { continue }
-            publications[publication].forwarded &+= 1
         }
         replays.removeAll()
         nextReplay = 0

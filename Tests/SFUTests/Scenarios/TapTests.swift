@@ -9,7 +9,7 @@ struct TapTests {
     private static let mirror = RelayedCall.mirrorID(1)
 
     /// A publisher on worker 0, a viewer on 0 and 1, and in place of worker 2 a tap.
-    private struct Story {
+    private struct Story: ~Copyable {
         var call: RelayedCall
         var tap: TapPort
         var packets: [TapPacket] = []
