@@ -91,7 +91,9 @@ extension Core {
         next = min(next, transports[transport].keyframeDue ?? next)
         next = min(next, transports[transport].layersDue ?? next)
         next = min(next, transports[transport].allocationDue ?? next)
-        next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
+        if transports[transport].canSend {
+            next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
+        }
         next = min(next, transports[transport].reportDue ?? next)
         next = min(next, transports[transport].speechDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }

@@ -29,8 +29,12 @@ extension Core {
             give(position, isBounded: estimate != nil, beside: other, at: now)
         }
         transports[transport].allocated = other + allocation.given
-        transports[transport].bandwidth?.estimator
-            .setWanted(other + allocation.wanted, allocated: other + allocation.given)
+        // What has no use for more, or no packets to ask with, is not probed.
+        let isProbed = allocation.wanted > 0 && paddedSlot(of: transport) != nil
+        transports[transport].bandwidth?.estimator.setWanted(
+            isProbed ? other + allocation.wanted : 0,
+            allocated: other + allocation.given
+        )
     }
 
     /// A slot is to be turned to what it should be sent now.
@@ -76,7 +80,7 @@ extension Core {
         )
         let first = allocation.rungCount
         var held = -1
-        let given = slotRecords[slot].share.given
+        let given = slotRecords[slot].share.value.given
         for index in 0..<ladder.rungs.count {
             let rung = ladder.rungs[index]
             offers.append(rung)
@@ -92,7 +96,7 @@ extension Core {
                 priority: Int(slotRecords[slot].priority),
                 // Before the first probes are answered an estimate is a guess.
                 mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
-                mayRise: slotRecords[slot].share.mayRise(at: now)
+                mayRise: slotRecords[slot].share.value.mayRise(at: now)
             )
         )
         claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))
@@ -136,20 +140,20 @@ extension Core {
         if claim.given < claim.count - 1 {
             limit = .bandwidth
             needed = other + allocation.needed(byNextRungAt: position)
-            if let due = slotRecords[slot].share.mayRiseAt, due > now {
+            if let due = slotRecords[slot].share.value.mayRiseAt, due > now {
                 scheduleAllocation(of: transport, by: due)
             }
         } else if limit == .none, lacksEncodings(Int(slots[slot].publication)) {
             limit = .publisher
         }
-        slotRecords[slot].share.needed = needed
+        slotRecords[slot].share.value.needed = needed
         let decision = LayerDecision(
             at: now,
-            from: name(slotRecords[slot].share.given),
+            from: name(slotRecords[slot].share.value.given),
             to: name(option),
             cause: limit
         )
-        slotRecords[slot].share.give(option, limit: limit, decision)
+        slotRecords[slot].share.value.give(option, limit: limit, decision)
         aim(slot, at: option?.target ?? .nothing, at: now)
         let isOff = option == nil && claim.count > 0
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
@@ -165,14 +169,15 @@ extension Core {
 
     /// The slot carries something else now, or nothing.
     mutating func forgetShare(of slot: Int) {
+        guard slots[slot].kind == .video else { return }
         hold(slot, because: nil)
-        slotRecords[slot].share.forget()
+        slotRecords[slot].share.value.forget()
     }
 
     /// Tells the control plane that a slot's video stands still, or moves again.
     private mutating func hold(_ slot: Int, because reason: VideoHold?) {
-        guard slotRecords[slot].share.hold != reason else { return }
-        slotRecords[slot].share.hold = reason
+        guard slotRecords[slot].share.value.hold != reason else { return }
+        slotRecords[slot].share.value.hold = reason
         let subscription = slotRecords[slot].subscription
         emit(.videoHeld(slots.handle(at: slot), subscription: subscription, reason))
     }

@@ -6,17 +6,18 @@ extension Core {
         guard slots.contains(id) else { return nil }
         let slot = Int(id.index)
         let publication = Int(slots[slot].publication)
-        guard publication >= 0 else { return nil }
-        let given = slotRecords[slot].share.given
+        guard publication >= 0, slots[slot].kind == .video else { return nil }
+        let given = slotRecords[slot].share.value.given
         let limit = given == nil && publications[publication].options.isEmpty
         return LayerExplanation(
             sent: sentLayer(of: slot, now),
             offered: offeredLayers(of: publication, now),
             estimate: transports[slots[slot].transport].bandwidth?.usableEstimate(at: now),
             share: given?.bitrate ?? 0,
-            limit: limit ? .publisher : slotRecords[slot].share.limit,
-            needed: slotRecords[slot].share.needed > 0 ? slotRecords[slot].share.needed : nil,
-            decisions: slotRecords[slot].share.turns
+            limit: limit ? .publisher : slotRecords[slot].share.value.limit,
+            needed: slotRecords[slot].share.value.needed > 0
+                ? slotRecords[slot].share.value.needed : nil,
+            decisions: slotRecords[slot].share.value.turns
         )
     }
 

@@ -121,6 +121,9 @@ package struct Pacer: ~Copyable {
         debt = 0
     }
 
+    /// Ends a probe for which there are no packets.
+    package mutating func cancelProbe() { probe = nil }
+
     /// Bytes of padding that the probe under way lacks now, as nothing else waits; 0 for none.
     ///
     /// The caller makes packets of `paddingPacket` bytes at most and tells them by `left`.

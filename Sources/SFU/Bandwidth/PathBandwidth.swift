@@ -12,10 +12,13 @@ struct PathBandwidth: ~Copyable {
     /// Loss in receiver reports that tells something, in 256ths, and for how long.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
+    /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
+    private static let shortestStep: Int64 = 500_000
 
     var estimator: BandwidthEstimator
     var pacer: Pacer
     private var firstSent: Instant?
+    private var lastLook: Instant?
     private var firstReport: Instant?
     /// When a receiver report last told of loss that matters.
     private var lastLoss: Instant?
@@ -98,10 +101,18 @@ struct PathBandwidth: ~Copyable {
         return now.milliseconds(since: first) >= Self.settlingMilliseconds
     }
 
+    /// Does what time alone makes due.
+    mutating func expire(at now: Instant) {
+        lastLook = now
+        estimator.expire(at: now)
+    }
+
     /// When something is to be done, if ever.
     func deadline(at now: Instant) -> Instant? {
-        guard let pacing = pacer.deadline(at: now) else { return estimator.deadline }
-        return min(pacing, estimator.deadline ?? pacing)
+        let pacing = pacer.deadline(at: now)
+        guard let next = [pacing, estimator.deadline].compactMap(\.self).min() else { return nil }
+        guard let lastLook else { return next }
+        return max(next, lastLook.advanced(nanoseconds: Self.shortestStep))
     }
 }
 

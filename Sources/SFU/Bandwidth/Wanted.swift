@@ -37,7 +37,7 @@ extension Core {
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             guard slots[slot].isOpen else { continue }
-            if let given = slotRecords[slot].share.given {
+            if let given = slotRecords[slot].share.value.given {
                 mask |= bit(of: given.target.encoding)
             }
             for position in 0..<publications[publication].encodings.count {
@@ -62,12 +62,14 @@ extension Core {
         guard slotRecords[slot].preference.admits(last), slotRecords[slot].roleCap.admits(last)
         else {
             // It may be the least that there is.
-            return slotRecords[slot].share.given == nil
+            return slotRecords[slot].share.value.given == nil
         }
-        guard LayerOption.isLower(slotRecords[slot].share.given, than: last) else { return false }
+        guard LayerOption.isLower(slotRecords[slot].share.value.given, than: last) else {
+            return false
+        }
         let transport = slots[slot].transport
         guard let estimate = transports[transport].allocatedEstimate else { return true }
-        let present = slotRecords[slot].share.given?.bitrate ?? 0
+        let present = slotRecords[slot].share.value.given?.bitrate ?? 0
         let spare =
             Double(estimate) * Allocation.riseShare - Double(transports[transport].allocated)
         return Double(last.bitrate - present) <= spare

@@ -207,7 +207,9 @@ extension Room {
                 guard let home = stream.home(kind) else { continue }
                 guard gone.removeValue(forKey: home) == nil else { continue }
                 // Without a handle left, this one is not read; the others are.
-                guard let mirror = join(home, in: worker, from: nil, &shared, &change) else { continue }
+                guard let mirror = join(home, in: worker, from: nil, &shared, &change) else {
+                    continue
+                }
                 let track = TapTrack(
                     publication: mirror,
                     participant: stream.participant,

@@ -23,7 +23,7 @@ extension Core {
     /// Lets a viewer's path do what is due: what waits leaves, and the estimate is looked at.
     mutating func expireBandwidth(of transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].bandwidth != nil else { return }
-        transports[transport].bandwidth?.estimator.expire(at: now)
+        transports[transport].bandwidth?.expire(at: now)
         noteEstimate(of: transport, at: now)
         startProbe(of: transport, at: now)
         while output.free > Self.replyCapacity / 2,

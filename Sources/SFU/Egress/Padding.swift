@@ -15,16 +15,22 @@ extension Core {
 
     /// Sends what a probe under way lacks, as nothing else waits.
     mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
-        guard let (slot, payloadType) = paddedSlot(of: transport) else { return }
+        guard let (slot, payloadType) = paddedSlot(of: transport) else {
+            transports[transport].bandwidth?.pacer.cancelProbe()
+            return
+        }
         while output.free > Self.replyCapacity / 2,
             transports[transport].bandwidth?.pacer.padding(at: now) != nil
         {
-            guard sendPadding(on: slot, payloadType, at: now, into: &output) else { return }
+            guard sendPadding(on: slot, payloadType, at: now, into: &output) else {
+                transports[transport].bandwidth?.pacer.cancelProbe()
+                return
+            }
         }
     }
 
     /// A slot whose retransmission stream can carry padding: media streams keep their numbers.
-    private func paddedSlot(of transport: Int) -> (slot: Int, payloadType: UInt8)? {
+    func paddedSlot(of transport: Int) -> (slot: Int, payloadType: UInt8)? {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
             guard slots[slot].kind == .video, slotRecords[slot].configuration.rtxSSRC != nil,

@@ -24,8 +24,8 @@ struct SlotRecord: ~Copyable {
     var mayFallBack = true
     /// What it is to be sent; where that needs a keyframe, what is sent may still be another.
     var target = LayerTarget.nothing
-    /// What the allocation gave it.
-    var share = SlotShare()
+    /// What the allocation gave it; audio has none.
+    var share = LaterBox<SlotShare>()
     /// The subscriber was told that media flows.
     var hasStarted = false
     /// The encoding that the control plane was told of; `.max` before the first.
@@ -45,6 +45,7 @@ struct SlotRecord: ~Copyable {
     init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
         self.configuration = configuration
         rtxIndex = Int64(rtxRandom & 0x3fff)
+        if configuration.kind == .video { share.make(SlotShare()) }
     }
 }
 

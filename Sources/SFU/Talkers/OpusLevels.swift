@@ -3,8 +3,8 @@ internal import COpus
 /// Finds the loudness of Opus whose sender does not tell it: one for a worker.
 ///
 /// Silence is known by its size or by a look now and then; what may be louder is decoded, at 8 kHz
-/// and in one channel. There are at most `limit` decoders: whoever was silent for long gives its one
-/// away.
+/// and in one channel. There are at most `limit` decoders: whoever was silent for long gives its
+/// one away.
 @safe
 struct OpusLevels: ~Copyable {
     /// What is known of one publication.

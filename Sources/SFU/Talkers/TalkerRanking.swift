@@ -1,7 +1,8 @@
 /// Who of a room has spoken, the newest first; and whom a receiver should hear and see.
 ///
 /// It knows starts and ends of speech by the order in which it is told. What it costs to tell it
-/// something, or to make a list, does not grow with the room: only talkers, pins and the limit count.
+/// something, or to make a list, does not grow with the room: only talkers, pins and the limit
+/// count.
 package struct TalkerRanking: Sendable {
     /// One place of a list.
     package struct Entry: Hashable, Sendable {

@@ -21,8 +21,8 @@ struct VoiceLevel: BitwiseCopyable {
 
     /// Takes what was heard while not talking.
     ///
-    /// Who shouted may whisper, so what was learned is forgotten. And what is a little too quiet but
-    /// goes on like speech is a quiet voice.
+    /// Who shouted may whisper, so what was learned is forgotten. And what is a little too quiet
+    /// but goes on like speech is a quiet voice.
     mutating func receiveQuiet(_ heard: UInt8, milliseconds: Int) {
         faint +=
             Float(heard) <= Float(threshold) + Self.faintRange ? milliseconds : -2 * milliseconds

@@ -40,7 +40,7 @@ struct MutedPublisherTests {
         var call = try mutedCall()
         let gate = PublicationID(index: 1, generation: 1)
         call.apply(.gate(gate, open: true))
-        call.run(milliseconds: 100)
+        call.run(milliseconds: 200)
         #expect(call.keyframeRequests(at: 0) == 1)
         for step in 120..<140 as Range<UInt16> {
             call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 122)

@@ -101,7 +101,7 @@ struct DetectorRun {
             #expect(run.starts.count == 1, "seed \(seed)")
             let late = (run.starts.first ?? .max) - 1_000
             #expect(late <= limit, "seed \(seed)")
-            // Dated back to the first syllable: 50 ms at most are lost of a voice of usual loudness.
+            // Dated back to the first syllable: 50 ms at most are lost of a usual voice.
             let onset = run.onsets.first ?? .max
             let lost = onset - 1_000
             if limit == 300 { #expect(-100...50 ~= lost, "seed \(seed): \(lost) ms") }

@@ -220,6 +220,8 @@ struct RandomWalk {
             return disagree("\(event.event) of \(room) has seq \(event.seq)")
         }
         seqs[room] = seq
+        // Whom pins and mutes make a talker is judged elsewhere, by a model of its own.
+        guard event.event != "talkers.changed" else { return }
         guard var runs = untold[room], !runs.isEmpty else {
             return disagree("\(room) tells unasked: \(event)")
         }

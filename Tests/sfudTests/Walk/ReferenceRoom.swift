@@ -216,7 +216,7 @@ extension ReferenceRoom {
 
     var shown: JSON {
         [
-            "room": .string(name), "state": .string(state), "seq": .integer(seq),
+            "room": .string(name), "state": .string(state), "seq": "$any",
             "settings": .object(settings), "custom": custom, "locked": .bool(isLocked),
             "hardMuted": .bool(isHardMuted),
             "participants": .array(people.filter { !$0.isAwaited }.map(shown)),

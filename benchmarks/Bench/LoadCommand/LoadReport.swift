@@ -101,7 +101,8 @@ struct LoadReport {
     private var server: [String] {
         let counters: [(String, KeyPath<PacketCounters, UInt64>)] = [
             ("rtpIn", \.rtpIn), ("rtpForwarded", \.rtpForwarded), ("rtpOut", \.rtpOut),
-            ("rtxOut", \.rtxOut), ("paddingOut", \.paddingOut), ("rtcpIn", \.rtcpIn), ("rtcpOut", \.rtcpOut),
+            ("rtxOut", \.rtxOut), ("paddingOut", \.paddingOut), ("rtcpIn", \.rtcpIn),
+            ("rtcpOut", \.rtcpOut),
             ("datagramsIn", \.datagramsIn), ("datagramsOut", \.datagramsOut),
             ("kernelDrops", \.kernelDrops),
         ]
