@@ -11,6 +11,7 @@ export class RoomState {
   pins = [];
   locked = false;
   hardMuted = false;
+  recording = false;
   state = "ongoing";
   settings = { mode: "group", roles: [] };
 
@@ -28,6 +29,7 @@ export class RoomState {
     this.pins = [...room.pins];
     this.locked = room.locked;
     this.hardMuted = room.hardMuted;
+    this.recording = room.recording;
     this.state = room.state;
     this.settings = room.settings;
   }
@@ -92,6 +94,10 @@ export class RoomState {
       case "room.hardMuted":
       case "room.hardUnmuted":
         this.hardMuted = event === "room.hardMuted";
+        break;
+      case "recording.started":
+      case "recording.stopped":
+        this.recording = event === "recording.started";
         break;
       case "room.stateChanged":
         this.state = data.state;
