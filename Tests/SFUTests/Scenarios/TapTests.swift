@@ -116,6 +116,19 @@ struct TapTests {
         #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == nil)
     }
 
+    static let stamps: [(seconds: Double, text: String)] = [
+        (0, "19700101T000000Z"), (951_782_399, "20000228T235959Z"),
+        (951_782_400, "20000229T000000Z"), (1_763_752_958.9, "20251121T192238Z"),
+        (4_107_542_400, "21000301T000000Z"), (-1, "19700101T000000Z"),
+    ]
+
+    @Test(arguments: stamps)
+    func `a directory's name says when`(seconds: Double, text: String) {
+        #expect(RecordingName.stamp(seconds) == text)
+        let name = RecordingName.directory(room: "..", at: seconds, word: "x")
+        #expect(name == "_.-\(text)-x")
+    }
+
     /// What lies behind a VP8 descriptor.
     private static func body(_ payload: [UInt8]) -> [UInt8] {
         guard let descriptor = VP8Descriptor(payload.span) else { return [] }
