@@ -37,9 +37,11 @@ package struct CaptureTimeline {
         }
         let rate = Int64(packet.codec.clockRate)
         let known = packet.captured ?? anchor
-        let raw = known.instant.advanced(
+        let told = known.instant.advanced(
             nanoseconds: Self.nanoseconds(packet.timestamp, since: known.timestamp, rate)
         )
+        // Whatever a report says, nothing comes before it was captured.
+        let raw = min(told, packet.arrival)
         let instant = place(raw, isSame ? packet.timestamp : nil, rate)
         last = (instant, packet.timestamp)
         return instant

@@ -31,7 +31,7 @@ extension ControlPlane {
     mutating func report(_ question: StatisticsReport.Question, for caller: Caller) {
         let workers: Set<Int> =
             switch question {
-            case .server: Set(shared.identifiers.indices)
+            case .server: Set(0..<setup.workers)
             case .room(let params): Set(rooms[params.room.rawValue]?.room.workers ?? [])
             }
         lastToken += 1

@@ -3,8 +3,9 @@ import RTP
 import SFU
 import Sockets
 
-/// What the tap's thread does: reads what the homes hand it, makes files of it, and lets another
-/// thread put them on disk. It never waits for the disk, and no worker waits for it.
+/// What the tap's thread does: it reads what the homes hand it and makes files of it.
+///
+/// Another thread puts them on disk: it never waits for the disk, and no worker waits for it.
 struct RecorderLoop: ~Copyable {
     /// What it needs to start.
     struct Setup: Sendable {
@@ -39,8 +40,10 @@ struct RecorderLoop: ~Copyable {
     private var nextFiles: Instant
     private var gapsSaid: [PublicationID: Instant] = [:]
 
-    /// While something is recorded, how often the rings are looked into: nobody rings for it, so
-    /// that workers make no system calls. A ring then takes 51,200 packets a second.
+    /// While something is recorded, how often the rings are looked into.
+    ///
+    /// Nobody rings for it, so that workers make no system calls. A ring then takes 51,200
+    /// packets a second.
     private static let pollMilliseconds: Int64 = 10
     private static let lookMilliseconds: Int64 = 100
     private static let filesMilliseconds: Int64 = 1_000

@@ -62,6 +62,13 @@ struct TimelineTests {
         #expect(Set(sender.instants).count == sender.instants.count)
     }
 
+    @Test func `nothing was captured after it came, whatever a report says`() {
+        var sender = Sender()
+        sender.delay = -300
+        sender.send(100)
+        #expect(sender.error == 0)
+    }
+
     @Test func `another numbering goes on from where its own clock says`() {
         var sender = Sender()
         sender.delay = 60

@@ -228,6 +228,21 @@ async def test_l5_live_event_from_created_to_ended(enter):
     assert await ben.demo("state") == "joined"
 
 
+async def test_e2_a_recording_is_seen_by_all(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben")
+    await ben.joined()
+    await mia.click("Record")
+    for tab in (mia, ben):
+        await tab.reads("recording")
+    await mia.click("Stop recording")
+
+    async def over():
+        return not await ben.demo("roomState.recording")
+
+    await until(over, "the recording has stopped")
+
+
 async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     mia = await moderator(enter)
     ben = await enter("Ben")

@@ -166,8 +166,9 @@ async def test_muted_and_gone_are_gaps(recorder, peers):
         assert gap["reason"] == "muted"
         assert abs(gap["start"] - muted) < 0.3 and -0.1 <= gap["end"] - unmuted < 1.5, (kind, gap)
         track = recorded.decodes(Path(first["path"]))
+        # A packet of Opus is shown by its look-ahead of 6.5 ms before its time.
         times = [first["start"] + one for one in track.times]
-        assert not [one for one in times if gap["start"] + 0.002 < one < gap["end"] - 0.002], kind
+        assert not [one for one in times if gap["start"] + 0.002 < one < gap["end"] - 0.01], kind
         assert first["start"] + first["duration"] <= left + 0.1
         assert second["start"] >= back and not second["gaps"]
         recorded.decodes(Path(second["path"]))

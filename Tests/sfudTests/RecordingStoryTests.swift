@@ -199,4 +199,16 @@ import Testing
         let some = try driver.done("recording.list", ["room": "s"])
         #expect(try some.decode(RecordingList.Result.self).recordings.count == 1)
     }
+
+    @Test func `the recorder is asked for no figures and gets no transports`() throws {
+        var driver = try driver(workers: 2)
+        driver.send("server.stats")
+        #expect(driver.tokens.map(\.worker) == [0, 1])
+        for number in 0..<12 {
+            try driver.room("room\(number)")
+            #expect(driver.plane.rooms["room\(number)"]?.room.worker != 2)
+        }
+        try driver.offer("a", "0:audio:sendonly")
+        #expect(driver.plane.shared.identifiers[2].transports.used == 0)
+    }
 }

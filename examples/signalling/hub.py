@@ -127,6 +127,10 @@ class Hub:
 
     def on_event(self, event: dict) -> None:
         name, room, data = event["event"], event.get("room", ""), event["data"]
+        if name.startswith("recording."):
+            # Where files lie on the server is nothing for browsers.
+            data = {key: data[key] for key in ("recording", "reason", "by") if key in data}
+            event = event | {"data": data}
         if room not in self.rooms:
             return
         if name == "resync":  # sfud no longer holds all that this connection missed

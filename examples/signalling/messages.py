@@ -89,6 +89,7 @@ SHAPES = {  # type → key → (check, whether it must be there)
     "leave": {},
     # moderation.py has what these become.
     "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
+    "record": {}, "stopRecord": {},
     "setState": {"state": (one_of("ready", "ongoing", "ended"), True)},
     "mute": media, "unmute": media,
     "drop": people, "pin": people, "unpin": people,

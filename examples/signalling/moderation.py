@@ -11,6 +11,8 @@ CALLS = {
     "muteAll": ("room.hardMute", "by"),
     "unmuteAll": ("room.hardUnmute", "by"),
     "close": ("room.close", "by"),
+    "record": ("recording.start", "by"),
+    "stopRecord": ("recording.stop", "by"),
     "setState": ("room.setState", "by"),
     "mute": ("participant.hardMute", "by"),
     "unmute": ("participant.hardUnmute", "by"),

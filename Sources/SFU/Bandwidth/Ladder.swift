@@ -65,8 +65,17 @@ struct Ladder: ~Copyable {
             top = index
         }
         if rungs.isEmpty { top = addLeast(within: bounds) }
-        guard top + 1 < options.count else { return }
-        limit = bounds.isPermitted(options[top + 1]) ? .preference : .role
+        limit = limit(above: top, within: bounds)
+    }
+
+    /// What bounds the ladder, where there are options above its top.
+    private func limit(above top: Int, within bounds: Bounds) -> LayerLimit {
+        guard top + 1 < options.count else { return .none }
+        for index in top + 1..<options.count where !bounds.admits(options[index]) {
+            return bounds.isPermitted(options[index]) ? .preference : .role
+        }
+        // Only its frames are too few, which bits have to do with.
+        return bounds.roleCap.bitrate != nil ? .role : .preference
     }
 
     /// An option of the picture size of which all frame rates are rungs, or -1.

@@ -24,10 +24,12 @@ extension Core {
     mutating func review(_ publication: Int, at now: Instant) -> Bool {
         var isBusy = false
         var isNews = false
+        // Behind a closed gate nothing is seen of layers: they stay as they were.
+        let isOpen = publications[publication].isOpen
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
             if encodings[encoding].rate.measure(at: now) { isNews = true }
-            if encodings[encoding].layers.measure(at: now) { isNews = true }
+            if isOpen, encodings[encoding].layers.measure(at: now) { isNews = true }
             let isLive = encodings[encoding].isActive(at: now)
             if isLive != encodings[encoding].isLive { isNews = true }
             if isLive { isBusy = true }
@@ -39,7 +41,9 @@ extension Core {
 
     /// Makes the list of what could be sent anew, and chooses for each viewer.
     mutating func refreshLayers(of publication: Int, at now: Instant) {
-        guard publications[publication].kind == .video else { return }
+        guard publications[publication].kind == .video, publications[publication].isOpen else {
+            return
+        }
         var isLive = false
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])

@@ -26,6 +26,14 @@ package struct TapSetup: Hashable, Sendable {
     package var directory: String
     /// Unix time, in seconds.
     package var started: Double
+
+    package init(id: TapID, name: String, room: String, directory: String, started: Double) {
+        self.id = id
+        self.name = name
+        self.room = room
+        self.directory = directory
+        self.started = started
+    }
 }
 
 /// A publication as the tap knows it.

@@ -9,15 +9,16 @@ struct TapTests {
     private static let mirror = RelayedCall.mirrorID(1)
 
     /// A publisher on worker 0, a viewer on 0 and 1, and in place of worker 2 a tap.
-    private struct Story: ~Copyable {
+    private final class Story {
         var call: RelayedCall
         var tap: TapPort
         var packets: [TapPacket] = []
 
         init() throws {
-            call = try RelayTests.call()
+            let call = try RelayTests.call()
             var port = RelayMesh(workers: 1).port(of: 0)
             swap(&port, &call.workers[2].call.relays)
+            self.call = call
             tap = TapPort(port)
             tap.mirror(Self.mirror(open: true), at: call.workers[0].call.now)
         }
@@ -31,7 +32,7 @@ struct TapTests {
 
         var now: Instant { call.workers[0].call.now }
 
-        mutating func send(_ steps: Range<UInt16>, reads: Bool = true) {
+        func send(_ steps: Range<UInt16>, reads: Bool = true) {
             for step in steps {
                 call.sendVideo(step, isKeyframe: step == 0)
                 call.run(milliseconds: 20)
@@ -39,7 +40,7 @@ struct TapTests {
             }
         }
 
-        mutating func read() {
+        func read() {
             var read: [TapPacket] = []
             tap.receive { read.append($0) }
             packets += read
@@ -47,7 +48,7 @@ struct TapTests {
     }
 
     @Test func `E-3 a tap reads what viewers get, in clear`() throws {
-        var story = try Story()
+        let story = try Story()
         story.send(0..<20)
         let first = try #require(story.packets.first).number
         #expect(story.packets.map(\.number) == Array(first..<first + 20))
@@ -62,7 +63,7 @@ struct TapTests {
     @Test func `E-3 a closed gate holds for what lies in the ring, also once it is open again`()
         throws
     {
-        var story = try Story()
+        let story = try Story()
         story.send(0..<5)
         story.send(5..<10, reads: false)
         story.tap.gate(Self.mirror, open: false, at: story.now)
@@ -70,13 +71,14 @@ struct TapTests {
         #expect(story.packets.count == 5)
         story.send(10..<15, reads: false)
         story.tap.gate(Self.mirror, open: true, at: story.now)
+        story.call.run(milliseconds: 1)
         story.send(15..<20)
         let first = try #require(story.packets.first).number
         #expect(story.packets.map { $0.number - first } == Array(0..<5) + Array(15..<20))
     }
 
     @Test func `what is not of its mirror, or late for one that is gone, is not read`() throws {
-        var story = try Story()
+        let story = try Story()
         story.tap.unmirror(Self.mirror)
         story.send(0..<5)
         #expect(story.packets.isEmpty && story.tap.mirrorCount == 0)
@@ -88,7 +90,7 @@ struct TapTests {
     }
 
     @Test func `E-3 a tap that does not read loses packets, and nobody else does`() throws {
-        var story = try Story()
+        let story = try Story()
         story.send(0..<UInt16(RelayRing.capacity + 40), reads: false)
         story.read()
         #expect(story.packets.count == RelayRing.capacity)
@@ -103,7 +105,7 @@ struct TapTests {
     }
 
     @Test func `a tap's wish for a keyframe reaches the publisher`() throws {
-        var story = try Story()
+        let story = try Story()
         story.send(0..<5)
         let asked = story.call.workers[0].call.keyframeRequests(at: 0)
         #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == 0)
@@ -112,6 +114,19 @@ struct TapTests {
         #expect(now == asked + 1)
         story.tap.gate(Self.mirror, open: false, at: story.now)
         #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == nil)
+    }
+
+    static let stamps: [(seconds: Double, text: String)] = [
+        (0, "19700101T000000Z"), (951_782_399, "20000228T235959Z"),
+        (951_782_400, "20000229T000000Z"), (1_763_752_958.9, "20251121T192238Z"),
+        (4_107_542_400, "21000301T000000Z"), (-1, "19700101T000000Z"),
+    ]
+
+    @Test(arguments: stamps)
+    func `a directory's name says when`(seconds: Double, text: String) {
+        #expect(RecordingName.stamp(seconds) == text)
+        let name = RecordingName.directory(room: "..", at: seconds, word: "x")
+        #expect(name == "_.-\(text)-x")
     }
 
     /// What lies behind a VP8 descriptor.

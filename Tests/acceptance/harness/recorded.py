@@ -43,10 +43,15 @@ def probe(path: Path) -> Track:
     )
 
 
+#: ffmpeg's null muxer counts in frames of a guessed rate, unless it is told to count as the file
+#: does, and complains of two pictures that came close together.
+DECODE = ["-enc_time_base", "-1", "-f", "null", "-"]
+
+
 def errors(path: Path) -> str:
     """What ffmpeg has to say when it decodes all of a file: nothing, if it is sound."""
     done = subprocess.run(
-        ["ffmpeg", "-v", "warning", "-xerror", "-i", str(path), "-f", "null", "-"],
+        ["ffmpeg", "-v", "warning", "-xerror", "-i", str(path), *DECODE],
         capture_output=True, timeout=120,
     )
     return done.stderr.decode() + ("" if done.returncode == 0 else f"status {done.returncode}")
@@ -105,7 +110,7 @@ def sounds(track: Track) -> list[Sound]:
 def is_sound(path: Path) -> bool:
     """Whether all of a file decodes that was not closed; that it has no end may be said."""
     done = subprocess.run(
-        ["ffmpeg", "-v", "error", "-i", str(path), "-f", "null", "-"],
+        ["ffmpeg", "-v", "error", "-i", str(path), *DECODE],
         capture_output=True, timeout=120,
     )
     said = [

@@ -27,8 +27,8 @@ export class People {
     const media = [...room.participants.keys()].map((id) => [isOn(id, "audio"), isOn(id, "video")]);
     const signature = JSON.stringify([
       room.me, [...room.participants.values()], [...room.awaited.values()], room.raisedHands,
-      room.holder, room.pins, room.locked, room.hardMuted, room.state, room.settings, media,
-      [...this.#open],
+      room.holder, room.pins, room.locked, room.hardMuted, room.recording, room.state,
+      room.settings, media, [...this.#open],
     ]);
     if (signature === this.#shown) return;
     this.#shown = signature;
@@ -75,6 +75,9 @@ export class People {
               { key: "mute", icon: "mic-off", pressed: true })
             : this.#button("Mute all", "muteAll", {},
               { key: "mute", icon: "mic-off", pressed: false }),
+          room.recording
+            ? this.#button("Stop recording", "stopRecord", {}, { key: "record", pressed: true })
+            : this.#button("Record", "record", {}, { key: "record", pressed: false }),
           this.#button("Close", "close", {}, { class: "pill bad", icon: "leave", of: "the room" }),
         ),
       ),

@@ -12,6 +12,7 @@ export class RoomState {
   talkers = []; // without ourselves: {participant, stream, talking, pinned}, the newest first
   locked = false;
   hardMuted = false;
+  recording = false;
   state = "ongoing";
   settings = { mode: "group", roles: [] };
 
@@ -30,6 +31,7 @@ export class RoomState {
     this.talkers = room.talkers.filter((it) => it.participant !== this.me);
     this.locked = room.locked;
     this.hardMuted = room.hardMuted;
+    this.recording = room.recording;
     this.state = room.state;
     this.settings = room.settings;
   }
@@ -97,6 +99,10 @@ export class RoomState {
       case "room.hardMuted":
       case "room.hardUnmuted":
         this.hardMuted = event === "room.hardMuted";
+        break;
+      case "recording.started":
+      case "recording.stopped":
+        this.recording = event === "recording.started";
         break;
       case "room.stateChanged":
         this.state = data.state;

@@ -10,6 +10,7 @@ export function showStanding(room, showsPeople) {
   const signs = [
     room.locked && ["locked", ""],
     room.hardMuted && ["all muted", "is-danger"],
+    room.recording && ["\u25cf recording", "is-danger"],
     room.isLive && room.state === "ongoing" && ["on air", "is-danger"],
   ];
   fill(byID("head-signs"), signs.filter(Boolean).map(([text, style]) => [text, `sign ${style}`]));
