@@ -131,8 +131,8 @@ struct LevelTraces {
     /// What a microphone sends of some sounds: a level for each step, in -dBov.
     ///
     /// `room` is the noise of the room and the microphone, in dB. The sounds are heard from the
-    /// same moment on, and the first one is the owner's voice: where the sender says what is speech,
-    /// it means that, and 100 ms more.
+    /// same moment on, and the first one is the owner's voice: where the sender says what is
+    /// speech, it means that, and 100 ms more.
     mutating func microphone(
         _ sounds: [Sound],
         room: Double = -65,
