@@ -11,6 +11,8 @@ extension Core {
     /// An estimate that moved by less than one in so many is as good as the one before.
     private static let estimateStep = 50
     private static let allocationMilliseconds: Int64 = 100
+    /// After having found the edge of a path an estimate needs so long to be near it again.
+    private static let dipMilliseconds: Int64 = 2_500
 
     /// Shares a viewer's path out among its slots, and turns them to what they are given.
     mutating func allocate(_ transport: Int, at now: Instant) {
@@ -24,7 +26,8 @@ extension Core {
         let estimate = transports[transport].bandwidth?.usableEstimate(at: now)
         let other = audioBitrate(of: transport)
         transports[transport].allocatedEstimate = estimate
-        allocation.share(estimate.map { max($0 - other, 0) })
+        let budget = estimate.map { max($0 - other, 0) }
+        allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
         for position in 0..<claimants.count {
             give(position, isBounded: estimate != nil, beside: other, at: now)
         }
@@ -35,6 +38,22 @@ extension Core {
             isProbed ? other + allocation.wanted : 0,
             allocated: other + allocation.given
         )
+    }
+
+    /// Whether what a viewer has has been too much for its path for a short while only.
+    private mutating func isDip(of transport: Int, to budget: Int?, at now: Instant) -> Bool {
+        guard let budget,
+            Double(allocation.held) > Double(budget) * Allocation.keepShare
+        else {
+            transports[transport].exceededSince = nil
+            return false
+        }
+        let since = transports[transport].exceededSince ?? now
+        transports[transport].exceededSince = since
+        let end = since.advanced(milliseconds: Self.dipMilliseconds)
+        guard end > now else { return false }
+        scheduleAllocation(of: transport, by: end)
+        return true
     }
 
     /// A slot is to be turned to what it should be sent now.
@@ -104,7 +123,7 @@ extension Core {
 
     /// What a rung takes of a path with all that is around its payload, in bits a second.
     private static func onThePath(_ option: LayerOption) -> Int {
-        option.bitrate + option.bitrate / videoPacketLength * packetOverhead
+        option.likelyBitrate + option.likelyBitrate / videoPacketLength * packetOverhead
     }
 
     /// What a viewer's sound takes of its path; it is never bargained about.

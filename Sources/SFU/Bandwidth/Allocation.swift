@@ -41,6 +41,8 @@ struct Allocation: ~Copyable {
     static let riseShare = 0.95
     /// What they have they keep up to so much of it: measured rates swing.
     static let keepShare = 1.10
+    /// The same for a short while: an estimate dips whenever it has found the edge.
+    static let dipShare = 1.35
     /// A picture that was off comes back only when its lowest rung takes so much.
     static let returnShare = 0.80
 
@@ -87,11 +89,18 @@ struct Allocation: ~Copyable {
         Int(Double(total + step(of: index)) / Self.riseShare)
     }
 
+    /// What the slots have, in bits a second.
+    var held: Int {
+        var sum = 0
+        for index in 0..<claims.count { sum += bitrate(of: index, at: claims[index].held) }
+        return sum
+    }
+
     /// Gives each claim its rung; `budget` is in bits a second, `nil` where nothing is known to
-    /// bind.
-    mutating func share(_ budget: Int?) {
+    /// bind. `isDip` says that it was enough a moment ago.
+    mutating func share(_ budget: Int?, isDip: Bool = false) {
         guard let budget else { return giveAll() }
-        let keep = Int(Double(budget) * Self.keepShare)
+        let keep = Int(Double(budget) * (isDip ? Self.dipShare : Self.keepShare))
         sort()
         total = 0
         // Who may not be left without comes first: the others would have to make room anyway.

@@ -23,7 +23,7 @@ struct SlotShare: ~Copyable {
 
     /// How long who fell stays, in milliseconds; twice as long for each time that a rise failed.
     static let restMilliseconds: Int64 = 2_000
-    static let maximumFailures = 4
+    static let maximumFailures = 2
     /// A fall so soon after a rise says that the rise was a mistake.
     static let trialMilliseconds: Int64 = 10_000
 
@@ -60,6 +60,9 @@ struct SlotShare: ~Copyable {
         guard newLimit == .bandwidth else { return }
         let sinceRise = lastRise.map { decision.at.milliseconds(since: $0) }
         let hasFailed = sinceRise.map { $0 < Self.trialMilliseconds } ?? false
+        // Several falls in a row take back one rise.
+        if lastRise == nil, mayRiseAt.map({ $0 > decision.at }) ?? false { return }
+        lastRise = nil
         failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
         mayRiseAt = decision.at.advanced(milliseconds: Self.restMilliseconds << Int64(failures))
     }

@@ -57,6 +57,8 @@ struct Transport: ~Copyable {
     var allocatedEstimate: Int?
     /// What was given to them then, with all that is not bargained about, in bits a second.
     var allocated = 0
+    /// Since when it has more than the estimate allows.
+    var exceededSince: Instant?
     var clock = SenderClock()
 
     var feedbackDue: Instant?

@@ -54,6 +54,9 @@ extension Core {
         guard isLive else { return }
         var options = List<LayerOption>(capacity: LayerOption.maximumCount)
         self.options(of: publication, at: now, into: &options)
+        for index in 0..<options.count {
+            options[index].steady(by: publications[publication].options)
+        }
         publications[publication].options.removeAll()
         for index in 0..<options.count {
             publications[publication].options.append(options[index])

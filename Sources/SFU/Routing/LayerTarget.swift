@@ -29,6 +29,24 @@ struct LayerOption: BitwiseCopyable {
     var bitrate: Int
 
     var pixels: Int { width * height }
+
+    /// What it takes, in bits a second, by measure or else by a guess from its size.
+    var likelyBitrate: Int {
+        if bitrate > 0 { return bitrate }
+        return pixels > 0 ? pixels * Self.usualBitsPerPixel : Self.usualBitrate
+    }
+
+    /// Bits a second and pixel that encoders usually spend, and where not even the size is known.
+    private static let usualBitsPerPixel = 2
+    private static let usualBitrate = 300_000
+
+    /// Smooths the rate with that of the last window: one keyframe makes no other layer of it.
+    mutating func steady(by others: borrowing List<LayerOption>) {
+        for index in 0..<others.count where others[index].target == target {
+            let before = others[index].bitrate
+            if before > 0, bitrate > 0 { bitrate = (before + bitrate) / 2 }
+        }
+    }
 }
 
 /// Where what is forwarded of one encoding ends: at a spatial and at a temporal layer.

@@ -18,6 +18,7 @@ import Testing
         var name: String
         var budget: Int?
         var wishes: [Wish]
+        var isDip = false
         var given: [Int]
         var testDescription: String { name }
     }
@@ -74,6 +75,20 @@ import Testing
             given: [2]
         ),
         Row(
+            name: "a dip is waited out",
+            budget: 1_200,
+            wishes: [Wish(ladder: simulcast, held: 2)],
+            isDip: true,
+            given: [2]
+        ),
+        Row(
+            name: "but a deep one is not",
+            budget: 1_000,
+            wishes: [Wish(ladder: simulcast, held: 2)],
+            isDip: true,
+            given: [1]
+        ),
+        Row(
             name: "on the edge nobody climbs",
             budget: 1_550,
             wishes: [Wish(ladder: simulcast, held: 1)],
@@ -119,7 +134,7 @@ import Testing
     func `slots share a path`(_ row: Row) {
         var allocation = Allocation()
         Self.fill(&allocation, row.wishes)
-        allocation.share(row.budget.map { $0 * 1_000 })
+        allocation.share(row.budget.map { $0 * 1_000 }, isDip: row.isDip)
         var given: [Int] = []
         for index in 0..<allocation.claims.count { given.append(allocation.claims[index].given) }
         #expect(given == row.given)
