@@ -11,6 +11,8 @@ extension Core {
     /// An estimate that moved by less than one in so many is as good as the one before.
     private static let estimateStep = 50
     private static let allocationMilliseconds: Int64 = 100
+    /// What takes so many times as much as what is to follow it stops at once.
+    private static let floodFactor = 3
     /// After having found the edge of a path an estimate needs so long to be near it again.
     private static let dipMilliseconds: Int64 = 2_500
 
@@ -84,7 +86,10 @@ extension Core {
     /// Enters a slot with its ladder, if it has one.
     private mutating func claim(_ slot: Int, at now: Instant) {
         let publication = Int(slots[slot].publication)
-        guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0 else { return }
+        guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0,
+            // What nothing is known of goes on as it was.
+            !publications[publication].options.isEmpty || slotRecords[slot].target == .nothing
+        else { return }
         ladder.removeAll()
         for index in 0..<publications[publication].options.count {
             ladder.offer(publications[publication].options[index])
@@ -172,7 +177,14 @@ extension Core {
             to: name(option),
             cause: limit
         )
+        let before = slotRecords[slot].share.value.given
         slotRecords[slot].share.value.give(option, limit: limit, decision)
+        if limit == .bandwidth, let before, let option, before.target != option.target,
+            before.likelyBitrate > Self.floodFactor * option.likelyBitrate
+        {
+            // Until the keyframe comes the path would be flooded, and that would wait in it too.
+            slots[slot].source = .waiting
+        }
         aim(slot, at: option?.target ?? .nothing, at: now)
         let isOff = option == nil && claim.count > 0
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))

@@ -12,6 +12,10 @@ struct PathBandwidth: ~Copyable {
     /// Loss in receiver reports that tells something, in 256ths, and for how long.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
+    /// Of the estimate, for retransmissions; seconds of that at once; and bytes, where that is little.
+    private static let retransmissionShare = 0.5
+    private static let retransmissionBurst = 0.25
+    private static let leastRetransmissionBurst = 6_000.0
     /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
     private static let shortestStep: Int64 = 500_000
 
@@ -19,6 +23,8 @@ struct PathBandwidth: ~Copyable {
     var pacer: Pacer
     private var firstSent: Instant?
     private var lastLook: Instant?
+    /// What retransmissions have taken and the path has not made up for.
+    private var repairs: (at: Instant, bytes: Double)?
     private var firstReport: Instant?
     /// When a receiver report last told of loss that matters.
     private var lastLoss: Instant?
@@ -54,6 +60,20 @@ struct PathBandwidth: ~Copyable {
 
     /// Lets packets out as fast as the estimate now says.
     mutating func keepPace(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
+
+    /// Whether one more retransmission fits beside the media; if so, it is counted.
+    ///
+    /// What a path has lost because it is full must not fill it again: retransmissions get half of
+    /// the estimate, and a quarter of a second of that at once. Who lacks the packet asks again.
+    mutating func takeRetransmission(bytes: Int, at now: Instant) -> Bool {
+        guard let estimate = usableEstimate(at: now) else { return true }
+        let rate = Double(estimate) / 8 * Self.retransmissionShare
+        let passed = repairs.map { Double(now.nanoseconds(since: $0.at)) / 1e9 } ?? 0
+        let debt = max(0, (repairs?.bytes ?? 0) - passed * rate)
+        let isFree = debt <= max(rate * Self.retransmissionBurst, Self.leastRetransmissionBurst)
+        repairs = (at: now, bytes: isFree ? debt + Double(bytes) : debt)
+        return isFree
+    }
 
     /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {

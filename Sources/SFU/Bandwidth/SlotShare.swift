@@ -23,7 +23,7 @@ struct SlotShare: ~Copyable {
 
     /// How long who fell stays, in milliseconds; twice as long for each time that a rise failed.
     static let restMilliseconds: Int64 = 2_000
-    static let maximumFailures = 2
+    static let maximumFailures = 3
     /// A fall so soon after a rise says that the rise was a mistake.
     static let trialMilliseconds: Int64 = 10_000
 
@@ -64,7 +64,8 @@ struct SlotShare: ~Copyable {
         if lastRise == nil, mayRiseAt.map({ $0 > decision.at }) ?? false { return }
         lastRise = nil
         failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
-        mayRiseAt = decision.at.advanced(milliseconds: Self.restMilliseconds << Int64(failures))
+        let rest = Self.restMilliseconds << Int64(max(failures - 1, 0))
+        mayRiseAt = decision.at.advanced(milliseconds: rest)
     }
 
     private mutating func note(_ decision: LayerDecision) {

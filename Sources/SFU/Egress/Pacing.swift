@@ -65,7 +65,7 @@ extension Core {
     }
 
     /// Headers, extensions and the tag, in bytes: the pacer need not know it exactly.
-    private static let usualOverhead = 80
+    static let usualOverhead = 80
 
     /// Sends what has waited, if it may still leave.
     private mutating func release(_ at: Int, at now: Instant, into output: inout Batch) {

@@ -46,6 +46,11 @@ extension Core {
         guard place >= 0, slots[slot].incomingPayloadType == pool[place].payloadType,
             let mapping = slotRecords[slot].outgoing
         else { return }
+        let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
+        guard
+            transports[outlet.slot.transport].bandwidth?
+                .takeRetransmission(bytes: bytes, at: now) != false
+        else { return }
         var rewriting = Rewriting(
             span: span,
             sequence: number,
