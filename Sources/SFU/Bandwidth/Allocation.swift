@@ -96,8 +96,10 @@ struct Allocation: ~Copyable {
         return sum
     }
 
-    /// Gives each claim its rung; `budget` is in bits a second, `nil` where nothing is known to
-    /// bind. `isDip` says that it was enough a moment ago.
+    /// Gives each claim its rung.
+    ///
+    /// `budget` is in bits a second, `nil` where nothing is known to bind; `isDip` says that it
+    /// was enough a moment ago.
     mutating func share(_ budget: Int?, isDip: Bool = false) {
         guard let budget else { return giveAll() }
         let keep = Int(Double(budget) * (isDip ? Self.dipShare : Self.keepShare))
