@@ -78,6 +78,8 @@ struct PathBandwidth: ~Copyable {
     /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
         if firstSent == nil { firstSent = now }
+        // Of a path that nothing is ever heard of nothing need be remembered.
+        guard usableEstimate(at: now) != nil else { return }
         let probe = pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
         estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
@@ -89,7 +91,6 @@ struct PathBandwidth: ~Copyable {
     }
 
     mutating func receiveREMB(_ bitsPerSecond: UInt64, at now: Instant) {
-        if firstReport == nil { firstReport = now }
         estimator.receiveREMB(Int(min(bitsPerSecond, 1 << 40)), at: now)
     }
 
@@ -104,7 +105,8 @@ struct PathBandwidth: ~Copyable {
 
     /// Bits a second that the path carries; `nil` where nothing tells.
     ///
-    /// A viewer that reports neither arrivals nor an estimate gets all, until it loses packets.
+    /// A viewer that does not report arrivals gets all, until it loses packets: its own estimate
+    /// (REMB) is bounded by what it is sent, and would keep that down for ever.
     func usableEstimate(at now: Instant) -> Int? {
         if firstReport != nil { return estimator.estimate }
         if let lastLoss, now.milliseconds(since: lastLoss) < Self.lossMemoryMilliseconds {
@@ -117,7 +119,7 @@ struct PathBandwidth: ~Copyable {
 
     /// Whether the estimate is more than a beginning.
     func isSettled(at now: Instant) -> Bool {
-        guard let first = firstReport ?? lastLoss else { return false }
+        guard let first = firstReport else { return false }
         return now.milliseconds(since: first) >= Self.settlingMilliseconds
     }
 
