@@ -21,6 +21,7 @@ struct SentPackets: ~Copyable {
     /// The oldest number kept and the one after the newest, wraps counted.
     private(set) var oldest = 0
     private(set) var end = 0
+    private var isAnswered = false
     /// Bytes that left and were reported neither as arrived nor as lost.
     private(set) var inFlight = 0
 
@@ -60,6 +61,7 @@ struct SentPackets: ~Copyable {
 
     /// Says what became of the packet at `place`.
     mutating func settle(_ place: Int, as state: State) {
+        isAnswered = true
         precondition(place >= oldest && place < end)
         if ring[place].state == .inFlight { inFlight -= Int(ring[place].bytes) }
         ring[place].state = state
@@ -77,7 +79,7 @@ struct SentPackets: ~Copyable {
 
     /// Makes room ahead of need, so that sending finds it.
     mutating func prepare() {
-        if count * 2 > ring.capacity, ring.capacity < Self.maximum { grow() }
+        if count * 2 > ring.capacity, ring.capacity < limit { grow() }
     }
 
     /// A jump of our own numbering: a hole if it is a small one, a new beginning otherwise.
@@ -100,8 +102,11 @@ struct SentPackets: ~Copyable {
         oldest += 1
     }
 
+    /// Before anything is heard of them few packets need be known.
+    private var limit: Int { isAnswered ? Self.maximum : 2 * Self.first }
+
     private mutating func makeRoom() {
-        if ring.capacity < Self.maximum { grow() } else { dropOldest() }
+        if ring.capacity < limit { grow() } else { dropOldest() }
     }
 
     /// At most six times in a transport's life.
