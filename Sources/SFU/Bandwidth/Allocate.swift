@@ -35,7 +35,7 @@ extension Core {
         }
         transports[transport].allocated = other + allocation.given
         // What has no use for more, or no packets to ask with, is not probed.
-        let isProbed = allocation.wanted > 0 && paddedSlot(of: transport) != nil
+        let isProbed = estimate != nil && allocation.wanted > 0 && paddedSlot(of: transport) != nil
         transports[transport].bandwidth?.estimator.setWanted(
             isProbed ? other + allocation.wanted : 0,
             allocated: other + allocation.given

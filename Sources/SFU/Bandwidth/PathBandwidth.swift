@@ -5,14 +5,12 @@ struct PathBandwidth: ~Copyable {
     /// Bits a second before anything is known; probes raise it within the first second.
     static let startBitrate = 300_000
     static let maximumBitrate = 50_000_000
-    /// A viewer that agreed to report and does not is given up waiting for.
-    static let silenceMilliseconds: Int64 = 2_000
     /// By then the first probes are answered: before, no video is taken off.
     static let settlingMilliseconds: Int64 = 3_000
     /// Loss in receiver reports that tells something, in 256ths, and for how long.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
-    /// Of the estimate, for retransmissions; seconds of that at once; and bytes, where that is little.
+    /// Of the estimate, for retransmissions; seconds of that at once; bytes, where that is little.
     private static let retransmissionShare = 0.5
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
@@ -21,7 +19,6 @@ struct PathBandwidth: ~Copyable {
 
     var estimator: BandwidthEstimator
     var pacer: Pacer
-    private var firstSent: Instant?
     private var lastLook: Instant?
     /// What retransmissions have taken and the path has not made up for.
     private var repairs: (at: Instant, bytes: Double)?
@@ -77,9 +74,6 @@ struct PathBandwidth: ~Copyable {
 
     /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
-        if firstSent == nil { firstSent = now }
-        // Of a path that nothing is ever heard of nothing need be remembered.
-        guard usableEstimate(at: now) != nil else { return }
         let probe = pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
         estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
@@ -112,9 +106,7 @@ struct PathBandwidth: ~Copyable {
         if let lastLoss, now.milliseconds(since: lastLoss) < Self.lossMemoryMilliseconds {
             return estimator.estimate
         }
-        guard let firstSent else { return estimator.estimate }
-        let waited = now.milliseconds(since: firstSent)
-        return waited < Self.silenceMilliseconds ? estimator.estimate : nil
+        return nil
     }
 
     /// Whether the estimate is more than a beginning.
