@@ -1,7 +1,7 @@
 /// What has left and was not yet reported on, by transport-wide number.
 ///
-/// Sixteen bytes a packet. It grows with what is in flight, up to `maximum`; past that the oldest
-/// is forgotten, and feedback on it means nothing any more.
+/// Sixteen bytes a packet. It grows with what is in flight, up to `maximum`, and less before the
+/// first report; past that the oldest is forgotten, and feedback on it means nothing any more.
 struct SentPackets: ~Copyable {
     enum State: UInt8 { case unused, inFlight, arrived, lost }
 
@@ -15,6 +15,8 @@ struct SentPackets: ~Copyable {
     }
 
     static let maximum = 8_192
+    /// Before anything is heard of them few packets need be known.
+    static let unansweredMaximum = 512
     private static let first = 256
 
     private var ring = Ring<Entry>(capacity: 1, filledWith: Entry())
@@ -102,8 +104,7 @@ struct SentPackets: ~Copyable {
         oldest += 1
     }
 
-    /// Before anything is heard of them few packets need be known.
-    private var limit: Int { isAnswered ? Self.maximum : 2 * Self.first }
+    private var limit: Int { isAnswered ? Self.maximum : Self.unansweredMaximum }
 
     private mutating func makeRoom() {
         if ring.capacity < limit { grow() } else { dropOldest() }

@@ -21,6 +21,12 @@ struct BandwidthEstimatorTests {
         for number in 0..<100_000 {
             sent.append(UInt16(truncatingIfNeeded: number), bytes: 1_200, at: 0, probe: 0)
         }
+        let unanswered = sent.count
+        #expect(unanswered == SentPackets.unansweredMaximum)
+        sent.settle(sent.oldest, as: .arrived)
+        for number in 100_000..<200_000 {
+            sent.append(UInt16(truncatingIfNeeded: number), bytes: 1_200, at: 0, probe: 0)
+        }
         let count = sent.count
         let inFlight = sent.inFlight
         #expect(count == SentPackets.maximum)
