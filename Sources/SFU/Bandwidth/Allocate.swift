@@ -31,7 +31,7 @@ extension Core {
         let budget = estimate.map { max($0 - other, 0) }
         allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
         for position in 0..<claimants.count {
-            give(position, isBounded: estimate != nil, beside: other, at: now)
+            give(position, beside: other, at: now)
         }
         transports[transport].allocated = other + allocation.given
         // What has no use for more, or no packets to ask with, is not probed.
@@ -149,12 +149,7 @@ extension Core {
     }
 
     /// Turns a slot to what it was given, and tells what that changes.
-    private mutating func give(
-        _ position: Int,
-        isBounded: Bool,
-        beside other: Int,
-        at now: Instant
-    ) {
+    private mutating func give(_ position: Int, beside other: Int, at now: Instant) {
         let claim = allocation.claims[position]
         let slot = Int(claimants[position].slot)
         let transport = slots[slot].transport

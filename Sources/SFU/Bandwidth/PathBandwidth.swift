@@ -37,6 +37,9 @@ struct PathBandwidth: ~Copyable {
 
     mutating func takeNext(at now: Instant) -> Pacer.Item? { pacer.next(at: now) }
 
+    /// Takes out one that waits, whether it may leave or not.
+    mutating func takeAny() -> Pacer.Item? { pacer.removeAny() }
+
     /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
     ///
     /// Where nothing is known of the path nobody has to wait.
@@ -123,9 +126,9 @@ struct PathBandwidth: ~Copyable {
 
     /// When something is to be done, if ever.
     func deadline(at now: Instant) -> Instant? {
-        let pacing = pacer.deadline(at: now)
-        guard let next = [pacing, estimator.deadline].compactMap(\.self).min() else { return nil }
-        guard let lastLook else { return next }
+        var next = pacer.deadline(at: now)
+        if let due = estimator.deadline { next = min(next ?? due, due) }
+        guard let next, let lastLook else { return next }
         return max(next, lastLook.advanced(nanoseconds: Self.shortestStep))
     }
 }
