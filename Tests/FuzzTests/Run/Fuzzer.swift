@@ -18,18 +18,18 @@ enum Fuzzer {
         var count = CommandLine.argc
         var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? =
             unsafe CommandLine.unsafeArgv
-        exit(unsafe LLVMFuzzerRunDriver(&count, &arguments, run))
+        let status = unsafe LLVMFuzzerRunDriver(&count, &arguments) { bytes, count in
+            Fuzzer.run(unsafe Array(UnsafeBufferPointer(start: bytes, count: count)))
+            return 0
+        }
+        exit(status)
     }
 
-    private static let run: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32 = {
-        bytes,
-        count in
-        let input = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
+    private static func run(_ input: [UInt8]) {
         do throws(Violation) {
             _ = try target?.run(input)
         } catch {
             fatalError("\(error)")
         }
-        return 0
     }
 }

@@ -13,7 +13,7 @@ struct CallTrial {
     private var plane: ControlPlane
     private var now = Instant(nanoseconds: 1_000_000_000)
     private var fences: [(worker: Int, epoch: UInt64)] = []
-    private var questions: [(worker: Int, event: Event)] = []
+    private var questions: [(worker: Int, event: SFU::Event)] = []
     private var transports: Set<Place> = []
     private var replies = 0
     /// Those that refused nothing.

@@ -20,13 +20,14 @@ struct PeerTrial: ~Copyable {
     private static let settleMilliseconds: Int64 = 3_000
 
     static func run(_ bytes: [UInt8]) throws(Violation) -> Int {
-        var trial = try Self()
+        var trial = Self()
+        try trial.begin()
         var cursor = Cursor(bytes)
         while !cursor.isAtEnd { try trial.step(&cursor) }
         return try trial.finish()
     }
 
-    private init() throws(Violation) {
+    private init() {
         var limits = CoreLimits()
         limits.packetPool = 1_024
         core = Core(
@@ -36,8 +37,12 @@ struct PeerTrial: ~Copyable {
             engine: .libsrtp2
         )
         core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
-        hostile = try TrialParty(0, TrialMedia.publications, TrialMedia.ownSlots)
-        viewer = try TrialParty(1, [], TrialMedia.slots)
+        hostile = TrialParty(0, TrialMedia.publications, TrialMedia.ownSlots)
+        viewer = TrialParty(1, [], TrialMedia.slots)
+    }
+
+    /// Connects both; the viewer watches all, and who sends its own video.
+    private mutating func begin() throws(Violation) {
         try connect(hostile.id, hostile.configuration, hostile.takeCheck(at: now), hostile.path)
         try connect(viewer.id, viewer.configuration, viewer.takeCheck(at: now), viewer.path)
         for (index, slot) in TrialMedia.slots.enumerated() {
@@ -84,7 +89,8 @@ struct PeerTrial: ~Copyable {
             }
         case 5:
             let path = kind & 8 != 0 ? hostile.path : TrialParty.path(9)
-            core.receive(cursor.chunk().span, on: path, at: now, into: &output)
+            let datagram = cursor.chunk()
+            core.receive(datagram.span, on: path, at: now, into: &output)
         case 6: return try pass(milliseconds: 1 + 4 * Int64(cursor.byte()))
         default: return try apply(TrialMedia.command(cursor.byte(), hostile, viewer))
         }
@@ -123,10 +129,11 @@ struct PeerTrial: ~Copyable {
             more = core.flush(into: &output, at: now)
             for index in 0..<output.count {
                 sum &+= 1
+                let datagram = output[index].indices.map { output[index][$0] }
                 if output.path(at: index) == viewer.path {
-                    try viewer.inspect(output[index])
+                    try viewer.inspect(datagram)
                 } else if output.path(at: index) == hostile.path {
-                    try hostile.inspect(output[index])
+                    try hostile.inspect(datagram)
                 } else {
                     throw Violation("a stranger is sent something")
                 }
@@ -157,7 +164,7 @@ extension WorkerStatistics {
     /// Whether what came in is what went on and what was dropped.
     fileprivate var accountsForAll: Bool {
         let reasons = DropReason.allCases.filter { !$0.isOutgoing }
-        let dropped = { (isMedia: Bool) in
+        let dropped = { (isMedia: Bool) -> UInt64 in
             reasons.filter { ($0.index >= DropReason.malformedRTP.index) == isMedia }
                 .reduce(UInt64(0)) { $0 + drops[$1.index] }
         }

@@ -24,7 +24,7 @@ func readJSON(_ bytes: [UInt8]) throws(Violation) -> Int {
 
 /// A configuration file, and after each form feed a flag of the command line.
 func readConfiguration(_ bytes: [UInt8]) throws(Violation) -> Int {
-    let parts = bytes.split(separator: 0x0c, omittingEmptySubsequences: false).map(Array.init)
+    let parts = bytes.split(separator: 0x0c, omittingEmptySubsequences: false).map { Array($0) }
     let flags = parts.dropFirst().map { String(decoding: $0, as: UTF8.self) }
     let defaults = Configuration(environment: [:], userID: 0, cores: 1, directory: "/")
     let invocation: Invocation

@@ -44,7 +44,7 @@ enum TrialMedia {
     /// Sound; one video that the SSRC 0x2222 names; one in three encodings.
     static let publications = (0..<3).map { index in
         let kind: MediaKind = index == 0 ? .audio : .video
-        let encodings = index == 2 ? ["a", "b", "c"] : [nil]
+        let encodings: [String?] = index == 2 ? ["a", "b", "c"] : [nil]
         return PublicationConfiguration(
             id: PublicationID(index: UInt32(index), generation: 1),
             mid: "\(index)",

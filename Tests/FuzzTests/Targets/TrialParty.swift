@@ -12,8 +12,6 @@ struct TrialParty: ~Copyable {
     private let context: SRTPContext
     /// The highest index that has been sent of each SSRC (RFC 3711 §3.3.1).
     private var highest: [UInt32: UInt64] = [:]
-    private var clear = [UInt8](repeating: 0, count: Batch.stride)
-    private var sent = Batch(capacity: 4)
 
     static let profile = SRTPProfile.aeadAes128Gcm
     /// With its header, what is still let in when it is encrypted.
@@ -39,19 +37,11 @@ struct TrialParty: ~Copyable {
         _ index: Int,
         _ publications: [PublicationConfiguration],
         _ slots: [SlotConfiguration]
-    ) throws(Violation) {
+    ) {
         id = TransportID(index: UInt32(index), generation: 1)
         path = Self.path(index)
         context = SRTPContext(engine: .libsrtp2)
-        do throws(SRTPError) {
-            session = try SRTPSession(
-                profile: Self.profile,
-                keys: Self.keys(of: index, role: .client),
-                context: context
-            )
-        } catch {
-            throw Violation("no SRTP: \(error)")
-        }
+        session = Self.session(of: index, context)
         peer = LoadPeer(
             identity: Self.identity,
             context: context,
@@ -74,8 +64,17 @@ struct TrialParty: ~Copyable {
         )
     }
 
+    private static func session(of index: Int, _ context: SRTPContext) -> SRTPSession {
+        let keys = keys(of: index, role: .client)
+        guard let made = try? SRTPSession(profile: profile, keys: keys, context: context) else {
+            preconditionFailure("no SRTP")
+        }
+        return made
+    }
+
     /// A connectivity check that nominates the path.
     mutating func takeCheck(at now: Instant) -> [UInt8] {
+        var sent = Batch(capacity: 2)
         peer.connect(
             fragment: configuration.ice.localFragment,
             password: configuration.ice.localPassword,
@@ -83,14 +82,7 @@ struct TrialParty: ~Copyable {
             at: now,
             into: &sent
         )
-        return takeSent()
-    }
-
-    private mutating func takeSent() -> [UInt8] {
-        let bytes = sent[0]
-        let taken = bytes.indices.map { bytes[$0] }
-        sent.removeAll()
-        return taken
+        return sent[0].indices.map { sent[0][$0] }
     }
 
     /// Encrypts what is RTP as far as SRTP has to know it; `nil` for anything else.
@@ -105,6 +97,7 @@ struct TrialParty: ~Copyable {
         let ssrc = packet[8..<12].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         let index = Self.index(of: number, after: highest[ssrc])
         highest[ssrc] = max(index, highest[ssrc] ?? 0)
+        var sent = Batch(capacity: 2)
         var target = sent.next
         for position in 0..<header { target[position] = packet[position] }
         guard
@@ -118,7 +111,7 @@ struct TrialParty: ~Copyable {
         else { return nil }
         context.finish()
         sent.commit(length: length, to: path)
-        return takeSent()
+        return sent[0].indices.map { sent[0][$0] }
     }
 
     /// The index nearest to the highest one that has this number.
@@ -136,29 +129,30 @@ struct TrialParty: ~Copyable {
         guard compound.count >= 8 else { return nil }
         compound[0] = 0x80 | compound[0] & 0x3f
         if !(192...223).contains(compound[1]) { compound[1] = 200 | compound[1] & 7 }
+        var sent = Batch(capacity: 2)
         let length = sent.compose { output in
             for byte in compound { output.append(byte) }
         }
         var target = sent.next
         guard let total = try? session.protectRTCP(&target, length: length) else { return nil }
         sent.commit(length: total, to: path)
-        return takeSent()
+        return sent[0].indices.map { sent[0][$0] }
     }
 
     /// Holds a datagram for this party against what a receiver may expect of it.
-    mutating func inspect(_ datagram: Span<UInt8>) throws(Violation) {
-        switch Datagram(datagram) {
-        case .rtp(let bytes):
-            guard let length = try decrypted(bytes, isRTCP: false) else { return }
-            guard let packet = try? Packet(clear.span.extracting(0..<length)) else {
+    mutating func inspect(_ datagram: [UInt8]) throws(Violation) {
+        switch Datagram(datagram.span) {
+        case .rtp:
+            guard let clear = try decrypted(datagram, isRTCP: false) else { return }
+            guard let ssrc = try? Packet(clear.span).ssrc else {
                 throw Violation("a malformed packet goes out")
             }
-            guard configuration.slots.contains(where: { $0.sends(packet.ssrc) }) else {
+            guard configuration.slots.contains(where: { $0.sends(ssrc) }) else {
                 throw Violation("a packet goes out under an SSRC that was never agreed on")
             }
-        case .rtcp(let bytes):
-            guard let length = try decrypted(bytes, isRTCP: true) else { return }
-            var blocks = RTCPBlocks(clear.span.extracting(0..<length))
+        case .rtcp:
+            guard let clear = try decrypted(datagram, isRTCP: true) else { return }
+            var blocks = RTCPBlocks(clear.span)
             while blocks.next() != nil {}
             guard !blocks.isMalformed else { throw Violation("malformed RTCP goes out") }
         case .stun, .dtls: break
@@ -168,18 +162,23 @@ struct TrialParty: ~Copyable {
 
     /// Returns `nil` for what was sent before: a retransmission may be the same bits.
     private mutating func decrypted(
-        _ bytes: Span<UInt8>,
+        _ datagram: [UInt8],
         isRTCP: Bool
-    ) throws(Violation) -> Int? {
+    ) throws(Violation) -> [UInt8]? {
+        var clear = [UInt8](repeating: 0, count: Batch.stride)
         var target = clear.mutableSpan
+        let length: Int
         do throws(SRTPError) {
-            return isRTCP
-                ? try session.unprotectRTCP(bytes, into: &target)
-                : try session.unprotectRTP(bytes, into: &target)
+            length =
+                isRTCP
+                ? try session.unprotectRTCP(datagram.span, into: &target)
+                : try session.unprotectRTP(datagram.span, into: &target)
         } catch {
             guard error == .replay else { throw Violation("what goes out does not open: \(error)") }
             return nil
         }
+        clear.removeLast(clear.count - length)
+        return clear
     }
 }
 
