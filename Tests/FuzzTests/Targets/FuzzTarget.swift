@@ -36,7 +36,7 @@ enum FuzzTarget: String, CaseIterable {
     /// Whether one run takes so little that each input may be run cut at every byte.
     var isParser: Bool {
         switch self {
-        case .sdp, .ipc, .configuration, .track, .peer: false
+        case .sdp, .json, .ipc, .configuration, .track, .peer: false
         default: true
         }
     }
