@@ -496,7 +496,8 @@ window.sfudDemo = {
   tiles: () => tiles.all.map(({ model, video, element }) => ({
     key: model.key, name: model.name, participant: model.stream?.participant ?? null,
     place: Number(element.style.order), large: model.large ?? false,
-    screen: model.screen, talking: model.talking ?? false, pinned: model.pinned ?? false,
+    screen: model.screen, talking: element.classList.contains("is-speaking"),
+    pinned: element.querySelector(".tile-pinned").checkVisibility(),
     audioOn: model.audioOn, videoOn: model.videoOn,
     connection: model.connection, width: video.videoWidth, height: video.videoHeight,
     time: video.currentTime,

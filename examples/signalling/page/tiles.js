@@ -102,7 +102,7 @@ class Tile {
         pinned && "pinned", away && "reconnecting",
       ].filter(Boolean).join(", "),
     );
-    find(".tile-pinned").hidden = !pinned;
+    find(".tile-pinned").toggleAttribute("hidden", !pinned);
     this.element.classList.toggle("is-speaking", Boolean(talking));
     this.element.classList.toggle("is-self", self && !screen);
     this.element.classList.toggle("is-screen", screen);
