@@ -13,17 +13,18 @@ enum RoomCost {
             \(options.profile.name) by \(options.engine.rawValue)
             """
         )
+        var sent = Batch(capacity: Core.batchCapacity)
         var first = try RoomBench(size: sizes[0], options)
         guard sizes.count > 1 else {
-            for _ in 0..<options.packets { first.tick() }
+            for _ in 0..<options.packets { first.tick(through: &sent) }
             return print(describe(first, size: sizes[0]))
         }
         var second = try RoomBench(size: sizes[1], options)
         // As many packets of each, so that both are as warm.
         let rounds = max(1, sizes[1] / sizes[0])
         for _ in 0..<options.packets {
-            for _ in 0..<rounds { first.tick() }
-            second.tick()
+            for _ in 0..<rounds { first.tick(through: &sent) }
+            second.tick(through: &sent)
         }
         print(describe(first, size: sizes[0]))
         print(describe(second, size: sizes[1]))
