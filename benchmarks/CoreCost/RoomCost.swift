@@ -30,6 +30,8 @@ enum RoomCost {
         print(describe(second, size: sizes[1]))
         let ratio = cost(second) / cost(first)
         print("a packet or copy costs \((ratio * 1_000).rounded() / 1_000) times as much")
+        let least = second.least / first.least
+        print("at least \((least * 1_000).rounded() / 1_000) times")
     }
 
     /// Nanoseconds for each packet that came and copy that went.
@@ -48,6 +50,7 @@ enum RoomCost {
               with the warm-up    \(bench.packets + bench.copies)
               starts of speech    \(bench.starts)
               ns a packet or copy \((cost(bench) * 10).rounded() / 10)
+              at least            \((bench.least * 10).rounded() / 10)
               ns a packet in      \((each * 10).rounded() / 10)
               a publisher         \(share) % of a core
               bytes a participant \(bench.participantBytes)
