@@ -75,7 +75,7 @@ let package = Package(
         .target(name: "CCounting", path: "benchmarks/CCounting"),
         .executableTarget(
             name: "core-cost",
-            dependencies: ["CCounting", "LoadPeer", "RTP", "SFU"],
+            dependencies: ["CCounting", "COpus", "LoadPeer", "RTP", "SFU"],
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),

@@ -178,7 +178,8 @@ class AioPeer(Peer):
         if video:
             self._add(Camera(hue, width, height, fps), direction, codec)
 
-    async def speak(self, on=True):
+    async def speak(self, on=True, sweep=0):
+        assert not sweep, "only browsers sweep"
         for track in self._tracks:
             if isinstance(track, Microphone):
                 track.speaks = on
