@@ -47,12 +47,13 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .target(name: "Streaming", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
             dependencies: [
                 "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat",
-                "Recording",
+                "Recording", "Streaming",
             ],
             swiftSettings: strict
         ),
@@ -100,6 +101,11 @@ let package = Package(
         .testTarget(
             name: "RecordingTests",
             dependencies: ["Recording", "RTP", "SFU"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StreamingTests",
+            dependencies: ["Streaming", "RTP", "SFU"],
             swiftSettings: strict
         ),
         .testTarget(
