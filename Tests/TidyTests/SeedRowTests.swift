@@ -16,8 +16,6 @@ import Testing
         "E-1": "recording is not built yet",
         "E-2": "recording is not built yet",
         "E-3": "recording is not built yet",
-        "E-29": "live streaming is not built yet",
-        "E-30": "live streaming is not built yet",
         "E-33": "the ranking of talkers is not built yet",
         "E-34": "the ranking of talkers is not built yet",
         "E-35": "the ranking of talkers is not built yet",

@@ -78,10 +78,12 @@ final class StreamSink: Sendable {
         var attempts = 0
         var lostAt: Instant?
         while !isStopped {
-            var cause = "connection-lost"
+            // A server may take a connection and close it once it has heard the key.
+            var cause = "refused"
             do throws(StreamOutput.Failure) {
                 let output = try StreamOutput(settings.url, encoder)
                 if send(to: output) {
+                    cause = "connection-lost"
                     hasBeenUp = true
                     attempts = 0
                     lostAt = nil
