@@ -15,9 +15,7 @@ package struct StreamTile: Hashable, Sendable {
 
 /// Tiles of one size for all who are seen; the last row is centred.
 package enum StreamGrid {
-    /// - Parameters:
-    ///   - count: 0 to 9.
-    ///   - width: of the picture, even and not below 160; so is `height`.
+    /// Lays 0 to 9 tiles out in a picture, whose sides are even and not below 160.
     package static func tiles(_ count: Int, width: Int, height: Int) -> [StreamTile] {
         guard count > 0 else { return [] }
         let columns = count == 1 ? 1 : count <= 4 ? 2 : 3

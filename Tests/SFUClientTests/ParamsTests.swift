@@ -270,7 +270,7 @@ extension MethodRow {
         ]
         let here: [String: [String]] = [
             ParticipantSetMode.name: ["mode"], ModeratorTransfer.name: ["by"],
-            RoleChange.name: ["role"], RoleChangeAll.name: ["role"],
+            RoleChange.name: ["role"], RoleChangeAll.name: ["role"], StreamingStart.name: ["url"],
         ]
         for object in Self.objects(in: method.example)
         where object.path != "since" && object.path != "sources" {

@@ -1,6 +1,8 @@
 """Live streams: real publishers, a real nginx, and what its viewers see."""
 
 import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from harness.ipc import Refused
 from harness.looks import ALICE, BOB
 from harness.media import hue_distance
 from harness.process import until
-from harness.rtmp import Nginx, Viewer, probe
+from harness.rtmp import Nginx, Viewer, probe, sounds
 
 KEY = "s3cr3t-k3y"
 
@@ -28,6 +30,11 @@ def near(hue: float, *looks: dict) -> int | None:
 
 async def told(ipc, event: str, seconds: float = 10) -> dict:
     return (await ipc.wait_for(event, lambda data: True, seconds)).data
+
+
+def streamers() -> list[int]:
+    """The processes that encode."""
+    return [int(path.split("/")[2]) for path in processes("--streamer") if path.endswith("line")]
 
 
 def processes(part: str) -> list[str]:
@@ -109,11 +116,11 @@ async def test_e29_a_room_is_streamed_and_survives_a_restart(sfud, room, peers, 
         await viewer.sees(shows(BOB), "bob, after the restart", 10)
 
     assert processes(KEY) == []
-    assert processes("--streamer"), "the process is there, and names no key"
+    assert len(streamers()) == 1, "the process is there, and names no key"
     await room.call("streaming.stop")
     stopped = await told(room.ipc, "streaming.stopped")
     assert stopped == {"streaming": answer["streaming"], "reason": "requested"}
-    assert processes("--streamer") == []
+    assert streamers() == []
     assert (await room.call("room.get"))["streaming"] is False
     assert KEY not in sfud.log_text()
     assert KEY not in str(room.ipc.events)
@@ -145,7 +152,34 @@ async def test_e29_grid_and_servers_that_do_not_take_it(room, peers, nginx):
             )
     await room.call("room.close")
     reasons = {(await told(room.ipc, "streaming.stopped"))["reason"] for _ in urls}
-    assert reasons == {"closed"}
+    assert reasons == {"room-closed"}
+
+
+async def test_e29_a_process_that_fails_is_started_anew(sfud, room, peers, nginx):
+    await room.join("alice", await peers("aiortc"), **ALICE)
+    url = nginx.url(KEY)
+    await room.call("streaming.start", url=url, width=320)
+    [process] = streamers()
+    os.kill(process, signal.SIGKILL)
+    assert (await told(room.ipc, "streaming.interrupted"))["cause"] == "streamer-failed"
+    await told(room.ipc, "streaming.resumed")
+    async with Viewer(url) as viewer:
+        await viewer.sees(shows(ALICE), "alice, from another process", 10)
+    heard = await sounds(url, 2)
+    assert len(heard) >= 15
+    assert all(abs(one.tone - ALICE["tone"]) < 20 and one.level > 0.1 for one in heard), heard
+    [another] = streamers()
+    assert another != process
+
+    begin = time.monotonic()
+    await sfud.stop()
+    assert (await told(room.ipc, "streaming.stopped"))["reason"] == "shutdown"
+
+    async def over():
+        return not streamers()
+
+    await until(over, "no process stays behind", 1)
+    print(f"all is over after {time.monotonic() - begin:.2f} s")
 
 
 async def test_e29_a_moderator_streams_from_the_page(enter, nginx, sfud):

@@ -73,7 +73,8 @@ final class StreamComposer: Sendable {
             width: canvas.width,
             height: canvas.height
         )
-        canvas.clear()
+        // One that fills everything needs nothing behind it.
+        if pictures.count != 1 || pictures.first??.width != canvas.width { canvas.clear() }
         for (tile, picture) in zip(tiles, pictures) {
             // One of an earlier grid has another size; the next is on its way.
             guard let picture, picture.width == tile.width, picture.height == tile.height else {

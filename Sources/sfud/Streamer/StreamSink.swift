@@ -22,8 +22,9 @@ final class StreamSink: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let finished = DispatchSemaphore(value: 0)
 
-    /// Packets that wait for a slow server: about two seconds. Past them all are left out, up to
-    /// a keyframe.
+    /// Packets that wait for a slow server: about two seconds.
+    ///
+    /// Past them all are left out, up to a keyframe.
     private static let queueLimit = 160
     /// Between two attempts, the first times; the last goes on.
     private static let pauses = [1, 2, 4]

@@ -87,12 +87,15 @@ struct StreamDecoding {
         for number in numbers { addPicture(of: number) }
     }
 
+    private var voices: Int { tracks.values.reduce(0) { $0 + ($1.codec.kind == .audio ? 1 : 0) } }
+
     private mutating func take(_ frame: StreamFrame) {
         if let configuration = frame.configuration {
             let known = tracks[frame.track]
             if known?.codec != frame.codec || known?.configuration != configuration {
                 tracks[frame.track] = nil
-                guard let decoder = StreamDecoder(frame.codec, configuration: configuration)
+                guard frame.codec.kind == .video || voices < SoundMixer.trackLimit,
+                    let decoder = StreamDecoder(frame.codec, configuration: configuration)
                 else { return }
                 tracks[frame.track] = Track(
                     decoder: decoder,

@@ -1,5 +1,6 @@
 """A server that takes live streams: nginx with its RTMP module, and what viewers get of it."""
 
+import array
 import asyncio
 import json
 import shutil
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import process
-from harness.media import Frame, read_picture
+from harness.media import Frame, Sound, ToneMeter, read_picture
 from harness.sfud import free_ports
 
 CONFIGURATION = """
@@ -74,6 +75,17 @@ async def probe(url: str) -> dict[str, dict]:
     out, err = await asyncio.wait_for(child.communicate(), 20)
     assert child.returncode == 0, err.decode()
     return {stream["codec_type"]: stream for stream in json.loads(out)["streams"]}
+
+
+async def sounds(url: str, seconds: float) -> list[Sound]:
+    """What a viewer hears, in tenths of a second from the first on."""
+    child = await asyncio.create_subprocess_exec(
+        "ffmpeg", "-v", "error", "-i", url, "-t", str(seconds), "-vn", "-ac", "1",
+        "-ar", "48000", "-f", "s16le", "-", stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await asyncio.wait_for(child.communicate(), 30)
+    found = ToneMeter(48_000).feed(0, array.array("h", out))
+    return [Sound((index + 1) / 10, one.level, one.tone) for index, one in enumerate(found)]
 
 
 @dataclass(frozen=True)
