@@ -22,9 +22,10 @@ let strict: [SwiftSetting] = [
 
 let daemon: [Target.Dependency] = [
     "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat", "Recording",
+    "Streaming",
 ]
 let fuzzed: [Target.Dependency] = [
-    "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "sfud",
+    "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming", "sfud",
 ]
 
 let package = Package(
@@ -54,6 +55,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
+        .target(name: "Streaming", dependencies: ["RTP", "SFU"], swiftSettings: strict),
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
@@ -104,6 +106,11 @@ let package = Package(
         .testTarget(
             name: "RecordingTests",
             dependencies: ["Recording", "RTP", "SFU"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StreamingTests",
+            dependencies: ["Streaming", "RTP", "SFU"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -227,6 +229,51 @@ int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentia
     credentials->uid = peer.uid;
     credentials->gid = peer.gid;
     return 0;
+}
+
+struct kernel_child kernel_spawn(const char *path, const char *name, const char *argument) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        return (struct kernel_child){-errno, -1};
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    int failed = posix_spawn_file_actions_adddup2(&actions, pair[1], 0);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+    if (!failed) failed = posix_spawnattr_setflags(&attributes, flags);
+    if (!failed) failed = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!failed) failed = posix_spawnattr_setsigdefault(&attributes, &all);
+    pid_t pid = 0;
+    char *const arguments[] = {(char *)name, (char *)argument, NULL};
+    if (!failed) failed = posix_spawn(&pid, path, &actions, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    close(pair[1]);
+    if (!failed && fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) failed = errno;
+    if (failed) {
+        close(pair[0]);
+        return (struct kernel_child){-failed, -1};
+    }
+    return (struct kernel_child){pid, pair[0]};
+}
+
+bool kernel_child_ended(int pid) {
+    pid_t ended = waitpid(pid, NULL, WNOHANG);
+    return ended == pid || (ended < 0 && errno == ECHILD);
+}
+
+void kernel_child_kill(int pid) { kill(pid, SIGKILL); }
+
+void kernel_serve_in_background(void) {
+    signal(SIGPIPE, SIG_IGN);
+    setpriority(PRIO_PROCESS, 0, 5);
 }
 
 int64_t kernel_read(int descriptor, uint8_t *bytes, int64_t count) {

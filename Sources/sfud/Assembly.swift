@@ -111,7 +111,8 @@ struct Assembly {
             candidates: candidates,
             udp: sockets.joined().map(\.address.endpointText),
             limits: configuration.limits.control,
-            recordings: configuration.recordings
+            recordings: configuration.recordings,
+            streamingSchemes: configuration.streamingSchemes
         )
     }
 
@@ -141,6 +142,7 @@ struct Assembly {
             relays: relays,
             disk: try DiskWriter(limits: configuration.limits.recording),
             limits: configuration.limits.recording,
+            streaming: configuration.limits.streaming,
             log: log
         )
         workers.append(try Worker(recorder))

@@ -21,6 +21,8 @@ struct Configuration: Equatable {
     var engine = EngineChoice.auto
     /// Where recordings go; an absolute path.
     var recordings: String
+    /// What the URLs of live streams may begin with.
+    var streamingSchemes = Self.streamingSchemes
     var limits = Limits()
 
     /// Bounds of all parts; the keys are in `ConfigurationLimit`.
@@ -31,6 +33,7 @@ struct Configuration: Equatable {
         var buffers = UDPSocket.Buffers()
         var sendQueue = SendQueueLimits()
         var recording = RecordingLimits()
+        var streaming = StreamingLimits()
     }
 
     /// The defaults, as this user on this machine gets them.
@@ -82,6 +85,8 @@ struct Configuration: Equatable {
     }
 
     static let maximumWorkers = 64
+    /// What libavformat is trusted with.
+    static let streamingSchemes = ["rtmp", "rtmps"]
 }
 
 /// A setting that cannot be: one line for the operator, naming the key.

@@ -11,6 +11,7 @@ enum ConfigurationKey: String, CaseIterable {
     case livenessSeconds = "liveness-seconds"
     case timeoutSeconds = "timeout-seconds"
     case recordings
+    case streamingSchemes = "streaming-schemes"
 
     /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
     init?(fileKey: String) {
@@ -28,7 +29,7 @@ enum ConfigurationKey: String, CaseIterable {
     /// Whether it may be given several times on the command line, or as a list in the file.
     var isList: Bool {
         switch self {
-        case .udp, .tcp, .announce: true
+        case .udp, .tcp, .announce, .streamingSchemes: true
         default: false
         }
     }
@@ -37,6 +38,7 @@ enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .ipc: "PATH"
         case .recordings: "DIR"
+        case .streamingSchemes: "SCHEME"
         case .udp, .tcp, .http: "ADDR:PORT"
         case .announce: "IP"
         case .workers: "N"
@@ -59,6 +61,7 @@ enum ConfigurationKey: String, CaseIterable {
         case .livenessSeconds: "silence after which a participant is reconnecting"
         case .timeoutSeconds: "silence after which a participant is disconnected"
         case .recordings: "each recording gets a directory of its own in this one"
+        case .streamingSchemes: "where live streams may go: rtmp, rtmps; may be repeated"
         }
     }
 
@@ -79,6 +82,7 @@ enum ConfigurationKey: String, CaseIterable {
         case .livenessSeconds: seconds(configuration.limits.core.livenessMilliseconds)
         case .timeoutSeconds: seconds(configuration.limits.core.timeoutMilliseconds)
         case .recordings: configuration.recordings
+        case .streamingSchemes: configuration.streamingSchemes.joined(separator: ", ")
         }
     }
 
@@ -132,6 +136,14 @@ extension Configuration {
             else { throw refuse("a path of 1 to \(Self.maximumDirectory) bytes") }
             let current = FileManager.default.currentDirectoryPath
             recordings = Self.absolute(value, in: current)
+        case .streamingSchemes:
+            guard values.allSatisfy(Self.streamingSchemes.contains) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "only \(Self.streamingSchemes.joined(separator: ", ")) can be had"
+                )
+            }
+            streamingSchemes = Self.streamingSchemes.filter(values.contains)
         }
     }
 

@@ -58,6 +58,14 @@ struct ConfigurationLimit: Sendable {
             path: \.recording.waitingBytes
         ),
         Self(name: "recordingFiles", range: 1...1_000_000, path: \.recording.files),
+        Self(name: "streamings", range: 0...1_000, path: \.control.streamings),
+        Self(name: "streamingsPerRoom", range: 1...100, path: \.control.streamingsPerRoom),
+        Self(name: "streamingRetrySeconds", range: 0...86_400, path: \.streaming.retrySeconds),
+        Self(
+            name: "streamingWaitingBytes",
+            range: 65_536...1 << 30,
+            path: \.streaming.waitingBytes
+        ),
     ]
 }
 

@@ -41,6 +41,8 @@ struct ControlSetup: Sendable {
     var limits: ControlLimits
     /// Where recordings go, an absolute path; `nil`: nothing is recorded.
     var recordings: String?
+    /// What the URLs of live streams may begin with.
+    var streamingSchemes = ["rtmp", "rtmps"]
 
     var workers: Int { candidates.count }
 }
@@ -75,4 +77,8 @@ struct ControlLimits: Hashable, Sendable {
     var tracksRecorded = 4_096
     /// Recordings that have ended and are still listed; those that ended first are forgotten.
     var recordingsListed = 1_000
+    /// Live streams at one time.
+    var streamings = 10
+    /// Live streams of one room.
+    var streamingsPerRoom = 4
 }

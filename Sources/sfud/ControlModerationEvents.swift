@@ -8,6 +8,7 @@ extension ControlPlane {
         to: Audience,
         in room: String
     ) -> Operation.Event {
+        if let event = streamingEvent(news, to: to, in: room) { return event }
         switch news {
         case .stateChanged(let state, let actor):
             let changed = RoomStateChanged(state: RoomState(state), by: ParticipantID(actor))

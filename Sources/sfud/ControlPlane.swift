@@ -27,6 +27,8 @@ struct ControlPlane {
     var output: [ControlOutput] = []
     /// What has been recorded, and is.
     var recordings: RecordingBook
+    /// What is streamed live, and what is about to be.
+    var streamings: [TapID: StreamingEntry] = [:]
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
     /// Rooms with something to do of their own, and when.
@@ -76,6 +78,9 @@ struct ControlPlane {
                 limit: setup.limits.recordings
             )
         }
+        shared.streaming.schemes = setup.streamingSchemes
+        shared.streaming.limit = setup.limits.streamings
+        shared.streaming.roomLimit = setup.limits.streamingsPerRoom
     }
 
     /// Takes one line of a connection; it is answered exactly once.
@@ -180,6 +185,7 @@ struct ControlPlane {
         }
         reports = reports.filter { $0.value.caller.connection != connection }
         explanations = explanations.filter { $0.value.caller.connection != connection }
+        forgetStarts(of: connection)
     }
 
     /// When `expire(at:)` next has something to do, if ever.

@@ -78,7 +78,7 @@ extension ControlPlane {
             }
             answer(RecordingList.Result(recordings: shown.map(RecordingInfo.init)), to: caller)
         default:
-            try carryMessages(request, for: caller, at: now)
+            try stream(request, for: caller, at: now)
         }
     }
 
@@ -87,7 +87,12 @@ extension ControlPlane {
         switch notice {
         case .started(let id):
             recordings[id]?.state = .recording
+            answerStart(of: id, failure: nil)
             take(.tapStarted(id), of: .tap(id), at: now)
+        case .interrupted(let id, let cause):
+            take(.tapInterrupted(id, cause: cause), of: .tap(id), at: now)
+        case .resumed(let id):
+            take(.tapResumed(id), of: .tap(id), at: now)
         case .files(let id, let files):
             recordings[id]?.files = files
         case .ended(let id, let reason, let files):
@@ -97,16 +102,29 @@ extension ControlPlane {
                 ]
                 output.append(.log(.warning, "recording has ended", fields))
             }
+            if let entry = streamings[id] {
+                let cause = reason ?? "ended"
+                let fields = [
+                    ("room", entry.room), ("streaming", entry.name), ("cause", cause),
+                ]
+                if entry.caller != nil { output.append(.log(.warning, "no streaming", fields)) }
+                answerStart(of: id, failure: cause)
+                streamings[id] = nil
+            }
             recordings.end(id, reason: reason, files: files)
             take(.tapEnded(id, reason: reason), of: .tap(id), at: now)
         }
     }
 
-    /// Keeps a recording that a call or notice has begun.
+    /// Keeps a recording or live stream that a call or notice has begun.
     mutating func note(_ outcome: SFU::Room.Outcome, in room: String) {
         for case .tap(let id) in outcome.change.opened {
             guard let tap = rooms[room]?.room.taps[id] else { continue }
-            recordings[id] = RecordingBook.Entry(tap: tap, room: room)
+            if tap.target == nil {
+                recordings[id] = RecordingBook.Entry(tap: tap, room: room)
+            } else {
+                streamings[id] = StreamingEntry(name: tap.name, room: room)
+            }
         }
     }
 

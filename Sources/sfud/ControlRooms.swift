@@ -47,6 +47,7 @@ struct RoomEntry {
         shown.hardMuted = room.hardMuted
         shown.talkers = room.talkerList.map(Talker.init)
         shown.recording = room.recording != nil
+        shown.streaming = room.isStreaming
         shown.pins = room.pins.map { ParticipantID($0) }
         shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
         shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []

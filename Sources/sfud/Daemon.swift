@@ -11,6 +11,7 @@ enum Daemon {
     /// Does what the arguments say; returns the exit status.
     static func main(_ arguments: [String]) -> Int32 {
         kernel_fill_standard_descriptors()
+        if arguments == [StreamerProcess.argument] { return Streamer.main() }
         do throws(ConfigurationError) {
             let defaults = Configuration.default()
             let invocation = try CommandLineOptions.invocation(arguments, defaults: defaults)

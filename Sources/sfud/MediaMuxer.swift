@@ -37,7 +37,7 @@ final class MediaMuxer {
 
     deinit { unsafe av_muxer_destroy(muxer) }
 
-    private static func codec(_ codec: Codec) -> av_codec {
+    static func codec(_ codec: Codec) -> av_codec {
         switch codec {
         case .opus, .red: AV_OPUS
         case .vp8: AV_VP8

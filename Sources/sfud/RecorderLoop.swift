@@ -14,6 +14,7 @@ struct RecorderLoop: ~Copyable {
         var relays: RelayNetwork
         var disk: DiskWriter
         var limits: RecordingLimits
+        var streaming = StreamingLimits()
         var log: Log
     }
 
@@ -23,12 +24,15 @@ struct RecorderLoop: ~Copyable {
         var due: Instant
     }
 
-    private let setup: Setup
+    let setup: Setup
     private let commands: Mailbox<Command>
-    private let events: Mailbox<Event>
+    let events: Mailbox<Event>
     private var poller: Poller
     private var port: TapPort
     private var recordings: [TapID: RoomRecording] = [:]
+    var streamers: [TapID: RoomStreamer] = [:]
+    /// Processes of live streams that have been told to end.
+    var children: [Int32] = []
     /// Who reads a publication.
     private var listeners: [PublicationID: [TapID]] = [:]
     /// Recordings that have ended, while the disk has not taken all of them, with their files.
@@ -91,14 +95,17 @@ struct RecorderLoop: ~Copyable {
             }
             receive(at: now)
             look(at: now)
+            tendStreamers(at: now)
             releaseFences(at: now)
             guard isOpen else { break }
         }
         for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
+        for tap in streamers.keys.sorted() { drop(streamer: tap) }
     }
 
     private func deadline(at now: Instant) -> Instant? {
-        guard !recordings.isEmpty || !held.isEmpty else { return nil }
+        let isIdle = recordings.isEmpty && streamers.isEmpty && children.isEmpty && held.isEmpty
+        guard !isIdle else { return nil }
         return now.advanced(milliseconds: Self.pollMilliseconds)
     }
 }
@@ -129,27 +136,42 @@ extension RecorderLoop {
     }
 
     private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
-        for tap in listeners[id] ?? [] { recordings[tap]?.gate(id, open: open, at: now) }
+        for tap in listeners[id] ?? [] {
+            recordings[tap]?.gate(id, open: open, at: now)
+            streamers[tap]?.gate(id, open: open, at: now)
+        }
     }
 
     private mutating func apply(_ order: TapOrder, at now: Instant) {
         switch order {
         case .open(let tap):
+            if let target = tap.target {
+                streamers[tap.id] = RoomStreamer(tap, target, setup.streaming, at: now)
+                return
+            }
             let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
             recordings[tap.id] = RoomRecording(tap, at: now, unixTime: unixTime)
             unsettled.insert(tap.id)
             setup.disk.post([.open(tap.id, directory: tap.directory)])
         case .attach(let tap, let track):
-            guard recordings[tap] != nil else { return }
+            guard recordings[tap] != nil || streamers[tap] != nil else { return }
             listeners[track.publication, default: []].append(tap)
             let isOpen = port.isOpen(track.publication)
             recordings[tap]?.attach(track, isOpen: isOpen, at: now)
+            streamers[tap]?.attach(track)
         case .detach(let tap, let id):
             listeners[id]?.removeAll { $0 == tap }
             if listeners[id]?.isEmpty == true { listeners[id] = nil }
             recordings[tap]?.detach(id)
+            streamers[tap]?.detach(id)
+        case .forget(let tap, let id): streamers[tap]?.forget(id)
+        case .tiles(let tap, let streams): streamers[tap]?.show(streams)
         case .note(let tap, let note): recordings[tap]?.note(note, at: now)
         case .close(let tap):
+            if streamers[tap] != nil {
+                unsettled.insert(tap)
+                streamers[tap]?.end(at: now)
+            }
             guard recordings[tap] != nil else { return }
             unsettled.insert(tap)
             end(tap, reason: nil, at: now)
@@ -167,7 +189,7 @@ extension RecorderLoop {
         held.append(HeldFence(epoch: epoch, taps: taps, due: due))
     }
 
-    private mutating func settled(_ tap: TapID) {
+    mutating func settled(_ tap: TapID) {
         for index in held.indices { held[index].taps.remove(tap) }
     }
 
@@ -192,6 +214,7 @@ extension RecorderLoop {
             if packet.followsGap { sayGap(packet.publication, at: now) }
             for tap in listeners[packet.publication] ?? [] {
                 recordings[tap]?.receive(packet, at: now)
+                streamers[tap]?.receive(packet, at: now)
             }
         }
     }
@@ -202,8 +225,8 @@ extension RecorderLoop {
         gapsSaid = gapsSaid.filter { now.milliseconds(since: $0.value) < 1_000 }
         gapsSaid[id] = now
         for tap in listeners[id] ?? [] {
-            guard let recording = recordings[tap] else { continue }
-            let fields = [("room", recording.setup.room), ("recording", recording.setup.name)]
+            guard let tap = recordings[tap]?.setup ?? streamers[tap]?.setup else { continue }
+            let fields = [("room", tap.room), ("tap", tap.name)]
             setup.log.warning("packets lost on the way to the recorder", fields)
         }
     }
@@ -214,17 +237,21 @@ extension RecorderLoop {
         let tellsFiles = nextFiles <= now
         if tellsFiles { nextFiles = now.advanced(milliseconds: Self.filesMilliseconds) }
         for tap in recordings.keys.sorted() {
-            let wishes = recordings[tap]?.expire(at: now) ?? []
-            for (publication, position) in wishes {
-                guard let worker = port.wantKeyframe(of: publication, position: position) else {
-                    continue
-                }
-                setup.relays.bells[worker].ring()
-            }
+            ask(for: recordings[tap]?.expire(at: now) ?? [])
             post(tap, at: now)
             if tellsFiles, let recording = recordings[tap] {
                 events.post([.tap(.files(tap, recording.shownFiles))])
             }
+        }
+        for tap in streamers.keys.sorted() { ask(for: streamers[tap]?.expire(at: now) ?? []) }
+    }
+
+    private mutating func ask(for wishes: [(PublicationID, position: Int)]) {
+        for (publication, position) in wishes {
+            guard let worker = port.wantKeyframe(of: publication, position: position) else {
+                continue
+            }
+            setup.relays.bells[worker].ring()
         }
     }
 
@@ -261,15 +288,19 @@ extension RecorderLoop {
         guard var recording = recordings.removeValue(forKey: tap) else { return }
         recording.finish(at: now)
         setup.disk.post(recording.takeJobs())
-        for id in Array(listeners.keys) {
-            listeners[id]?.removeAll { $0 == tap }
-            if listeners[id]?.isEmpty == true { listeners[id] = nil }
-        }
+        stopListening(tap)
         guard let reason else {
             ending[tap] = recording
             return
         }
         events.post([.tap(.ended(tap, reason: reason, kept(of: recording)))])
+    }
+
+    mutating func stopListening(_ tap: TapID) {
+        for id in Array(listeners.keys) {
+            listeners[id]?.removeAll { $0 == tap }
+            if listeners[id]?.isEmpty == true { listeners[id] = nil }
+        }
     }
 
     private mutating func tellEnded(_ tap: TapID) {

@@ -148,6 +148,14 @@ extension MethodRow {
         MethodRow(RecordingStop.self, #"{"room":"r1","by":"m1"}"#),
         MethodRow(RecordingList.self, #"{"room":"r1"}"#),
         MethodRow(
+            StreamingStart.self,
+            #"""
+            {"room":"r1","url":"rtmp://h/app/key","layout":"grid","width":640,"height":360,
+            "bitrate":600000,"by":"m1"}
+            """#
+        ),
+        MethodRow(StreamingStop.self, #"{"room":"r1","streaming":"live-1","by":"m1"}"#),
+        MethodRow(
             MessagePublish.self,
             #"""
             {"room":"r1","topic":"chat","message":"hello","payload":"any","from":"p1",
@@ -262,7 +270,7 @@ extension MethodRow {
         ]
         let here: [String: [String]] = [
             ParticipantSetMode.name: ["mode"], ModeratorTransfer.name: ["by"],
-            RoleChange.name: ["role"], RoleChangeAll.name: ["role"],
+            RoleChange.name: ["role"], RoleChangeAll.name: ["role"], StreamingStart.name: ["url"],
         ]
         for object in Self.objects(in: method.example)
         where object.path != "since" && object.path != "sources" {

@@ -12,11 +12,6 @@ import Testing
     /// Rows without a test, and why.
     static let exempt = [
         "L-4": "one daemon holds no 30,000: what it holds is measured by sfu-bench",
-        "E-1": "recording is not built yet",
-        "E-2": "recording is not built yet",
-        "E-3": "recording is not built yet",
-        "E-29": "live streaming is not built yet",
-        "E-30": "live streaming is not built yet",
     ]
 
     /// One file of tests, and the ids that the names in it begin with.

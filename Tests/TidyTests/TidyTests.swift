@@ -58,6 +58,8 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/ServiceManager.swift",
         "Sources/sfuctl/Compose/Rename.swift",
         "Sources/sfud/MediaMuxer.swift",
+        "Sources/sfud/Streamer/StreamCodecs.swift",
+        "Sources/sfud/Streamer/StreamerProcess.swift",
     ]
 
     @Test func `there is something to read`() {

@@ -216,7 +216,6 @@ import Testing
             -32602,
             "invalid-params"
         ),
-        Row("not built yet", "streaming.start", ["room": "r"], -32601, "no-such-method"),
         Row("not of the contract", "room.paint", [:], -32601, "no-such-method"),
     ]
 

@@ -109,6 +109,8 @@ struct WalkWorker {
             #expect(mirrors[track.publication] != nil)
             #expect(taps[tap]?.insert(track.publication).inserted == true)
         case .detach(let tap, let id): #expect(taps[tap]?.remove(id) != nil)
+        case .forget(let tap, let id): #expect(taps[tap]?.contains(id) == true)
+        case .tiles(let tap, _): #expect(taps[tap] != nil)
         case .note(let tap, _): #expect(taps[tap] != nil)
         case .close(let tap): #expect(taps.removeValue(forKey: tap) != nil)
         }

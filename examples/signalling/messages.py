@@ -93,6 +93,8 @@ SHAPES = {  # type → key → (check, whether it must be there)
     # moderation.py has what these become.
     "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
     "record": {}, "stopRecord": {},
+    "stream": {"url": (text(2_048), True), "layout": (one_of("stage", "grid"), False)},
+    "stopStream": {},
     "setState": {"state": (one_of("ready", "ongoing", "ended"), True)},
     "mute": media, "unmute": media,
     "drop": people, "pin": people, "unpin": people,

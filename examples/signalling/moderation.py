@@ -13,6 +13,8 @@ CALLS = {
     "close": ("room.close", "by"),
     "record": ("recording.start", "by"),
     "stopRecord": ("recording.stop", "by"),
+    "stream": ("streaming.start", "by"),
+    "stopStream": ("streaming.stop", "by"),
     "setState": ("room.setState", "by"),
     "mute": ("participant.hardMute", "by"),
     "unmute": ("participant.hardUnmute", "by"),

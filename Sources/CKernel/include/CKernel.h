@@ -178,6 +178,24 @@ struct kernel_credentials {
 /// Who connected (SO_PEERCRED).
 int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentials);
 
+// Processes
+
+/// A child and our end of the socket that is its standard input; a negative pid says why not.
+struct kernel_child {
+    int pid;
+    int descriptor;
+};
+/// Starts the program at `path`, as `name` and with one argument, in a process group of its own, with signals as they are
+/// by default. It has our standard error and no other descriptor of ours; what it writes to
+/// standard output is lost. Our end of the socket does not block.
+struct kernel_child kernel_spawn(const char *path, const char *name, const char *argument);
+/// Whether a child has ended; its number is given up then. Does not wait.
+bool kernel_child_ended(int pid);
+/// SIGKILL; `kernel_child_ended` has to be asked until it says so.
+void kernel_child_kill(int pid);
+/// Ignores SIGPIPE, and lets others run before this process.
+void kernel_serve_in_background(void);
+
 // Bytes
 
 /// Returns how many bytes came, 0 at the end.

@@ -49,7 +49,7 @@ package struct Room: Sendable {
     var owners: [Place: String] = [:]
     /// Its transports in each worker that has any.
     var population: [Int: Int] = [:]
-    /// What reads along: the room's recording, if there is one.
+    /// What reads along: the room's recording, if there is one, and its live streams.
     package internal(set) var taps: [TapID: Tap] = [:]
     var recordingTap: TapID?
     /// It has been recorded without being asked, which happens once.

@@ -30,6 +30,9 @@ extension Room {
         case pin([String], on: Bool, by: String?)
         case startRecording(streams: [String]?, by: String?)
         case stopRecording(by: String?)
+        case startStreaming(StreamingWish, by: String?)
+        /// By its name; `nil`: all of the room.
+        case stopStreaming(String?, by: String?)
     }
 
     /// Carries a call out, or refuses it and leaves everything as it was.
@@ -105,6 +108,10 @@ extension Room {
         case .startRecording(let streams, let actor):
             return try startRecording(of: streams, by: actor, &shared)
         case .stopRecording(let actor): return try stopRecording(by: actor, &shared)
+        case .startStreaming(let wish, let actor):
+            return try startStreaming(wish, by: actor, &shared)
+        case .stopStreaming(let name, let actor):
+            return try stopStreaming(name, by: actor, &shared)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
             .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
@@ -261,6 +268,8 @@ extension Room {
         case dropped([String])
         /// A recording has begun.
         case recording(TapID)
+        /// A live stream is about to begin: it has when its server takes it.
+        case streaming(TapID)
     }
 
     package struct Answered: Hashable, Sendable {
@@ -319,6 +328,8 @@ extension Room {
         package var lastSubscription: UInt64 = 0
         /// `nil`: nothing can read along.
         package var taps: TapService?
+        /// What live streams are held to.
+        package var streaming = StreamingService()
         package var limits: Limits
         /// In seconds; renewed before each call.
         package var unixTime = 0.0

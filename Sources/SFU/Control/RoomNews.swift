@@ -56,6 +56,12 @@ extension Room {
         case recordingStarted(Tap)
         /// `reason`: why, where nobody asked for it.
         case recordingStopped(Tap, reason: String?, by: String?)
+        /// The first packet is at the server.
+        case streamingStarted(Tap)
+        case streamingStopped(Tap, reason: String, by: String?)
+        /// The server is gone, and is tried again.
+        case streamingInterrupted(Tap, cause: String)
+        case streamingResumed(Tap)
     }
 
     /// Why a stream ended, a participant left or a transport closed.
@@ -77,5 +83,7 @@ extension Room {
         package static let denied = "denied"
         /// The live event has ended.
         package static let ended = "ended"
+        /// Somebody asked for a live stream's end.
+        package static let requested = "requested"
     }
 }

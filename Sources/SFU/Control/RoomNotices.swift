@@ -15,6 +15,8 @@ extension Room {
         case layersWanted(worker: Int, home: RelayTarget, UInt8)
         case speech(worker: Int, PublicationID, SpeechChange)
         case tapStarted(TapID)
+        case tapInterrupted(TapID, cause: String)
+        case tapResumed(TapID)
         case tapEnded(TapID, reason: String?)
     }
 
@@ -45,6 +47,8 @@ extension Room {
         case .speech(let worker, let publication, let what):
             hear(what, of: .publication(worker: worker, publication))
         case .tapStarted(let id): begun(tap: id, &change)
+        case .tapInterrupted(let id, let cause): interrupted(tap: id, cause, &change)
+        case .tapResumed(let id): resumed(tap: id, &change)
         case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
         }
         settleTalkers(&shared, &change)

@@ -5,6 +5,8 @@ extension Room {
     package enum Process: Hashable, Sendable {
         case hardMute, hardUnmute
         case recordingStart, recordingStop
+        /// Starting a live stream lasts longer than its fence: until the server has taken it.
+        case streamingStop
         /// By the participant whose step it is, or whom it is about.
         case floor(FloorStep, String)
     }

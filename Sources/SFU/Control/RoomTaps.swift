@@ -2,20 +2,25 @@
 // have as mirrors in the tap's thread, which is one more worker to the rest of the room.
 
 extension Room {
-    /// One recording, or whatever else reads along.
+    /// One recording, or a live stream.
     package struct Tap: Sendable {
         package let id: TapID
         /// As it is known outside.
         package let name: String
+        /// Of a recording.
         package let directory: String
         /// Unix time, in seconds.
         package let started: Double
         /// Who asked for it; `nil` for the signalling server, or where it began by itself.
         package let by: String?
+        /// Where it is streamed to; `nil`: it is a recording.
+        package let target: StreamTarget?
         /// The only streams that it reads; `nil`: all there are and will be.
         let streams: Set<String>?
         /// The call that asked for it has not been answered: if it fails, that is the answer.
         var isAwaited: Bool
+        /// The streams whose pictures a live stream shows, as its thread was told.
+        var tiles: [String] = []
         /// What its thread was told that it has, by the publications' homes.
         var tracks: [RelayTarget: TapTrack] = [:]
     }
@@ -127,28 +132,35 @@ extension Room {
                 + RecordingName.directory(room: name, at: shared.unixTime, word: word),
             started: shared.unixTime,
             by: actor,
+            target: nil,
             streams: streams,
             isAwaited: isAwaited
         )
-        taps[id] = tap
         recordingTap = id
-        open(.tap(id), for: "", &change)
+        begin(tap, in: service.worker, &change)
+        return id
+    }
+
+    /// Keeps a tap, and has its thread make the place ready where its media goes.
+    mutating func begin(_ tap: Tap, in worker: Int, _ change: inout Change) {
+        taps[tap.id] = tap
+        open(.tap(tap.id), for: "", &change)
         let setup = TapSetup(
-            id: id,
+            id: tap.id,
             name: tap.name,
             room: name,
             directory: tap.directory,
-            started: tap.started
+            started: tap.started,
+            target: tap.target
         )
-        change.tell(service.worker, .tap(.open(setup)))
+        change.tell(worker, .tap(.open(setup)))
         for member in members {
             let note = TapNote.joined(participant: member.id, name: member.name ?? "")
-            change.tell(service.worker, .tap(.note(id, note)))
+            change.tell(worker, .tap(.note(tap.id, note)))
         }
         if !talkers.noted.isEmpty {
-            change.tell(service.worker, .tap(.note(id, .talkers(talkers.noted))))
+            change.tell(worker, .tap(.note(tap.id, .talkers(talkers.noted))))
         }
-        return id
     }
 
     /// Takes a tap's publications away and forgets it; the thread keeps what it has.
@@ -160,7 +172,11 @@ extension Room {
         for home in tap.tracks.keys { leave(home, in: worker, &change) }
         if recordingTap == id { recordingTap = nil }
         free(.tap(id), &change)
-        shared.taps?.open -= 1
+        if tap.target == nil {
+            shared.taps?.open -= 1
+        } else {
+            shared.streaming.open -= 1
+        }
     }
 
     /// Ends all taps because the room does.
@@ -173,7 +189,21 @@ extension Room {
         for id in taps.keys.sorted() {
             guard let tap = taps[id] else { continue }
             end(tap: id, &shared, &change)
+            announceEnd(of: tap, reason, by: actor, &change)
+        }
+    }
+
+    private func announceEnd(
+        of tap: Tap,
+        _ reason: String?,
+        by actor: String?,
+        _ change: inout Change
+    ) {
+        if tap.target == nil {
             change.announce(.recordingStopped(tap, reason: reason, by: actor), to: .everyone)
+        } else if !tap.isAwaited {
+            let reason = reason ?? EndReason.requested
+            change.announce(.streamingStopped(tap, reason: reason, by: actor), to: .everyone)
         }
     }
 
@@ -208,10 +238,11 @@ extension Room {
         _ shared: inout Shared,
         _ change: inout Change
     ) {
+        let shown = settleTiles(of: id)
         guard let tap = taps[id] else { return }
         var gone = tap.tracks
         for stream in streamsInOrder where tap.streams?.contains(stream.id) != false {
-            for kind in MediaKind.allCases {
+            for kind in MediaKind.allCases where tap.reads(stream, kind) {
                 guard let home = stream.home(kind) else { continue }
                 guard gone.removeValue(forKey: home) == nil else { continue }
                 // Without a handle left, this one is not read; the others are.
@@ -236,15 +267,23 @@ extension Room {
         }) {
             taps[id]?.tracks[home] = nil
             tellWanted(of: home, &change)
+            if tap.target != nil, self.track(of: home)?.gate != true {
+                change.tell(worker, .tap(.forget(id, track.publication)))
+            }
             change.tell(worker, .tap(.detach(id, track.publication)))
             leave(home, in: worker, &change)
         }
+        if let shown { change.tell(worker, .tap(.tiles(id, shown))) }
     }
 
-    /// A tap's first packet is on disk.
-    func begun(tap id: TapID, _ change: inout Change) {
+    /// A tap's first packet is on disk, or at the server.
+    mutating func begun(tap id: TapID, _ change: inout Change) {
         guard let tap = taps[id] else { return }
-        change.announce(.recordingStarted(tap), to: .everyone)
+        guard tap.target != nil else {
+            return change.announce(.recordingStarted(tap), to: .everyone)
+        }
+        taps[id]?.isAwaited = false
+        change.announce(.streamingStarted(tap), to: .everyone)
     }
 
     /// A tap has ended by itself.
@@ -257,7 +296,7 @@ extension Room {
         guard let tap = taps[id] else { return }
         end(tap: id, &shared, &change)
         guard !tap.isAwaited else { return }
-        change.announce(.recordingStopped(tap, reason: reason, by: nil), to: .everyone)
+        announceEnd(of: tap, reason, by: nil, &change)
     }
 }
 

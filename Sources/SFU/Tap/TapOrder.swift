@@ -10,6 +10,11 @@ package enum TapOrder: Hashable, Sendable {
     /// The tap reads one more publication, which has a mirror there already.
     case attach(TapID, TapTrack)
     case detach(TapID, PublicationID)
+    /// What was read of a publication that is about to be detached is not to be seen or heard
+    /// any more: a right is gone, and not only the interest.
+    case forget(TapID, PublicationID)
+    /// The streams whose pictures are shown, in the order of their tiles.
+    case tiles(TapID, [String])
     /// Something happened in the room that goes into the record of it.
     case note(TapID, TapNote)
     /// Ends the tap; fences behind it come back when its files are closed, or after a limit.
@@ -22,17 +27,27 @@ package struct TapSetup: Hashable, Sendable {
     /// As it is known outside.
     package var name: String
     package var room: String
-    /// An absolute path; it is made.
+    /// Of a recording, an absolute path; it is made.
     package var directory: String
     /// Unix time, in seconds.
     package var started: Double
+    /// Where it is streamed to; `nil`: it is recorded.
+    package var target: StreamTarget?
 
-    package init(id: TapID, name: String, room: String, directory: String, started: Double) {
+    package init(
+        id: TapID,
+        name: String,
+        room: String,
+        directory: String,
+        started: Double,
+        target: StreamTarget? = nil
+    ) {
         self.id = id
         self.name = name
         self.room = room
         self.directory = directory
         self.started = started
+        self.target = target
     }
 }
 
@@ -74,8 +89,12 @@ package enum TapNote: Hashable, Sendable {
 
 /// What the tap's thread tells of a tap.
 package enum TapNotice: Hashable, Sendable {
-    /// The first of its media is on disk.
+    /// The first of its media is on disk, or at the server.
     case started(TapID)
+    /// The server of a live stream is gone for now, for the reason that the word says.
+    case interrupted(TapID, cause: String)
+    /// It is there again.
+    case resumed(TapID)
     /// Its files as they are now; told at most once a second.
     case files(TapID, [TapFile])
     /// It has ended: because it was closed, or for a reason of its own.

@@ -63,6 +63,7 @@ public enum IdentifierKind {
     public enum Subscription {}
     public enum Transport {}
     public enum Recording {}
+    public enum Streaming {}
 }
 
 /// Chosen by the caller.
@@ -77,3 +78,5 @@ public typealias SubscriptionID = Identifier<IdentifierKind.Subscription>
 public typealias TransportName = Identifier<IdentifierKind.Transport>
 /// Given by sfud in `recording.start`; unique in the process.
 public typealias RecordingID = Identifier<IdentifierKind.Recording>
+/// Given by sfud in `streaming.start`; unique in the process.
+public typealias StreamingID = Identifier<IdentifierKind.Streaming>

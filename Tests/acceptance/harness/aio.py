@@ -30,6 +30,9 @@ class Camera(aiortc.MediaStreamTrack):
         self._counter = 0
         self._start = time.monotonic()
 
+    def drawn(self, counter: int) -> float:
+        return self._start + counter / self._fps
+
     async def recv(self) -> av.VideoFrame:
         await asyncio.sleep(self._start + self._counter / self._fps - time.monotonic())
         frame = av.VideoFrame(self._picture.width, self._picture.height, "yuv420p")
@@ -177,6 +180,11 @@ class AioPeer(Peer):
             self._add(Microphone(tone, speech, beeps), direction, None)
         if video:
             self._add(Camera(hue, width, height, fps), direction, codec)
+
+    def drawn(self, counter: int) -> float:
+        """When a picture was drawn, on the clock of the event loop."""
+        [camera] = [track for track in self._tracks if isinstance(track, Camera)]
+        return camera.drawn(counter)
 
     async def speak(self, on=True, sweep=0):
         assert not sweep, "only browsers sweep"

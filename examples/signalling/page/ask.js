@@ -1,4 +1,4 @@
-// Questions to answer with yes or no, one after another.
+// Questions to answer with yes or no, or with a line of text, one after another.
 
 /** Puts questions in a `<dialog>` that has a title, a text and two buttons. */
 export class Asker {
@@ -8,24 +8,30 @@ export class Asker {
 
   constructor(dialog) {
     this.#dialog = dialog;
+    // No submit button: the return key in a field means yes.
+    dialog.querySelector("[value=no]").addEventListener("click", () => dialog.close("no"));
     dialog.addEventListener("close", () => {
-      const { resolve, timer } = this.#current;
+      const { resolve, timer, field } = this.#current;
       clearTimeout(timer);
       this.#current = null;
-      resolve(dialog.returnValue === "" ? null : dialog.returnValue === "yes");
+      const answer = dialog.returnValue === "" ? null : dialog.returnValue === "yes";
+      const input = dialog.querySelector("input");
+      resolve(field && answer ? input.value.trim() : answer);
+      input.value = ""; // it may be a secret
       this.#next();
     });
   }
 
   /**
-   * Resolves to the answer; to `null` if the question was closed, or has gone stale.
+   * Resolves to the answer; to `null` if the question was closed, or has gone stale. With a
+   * `field` {label, placeholder} a yes is the text that was typed.
    *
    * A question with the same `key` takes the place of the one before; `expires` is in Unix seconds.
    */
-  ask({ key, title, text, yes, no, danger = false, expires = null }) {
+  ask({ key, title, text, yes, no, field = null, danger = false, expires = null }) {
     this.dismiss(key);
     return new Promise((resolve) => {
-      this.#queue.push({ key, title, text, yes, no, danger, expires, resolve });
+      this.#queue.push({ key, title, text, yes, no, field, danger, expires, resolve });
       this.#next();
     });
   }
@@ -48,6 +54,10 @@ export class Asker {
     find("[value=yes]").textContent = question.yes;
     find("[value=no]").textContent = question.no;
     find("[value=yes]").classList.toggle("is-danger", question.danger);
+    find("label").hidden = question.field === null;
+    find("label span").textContent = question.field?.label ?? "";
+    find("input").placeholder = question.field?.placeholder ?? "";
+    find("input").required = question.field !== null;
     this.#dialog.returnValue = "";
     this.#dialog.showModal();
     if (question.expires === null) return;

@@ -331,6 +331,13 @@ async function moderate(type, fields) {
     if (type === "invite") {
       await call.invite(fields.participant);
       report({ message: "The invitation is on its way.", isNews: true });
+    } else if (type === "stream") {
+      const url = await asker.ask({
+        key: "stream", title: "Stream live?", text: "Everybody sees that the room is streamed.",
+        field: { label: "RTMP address with its key", placeholder: "rtmp://server/app/key" },
+        yes: "Stream", no: "Not now",
+      });
+      if (url) await call.request(type, { ...fields, url });
     } else if (type !== "close" || await asker.ask({
       key: "close", title: "Close the room?", text: "Everybody is disconnected.",
       yes: "Close it", no: "Leave it open", danger: true,

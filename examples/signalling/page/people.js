@@ -27,7 +27,7 @@ export class People {
     const media = [...room.participants.keys()].map((id) => [isOn(id, "audio"), isOn(id, "video")]);
     const signature = JSON.stringify([
       room.me, [...room.participants.values()], [...room.awaited.values()], room.raisedHands,
-      room.holder, room.pins, room.locked, room.hardMuted, room.recording, room.state,
+      room.holder, room.pins, room.locked, room.hardMuted, room.recording, room.streaming, room.state,
       room.settings, media, [...this.#open],
     ]);
     if (signature === this.#shown) return;
@@ -78,6 +78,9 @@ export class People {
           room.recording
             ? this.#button("Stop recording", "stopRecord", {}, { key: "record", pressed: true })
             : this.#button("Record", "record", {}, { key: "record", pressed: false }),
+          room.streaming
+            ? this.#button("Stop streaming", "stopStream", {}, { key: "stream", pressed: true })
+            : this.#button("Stream live", "stream", {}, { key: "stream", pressed: false }),
           this.#button("Close", "close", {}, { class: "pill bad", icon: "leave", of: "the room" }),
         ),
       ),

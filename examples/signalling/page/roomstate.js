@@ -13,6 +13,7 @@ export class RoomState {
   locked = false;
   hardMuted = false;
   recording = false;
+  streaming = false;
   state = "ongoing";
   settings = { mode: "group", roles: [] };
 
@@ -32,6 +33,7 @@ export class RoomState {
     this.locked = room.locked;
     this.hardMuted = room.hardMuted;
     this.recording = room.recording;
+    this.streaming = room.streaming;
     this.state = room.state;
     this.settings = room.settings;
   }
@@ -103,6 +105,11 @@ export class RoomState {
       case "recording.started":
       case "recording.stopped":
         this.recording = event === "recording.started";
+        break;
+      // The page starts one at most; `streaming.stop` ends all that there are.
+      case "streaming.started":
+      case "streaming.stopped":
+        this.streaming = event === "streaming.started";
         break;
       case "room.stateChanged":
         this.state = data.state;

@@ -11,6 +11,7 @@ export function showStanding(room, showsPeople, layout) {
     room.locked && ["locked", ""],
     room.hardMuted && ["all muted", "is-danger"],
     room.recording && ["\u25cf recording", "is-danger"],
+    room.streaming && ["\u25cf streamed live", "is-danger"],
     room.isLive && room.state === "ongoing" && ["on air", "is-danger"],
   ];
   fill(byID("head-signs"), signs.filter(Boolean).map(([text, style]) => [text, `sign ${style}`]));
