@@ -179,15 +179,32 @@ extension Core {
         )
         let before = slotRecords[slot].share.value.given
         slotRecords[slot].share.value.give(option, limit: limit, decision)
-        if limit == .bandwidth, let before, let option, before.target != option.target,
-            before.likelyBitrate > Self.floodFactor * option.likelyBitrate
-        {
+        if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
             // Until the keyframe comes the path would be flooded, and that would wait in it too.
             slots[slot].source = .waiting
         }
         aim(slot, at: option?.target ?? .nothing, at: now)
         let isOff = option == nil && claim.count > 0
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
+    }
+
+    /// Whether what leaves now would fill the path until another encoding's keyframe has come.
+    ///
+    /// Fewer layers of the same encoding need no keyframe: it goes on, with less.
+    private func floods(
+        _ slot: Int,
+        with before: LayerOption,
+        until option: LayerOption
+    ) -> Bool {
+        guard before.target.encoding != option.target.encoding,
+            before.likelyBitrate > Self.floodFactor * option.likelyBitrate
+        else { return false }
+        switch slots[slot].source {
+        case .idle, .waiting: return false
+        // Where the turn before this one still waits for its keyframe, less leaves than was given.
+        case .flowing(let encoding), .switching(from: let encoding, to: _):
+            return encoding == before.target.encoding
+        }
     }
 
     /// All that is offered may be more than the subscriber's role lets it see.

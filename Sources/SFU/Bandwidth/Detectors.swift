@@ -11,6 +11,7 @@ struct Detectors {
     private(set) var acknowledged = AcknowledgedRate()
     private(set) var losses = LossControl()
     private var events = LossEvents()
+    private(set) var first = FirstTrain()
 
     /// Nothing known of delays compares with what comes now.
     mutating func startAfresh() {
@@ -25,6 +26,7 @@ struct Detectors {
         let bytes = Int(entry.bytes)
         acknowledged.add(bytes: bytes, arrived: arrived)
         queue.add(sent: entry.time, arrived: arrived)
+        first.add(bytes: bytes, sent: entry.time, arrived: arrived)
         if entry.state == .lost {
             losses.takeBack()
         } else {

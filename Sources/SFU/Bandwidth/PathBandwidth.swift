@@ -102,7 +102,7 @@ struct PathBandwidth: ~Copyable {
     /// A viewer that does not report arrivals gets all, until it loses packets: its own estimate
     /// (REMB) is bounded by what it is sent, and would keep that down for ever.
     func usableEstimate(at now: Instant) -> Int? {
-        if firstReport != nil { return estimator.estimate }
+        if firstReport != nil { return estimator.isOpen ? nil : estimator.estimate }
         if let lastLoss, now.milliseconds(since: lastLoss) < Self.lossMemoryMilliseconds {
             return estimator.estimate
         }
