@@ -181,11 +181,20 @@ extension Core {
         slotRecords[slot].share.value.give(option, limit: limit, decision)
         if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
             // Until the keyframe comes the path would be flooded, and that would wait in it too.
-            slots[slot].source = .waiting
+            stop(slot)
+        } else if option == nil, before != nil {
+            stop(slot)
         }
         aim(slot, at: option?.target ?? .nothing, at: now)
         let isOff = option == nil && claim.count > 0
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
+    }
+
+    /// Lets nothing more leave of what the path has no room for: not even what was lost of it.
+    private mutating func stop(_ slot: Int) {
+        slots[slot].source = .waiting
+        dropWaiting(of: slot)
+        slotRecords[slot].firstUseful = slots[slot].renumbering.highest + 1
     }
 
     /// Whether what leaves now would fill the path until another encoding's keyframe has come.

@@ -36,6 +36,9 @@ struct Detectors {
         if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
     }
 
+    /// What was lost while more was sent than the path was known to carry says nothing.
+    mutating func forgetLosses() { losses.reset() }
+
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
         let bytes = Int(entry.bytes)
         losses.note(bytes: bytes, sent: entry.time, isLost: true)

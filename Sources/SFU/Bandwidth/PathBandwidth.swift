@@ -10,8 +10,10 @@ struct PathBandwidth: ~Copyable {
     /// Loss in receiver reports that tells something, in 256ths, and for how long.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
-    /// Of the estimate, for retransmissions; seconds of that at once; bytes, where that is little.
+    /// Of the estimate, for retransmissions: at most, and where media leaves no more; seconds of
+    /// that at once; bytes, where that is little.
     private static let retransmissionShare = 0.5
+    private static let leastRetransmissionShare = 0.15
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
     /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
@@ -60,14 +62,17 @@ struct PathBandwidth: ~Copyable {
 
     /// Whether one more retransmission fits beside the media; if so, it is counted.
     ///
-    /// What a path has lost because it is full must not fill it again: retransmissions get half of
-    /// the estimate, and a quarter of a second of that at once. Who lacks the packet asks again.
+    /// What a path has lost because it is full must not fill it again: retransmissions get what
+    /// media leaves of the estimate, and a quarter of a second of half of it at once. Who lacks the
+    /// packet asks again.
     mutating func takeRetransmission(bytes: Int, at now: Instant) -> Bool {
         guard let estimate = usableEstimate(at: now) else { return true }
-        let rate = Double(estimate) / 8 * Self.retransmissionShare
+        let most = Double(estimate) / 8 * Self.retransmissionShare
+        let least = Double(estimate) / 8 * Self.leastRetransmissionShare
+        let rate = min(max((Double(estimate) - estimator.allocated) / 8, least), most)
         let passed = repairs.map { Double(now.nanoseconds(since: $0.at)) / 1e9 } ?? 0
         let debt = max(0, (repairs?.bytes ?? 0) - passed * rate)
-        let isFree = debt <= max(rate * Self.retransmissionBurst, Self.leastRetransmissionBurst)
+        let isFree = debt <= max(most * Self.retransmissionBurst, Self.leastRetransmissionBurst)
         repairs = (at: now, bytes: isFree ? debt + Double(bytes) : debt)
         return isFree
     }

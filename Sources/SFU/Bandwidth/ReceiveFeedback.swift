@@ -147,6 +147,7 @@ extension BandwidthEstimator {
         }
         guard now - since < Self.startLength else {
             start = .over
+            detectors.value.forgetLosses()
             return false
         }
         if let rate = detectors.value.first.rate {

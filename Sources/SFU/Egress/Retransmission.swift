@@ -35,7 +35,7 @@ extension Core {
             let (span, original, index) = numbering.original(
                 of: number,
                 after: slotRecords[slot].earlier
-            )
+            ), index >= slotRecords[slot].firstUseful
         else { return }
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,

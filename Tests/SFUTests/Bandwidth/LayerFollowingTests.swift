@@ -54,12 +54,7 @@ struct LayerFollowingTests {
                 for event in call.call.takeEvents() {
                     if case .videoHeld(_, _, let reason) = event { print("   held", reason as Any) }
                 }
-                print(
-                    "   ",
-                    call.samples.prefix(400).map {
-                        "\(($0.second * 10).rounded() / 10):\(($0.estimate ?? -1000) / 1000)/\(Int($0.queue))"
-                    }.joined(separator: " ")
-                )
+                for note in call.notes { print("   ", note) }
             }
         }
     }

@@ -57,6 +57,7 @@ struct LayeredCall: ~Copyable {
     private var reports: [(due: Int64, bytes: [UInt8])] = []
     /// Each tenth of a second: when, the estimate, and how long a packet would have waited.
     private(set) var samples: [(second: Double, estimate: Int?, queue: Double)] = []
+    private(set) var notes: [String] = []
 
     /// Ends when the viewer has subscribed.
     init(_ settings: Settings, seed: UInt64) throws {
@@ -90,6 +91,10 @@ struct LayeredCall: ~Copyable {
         call.bind(slot: 1, publication: 0)
     }
 
+    private var slots: String {
+        "\(call.core.slots[0].source) \(viewer.bytes) rtx \(viewer.retransmissions) pad \(viewer.padding)"
+    }
+
     /// Seconds since the viewer subscribed.
     var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
 
@@ -109,6 +114,11 @@ struct LayeredCall: ~Copyable {
         report(at: now)
         if now % 100_000_000 == 0, now > 0 {
             let estimate = call.core.transports[1].bandwidth?.usableEstimate(at: call.now)
+            if let e = call.core.transports[1].bandwidth?.estimator.explanation {
+                notes.append(
+                    "\((second * 10).rounded() / 10): \(e.estimate / 1000) \(e.cause) \(e.usage) ack \((e.acknowledged ?? 0) / 1000) loss \(e.lossPermille)/\(e.inherentLossPermille) \(e.isLossLimited ? "lossy" : "") \(e.isApplicationLimited ? "app" : "") probe \((e.lastProbe ?? 0) / 1000) q \(Int(Double(link.bottleneck.waiting(at: now)) / 1e6)) w \(slots)"
+                )
+            }
             samples.append((second, estimate, Double(link.bottleneck.waiting(at: now)) / 1e6))
         }
     }
