@@ -23,6 +23,9 @@ struct BandwidthEstimator: ~Copyable {
     static let startLength: Int64 = 1_000_000_000
     /// Loss that ends this.
     static let startLoss = 0.1
+    /// Below this share of the estimate what is allocated is as much as fits of steps that are
+    /// larger than what is left.
+    static let steppedShare = 0.9
 
     var packets = SentPackets()
     var detectors = LaterBox<Detectors>()
@@ -132,6 +135,14 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
+    /// Whether what is sent now has to wait long on the way, or is lost.
+    var isFull: Bool { detectors.isMade && detectors.value.isFull }
+
+    /// How long the last packet that was reported waited on the way, in milliseconds.
+    var waitMilliseconds: Int64 {
+        detectors.isMade ? detectors.value.queue.latest / 1_000_000 : 0
+    }
+
     /// How a path is got to know.
     enum Start {
         /// Nothing was reported yet.
@@ -168,6 +179,7 @@ struct BandwidthEstimator: ~Copyable {
             isCongested: usage == .over || loss == .decreasing || isQueuedAtStart,
             isRecovering: loss == .increasing,
             isApplicationLimited: load.isLimited,
+            isStepped: allocated > 0 && allocated < Self.steppedShare * current,
             waiting: waiting
         )
     }

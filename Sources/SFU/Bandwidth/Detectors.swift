@@ -2,6 +2,9 @@
 struct Detectors {
     /// The round trip where none was measured yet, in nanoseconds.
     private static let usualRoundTrip: Int64 = 100_000_000
+    /// Nanoseconds of waiting, and a share lost, with which a path is full.
+    private static let longWait: Int64 = 100_000_000
+    private static let muchLoss = 0.1
 
     var clock = RemoteClock()
     private var groups = ArrivalGroups()
@@ -37,7 +40,13 @@ struct Detectors {
     }
 
     /// What was lost while more was sent than the path was known to carry says nothing.
-    mutating func forgetLosses() { losses.reset() }
+    mutating func forgetLosses() {
+        losses.reset()
+        events = LossEvents()
+    }
+
+    /// Whether what is sent now has to wait long, or is lost.
+    var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
         let bytes = Int(entry.bytes)

@@ -13,7 +13,7 @@ struct PathBandwidth: ~Copyable {
     /// Of the estimate, for retransmissions: at most, and where media leaves no more; seconds of
     /// that at once; bytes, where that is little.
     private static let retransmissionShare = 0.5
-    private static let leastRetransmissionShare = 0.15
+    private static let leastRetransmissionShare = 0.25
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
     /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
@@ -22,6 +22,8 @@ struct PathBandwidth: ~Copyable {
     var estimator: BandwidthEstimator
     var pacer: Pacer
     private var lastLook: Instant?
+    /// The probe of the packet that was taken from the pacer last.
+    private var taken: ProbeID?
     /// What retransmissions have taken and the path has not made up for.
     private var repairs: (at: Instant, bytes: Double)?
     private var firstReport: Instant?
@@ -37,7 +39,11 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
-    mutating func takeNext(at now: Instant) -> Pacer.Item? { pacer.next(at: now) }
+    mutating func takeNext(at now: Instant) -> Pacer.Item? {
+        let item = pacer.next(at: now)
+        taken = item?.probe
+        return item
+    }
 
     /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
     ///
@@ -79,7 +85,8 @@ struct PathBandwidth: ~Copyable {
 
     /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
-        let probe = pacer.currentProbe
+        // The last packet of a probe ends it at the pacer before it leaves.
+        let probe = waited ? taken : pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
         estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
     }
@@ -113,6 +120,12 @@ struct PathBandwidth: ~Copyable {
         }
         return nil
     }
+
+    /// Whether what is sent now has to wait long on the way, or is lost.
+    func isFull() -> Bool { estimator.isFull }
+
+    /// How long the last packet that was reported waited on the way, in milliseconds.
+    func waitMilliseconds() -> Int64 { estimator.waitMilliseconds }
 
     /// Whether the estimate is more than a beginning.
     func isSettled(at now: Instant) -> Bool {

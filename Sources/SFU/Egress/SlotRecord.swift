@@ -11,9 +11,6 @@ struct SlotRecord: ~Copyable {
     /// The first packet index that may be sent again as it was: what went before was written in
     /// another way, and one index must never carry two packets (RFC 7714 §8).
     var firstRepeatable: Int64 = 0
-    /// The first packet index that is worth sending again: what went before was of a layer that the
-    /// path had no room for, and another picture follows it.
-    var firstUseful: Int64 = 0
     /// The last RTX packet index.
     var rtxIndex: Int64
 

@@ -19,7 +19,7 @@ struct SimulatedViewer {
 
     private static let video: UInt32 = 0xaaaa
     private static let feedbackInterval: Int64 = 100_000_000
-    private static let askAgain: Int64 = 80_000_000
+    private static let askAgain: Int64 = 100_000_000
     private static let mostAsked = 10
     /// A browser that waits for its first picture, or for any, asks for a keyframe.
     private static let firstPatience: Int64 = 200_000_000
