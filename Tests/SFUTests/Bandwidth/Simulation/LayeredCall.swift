@@ -55,9 +55,6 @@ struct LayeredCall: ~Copyable {
     let link: Downlink
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
-    /// Each tenth of a second: when, the estimate, and how long a packet would have waited.
-    private(set) var samples: [(second: Double, estimate: Int?, queue: Double)] = []
-    private(set) var notes: [String] = []
 
     /// Ends when the viewer has subscribed.
     init(_ settings: Settings, seed: UInt64) throws {
@@ -91,10 +88,6 @@ struct LayeredCall: ~Copyable {
         call.bind(slot: 1, publication: 0)
     }
 
-    private var slots: String {
-        "\(call.core.slots[0].source) \(viewer.bytes) rtx \(viewer.retransmissions) pad \(viewer.padding)"
-    }
-
     /// Seconds since the viewer subscribed.
     var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
 
@@ -112,15 +105,6 @@ struct LayeredCall: ~Copyable {
         takeRequests()
         deliver(at: now)
         report(at: now)
-        if now % 100_000_000 == 0, now > 0 {
-            let estimate = call.core.transports[1].bandwidth?.usableEstimate(at: call.now)
-            if let e = call.core.transports[1].bandwidth?.estimator.explanation {
-                notes.append(
-                    "\((second * 10).rounded() / 10): \(e.estimate / 1000) \(e.cause) \(e.usage) ack \((e.acknowledged ?? 0) / 1000) loss \(e.lossPermille)/\(e.inherentLossPermille) \(e.isLossLimited ? "lossy" : "") \(e.isApplicationLimited ? "app" : "") probe \((e.lastProbe ?? 0) / 1000) q \(Int(Double(link.bottleneck.waiting(at: now)) / 1e6)) w \(slots)"
-                )
-            }
-            samples.append((second, estimate, Double(link.bottleneck.waiting(at: now)) / 1e6))
-        }
     }
 
     private mutating func takeRequests() {
@@ -175,26 +159,20 @@ extension LayeredCall {
         return changes
     }
 
-    /// Changes in a stretch of time.
-    func changes(_ seconds: ClosedRange<Double>) -> Int {
-        changes.count { seconds.contains($0.second) }
+    /// What is seen in a stretch of time, change by change, what it began with left out.
+    func changes(in seconds: Range<Double>) -> [(second: Double, width: Int)] {
+        changes.filter { seconds.contains($0.second) }
     }
 
-    /// The width that is seen at a time; 0 before the first.
-    func width(at second: Double) -> Int {
-        changes.last { $0.second <= second }?.width ?? 0
-    }
-
-    /// From when on one width alone is seen until `end`; `nil` where another is seen at the end.
-    func settled(on width: Int, until end: Double) -> Double? {
-        guard let last = changes.last(where: { $0.second <= end }), last.width == width else {
-            return nil
+    /// What the worker said of the viewer's video: why it went off, or `nil` as it came back.
+    mutating func takeHolds() -> [VideoHold?] {
+        call.takeEvents().compactMap { event -> VideoHold?? in
+            if case .videoHeld(_, _, let reason) = event { .some(reason) } else { nil }
         }
-        return last.second
     }
 
     /// How long the picture stood still at each change of its size, in milliseconds.
-    func stands(in seconds: ClosedRange<Double>) -> [Double] {
+    func stands(in seconds: Range<Double>) -> [Double] {
         zip(viewer.frames, viewer.frames.dropFirst()).compactMap { before, after in
             let isSwitch = before.width != after.width
             guard isSwitch, seconds.contains(Double(after.time) / 1e9) else { return nil }
@@ -202,13 +180,11 @@ extension LayeredCall {
         }
     }
 
-    /// The share of sounds that did not come, or came later than an ear's buffer of
-    /// `bufferMilliseconds` bears.
-    func silentShare(_ seconds: ClosedRange<Double>, bufferMilliseconds: Double) -> Double {
+    /// The share of sounds that did not come, or came more than 120 ms later than the soonest.
+    func silentShare(in seconds: Range<Double>) -> Double {
         let part = viewer.sounds.filter { seconds.contains(Double($0.time) / 1e9) }
         guard let first = part.first, let last = part.last else { return 1 }
-        let fastest = part.map(\.transit).min() ?? 0
-        let limit = fastest + Int64(bufferMilliseconds * 1e6)
+        let limit = (part.map(\.transit).min() ?? 0) + 120_000_000
         let heard = part.count { $0.transit <= limit }
         return 1 - Double(heard) / Double(last.number - first.number + 1)
     }

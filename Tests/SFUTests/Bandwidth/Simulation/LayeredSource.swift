@@ -27,7 +27,7 @@ struct LayeredSource {
     private static let payload = 1_100
     /// Nanoseconds in which a request reaches the encoder.
     private static let answer: Int64 = 30_000_000
-    private static let audioBytes = 80
+    private static let soundBytes = 60
     /// Temporal layers in turn, what each frame takes of the average, and whether it needs the
     /// lowest layer alone.
     private static let pattern: [(layer: UInt8, share: Double, isSync: Bool)] = [
@@ -42,7 +42,6 @@ struct LayeredSource {
     private var sound: UInt16 = 0
     private var soundRollover: UInt64 = 0
     private var transportSequence: UInt16 = 0
-    private(set) var keyframes = 0
 
     /// Sends encodings of these rates, in bits a second, the lowest first.
     init(rates: [Double], framesPerSecond: Int, at start: Int64, seed: UInt64) {
@@ -95,7 +94,7 @@ struct LayeredSource {
             timestamp: UInt32(sound) &* 960,
             ssrc: 0x1111,
             elements: [(4, Array("0".utf8)), takeNumber()],
-            payload: [UInt8](repeating: 7, count: Self.audioBytes)
+            payload: [UInt8](repeating: 7, count: Self.soundBytes)
         )
     }
 
@@ -112,9 +111,8 @@ struct LayeredSource {
         let isKeyframe = layers[index].keyframeAt.map { $0 <= now } ?? false
         if isKeyframe {
             layers[index].keyframeAt = nil
-            keyframes += 1
+            layers[index].age = 0
         }
-        if isKeyframe { layers[index].age = 0 }
         let part = Self.pattern[layers[index].age % Self.pattern.count]
         if part.layer == 0 { layers[index].tl0 &+= 1 }
         var share = part.share * max(0.3, 1 + Self.noise * random.normal())

@@ -26,10 +26,6 @@ struct SimulatedViewer {
     private static let patience: Int64 = 3_000_000_000
 
     private(set) var frames: [Frame] = []
-    private(set) var bytes = 0
-    private(set) var retransmissions = 0
-    private(set) var padding = 0
-    private(set) var keyframesAsked = 0
     /// Of each sound packet when it came, its number and how long it took longer than the fastest.
     private(set) var sounds: [(time: Int64, number: Int, transit: Int64)] = []
 
@@ -48,9 +44,8 @@ struct SimulatedViewer {
     private var nextFeedback: Int64 = 0
     private var feedbackCount: UInt8 = 0
 
-    /// Takes a packet in clear that came at `time`; `sent` is when the sound in it was made.
+    /// Takes a packet in clear that came at `time`.
     mutating func receive(_ packet: [UInt8], at time: Int64) {
-        bytes += packet.count
         var header = 12
         if packet[0] & 0x10 != 0 {
             let end = 16 + 4 * Int(packet.u16(14))
@@ -63,8 +58,7 @@ struct SimulatedViewer {
         case Self.video:
             take(Int(packet.u16(2)), packet, header..<end, at: time)
         case Self.video + 1:
-            guard end - header > 2 else { return padding += 1 }
-            retransmissions += 1
+            guard end - header > 2 else { return }
             take(Int(packet.u16(header)), packet, header + 2..<end, at: time)
         default:
             noteSound(Int(packet.u16(2)), at: time)
@@ -176,7 +170,6 @@ struct SimulatedViewer {
             )
         }
         if mustAskForKeyframe(at: now) {
-            keyframesAsked += 1
             let loss = PictureLoss(
                 sender: SSRC(rawValue: 1),
                 media: SSRC(rawValue: Self.video)
