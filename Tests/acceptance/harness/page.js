@@ -182,7 +182,7 @@ class Peer {
     });
   }
 
-  publish({ codec, audio, video, simulcast, sendrecv, ...look }) {
+  publish({ codec, audio, video, simulcast, bitrates, sendrecv, ...look }) {
     const source = new Source(look);
     this.sources.push(source);
     const direction = sendrecv ? "sendrecv" : "sendonly";
@@ -195,6 +195,7 @@ class Peer {
         { rid: "h", scaleResolutionDownBy: 2 },
         { rid: "f" },
       ];
+      bitrates?.forEach((most, layer) => (init.sendEncodings[layer].maxBitrate = most));
     }
     const transceiver = this.connection.addTransceiver(source.video, init);
     if (codec) {
