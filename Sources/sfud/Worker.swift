@@ -40,6 +40,8 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
+            // A thread takes a name only while it runs.
+            Thread.current.name = "recorder"
             do throws(SystemError) {
                 let poller = try RecorderLoop.poller(for: setup, commands)
                 var loop = RecorderLoop(setup, poller, commands, events)
@@ -50,7 +52,6 @@ final class Worker: Sendable {
             setup.disk.stop(milliseconds: diskMilliseconds)
             events.close()
         }
-        thread.name = "recorder"
         thread.stackSize = 1 << 20
         thread.start()
     }
@@ -64,6 +65,7 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
+            Thread.current.name = "worker-\(setup.index)"
             do throws(SystemError) {
                 let poller = try WorkerLoop.poller(for: setup, commands)
                 var loop = WorkerLoop(setup, poller, commands, events)
@@ -73,7 +75,6 @@ final class Worker: Sendable {
             }
             events.close()
         }
-        thread.name = "worker-\(setup.index)"
         thread.stackSize = 1 << 20
         thread.start()
     }

@@ -241,6 +241,17 @@ struct ConfigurationTests {
         }
     }
 
+    /// Foundation's reader of JSON5 trapped on these; fuzzing found the first.
+    @Test(arguments: [
+        Array("{ud".utf8) + [0xfa] + Array(":1}".utf8), [0x7b, 0xf0, 0x9f], [0x7b, 0x22, 0xc3],
+        [0xff], [0x7b, 0xed, 0xa0, 0x80, 0x3a, 0x31, 0x7d],
+    ])
+    func `a file that is not UTF-8 is refused`(text: [UInt8]) {
+        var configuration = Configuration(environment: [:], userID: 0, cores: 1)
+        let expected = ConfigurationError(key: "config", reason: "the file is not UTF-8")
+        #expect(throws: expected) { try configuration.apply(file: text) }
+    }
+
     @Test
     func `the file is JSON5 with a key for each flag, and limits`() throws {
         let file = """
