@@ -12,6 +12,9 @@ SFUD_FLAGS ?=
 AGAINST ?=
 FULL ?=
 BENCH_FLAGS ?=
+# How long `make fuzz` stays with each target, in seconds, and with which ones (all).
+TIME ?= 60
+TARGETS ?=
 
 BUILD := .build
 SOURCES := Package.swift Sources Tests benchmarks
@@ -21,7 +24,7 @@ ENVIRONMENT := .venv/.installed-for
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run build benchmarks bench test unit acceptance gate gate-update lint test-asan test-tsan \
-	install packages bench-packages test-packages clean
+	fuzz install packages bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -72,9 +75,16 @@ test-asan: test-packages ## Runs the Swift tests, with all the noise, under the 
 test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 	$(SWIFT) test --sanitize thread --disable-xctest --scratch-path .build-tsan
 
-install: build ## Installs sfud and sfuctl under PREFIX
-	install -d "$(DESTDIR)$(PREFIX)/bin"
+fuzz: test-packages ## Fuzzes every parser and what peers with keys send; TIME=60, TARGETS=sdp
+	@Scripts/fuzz --time $(TIME) $(TARGETS)
+
+install: build ## Installs sfud, sfuctl, a systemd unit and the documents under PREFIX
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
+		"$(DESTDIR)$(PREFIX)/share/doc/sfud"
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
+	sed 's|/usr/local/|$(PREFIX)/|' packaging/sfud.service \
+		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
+	install -m 644 docs/*.md "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages
@@ -86,7 +96,7 @@ test-packages: ## Installs the Debian packages that the tests need, if any is mi
 	@Scripts/install-packages --tests
 
 clean: ## Removes what was built
-	rm -rf .build .build-asan .build-tsan .venv
+	rm -rf .build .build-asan .build-fuzz .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages

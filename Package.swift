@@ -20,6 +20,14 @@ let strict: [SwiftSetting] = [
     let ipsecMBDependency: [Target.Dependency] = []
 #endif
 
+let daemon: [Target.Dependency] = [
+    "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat", "Recording",
+    "Streaming",
+]
+let fuzzed: [Target.Dependency] = [
+    "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming", "sfud",
+]
+
 let package = Package(
     name: "sfud",
     products: [
@@ -51,10 +59,7 @@ let package = Package(
         .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
         .executableTarget(
             name: "sfud",
-            dependencies: [
-                "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat",
-                "Recording", "Streaming",
-            ],
+            dependencies: daemon,
             swiftSettings: strict
         ),
         .executableTarget(
@@ -72,7 +77,7 @@ let package = Package(
         .target(name: "CCounting", path: "benchmarks/CCounting"),
         .executableTarget(
             name: "core-cost",
-            dependencies: ["CCounting", "LoadPeer", "RTP", "SFU"],
+            dependencies: ["CCounting", "COpus", "LoadPeer", "RTP", "SFU"],
             path: "benchmarks/CoreCost",
             swiftSettings: strict
         ),
@@ -125,7 +130,36 @@ let package = Package(
             dependencies: ["RTP", "sfu-bench"],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: fuzzed,
+            exclude: ["Corpus", "Run"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "TidyTests", swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Scripts/fuzz makes FuzzTests a program, and so sfud a library; it says where libFuzzer is.
+if let libFuzzer = Context.environment["SFUD_FUZZ"] {
+    package.products = []
+    package.targets.removeAll { $0.type == .test || $0.type == .executable }
+    package.targets += [
+        .target(
+            name: "sfud",
+            dependencies: daemon,
+            exclude: ["main.swift"],
+            swiftSettings: strict
+        ),
+        .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
+        .executableTarget(
+            name: "sfud-fuzz",
+            dependencies: fuzzed + ["CFuzzer"],
+            path: "Tests/FuzzTests",
+            exclude: ["Corpus", "ReplayTests.swift", "Support"],
+            swiftSettings: strict,
+            linkerSettings: [.unsafeFlags([libFuzzer]), .linkedLibrary("stdc++")]
+        ),
+    ]
+}

@@ -175,6 +175,24 @@ int kernel_unix_connect(const char *path) {
     return status;
 }
 
+int kernel_notify_connect(const char *path) {
+    struct sockaddr_un address;
+    int status = unix_address(path, &address);
+    if (status < 0) return status;
+    socklen_t length = sizeof address;
+    if (path[0] == '@') {
+        address.sun_path[0] = 0;
+        // The name is as long as it is: zeros after it would belong to it.
+        length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    }
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    if (connect(descriptor, (struct sockaddr *)&address, length) == 0) return descriptor;
+    status = -errno;
+    close(descriptor);
+    return status;
+}
+
 int kernel_accept(int descriptor) {
     int connection = accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return connection < 0 ? -errno : connection;

@@ -113,6 +113,7 @@ extension Core {
             remove(publication: Int(publication))
         }
         while let slot = transports[transport].slots.first { remove(slot: Int(slot)) }
+        forgetWaiting(of: transport)
         forgetFragments(of: transport, keepingCurrent: false)
         release(transport)
         _ = transports.remove(at: transport)

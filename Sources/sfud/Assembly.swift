@@ -32,8 +32,22 @@ struct Assembly {
                 ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
             ]
             log.info("started", fields)
+            let manager = ServiceManager(
+                environment: ProcessInfo.processInfo.environment,
+                processID: ProcessInfo.processInfo.processIdentifier
+            )
             Daemon.say("ready ipc=\(socket.path) udp=\(udp)\n")
-            return EventLoop(setup, poller, ipc, http, workers, signals: signals, log: log)
+            manager.tell(.ready)
+            return EventLoop(
+                setup,
+                poller,
+                ipc,
+                http,
+                workers,
+                signals: signals,
+                manager: manager,
+                log: log
+            )
         } catch {
             throw .system("workers", "\(error)")
         }

@@ -72,6 +72,7 @@ extension SubscriptionExplain.Result {
         unixTime: (Instant) -> Double
     ) {
         let offered = (found?.offered ?? stream.layers).map(LayerInfo.init)
+        let names = found?.names ?? []
         let sent = subscription.videoDisabled == nil ? found?.sent : nil
         self.init(
             sent: sent.map(SentLayer.init),
@@ -85,8 +86,8 @@ extension SubscriptionExplain.Result {
             decisions: (found?.decisions ?? []).map { decision in
                 LayerTurn(
                     time: unixTime(decision.at),
-                    from: decision.from.map { TurnLayer($0, among: offered) },
-                    to: decision.to.map { TurnLayer($0, among: offered) },
+                    from: decision.from.map { TurnLayer($0, among: names) },
+                    to: decision.to.map { TurnLayer($0, among: names) },
                     cause: LayerLimitWord(decision.cause)
                 )
             }
@@ -167,10 +168,10 @@ extension SentLayer {
 }
 
 extension TurnLayer {
-    fileprivate init(_ layer: LayerDecision.Layer, among offered: [LayerInfo]) {
+    fileprivate init(_ layer: LayerDecision.Layer, among names: [String?]) {
         let position = Int(layer.position)
         self.init(
-            rid: offered.indices.contains(position) ? offered[position].rid : nil,
+            rid: names.indices.contains(position) ? names[position] : nil,
             width: Int(layer.width),
             height: Int(layer.height),
             frameRate: Int(layer.frameRate)

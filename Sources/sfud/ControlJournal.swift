@@ -7,12 +7,36 @@ struct ControlJournals {
         /// Of the last event that was numbered, be it told or waiting for its fence.
         var numbered: UInt64 = 0
         var told: UInt64 = 0
-        /// The last ones told, oldest first.
-        var kept: [[UInt8]] = []
-        var bytes = 0
+        /// The last ones told, oldest first, behind places that are forgotten.
+        private var lines: [[UInt8]] = []
+        private var forgotten = 0
+        private var bytes = 0
         /// Operations in order, by their epoch.
         var queue: [UInt64] = []
         var isOpen = true
+
+        var kept: ArraySlice<[UInt8]> { lines[forgotten...] }
+
+        mutating func append(_ event: Operation.Event) {
+            precondition(event.seq == told + 1, "events are told in the order of seq")
+            told = event.seq
+            lines.append(event.line)
+            bytes += event.line.count
+        }
+
+        /// Forgets the oldest of the events that are too many.
+        mutating func trim(to limit: Int, bytes byteLimit: Int) {
+            while kept.count > limit || (bytes > byteLimit && kept.count > 1) {
+                bytes -= lines[forgotten].count
+                lines[forgotten] = []
+                forgotten += 1
+            }
+            // Not at each event: all that stay have to move. An array keeps its capacity, that of
+            // a closed room for as long as its name is remembered.
+            guard forgotten > lines.count / 2 || !isOpen else { return }
+            lines = Array(kept)
+            forgotten = 0
+        }
     }
 
     /// What a client missed that has seen a room's events up to some `seq`.
@@ -81,25 +105,13 @@ struct ControlJournals {
     }
 
     mutating func append(_ event: Operation.Event, _ room: String) {
-        guard var journal = journals.removeValue(forKey: room) else { return }
-        precondition(event.seq == journal.told + 1, "events are told in the order of seq")
-        journal.told = event.seq
-        journal.kept.append(event.line)
-        journal.bytes += event.line.count
-        journals[room] = journal
+        journals[room]?.append(event)
         trim(room)
     }
 
-    /// Forgets the oldest of the events that are too many.
     private mutating func trim(_ room: String) {
-        guard var journal = journals.removeValue(forKey: room) else { return }
-        let limit = journal.isOpen ? eventLimit : 1
-        while journal.kept.count > limit || (journal.bytes > byteLimit && journal.kept.count > 1) {
-            journal.bytes -= journal.kept.removeFirst().count
-        }
-        // An array keeps its capacity, this one for as long as the name is remembered.
-        if !journal.isOpen { journal.kept = journal.kept.map(\.self) }
-        journals[room] = journal
+        let limit = journals[room]?.isOpen == true ? eventLimit : 1
+        journals[room]?.trim(to: limit, bytes: byteLimit)
     }
 
     func missed(_ room: String, since seen: UInt64) -> Missed {

@@ -23,8 +23,7 @@ enum Daemon {
             }
             return 0
         } catch {
-            complain(StartError.configuration(error.key, error.reason))
-            return StartError.configuration("", "").status
+            return fail(.configuration(error.key, error.reason))
         }
     }
 
@@ -40,8 +39,7 @@ enum Daemon {
             let socket = try IPCSocket.open(configuration.ipc)
             return try serve(configuration, socket, signals: signals, log)
         } catch {
-            complain(error)
-            return error.status
+            return fail(error)
         }
     }
 
@@ -65,16 +63,22 @@ enum Daemon {
         }
         loop.finish()
         log.info("stopped", [])
-        guard case .workerLost(let worker) = outcome else { return 0 }
-        complain(.system("workers", "worker \(worker) has ended"))
-        return StartError.system("", "").status
+        switch outcome {
+        case .stopped, .forced: return 0
+        case .workerLost(let worker):
+            return fail(.system("workers", "worker \(worker) has ended"))
+        case .workerStalled(let worker):
+            return fail(.system("workers", "worker \(worker) stands still"))
+        }
     }
 
     /// Prints to standard output at once; nobody may be there to read it.
     static func say(_ text: String) { _ = kernel_write(1, Array(text.utf8).span) }
 
-    private static func complain(_ error: StartError) {
+    /// Says why it ends, in one line; returns the exit status.
+    private static func fail(_ error: StartError) -> Int32 {
         _ = kernel_write(2, Array("sfud: \(error)\n".utf8).span)
+        return error.status
     }
 
     private static let logMilliseconds = 100

@@ -15,6 +15,8 @@ struct EventLoop: ~Copyable {
     private var control: ControlPlane
     private var sampler: StatisticsSampler
     private var trimmer = HeapTrimmer()
+    private var watchdog: Watchdog
+    private let manager: ServiceManager
     /// When to go at the latest, once a signal has come.
     private var lastMoment: Instant?
 
@@ -26,6 +28,8 @@ struct EventLoop: ~Copyable {
         case forced
         /// A worker's thread has ended: better no daemon than half a one.
         case workerLost(Int)
+        /// A worker's thread is there and does nothing any more.
+        case workerStalled(Int)
     }
 
     init(
@@ -35,6 +39,7 @@ struct EventLoop: ~Copyable {
         _ http: HTTPServer?,
         _ workers: [Worker],
         signals: Int32,
+        manager: ServiceManager,
         log: Log
     ) {
         self.setup = setup
@@ -43,9 +48,11 @@ struct EventLoop: ~Copyable {
         self.http = http
         self.workers = workers
         self.signals = signals
+        self.manager = manager
         self.log = log
         control = ControlPlane(setup)
         sampler = StatisticsSampler(workers: setup.workers)
+        watchdog = Watchdog(looks: workers.map(\.commands.looks), at: .monotonic())
     }
 
     /// Watches everything the loop serves, as it expects it.
@@ -86,7 +93,16 @@ struct EventLoop: ~Copyable {
             if let outcome = carryOut(at: now) { return outcome }
             ipc.flush(with: poller, at: now)
             if let lastMoment, lastMoment <= now { return .stopped }
+            if let lost = watch(at: now) { return .workerStalled(lost) }
         }
+    }
+
+    /// Asks the workers whether they still go round; returns one that does not.
+    private mutating func watch(at now: Instant) -> Int? {
+        guard watchdog.isDue(looks: workers.map(\.commands.looks), at: now) else { return nil }
+        for worker in workers { worker.commands.ring() }
+        if manager.isWatching, watchdog.isWell { manager.tell(.alive) }
+        return watchdog.lost
     }
 
     /// Lets what was said go out, and the workers do what was posted, for a little time.
@@ -110,7 +126,7 @@ struct EventLoop: ~Copyable {
     private func deadline(at now: Instant) -> Instant? {
         let all = [
             control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
-            trimmer.deadline, lastMoment,
+            trimmer.deadline, lastMoment, watchdog.deadline,
         ]
         return all.compactMap(\.self).min()
     }
@@ -147,6 +163,7 @@ struct EventLoop: ~Copyable {
             log.info("shutting down", [("signal", "\(signal)")])
             lastMoment = now.advanced(milliseconds: Self.shutdownMilliseconds)
             http?.isHealthy = false
+            manager.tell(.stopping)
             control.shutdown(at: now)
         }
     }

@@ -1,6 +1,7 @@
 import CKernel
 import SFUClient
 import Sockets
+import Synchronization
 
 /// Messages from one thread to another, with a descriptor that is readable while some lie there.
 ///
@@ -15,6 +16,7 @@ final class Mailbox<Message: Sendable>: Sendable {
 
     let descriptor: Int32
     private let state = Locked(State())
+    private let lookCount = Atomic<UInt64>(0)
 
     init() throws(SystemError) {
         descriptor = try SystemError.check(kernel_eventfd_create(), "eventfd")
@@ -32,6 +34,12 @@ final class Mailbox<Message: Sendable>: Sendable {
         if wasEmpty { _ = kernel_eventfd_signal(descriptor) }
     }
 
+    /// How often the receiver has looked in, whether anything lay there or not.
+    var looks: UInt64 { lookCount.load(ordering: .relaxed) }
+
+    /// Has the receiver look in, though nothing need be there.
+    func ring() { _ = kernel_eventfd_signal(descriptor) }
+
     /// Tells the receiver that nothing more will come.
     func close() {
         state.withLock { $0.closed = true }
@@ -40,6 +48,7 @@ final class Mailbox<Message: Sendable>: Sendable {
 
     /// Everything that lies there, and whether the sender has closed it.
     func drain() -> (messages: [Message], closed: Bool) {
+        lookCount.add(1, ordering: .relaxed)
         // Before the look, so that a message that comes after it signals again.
         _ = kernel_eventfd_drain(descriptor)
         return state.withLock { state in

@@ -33,6 +33,9 @@ struct SessionRecord {
             )
         case .left(let participant):
             self.note("left", at: time, ["participant": .string(participant)])
+        case .talkers(let participants):
+            let names = participants.map { JSON.string($0) }
+            self.note("talkers", at: time, ["talkers": .array(names)])
         }
     }
 

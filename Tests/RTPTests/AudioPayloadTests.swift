@@ -11,9 +11,15 @@ import Testing
 
     static let rows = [
         Row(testDescription: "nothing", payload: [], samples: nil),
+        Row(testDescription: "SILK 10 ms", payload: [0, 0, 0], samples: 480),
+        Row(testDescription: "SILK 20 ms", payload: [1 << 3, 0, 0], samples: 960),
+        Row(testDescription: "SILK 40 ms", payload: [2 << 3, 0, 0], samples: 1920),
         Row(testDescription: "SILK 60 ms", payload: [3 << 3, 0, 0], samples: 2880),
+        Row(testDescription: "hybrid 10 ms", payload: [12 << 3, 0, 0], samples: 480),
         Row(testDescription: "hybrid 20 ms", payload: [13 << 3, 0, 0], samples: 960),
         Row(testDescription: "CELT 2.5 ms", payload: [16 << 3, 0, 0], samples: 120),
+        Row(testDescription: "CELT 5 ms", payload: [17 << 3, 0, 0], samples: 240),
+        Row(testDescription: "CELT 10 ms", payload: [18 << 3, 0, 0], samples: 480),
         Row(
             testDescription: "CELT 20 ms, as browsers send",
             payload: [0x78 | 0x80, 0, 0],

@@ -107,6 +107,21 @@ import Testing
         #expect(story.gates() == [true])
     }
 
+    @Test func `of a host who waits for a place, a mute is what is told`() throws {
+        var settings = Room.Settings()
+        settings.kind = .singleHost
+        var story = RoomStory(settings)
+        try story.join("one", role: "moderator")
+        try story.join("two", role: "moderator")
+        try story.offer("one", "0:audio:sendonly")
+        try story.offer("two", "0:audio:sendonly")
+        let two = try story.room.participant("two")
+        #expect(story.room.mayPublish(two, .audio, from: .microphone) == .gated(.hostPlace))
+        try story.apply(.hardMute("two", [.audio], on: true, by: nil))
+        let muted = try story.room.participant("two")
+        #expect(story.room.mayPublish(muted, .audio, from: .microphone) == .gated(.mute))
+    }
+
     @Test func `subscribe rights name roles, one's own stream aside`() throws {
         var settings = Room.Settings()
         settings.roles.append(

@@ -55,6 +55,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/HTTPServer.swift",
         "Sources/sfud/IPCServer.swift",
         "Sources/sfud/IPCSocket.swift",
+        "Sources/sfud/ServiceManager.swift",
         "Sources/sfuctl/Compose/Rename.swift",
         "Sources/sfud/MediaMuxer.swift",
         "Sources/sfud/Streamer/StreamCodecs.swift",

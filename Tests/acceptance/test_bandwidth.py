@@ -1,11 +1,11 @@
 """What a viewer sees when its network carries less than the publisher sends.
 
-How soon it does is measured here and judged generously: the machine encodes three layers, decodes
-them and plays the network on the same cores. `docs/bandwidth.md` has the figures to aim at.
+The machine encodes three layers, decodes them and plays the network on the same cores, so times
+are judged a little more generously than in `LayerFollowingTests`, where the same is played in
+virtual time. `docs/bandwidth.md` has the figures.
 
-The publisher is Chromium with three layers of VP8; the viewer's datagrams pass a bottleneck
-(`harness/link.py`). Rates are generous: the layers take about 180, 600 and
-2,700 kbit/s of this picture.
+The publisher is Chromium with three layers of VP8, which take what `bitrates` says and up to a
+fifth more; the viewer's datagrams pass a bottleneck (`harness/link.py`).
 """
 
 import asyncio
@@ -20,7 +20,10 @@ from harness.looks import ALICE
 from harness.process import until
 
 TOP, MIDDLE, LOW = (1280, 720), (640, 360), (320, 180)
-CAMERA = dict(codec="VP8", simulcast=True, width=1280, height=720, fps=15, noise=True)
+CAMERA = dict(
+    codec="VP8", simulcast=True, bitrates=[120_000, 350_000, 1_500_000],
+    width=1280, height=720, fps=15, noise=True,
+)
 
 
 @pytest.fixture
@@ -87,30 +90,35 @@ async def watch(room, peers, links, slots: int = 1, **link):
     return alice, bob, path
 
 
+@pytest.mark.parametrize(
+    "rate, size, within", [(3_000_000, TOP, 5), (600_000, MIDDLE, 4), (200_000, LOW, 4)]
+)
+@pytest.mark.seconds(90)
+async def test_a_joiner_gets_the_layer_that_fits(room, peers, links, rate, size, within):
+    alice, bob, _ = await watch(room, peers, links, rate=rate, delay=0.02)
+    print("after", await steady(bob, bob.seen.video, size, within, hold=8))
+
+
 @pytest.mark.seconds(240)
 async def test_layers_follow_the_bandwidth(room, peers, links):
-    alice, bob, link = await watch(room, peers, links, rate=5_000_000, delay=0.02)
+    alice, bob, link = await watch(room, peers, links, rate=3_000_000, delay=0.02)
     mid = bob.seen.video
-    await expect.first_frame(bob.peer, mid, ALICE["hue"], bob.seen.since)
-    await asyncio.sleep(3)
-
-    link.rate = 250_000
-    print("low after", await steady(bob, mid, LOW, within=40, hold=2))
-    explained = await room.call("subscription.explain", subscription=bob.seen.id)
-    print(explained)
-    assert explained["limit"] == "bandwidth" and explained["estimate"] < 1_000_000
-    assert (explained["sent"]["width"], explained["sent"]["height"]) == LOW
-
-    link.rate = 5_000_000
-    begin = time.time()
-
-    async def larger():
-        frames = await bob.peer.frames(mid, begin)
-        return next((one for one in frames if one.width > LOW[0]), None)
-
-    print("more after", (await until(larger, "a larger picture", 40)).time - begin)
-    stands = freezes(await bob.peer.frames(mid, bob.seen.since))
+    await steady(bob, mid, TOP, within=5)
+    start = time.time()
+    for rate, size, within in [
+        (600_000, MIDDLE, 4), (200_000, LOW, 4), (3_000_000, TOP, 8)
+    ]:
+        link.rate = rate
+        print(size, "after", await steady(bob, mid, size, within, hold=10))
+        if rate == 200_000:
+            explained = await room.call("subscription.explain", subscription=bob.seen.id)
+            assert explained["limit"] == "bandwidth" and explained["estimate"] < 600_000
+            assert (explained["sent"]["width"], explained["sent"]["height"]) == LOW
+    frames = await bob.peer.frames(mid, start)
+    stands = freezes(frames)
     print("still at switches:", [f"{one:.3f}" for one in stands])
+    # Down twice, and up by one or two steps; not more than one beyond these.
+    assert len(stands) <= 5
     await expect.heard(bob.peer, bob.seen.audio, ALICE["tone"], time.time())
 
 
@@ -163,6 +171,11 @@ async def test_a_preference_takes_effect_at_once(room, peers, links):
 
         frame = await until(shown, f"{width}x{height}", 5, every=0.02)
         times.append(frame.time - begin)
+        left = [
+            one.time - begin for one in room.ipc.events
+            if one.event == "subscription.layerChanged" and one.time >= begin
+        ]
+        print(f"{width}x{height}: left after {left}, seen after {times[-1]:.3f}")
         await asyncio.sleep(0.7)
     print("until the first picture:", sorted(f"{one:.3f}" for one in times))
     # The bar is 0.3 s at the 95th percentile; two cores encode, decode and measure here.

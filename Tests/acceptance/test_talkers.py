@@ -9,9 +9,13 @@ import time
 
 import pytest
 
-from harness.looks import ALICE, BOB
+from harness.looks import ALICE, BOB, CAROL
+from harness.media import hue_distance
 from harness.process import until
+from harness.room import Room
 
+#: How fast a tone rises that tells how much of a word was missed.
+HERTZ_A_SECOND = 1000
 #: Below it there is no sound: what an encoder makes of digital silence.
 SILENCE = 0.005
 
@@ -106,10 +110,25 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
         assert (await viewer.peer.inbound(mid))["packetsReceived"] == count
         assert all(it.level <= SILENCE for it in await viewer.peer.sounds(mid, start))
 
+    # Who goes on speaking is heard again, and the next word of who has paused from its begin.
     await room.call("participant.hardUnmute", participant="ann", media=["audio"])
     await listed(room, "ann", seconds=3)
     for viewer, mid in zip(viewers, mids):
         await loud(viewer.peer, mid, time.time())
+    await ann.peer.speak(False)
+    await room.call("participant.hardMute", participant="ann", media=["audio"])
+    await listed(room, seconds=0.2)
+    await asyncio.sleep(0.5)
+    await room.call("participant.hardUnmute", participant="ann", media=["audio"])
+    await asyncio.sleep(1)
+    word = time.time()
+    await ann.peer.speak(sweep=HERTZ_A_SECOND)
+    for viewer, mid in zip(viewers, mids):
+        sound = await loud(viewer.peer, mid, word)
+        missed = (sound.tone - ALICE["tone"]) / HERTZ_A_SECOND
+        print(f"heard {sound.time - word:.2f} s after the word began, from {missed:.2f} s of it on")
+        assert missed < 0.2
+        assert sound.time - word < 1
 
 
 @pytest.mark.seconds(120)
@@ -126,6 +145,59 @@ async def test_the_demo_marks_the_pinned(enter):
     assert not any(tile["pinned"] for tile in await ben.tiles())
     await mia.click("Unpin: Ben")
     await ann.tile("Ben", pinned=False)
+
+
+@pytest.mark.seconds(120)
+async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
+    mia = await enter("Mia", layout="stage", people=1, audio=0)
+    await mia.joined()
+    await mia.reads("Nobody else has spoken yet")
+    await ipc.call("events.subscribe")
+    room = Room(ipc)
+    room.id = "demo"
+    ann, ben, cleo = [
+        await room.join(name, await peers("Chromium"), **look, speech=True)
+        for name, look in (("ann", ALICE), ("ben", BOB), ("cleo", CAROL))
+    ]
+    await mia.reads("4 people")
+    await mia.on_stage("Mia")
+
+    await ann.peer.speak()
+    await mia.on_stage("ann", "Mia")
+    await mia.watches("ann", talking=True)
+    await ben.peer.speak()
+    await mia.on_stage("ben", "ann", "Mia")
+    await mia.watches("ben", talking=True, large=True)
+    await mia.watches("ann", talking=True, large=False)
+    # Whose name is on a tile is in its picture.
+    for name, look in (("ann", ALICE), ("ben", BOB)):
+        assert hue_distance(await mia.hue(name), look["hue"]) < 30
+    assert (await mia.received("audio"))["audioEnergy"] > 0
+
+    # Who falls silent loses the ring, not the place; a pin brings the silent to its end.
+    await ben.peer.speak(False)
+    await mia.tile("ben", talking=False)
+    await mia.click("More for cleo")
+    await mia.click("Pin: cleo")
+    await mia.on_stage("ben", "ann", "cleo", "Mia")
+    await mia.watches("cleo", talking=False, pinned=True)
+    assert hue_distance(await mia.hue("cleo"), CAROL["hue"]) < 30
+    # Places follow the speech; pictures play on.
+    await cleo.peer.speak()
+    await mia.on_stage("cleo", "ben", "ann", "Mia")
+    await mia.watches("cleo", talking=True, pinned=True, large=True)
+
+    await mia.click("Unpin: cleo")
+    await ann.leave()
+    await mia.on_stage("cleo", "ben", "Mia")
+    await mia.click("Show who speaks")
+    for name, look in (("ben", BOB), ("cleo", CAROL)):
+        await mia.watches(name, large=False)
+        assert hue_distance(await mia.hue(name), look["hue"]) < 30
+    await mia.click("Show who speaks")
+    await mia.on_stage("cleo", "ben", "Mia")
+    await mia.watches("cleo", talking=True, large=True)
+    assert await mia.demo("error") is None
 
 
 @pytest.mark.parametrize("levels", [False, True])

@@ -122,6 +122,54 @@ import Testing
         #expect(driver.plane.shared.identifiers[tap].publications.used == 0)
     }
 
+    private func talkers(_ driver: inout ControlDriver) -> [[String]] {
+        orders(&driver).compactMap { order in
+            if case .note(_, .talkers(let names)) = order { names } else { nil }
+        }
+    }
+
+    @Test func `E-3 who talks is noted, the newest first, and who talked already`() throws {
+        var driver = try driver()
+        try driver.offer("a", "0:audio:sendonly")
+        try driver.offer("m", "0:audio:sendonly")
+        try driver.begin("a")
+        try driver.done("recording.start", ["room": "r"])
+        #expect(talkers(&driver) == [["a"]])
+        driver.pass(milliseconds: 1_000)
+        try driver.begin("m")
+        #expect(talkers(&driver) == [["m", "a"]])
+        // A pin moves places, and nobody's speech.
+        driver.pass(milliseconds: 1_000)
+        try driver.done("pin.add", ["room": "r", "participants": ["a"]])
+        #expect(talkers(&driver).isEmpty)
+        driver.pass(milliseconds: 1_000)
+        try driver.end("m")
+        #expect(talkers(&driver) == [["a"]])
+        driver.pass(milliseconds: 1_000)
+        try driver.done(
+            "participant.hardMute",
+            ["room": "r", "participant": "a", "media": ["audio"]]
+        )
+        #expect(talkers(&driver) == [[]])
+    }
+
+    @Test func `E-3 of a noisy room three lists a second are noted, and the last`() throws {
+        var driver = try driver()
+        try driver.offer("a", "0:audio:sendonly")
+        try driver.offer("m", "0:audio:sendonly")
+        try driver.done("recording.start", ["room": "r"])
+        for _ in 0..<50 {
+            try driver.begin("a")
+            driver.pass(milliseconds: 10)
+            try driver.end("a")
+            driver.pass(milliseconds: 10)
+        }
+        #expect((2...4).contains(talkers(&driver).count))
+        try driver.begin("m")
+        driver.pass(milliseconds: 1_000)
+        #expect(talkers(&driver).last == ["m"])
+    }
+
     @Test func `only the streams asked for are recorded`() throws {
         var driver = try driver()
         let mids = try driver.offer("a", "0:audio:sendonly")

@@ -152,6 +152,20 @@ import Testing
         #expect(events.map { $0["type"] } == ["joined", "size", "muted", "unmuted"])
     }
 
+    @Test func `E-3 the record names who talks`() {
+        var story = Story()
+        story.recording.note(.talkers(["bob", "alice"]), at: story.now)
+        story.recording.note(.talkers([]), at: story.now)
+        story.finish()
+        guard case .array(let events)? = story.session["events"] else {
+            Issue.record("no events in the record")
+            return
+        }
+        #expect(events.map { $0["type"] } == ["joined", "talkers", "talkers"])
+        #expect(events[1]["talkers"] == ["bob", "alice"] && events[2]["talkers"] == [])
+        #expect(events[1]["time"] == .number(1_700_000_000))
+    }
+
     @Test func `other parameter sets of H.264 begin another file`() {
         var story = Story(.h264)
         func keyframe(_ level: UInt8) -> [UInt8] {

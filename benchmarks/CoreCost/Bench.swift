@@ -189,7 +189,7 @@ struct Bench: ~Copyable {
         }
     }
 
-    private static func connect(
+    static func connect(
         _ peer: inout LoadPeer,
         _ index: Int,
         _ identity: DTLSIdentity,
@@ -203,6 +203,8 @@ struct Bench: ~Copyable {
         var output = Batch(capacity: 64)
         core.apply(.configure(id, configuration), at: now, into: &output)
         var queue = Batch(capacity: 64)
+        // What the other side keeps is not the core's.
+        counting_pause()
         peer.connect(
             fragment: configuration.ice.localFragment,
             password: configuration.ice.localPassword,
@@ -210,14 +212,17 @@ struct Bench: ~Copyable {
             at: now,
             into: &queue
         )
+        counting_resume()
         while queue.count > 0 {
             for position in 0..<queue.count {
                 core.receive(queue[position], on: peer.path, at: now, into: &output)
             }
             queue.removeAll()
+            counting_pause()
             for position in 0..<output.count {
                 _ = peer.receive(output[position], at: now, into: &queue)
             }
+            counting_resume()
             output.removeAll()
         }
     }

@@ -16,6 +16,11 @@ struct Options {
     var relays = false
     var checks = false
     var measuresSRTP = false
+    /// Participants of a room of microphones, and of another to hold it against; 0 is none.
+    var room = 0
+    var against = 0
+    var talkers = 10
+    var isRealOpus = false
     var wantsHelp = false
 
     static let help = """
@@ -31,6 +36,12 @@ struct Options {
           --relay        the viewers are on another worker, behind a ring
           --srtp         only what SRTP costs: ns a packet of each profile, some sizes
                          and batches
+          --room N       what a room of N microphones costs, whose people follow the six
+                         who talked last; --packets are those of each, and --burst
+                         how many of all come together
+          --against N    and what one of N does, by turns, and the ratio
+          --talkers N    how many of a room talk (default 10)
+          --opus         the room's microphones send real Opus without levels
           --check        exit with 1 unless allocations, retains and locks are 0
                          (with libsrtp2 only retains count: the others are its own)
           --help         this text
@@ -49,6 +60,12 @@ struct Options {
             case "--profile": profile = Self.profiles[value] ?? profile
             case "--srtp":
                 measuresSRTP = true
+                index -= 1
+            case "--room": room = min(max(1, Int(value) ?? 1), 4_000)
+            case "--against": against = min(max(0, Int(value) ?? 0), 4_000)
+            case "--talkers": talkers = max(0, Int(value) ?? talkers)
+            case "--opus":
+                isRealOpus = true
                 index -= 1
             case "--relay":
                 relays = true

@@ -13,6 +13,8 @@ if options.wantsHelp {
     print(Options.help)
 } else if options.measuresSRTP {
     try SRTPCost.report(options.engine)
+} else if options.room > 0 {
+    try RoomCost.report(options)
 } else {
     let cost = try CoreCost.measure(options)
     print(cost.description)

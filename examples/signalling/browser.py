@@ -155,6 +155,13 @@ class Browser:
             )
         return {}
 
+    async def on_follow(self, message: dict, me: Session) -> dict:
+        await self.hub.ipc.call(
+            "talkers.subscribe", room=me.room, participant=me.id,
+            audioMids=message["audioMids"], videoMids=message["videoMids"],
+        )  # fmt: skip
+        return {}
+
     async def on_prefer(self, message: dict, me: Session) -> dict:
         if (subscription := me.subscriptions.get(message["stream"])) is not None:
             size = {"width": message["width"], "height": message["height"]}

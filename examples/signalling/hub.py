@@ -64,6 +64,9 @@ class Session:
         name, data = event["event"], event["data"]
         if name == "stream.destroyed":
             self.subscriptions.pop(data.get("stream"), None)
+        if name == "subscription.connected" and self.id in event["to"]:
+            # Slots that follow the talkers make subscriptions that nobody asked for.
+            self.subscriptions[data["stream"]] = data["subscription"]
         if subject(event) == self.id:
             self.role = data["role"] if name == "participant.roleChanged" else self.role
             self.mode = data["mode"] if name == "participant.modeChanged" else self.mode

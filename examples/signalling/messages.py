@@ -35,9 +35,9 @@ def one_of(*words: str):
     return lambda value: isinstance(value, str) and value in words
 
 
-def list_of(check, longest: int):
+def list_of(check, longest: int, shortest: int = 1):
     return lambda value: (
-        isinstance(value, list) and 0 < len(value) <= longest and all(map(check, value))
+        isinstance(value, list) and shortest <= len(value) <= longest and all(map(check, value))
     )
 
 
@@ -85,6 +85,9 @@ SHAPES = {  # type → key → (check, whether it must be there)
     "unsubscribe": {"stream": (ident, True)},
     "prefer": {"stream": (ident, True), "width": (pixels, True), "height": (pixels, True)},
     "explain": {"stream": (ident, True)},
+    "follow": {
+        "audioMids": (list_of(mid, 100, 0), True), "videoMids": (list_of(mid, 100, 0), True),
+    },
     "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
     "leave": {},
     # moderation.py has what these become.

@@ -160,6 +160,8 @@ int kernel_unix_listen(const char *path, unsigned mode, int backlog);
 /// A connected, non-blocking socket, or why there is none.
 int kernel_unix_connect(const char *path);
 int kernel_accept(int descriptor);
+/// A connected, non-blocking datagram socket; `@` at the start stands for the abstract namespace.
+int kernel_notify_connect(const char *path);
 /// Opens `path` and locks it exclusively without waiting; closing lets go.
 ///
 /// Who holds the lock may unlink the file: a lock on a file that is gone is not taken for one.

@@ -11,8 +11,12 @@ extension Core {
     /// An estimate that moved by less than one in so many is as good as the one before.
     private static let estimateStep = 50
     private static let allocationMilliseconds: Int64 = 100
-    /// What takes so many times as much as what is to follow it stops at once.
-    private static let floodFactor = 3
+    /// What takes so many times as much as what is to follow it stops at once where the path is
+    /// full.
+    private static let floodFactor = 2
+    /// How long a keyframe takes from being asked for to the viewer's path.
+    private static let answerMilliseconds: Int64 = 60
+    private static let longestPause: Int64 = 500
     /// After having found the edge of a path an estimate needs so long to be near it again.
     private static let dipMilliseconds: Int64 = 2_500
 
@@ -31,7 +35,7 @@ extension Core {
         let budget = estimate.map { max($0 - other, 0) }
         allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
         for position in 0..<claimants.count {
-            give(position, isBounded: estimate != nil, beside: other, at: now)
+            give(position, beside: other, at: now)
         }
         transports[transport].allocated = other + allocation.given
         // What has no use for more, or no packets to ask with, is not probed.
@@ -149,12 +153,7 @@ extension Core {
     }
 
     /// Turns a slot to what it was given, and tells what that changes.
-    private mutating func give(
-        _ position: Int,
-        isBounded: Bool,
-        beside other: Int,
-        at now: Instant
-    ) {
+    private mutating func give(_ position: Int, beside other: Int, at now: Instant) {
         let claim = allocation.claims[position]
         let slot = Int(claimants[position].slot)
         let transport = slots[slot].transport
@@ -178,16 +177,44 @@ extension Core {
             cause: limit
         )
         let before = slotRecords[slot].share.value.given
+        var keyframeAt = now
         slotRecords[slot].share.value.give(option, limit: limit, decision)
-        if limit == .bandwidth, let before, let option, before.target != option.target,
-            before.likelyBitrate > Self.floodFactor * option.likelyBitrate
-        {
+        if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
             // Until the keyframe comes the path would be flooded, and that would wait in it too.
             slots[slot].source = .waiting
+            dropWaiting(of: slot)
+            keyframeAt = now.advanced(milliseconds: pause(of: transport))
         }
-        aim(slot, at: option?.target ?? .nothing, at: now)
+        aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
         let isOff = option == nil && claim.count > 0
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
+    }
+
+    /// How long what has been sent still fills the path: a keyframe that came sooner would wait,
+    /// or be lost.
+    private func pause(of transport: Int) -> Int64 {
+        let waiting = transports[transport].bandwidth?.waitMilliseconds() ?? 0
+        return min(max(waiting - Self.answerMilliseconds, 0), Self.longestPause)
+    }
+
+    /// Whether what leaves now would fill the path until another encoding's keyframe has come.
+    ///
+    /// Fewer layers of the same encoding need no keyframe: it goes on, with less.
+    private func floods(
+        _ slot: Int,
+        with before: LayerOption,
+        until option: LayerOption
+    ) -> Bool {
+        guard before.target.encoding != option.target.encoding,
+            before.likelyBitrate > Self.floodFactor * option.likelyBitrate,
+            transports[slots[slot].transport].bandwidth?.isFull() == true
+        else { return false }
+        switch slots[slot].source {
+        case .idle, .waiting: return false
+        // Where the turn before this one still waits for its keyframe, less leaves than was given.
+        case .flowing(let encoding), .switching(from: let encoding, to: _):
+            return encoding == before.target.encoding
+        }
     }
 
     /// All that is offered may be more than the subscriber's role lets it see.

@@ -19,6 +19,13 @@ struct BandwidthEstimator: ~Copyable {
     static let silenceStep: Int64 = 500_000_000
     static let silenceFactor = 0.85
     static let pacingFactor = 2.5
+    /// Nanoseconds of reports at first in which what comes through is believed at once.
+    static let startLength: Int64 = 1_000_000_000
+    /// Loss that ends this.
+    static let startLoss = 0.1
+    /// Below this share of the estimate what is allocated is as much as fits of steps that are
+    /// larger than what is left.
+    static let steppedShare = 0.9
 
     var packets = SentPackets()
     var detectors = LaterBox<Detectors>()
@@ -37,6 +44,7 @@ struct BandwidthEstimator: ~Copyable {
     var changed: Int64
     var roundTrip: Int64?
     var lastFeedback: Int64?
+    var start = Start.silent
     var lastSent: Int64?
     var lastSilence: Int64 = .min / 2
     var nextLook: Int64
@@ -119,6 +127,34 @@ struct BandwidthEstimator: ~Copyable {
     /// Bits a second that the path carries, IP and UDP headers counted.
     var estimate: Int { Int(current) }
 
+    /// Whether nothing is known yet that speaks against sending more than the estimate.
+    var isOpen: Bool {
+        switch start {
+        case .silent, .open: true
+        case .bounded, .over: false
+        }
+    }
+
+    /// Whether what is sent now has to wait long on the way, or is lost.
+    var isFull: Bool { detectors.isMade && detectors.value.isFull }
+
+    /// How long the last packet that was reported waited on the way, in milliseconds.
+    var waitMilliseconds: Int64 {
+        detectors.isMade ? detectors.value.queue.latest / 1_000_000 : 0
+    }
+
+    /// How a path is got to know.
+    enum Start {
+        /// Nothing was reported yet.
+        case silent
+        /// All that is sent comes through so far.
+        case open(since: Int64)
+        /// It had to queue, so the path's rate is known, and is measured on.
+        case bounded(since: Int64)
+        /// From now on it is felt for.
+        case over
+    }
+
     /// Bits a second at which a pacer should let packets out.
     var pacingRate: Int { Int(Self.pacingFactor * max(current, allocated)) }
 
@@ -140,11 +176,16 @@ struct BandwidthEstimator: ~Copyable {
             estimate: current,
             wanted: wanted,
             maximum: maximum,
-            isCongested: usage == .over || loss == .decreasing,
+            isCongested: usage == .over || loss == .decreasing || isQueuedAtStart,
             isRecovering: loss == .increasing,
             isApplicationLimited: load.isLimited,
+            isStepped: allocated > 0 && allocated < Self.steppedShare * current,
             waiting: waiting
         )
+    }
+
+    private var isQueuedAtStart: Bool {
+        if case .bounded = start { true } else { false }
     }
 
     /// Less is sent, step by step, while nothing is heard of what was sent.

@@ -2,6 +2,9 @@
 struct Detectors {
     /// The round trip where none was measured yet, in nanoseconds.
     private static let usualRoundTrip: Int64 = 100_000_000
+    /// Nanoseconds of waiting, and a share lost, with which a path is full.
+    private static let longWait: Int64 = 100_000_000
+    private static let muchLoss = 0.1
 
     var clock = RemoteClock()
     private var groups = ArrivalGroups()
@@ -11,6 +14,7 @@ struct Detectors {
     private(set) var acknowledged = AcknowledgedRate()
     private(set) var losses = LossControl()
     private var events = LossEvents()
+    private(set) var first = FirstTrain()
 
     /// Nothing known of delays compares with what comes now.
     mutating func startAfresh() {
@@ -25,6 +29,7 @@ struct Detectors {
         let bytes = Int(entry.bytes)
         acknowledged.add(bytes: bytes, arrived: arrived)
         queue.add(sent: entry.time, arrived: arrived)
+        first.add(bytes: bytes, sent: entry.time, arrived: arrived)
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -33,6 +38,15 @@ struct Detectors {
         }
         if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
     }
+
+    /// What was lost while more was sent than the path was known to carry says nothing.
+    mutating func forgetLosses() {
+        losses.reset()
+        events = LossEvents()
+    }
+
+    /// Whether what is sent now has to wait long, or is lost.
+    var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
         let bytes = Int(entry.bytes)

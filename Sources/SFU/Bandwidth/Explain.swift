@@ -12,6 +12,7 @@ extension Core {
         return LayerExplanation(
             sent: sentLayer(of: slot, now),
             offered: offeredLayers(of: publication, now),
+            names: publications[publication].configuration.encodings.map(\.rid),
             estimate: transports[slots[slot].transport].bandwidth?.usableEstimate(at: now),
             share: given?.bitrate ?? 0,
             limit: limit ? .publisher : slotRecords[slot].share.value.limit,
@@ -24,9 +25,44 @@ extension Core {
     private func offeredLayers(of publication: Int, _ now: Instant) -> [LayerDescription] {
         var layers: [LayerDescription] = []
         for position in 0..<publications[publication].encodings.count {
-            layers.append(layer(at: position, of: publication, now: now))
+            let encoding = Int(publications[publication].encodings[position])
+            let whole = layer(at: position, of: publication, now: now)
+            guard encodings[encoding].layers.highest.spatial > 0 else {
+                layers.append(whole)
+                continue
+            }
+            for spatial in 0...encodings[encoding].layers.highest.spatial {
+                guard let found = spatialLayer(spatial, of: encoding, within: whole, now) else {
+                    continue
+                }
+                layers.append(found)
+            }
         }
         return layers
+    }
+
+    /// One spatial layer with all its frames; `nil` where none of it comes.
+    private func spatialLayer(
+        _ spatial: UInt8,
+        of encoding: Int,
+        within whole: LayerDescription,
+        _ now: Instant
+    ) -> LayerDescription? {
+        let live = encodings[encoding].layers.live
+        var temporal: UInt8 = 3
+        while !live.contains(LayerPoint(spatial: spatial, temporal: temporal)) {
+            guard temporal > 0 else { return nil }
+            temporal -= 1
+        }
+        let size = encodings[encoding].layers.size(of: spatial)
+        let point = LayerPoint(spatial: spatial, temporal: temporal)
+        let rate = encodings[encoding].layers.rate(of: point, at: now)
+        var found = whole
+        found.width = Int(size.width)
+        found.height = Int(size.height)
+        found.frameRate = rate.frameRate
+        found.bitrate = rate.bitrate
+        return found
     }
 
     /// What leaves now, by what was measured of it; while a turn waits for its keyframe that is

@@ -4,8 +4,11 @@ package import RTP
 package struct LayerExplanation: Hashable, Sendable {
     /// What leaves for it; `nil`: no video.
     package var sent: LayerDescription?
-    /// What the publisher sends, live or not.
+    /// What the publisher sends, live or not: its encodings, and of each that has several its
+    /// spatial layers.
     package var offered: [LayerDescription]
+    /// What the encodings are called, as the offer lists them.
+    package var names: [String?]
     /// What the viewer's path carries, in bits a second; `nil` while nobody knows.
     package var estimate: Int?
     /// What of that its allocation gave to this slot, in bits a second.

@@ -38,6 +38,8 @@ struct LossControl {
     /// the rate is bounded by `balance` / p. 10 % allows 2 Mbit/s, 20 % 670 kbit/s.
     private static let tolerated = 0.05
     private static let balance = 100_000.0
+    /// Of what came through, what loss alone never takes.
+    private static let kept = 0.85
     /// How much a factor e in capacity is worth against likelihood, for one packet.
     private static let optimism = 0.02
     private static let steadiness = 0.0002
@@ -109,7 +111,8 @@ struct LossControl {
     private mutating func judge(delayBased: Double, acknowledged: Double?, floor: Double) {
         if state == .free { model.capacity = delayBased }
         let current = model
-        let bound = max(instantBound, floor)
+        // What came through did so at any loss.
+        let bound = max(instantBound, Self.kept * (acknowledged ?? 0), floor)
         var best = current
         var bestScore = -Double.infinity
         for index in 0..<5 {
@@ -156,7 +159,9 @@ struct LossControl {
             windowLimit = .infinity
             return
         }
-        state = best.capacity > current.capacity ? .increasing : .decreasing
+        // Where little is lost any more and the rate falls no further, more may be tried.
+        let isFalling = best.capacity < current.capacity
+        state = isFalling || averageLoss > Self.tolerated ? .decreasing : .increasing
         guard ended - windowStart >= Self.increaseWindow else { return }
         windowStart = ended
         windowLimit = best.capacity * Self.increase

@@ -111,6 +111,12 @@ package struct Pacer: ~Copyable {
         return nil
     }
 
+    /// Takes out one of those that wait, whether it is time or not.
+    package mutating func removeAny() -> Item? {
+        audio.removeFirst() ?? retransmissions.removeFirst() ?? video.removeFirst()
+            ?? fillers.removeFirst()
+    }
+
     /// Sends what comes next at a probe's rate; a probe under way ends.
     package mutating func start(_ probe: Probe, at now: Instant) {
         drain(at: now)

@@ -10,8 +10,10 @@ struct PathBandwidth: ~Copyable {
     /// Loss in receiver reports that tells something, in 256ths, and for how long.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
-    /// Of the estimate, for retransmissions; seconds of that at once; bytes, where that is little.
+    /// Of the estimate, for retransmissions: at most, and where media leaves no more; seconds of
+    /// that at once; bytes, where that is little.
     private static let retransmissionShare = 0.5
+    private static let leastRetransmissionShare = 0.25
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
     /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
@@ -20,6 +22,8 @@ struct PathBandwidth: ~Copyable {
     var estimator: BandwidthEstimator
     var pacer: Pacer
     private var lastLook: Instant?
+    /// The probe of the packet that was taken from the pacer last.
+    private var taken: ProbeID?
     /// What retransmissions have taken and the path has not made up for.
     private var repairs: (at: Instant, bytes: Double)?
     private var firstReport: Instant?
@@ -35,7 +39,14 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
-    mutating func takeNext(at now: Instant) -> Pacer.Item? { pacer.next(at: now) }
+    mutating func takeNext(at now: Instant) -> Pacer.Item? {
+        let item = pacer.next(at: now)
+        taken = item?.probe
+        return item
+    }
+
+    /// Takes out one that waits, whether it may leave or not.
+    mutating func takeAny() -> Pacer.Item? { pacer.removeAny() }
 
     /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
     ///
@@ -60,21 +71,25 @@ struct PathBandwidth: ~Copyable {
 
     /// Whether one more retransmission fits beside the media; if so, it is counted.
     ///
-    /// What a path has lost because it is full must not fill it again: retransmissions get half of
-    /// the estimate, and a quarter of a second of that at once. Who lacks the packet asks again.
+    /// What a path has lost because it is full must not fill it again: retransmissions get what
+    /// media leaves of the estimate, and a quarter of a second of half of it at once. Who lacks the
+    /// packet asks again.
     mutating func takeRetransmission(bytes: Int, at now: Instant) -> Bool {
         guard let estimate = usableEstimate(at: now) else { return true }
-        let rate = Double(estimate) / 8 * Self.retransmissionShare
+        let most = Double(estimate) / 8 * Self.retransmissionShare
+        let least = Double(estimate) / 8 * Self.leastRetransmissionShare
+        let rate = min(max((Double(estimate) - estimator.allocated) / 8, least), most)
         let passed = repairs.map { Double(now.nanoseconds(since: $0.at)) / 1e9 } ?? 0
         let debt = max(0, (repairs?.bytes ?? 0) - passed * rate)
-        let isFree = debt <= max(rate * Self.retransmissionBurst, Self.leastRetransmissionBurst)
+        let isFree = debt <= max(most * Self.retransmissionBurst, Self.leastRetransmissionBurst)
         repairs = (at: now, bytes: isFree ? debt + Double(bytes) : debt)
         return isFree
     }
 
     /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
-        let probe = pacer.currentProbe
+        // The last packet of a probe ends it at the pacer before it leaves.
+        let probe = waited ? taken : pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
         estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
     }
@@ -102,12 +117,18 @@ struct PathBandwidth: ~Copyable {
     /// A viewer that does not report arrivals gets all, until it loses packets: its own estimate
     /// (REMB) is bounded by what it is sent, and would keep that down for ever.
     func usableEstimate(at now: Instant) -> Int? {
-        if firstReport != nil { return estimator.estimate }
+        if firstReport != nil { return estimator.isOpen ? nil : estimator.estimate }
         if let lastLoss, now.milliseconds(since: lastLoss) < Self.lossMemoryMilliseconds {
             return estimator.estimate
         }
         return nil
     }
+
+    /// Whether what is sent now has to wait long on the way, or is lost.
+    func isFull() -> Bool { estimator.isFull }
+
+    /// How long the last packet that was reported waited on the way, in milliseconds.
+    func waitMilliseconds() -> Int64 { estimator.waitMilliseconds }
 
     /// Whether the estimate is more than a beginning.
     func isSettled(at now: Instant) -> Bool {
@@ -123,9 +144,9 @@ struct PathBandwidth: ~Copyable {
 
     /// When something is to be done, if ever.
     func deadline(at now: Instant) -> Instant? {
-        let pacing = pacer.deadline(at: now)
-        guard let next = [pacing, estimator.deadline].compactMap(\.self).min() else { return nil }
-        guard let lastLook else { return next }
+        var next = pacer.deadline(at: now)
+        if let due = estimator.deadline { next = min(next ?? due, due) }
+        guard let next, let lastLook else { return next }
         return max(next, lastLook.advanced(nanoseconds: Self.shortestStep))
     }
 }

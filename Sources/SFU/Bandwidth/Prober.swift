@@ -18,6 +18,8 @@ struct Prober {
         /// Whether loss bounds the rate, which recovers.
         var isRecovering: Bool
         var isApplicationLimited: Bool
+        /// Whether what is sent cannot follow the estimate: the next step is larger than the rest.
+        var isStepped = false
         /// How long packets wait on the way, in nanoseconds.
         var waiting: Double
     }
@@ -126,7 +128,8 @@ struct Prober {
     }
 
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
-        now - droppedAt > Self.calm && situation.waiting < Self.shortWait
+        let calm = situation.isStepped ? Self.interval : Self.calm
+        return now - droppedAt > calm && situation.waiting < Self.shortWait
     }
 
     private func wantsMore(_ situation: Situation) -> Bool {

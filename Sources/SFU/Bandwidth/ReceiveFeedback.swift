@@ -108,6 +108,7 @@ extension BandwidthEstimator {
 
     /// Draws the conclusions of one message.
     private mutating func adjust(shown: Double?, at now: Int64) {
+        if learnAtStart(shown: shown, at: now) { return }
         let before = rates.estimate
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
@@ -129,6 +130,39 @@ extension BandwidthEstimator {
         }
         detectors.value.judgeLoss(delayBased: rates.estimate, floor: Self.minimum)
         settle(reason, at: now)
+    }
+
+    /// Takes what comes through for what the path carries, in the first second of reports.
+    ///
+    /// A viewer is sent all at first: what of that comes through is known better than any first
+    /// rate, and where it has to queue, the path is known.
+    ///
+    /// - Returns: Whether that is all that the message tells.
+    private mutating func learnAtStart(shown: Double?, at now: Int64) -> Bool {
+        let since: Int64
+        switch start {
+        case .silent: since = now
+        case .open(since: let begin), .bounded(since: let begin): since = begin
+        case .over: return false
+        }
+        guard now - since < Self.startLength else {
+            start = .over
+            detectors.value.forgetLosses()
+            return false
+        }
+        if let rate = detectors.value.first.rate {
+            start = .bounded(since: since)
+            rates.learn(min(max(rate, Self.minimum), maximum), at: now)
+            settle(.probe, at: now)
+            return true
+        }
+        let isOver =
+            detectors.value.trendline.usage == .over
+            || detectors.value.losses.averageLoss > Self.startLoss
+        start = isOver ? .over : .open(since: since)
+        let acknowledged = detectors.value.acknowledged.bitsPerSecond ?? 0
+        if acknowledged > rates.estimate { rates.learn(min(acknowledged, maximum), at: now) }
+        return false
     }
 
     /// Takes the least of what delay, loss and the caller allow.

@@ -15,13 +15,16 @@ struct StandingQueue {
     private var present = Minima()
     /// Nanoseconds, smoothed over about twenty packets.
     private(set) var delay = 0.0
+    /// Nanoseconds that the last packet waited.
+    private(set) var latest: Int64 = 0
 
     /// Adds a packet's one-way delay, between two clocks that run alike.
     mutating func add(sent: Int64, arrived: Int64) {
         let oneWay = arrived - sent
         own.add(oneWay, at: sent, stretch: Self.longStretch)
         present.add(oneWay, at: sent, stretch: Self.shortStretch)
-        delay += Self.smoothing * (Double(oneWay - own.least(of: 8)) - delay)
+        latest = oneWay - own.least(of: 8)
+        delay += Self.smoothing * (Double(latest) - delay)
     }
 
     /// Whether the queue has not emptied for three seconds.

@@ -218,7 +218,7 @@ extension Room {
 
     /// Within this a start of speech may still be on its way here.
     private static let recentMilliseconds: Int64 = 1_000
-    private static let leadMilliseconds: Int64 = 20
+    static let leadMilliseconds: Int64 = 20
 
     private func isVacant(_ name: SlotName, of id: String) -> Bool {
         seat(name, of: id)?.slot.subscription == nil

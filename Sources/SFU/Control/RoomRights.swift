@@ -64,8 +64,10 @@ extension Room {
         if settings.kind == .lecture, !isModerator, floorHolder != participant.id {
             return .gated(.floor)
         }
+        // Before the place: a viewer is told of a mute, and a place has no word.
+        if isMuted(participant, kind) { return .gated(.mute) }
         if settings.kind.isLiveEvent, !hasHostPlace(participant.id) { return .gated(.hostPlace) }
-        return isMuted(participant, kind) ? .gated(.mute) : .open
+        return .open
     }
 
     /// Says whether this kind of media may go from `publisher` to `subscriber`.

@@ -40,6 +40,8 @@ extension Room {
         var toldAt: Instant?
         /// When receivers are to be told what has changed since.
         var due: Instant?
+        /// Who talked, as the records of the room have it.
+        var noted: [String] = []
         var followers = Followers()
     }
 
@@ -59,6 +61,7 @@ extension Room {
     package mutating func expire(_ shared: inout Shared) -> Change {
         var change = Change()
         settleTalkers(&shared, &change)
+        settleTaps(&shared, &change)
         settleRelays(&change)
         return change
     }

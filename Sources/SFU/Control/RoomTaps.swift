@@ -158,6 +158,9 @@ extension Room {
             let note = TapNote.joined(participant: member.id, name: member.name ?? "")
             change.tell(worker, .tap(.note(tap.id, note)))
         }
+        if !talkers.noted.isEmpty {
+            change.tell(worker, .tap(.note(tap.id, .talkers(talkers.noted))))
+        }
     }
 
     /// Takes a tap's publications away and forgets it; the thread keeps what it has.
@@ -209,10 +212,15 @@ extension Room {
     /// At the end of each call and notice, before mirrors are settled.
     mutating func settleTaps(_ shared: inout Shared, _ change: inout Change) {
         guard let worker = shared.taps?.worker, !isClosed else { return }
-        if !taps.isEmpty {
-            for note in change.announcements.compactMap(\.news.tapNote) {
-                for id in taps.keys.sorted() { change.tell(worker, .tap(.note(id, note))) }
-            }
+        var notes = change.announcements.compactMap(\.news.tapNote)
+        // As often as people are told, so that a noisy room does not fill the record.
+        let talking = talkers.told.common.filter(\.isTalking).map(\.participant)
+        if talkers.noted != talking {
+            talkers.noted = talking
+            notes.append(.talkers(talking))
+        }
+        for note in notes {
+            for id in taps.keys.sorted() { change.tell(worker, .tap(.note(id, note))) }
         }
         if settings.autoRecord, !hasAutoRecorded, !streams.isEmpty {
             hasAutoRecorded = true

@@ -42,7 +42,8 @@ extension Core {
         index: Int64
     ) -> Bool {
         let transport = outlet.slot.transport
-        guard outlet.slot.kind == .video,
+        // What may be sent twice under one index goes its own way.
+        guard outlet.slot.kind == .video, outlet.slot.stampsPackets,
             transports[transport].bandwidth?.hasRoom(at: now) == false
         else { return false }
         let encoding = Int(pool[place].encoding)
@@ -55,7 +56,7 @@ extension Core {
             index: index,
             rewriting: rewriting
         )
-        let at = takeWaitingPlace(for: waits)
+        guard let at = takeWaitingPlace(for: waits) else { return false }
         let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
         let queued = transports[transport].bandwidth?.enqueue(UInt32(at), bytes: bytes, at: now)
         if queued == .first { schedule(transport) }
@@ -64,6 +65,8 @@ extension Core {
         return false
     }
 
+    /// Packets that wait for all of a worker's viewers together.
+    static let maximumWaiting = 65_536
     /// Headers, extensions and the tag, in bytes: the pacer need not know it exactly.
     static let usualOverhead = 80
 
@@ -100,19 +103,34 @@ extension Core {
 
     /// Drops what waits for a slot whose right is lost.
     ///
-    /// What never leaves gives its numbers back, so that what comes next leaves no gap.
+    /// What never leaves gives its numbers back, so that what comes next leaves no gap; but none
+    /// that lies before one that has left: an index is used once (RFC 3711 §9.1).
     mutating func dropWaiting(of slot: Int) {
+        guard transports[slots[slot].transport].bandwidth?.pacer.isEmpty == false else { return }
         let id = slots.handle(at: slot)
         var first = Int64.max
+        var count: Int64 = 0
         for at in 0..<waiting.count where waiting[at].slot == id && !waiting[at].isVoid {
             waiting[at].isVoid = true
             first = min(first, waiting[at].index)
+            count += 1
         }
-        if first < .max { slots[slot].renumbering.retract(before: first) }
+        let highest = slots[slot].renumbering.highest
+        guard count > 0, highest - first + 1 == count else { return }
+        slots[slot].renumbering.retract(before: first)
     }
 
-    private mutating func takeWaitingPlace(for waits: WaitingPacket) -> Int {
+    /// A viewer's transport ends: nobody will ask for what waits in it.
+    mutating func forgetWaiting(of transport: Int) {
+        while let item = transports[transport].bandwidth?.takeAny() {
+            freeWaitingPlace(Int(item.index))
+        }
+    }
+
+    /// `nil` where as many wait as a worker lets wait.
+    private mutating func takeWaitingPlace(for waits: WaitingPacket) -> Int? {
         guard firstFreeWaiting >= 0 else {
+            guard waiting.count < Self.maximumWaiting else { return nil }
             waiting.append(waits)
             return waiting.count - 1
         }

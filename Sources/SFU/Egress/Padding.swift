@@ -7,14 +7,15 @@ extension Core {
 
     /// Begins a probe of a viewer's path, if one is due.
     mutating func startProbe(of transport: Int, at now: Instant) {
-        guard paddedSlot(of: transport) != nil,
-            let probe = transports[transport].bandwidth?.estimator.takeProbe(at: now)
-        else { return }
+        guard let probe = transports[transport].bandwidth?.estimator.takeProbe(at: now) else {
+            return
+        }
         transports[transport].bandwidth?.pacer.start(probe, at: now)
     }
 
     /// Sends what a probe under way lacks, as nothing else waits.
     mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
+        guard transports[transport].bandwidth?.pacer.currentProbe != nil else { return }
         guard let (slot, payloadType) = paddedSlot(of: transport) else {
             transports[transport].bandwidth?.pacer.cancelProbe()
             return

@@ -35,7 +35,7 @@ extension Core {
             let (span, original, index) = numbering.original(
                 of: number,
                 after: slotRecords[slot].earlier
-            )
+            ), isUseful(span, to: slot)
         else { return }
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
@@ -87,5 +87,20 @@ extension Core {
             statistics.rtxOut &+= 1
         }
         put(outlet)
+    }
+
+    /// Whether a picture of that span is still worth a repair.
+    ///
+    /// On a path that is too narrow the keyframe of the encoding that came after makes up for it,
+    /// and needs the room.
+    private func isUseful(_ span: Renumbering.Span, to slot: Int) -> Bool {
+        guard slots[slot].kind == .video, slotRecords[slot].share.value.limit == .bandwidth else {
+            return true
+        }
+        switch slots[slot].source {
+        case .idle, .waiting: return false
+        case .flowing(let encoding), .switching(from: let encoding, to: _):
+            return span.encoding == UInt32(bitPattern: encoding)
+        }
     }
 }

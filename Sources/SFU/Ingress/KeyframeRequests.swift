@@ -60,7 +60,9 @@ struct KeyframeRequests: BitwiseCopyable {
     }
 
     /// Somebody needs a keyframe of an encoding with this bitrate; 0 where that is not known.
-    mutating func want(at now: Instant, bitrate: Int) -> Outcome {
+    ///
+    /// Sooner than `notBefore` it would be of no use to it.
+    mutating func want(at now: Instant, bitrate: Int, notBefore: Instant? = nil) -> Outcome {
         if case .wanted(let since, let askAt, let tries) = state {
             guard tries == 0, askAt > now else { return .shared }
             let rush = max(askAt, now.advanced(milliseconds: Self.rushMilliseconds))
@@ -71,7 +73,7 @@ struct KeyframeRequests: BitwiseCopyable {
         let fresh = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
         let affordable = lastCame?.advanced(nanoseconds: cost(bitrate)) ?? now
         let latest = now.advanced(milliseconds: Self.longestMilliseconds)
-        let askAt = min(latest, max(now, max(fresh, affordable)))
+        let askAt = min(latest, max(notBefore ?? now, max(fresh, affordable)))
         state = .wanted(since: now, askAt: askAt, tries: 0)
         guard askAt > now else { return .asked }
         return affordable > fresh ? .bounded : .held

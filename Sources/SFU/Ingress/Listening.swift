@@ -10,8 +10,9 @@ extension Core {
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: end)
         // End-to-end encrypted sound has no readable start: most packets hold this much.
-        let opus = RTP.OpusPacket(packet.extracting(start..<end))
-        let milliseconds = (opus?.samples ?? 960) / 48
+        let opus = OpusPacket(packet.extracting(start..<end))
+        // Rounded up: 2.5 ms are 3.
+        let milliseconds = ((opus?.samples ?? 960) + 47) / 48
         if info.audioLevel.length == 1 {
             let level = AudioLevel(element: packet[Int(info.audioLevel.offset)])
             hear(level, milliseconds: milliseconds, on: publication, at: info.arrival)

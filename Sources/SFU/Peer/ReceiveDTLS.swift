@@ -91,7 +91,7 @@ extension Core {
         }
     }
 
-    private mutating func connect(
+    mutating func connect(
         _ transport: Int,
         profile: SRTPProfile,
         keys: SRTPKeys,

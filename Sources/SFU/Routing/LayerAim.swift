@@ -5,8 +5,14 @@ extension Core {
     /// Sends a slot on to another target: at the next keyframe or decodable switch point going
     /// up, at once going down where the codec allows.
     ///
-    /// What is sent now goes on until then, so that the picture never stands still.
-    mutating func aim(_ slot: Int, at target: LayerTarget, at now: Instant) {
+    /// What is sent now goes on until then, so that the picture never stands still. `keyframeAt`
+    /// is when a keyframe is of use, if not at once.
+    mutating func aim(
+        _ slot: Int,
+        at target: LayerTarget,
+        at now: Instant,
+        keyframeAt: Instant? = nil
+    ) {
         let isOther = target != slotRecords[slot].target
         slotRecords[slot].target = target
         guard target.encoding >= 0 else {
@@ -18,7 +24,7 @@ extension Core {
         // Said once: said again and again, a wish would look like a rush of them.
         let isSaid = !isOther && encodings[Int(target.encoding)].keyframes.isWanted
         if isWaiting, !isSaid {
-            wantKeyframe(for: target, slot: slot, at: now)
+            wantKeyframe(for: target, slot: slot, at: now, notBefore: keyframeAt ?? now)
         }
     }
 
@@ -45,11 +51,16 @@ extension Core {
         return wanted > sent || wanted < sent && !encodings[encoding].nestsLayers
     }
 
-    private mutating func wantKeyframe(for target: LayerTarget, slot: Int, at now: Instant) {
-        if case .waiting = slots[slot].source {
+    private mutating func wantKeyframe(
+        for target: LayerTarget,
+        slot: Int,
+        at now: Instant,
+        notBefore: Instant
+    ) {
+        if case .waiting = slots[slot].source, notBefore <= now {
             wantKeyframe(forSlot: slot, at: now)
         } else {
-            wantKeyframe(of: Int(target.encoding), at: now)
+            wantKeyframe(of: Int(target.encoding), at: now, notBefore: notBefore)
         }
     }
 

@@ -67,10 +67,12 @@ extension Core {
         }
     }
 
-    /// A viewer cannot go on without a keyframe of this encoding.
-    mutating func wantKeyframe(of encoding: Int, at now: Instant) {
+    /// A viewer cannot go on without a keyframe of this encoding; sooner than `notBefore` it would
+    /// be of no use.
+    mutating func wantKeyframe(of encoding: Int, at now: Instant, notBefore: Instant? = nil) {
         let bitrate = encodings[encoding].rate.bitrate
-        let outcome = encodings[encoding].keyframes.want(at: now, bitrate: bitrate)
+        let outcome = encodings[encoding].keyframes
+            .want(at: now, bitrate: bitrate, notBefore: notBefore ?? now)
         statistics.keyframeWishes.count(outcome)
         guard let due = encodings[encoding].keyframes.deadline else { return }
         guard let transport = publications[encodings[encoding].publication].transport else {

@@ -167,6 +167,7 @@ extension Core {
             let slot = Int(publications[publication].subscribers[index])
             if slots[slot].isOpen { slots[slot].source = .waiting }
             slotRecords[slot].target = .nothing
+            forgetShare(of: slot)
             forgetLayer(of: slot)
         }
     }

@@ -1,4 +1,5 @@
 internal import COpus
+internal import RTP
 
 /// Finds the loudness of Opus whose sender does not tell it: one for a worker.
 ///

@@ -83,6 +83,8 @@ package struct TapTrack: Hashable, Sendable {
 package enum TapNote: Hashable, Sendable {
     case joined(participant: String, name: String)
     case left(participant: String)
+    /// Who talks now and is on the list of talkers, the newest start of speech first.
+    case talkers([String])
 }
 
 /// What the tap's thread tells of a tap.

@@ -167,7 +167,8 @@ struct Call: ~Copyable {
         }
     }
 
-    private func take(_ datagram: [UInt8], at index: Int) -> [[UInt8]] {
+    /// Hands a peer what its network brings; returns what it answers.
+    func take(_ datagram: [UInt8], at index: Int) -> [[UInt8]] {
         var answers = Batch(capacity: 16)
         let peer = peers[index]
         peer.datagrams += 1

@@ -26,6 +26,8 @@ struct IndexStory: ~Copyable {
     let ledger: PacketLedger
     var noise: Noise
     private let isLossy: Bool
+    /// Bytes of a video packet's payload.
+    private let frameSize: ClosedRange<Int>
     var sources: [Source]
     private var rtxIndex: UInt64 = 1
     private var gates = [true, true]
@@ -45,10 +47,12 @@ struct IndexStory: ~Copyable {
         seed: UInt64,
         isLossy: Bool,
         profile: SRTPProfile = .aeadAes128Gcm,
-        engine: SRTPEngine = .best
+        engine: SRTPEngine = .best,
+        frameSize: ClosedRange<Int> = 20...59
     ) throws {
         noise = Noise(seed: seed &* 0x9e37_79b9)
         self.isLossy = isLossy
+        self.frameSize = frameSize
         // The other engine listens.
         ledger = PacketLedger(engine: SRTPEngine.available.first { $0 != engine } ?? engine)
         call = try Call(seed: seed, profiles: [profile], engine: engine)
@@ -160,7 +164,7 @@ struct IndexStory: ~Copyable {
                 pictureID: source.picture,
                 tl0: UInt8(truncatingIfNeeded: source.picture),
                 isKeyframe: isKeyframe,
-                size: 20 + Int(noise.next() % 40)
+                size: frameSize.lowerBound + Int(noise.next() % UInt64(frameSize.count))
             )
         )
     }

@@ -45,6 +45,17 @@ extension Call {
         )
     }
 
+    /// Packets that wait for their viewers' paths, whether they may still leave or not.
+    var waitingPackets: Int {
+        var free = 0
+        var place = core.firstFreeWaiting
+        while place >= 0 {
+            free += 1
+            place = core.waiting[Int(place)].nextFree
+        }
+        return core.waiting.count - free
+    }
+
     /// Whether those who send know of each transport what it is now.
     var destinationsAgree: Bool {
         (0..<core.transports.capacity).allSatisfy { index in

@@ -151,16 +151,4 @@ import Testing
         let later = level(packets[0], &measuring, &streams[2])
         #expect(later != nil)
     }
-
-    @Test(
-        arguments: [
-            (0x00, 10), (0x08, 20), (0x10, 40), (0x18, 60), (0x60, 10), (0x78, 20), (0x80, 3),
-            (0x88, 5), (0x90, 10), (0xf8, 20), (0xf9, 40),
-        ] as [(UInt8, Int)]
-    )
-    func `the first byte says how long a packet is`(first: UInt8, milliseconds: Int) {
-        let packet: [UInt8] = [first, 1, 2, 3]
-        let parsed = OpusPacket(packet.span)?.milliseconds
-        #expect(parsed == milliseconds)
-    }
 }

@@ -186,7 +186,8 @@ class AioPeer(Peer):
         [camera] = [track for track in self._tracks if isinstance(track, Camera)]
         return camera.drawn(counter)
 
-    async def speak(self, on=True):
+    async def speak(self, on=True, sweep=0):
+        assert not sweep, "only browsers sweep"
         for track in self._tracks:
             if isinstance(track, Microphone):
                 track.speaks = on

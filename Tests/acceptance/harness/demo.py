@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from harness import process
+from harness.media import hue_of
 from harness.process import until
 from harness.sfud import REPOSITORY
 
@@ -129,6 +130,38 @@ class Tab:
                 f"{self.name} has no tile of {name} with {wanted} within {seconds} s: "
                 f"{json.dumps(tiles)}"
             ) from None
+
+    async def on_stage(self, *names: str, seconds: float = 15) -> list[dict]:
+        """Awaits these tiles and no others, in this order, the first of several large."""
+        tiles: list[dict] = []
+        large = list(names[:1]) if len(names) > 1 else []
+
+        async def there():
+            tiles[:] = sorted(await self.tiles(), key=lambda it: it["place"])
+            return [it["name"] for it in tiles] == list(names) and large == [
+                it["name"] for it in tiles if it["large"]
+            ]
+
+        try:
+            await until(there, "", seconds)
+        except AssertionError:
+            raise AssertionError(
+                f"{self.name} does not see {names} within {seconds} s: {json.dumps(tiles)}"
+            ) from None
+        return tiles
+
+    async def hue(self, name: str) -> float:
+        """Of the picture on somebody's tile, in degrees; -1 for one without colour."""
+        find = (
+            "[...document.querySelectorAll('.tile')].find((it) =>"
+            f" it.querySelector('.tile-name').textContent === {json.dumps(name)})"
+        )
+        pixels = await self.page.evaluate(
+            "(() => { const context = new OffscreenCanvas(16, 16).getContext('2d');"
+            f" context.drawImage({find}.querySelector('video'), 0, 0, 16, 16);"
+            " return [...context.getImageData(0, 0, 16, 10).data]; })()"
+        )
+        return hue_of(*(sum(pixels[part::4]) / (len(pixels) // 4) for part in range(3)))
 
     async def watches(self, name: str, **wanted) -> dict:
         """Awaits that person's picture, playing for a second."""

@@ -21,6 +21,7 @@ class Source {
     this.video = this.canvas.captureStream(fps).getVideoTracks()[0];
     this.audioContext = new AudioContext();
     this.oscillator = this.audioContext.createOscillator();
+    this.tone = tone;
     this.oscillator.frequency.value = tone;
     const gain = this.audioContext.createGain();
     gain.gain.value = speech ? 0 : 0.5;
@@ -59,9 +60,13 @@ class Source {
     }
   }
 
-  // Syllables of 200 ms, each louder or softer than the one before, or silence.
-  speak(on) {
+  // Syllables of 200 ms, each louder or softer than the one before, or silence. With `sweep` the
+  // tone rises by so many hertz a second from the first syllable on: it tells how late one hears.
+  speak(on, sweep) {
     const time = this.audioContext.currentTime;
+    this.oscillator.frequency.cancelScheduledValues(time);
+    this.oscillator.frequency.setValueAtTime(this.tone, time);
+    if (sweep) this.oscillator.frequency.linearRampToValueAtTime(this.tone + 4 * sweep, time + 4);
     this.gain.cancelScheduledValues(time);
     this.gain.setValueAtTime(0, time);
     for (let syllable = 0; on && syllable < 400; syllable++) {
@@ -177,7 +182,7 @@ class Peer {
     });
   }
 
-  publish({ codec, audio, video, simulcast, sendrecv, ...look }) {
+  publish({ codec, audio, video, simulcast, bitrates, sendrecv, ...look }) {
     const source = new Source(look);
     this.sources.push(source);
     const direction = sendrecv ? "sendrecv" : "sendonly";
@@ -190,6 +195,7 @@ class Peer {
         { rid: "h", scaleResolutionDownBy: 2 },
         { rid: "f" },
       ];
+      bitrates?.forEach((most, layer) => (init.sendEncodings[layer].maxBitrate = most));
     }
     const transceiver = this.connection.addTransceiver(source.video, init);
     if (codec) {
@@ -204,8 +210,8 @@ class Peer {
     }
   }
 
-  speak(on) {
-    for (const source of this.sources) source.speak(on);
+  speak(on, sweep) {
+    for (const source of this.sources) source.speak(on, sweep);
   }
 
   receive(slots) {

@@ -76,8 +76,11 @@ class Peer(abc.ABC):
         """Makes the next offer an ICE restart."""
         raise NotImplementedError(f"{self.stack} cannot restart ICE")
 
-    async def speak(self, on: bool = True) -> None:
-        """Begins to say something that never ends, or falls silent."""
+    async def speak(self, on: bool = True, sweep: float = 0) -> None:
+        """Begins to say something that never ends, or falls silent.
+
+        With `sweep` (browsers only) its tone rises by so many hertz a second, for four seconds.
+        """
         raise NotImplementedError(f"{self.stack} cannot speak")
 
     async def inbound(self, mid: str) -> dict[str, Any]:
@@ -145,5 +148,5 @@ class PagePeer(Peer):
     async def restart_ice(self):
         await self.call("restartIce")
 
-    async def speak(self, on=True):
-        await self.call("speak", on)
+    async def speak(self, on=True, sweep=0):
+        await self.call("speak", on, sweep)

@@ -3,8 +3,9 @@
 import { cameraEncodings } from "./media.js";
 import { Peer } from "./peer.js";
 import { RoomState } from "./roomstate.js";
+import { Slots } from "./slots.js";
 
-const SPARE_SLOTS = 2;
+const FIRST_SLOTS = 2; // besides those for who is here
 const RETRY_SECONDS = 2;
 const SCREEN_ENCODINGS = [{ maxBitrate: 2_500_000 }];
 
@@ -28,6 +29,7 @@ export class Call extends EventTarget {
   streams = new Map(); // id → {stream, participant, source, audio?, video?}
   local = { audio: null, video: null };
   screen = null;
+  layout = "grid"; // or stage: only who talks or is pinned
 
   #signalling;
   #codec;
@@ -39,6 +41,9 @@ export class Call extends EventTarget {
   #rejoining = false;
   #following = null;
   #followAgain = false;
+  #slots = null;
+  #slotsOf = null; // their peer
+  #hasMissed = false; // news of the slots, maybe
 
   /** `wish`: the `role`, the `mode` and the room's `settings` to ask for; `key`: a former call's. */
   constructor(signalling, { room, name, codec = null, wish = {}, key = null }) {
@@ -148,9 +153,22 @@ export class Call extends EventTarget {
     await this.peer.negotiate();
   }
 
-  /** The slot on which a stream arrives, if it has one yet. */
-  slot(stream) {
-    return this.peer?.slots.find((slot) => slot.stream === stream);
+  /** Where a stream arrives: `{audio, video}`, transceivers or `null`; `null` if nowhere. */
+  arriving(stream) {
+    return this.#slotsOf === this.peer ? (this.#slots?.of(stream) ?? null) : null;
+  }
+
+  /** The stream that arrives on an m-line of ours, by its mid or its receiver's track. */
+  streamOn(kind, mid, track) {
+    const stream = this.#slotsOf === this.peer ? this.#slots?.on(kind, mid, track) : null;
+    return this.streams.get(stream);
+  }
+
+  /** `grid` shows everybody; `stage` whom sfud's list of talkers has. */
+  async show(layout) {
+    this.layout = layout;
+    this.#changed();
+    await this.#follow();
   }
 
   // ---- Coming, and coming back
@@ -203,7 +221,7 @@ export class Call extends EventTarget {
     peer.addEventListener("state", () => this.#changed());
     peer.addEventListener("lost", () => this.#rejoin("The connection to sfud is lost. Rejoining…"));
     await this.#sendAll();
-    peer.addSlots(this.#others().length + SPARE_SLOTS);
+    peer.addSlots(this.#others().length + FIRST_SLOTS);
     await peer.negotiate();
     const refused = [...peer.published.values()].find((it) => it.refused)?.refused;
     if (refused) this.#problem(`sfud does not take your media (${refused}).`, false);
@@ -225,6 +243,7 @@ export class Call extends EventTarget {
       const { room, state } = await this.#signalling.request("resume", { key: this.#key });
       this.#admitted = state === "joined";
       this.#picture(room);
+      this.#hasMissed = true;
       this.#set(state);
       this.#problem(null);
       await this.#review();
@@ -278,6 +297,7 @@ export class Call extends EventTarget {
         break;
       case "room":
         this.#picture(message.room);
+        this.#hasMissed = true;
         if (this.state === "awaited" && this.#admitted) this.#run(this.#arrive());
         else this.#follow();
         break;
@@ -350,6 +370,9 @@ export class Call extends EventTarget {
       case "stream.changed":
         this.streams.set(data.stream.stream, data.stream);
         break;
+      case "subscription.connected":
+        this.#slots?.connected(data);
+        return this.#changed();
       case "stream.layersWanted":
         if (isMine) this.#run(this.#sendWanted(data));
         break;
@@ -397,42 +420,18 @@ export class Call extends EventTarget {
 
   async #followOnce(peer) {
     if (!peer || this.state !== "joined") return;
-    for (const slot of peer.slots) {
-      if (slot.stream === null) continue;
-      const stream = this.streams.get(slot.stream);
-      if (!stream) {
-        slot.stream = null;
-      } else if ((stream.audio && !slot.hasAudio) || (stream.video && !slot.hasVideo)) {
-        await this.#signalling.request("unsubscribe", { stream: slot.stream });
-        slot.stream = null; // subscribed to anew below, now with both kinds
-      }
+    if (this.#slotsOf !== peer) {
+      this.#slots = new Slots(peer, (type, fields) => this.#signalling.request(type, fields));
+      this.#slotsOf = peer;
+    } else if (this.#hasMissed) {
+      await this.#slots.refollow();
     }
-    const carried = new Set(peer.slots.map((slot) => slot.stream));
-    const wanted = this.#others().filter((it) => !carried.has(it.stream));
-    const missing = wanted.length - peer.slots.filter((slot) => slot.stream === null).length;
-    if (missing > 0 && peer.addSlots(missing + SPARE_SLOTS)) await peer.negotiate();
-    for (const stream of wanted) {
-      const slot = peer.freeSlot();
-      if (!slot) {
-        this.#problem("There are more people here than this page can show.", false);
-        break;
-      }
-      await this.#subscribe(slot, stream);
+    this.#hasMissed = false;
+    const talkers = this.layout === "stage" ? this.roomState.settings.maxActiveTalkers : 0;
+    if (!(await this.#slots.settle(this.#others(), talkers))) {
+      this.#problem("There are more people here than this page can show.", false);
     }
     this.#changed();
-  }
-
-  async #subscribe(slot, { stream, audio, video }) {
-    Object.assign(slot, { stream, hasAudio: Boolean(audio), hasVideo: Boolean(video) });
-    const mids = {};
-    if (audio) mids.audioMid = slot.audio.mid;
-    if (video) mids.videoMid = slot.video.mid;
-    try {
-      await this.#signalling.request("subscribe", { stream, ...mids });
-    } catch (error) {
-      slot.stream = null;
-      if (error.reason !== "no-such-stream") throw error; // else it went away meanwhile
-    }
   }
 
   // ---- What is sent
@@ -469,12 +468,8 @@ export class Call extends EventTarget {
 
   /** Asks for no more of a stream than its tile can show; told again only when that changes. */
   async prefer(stream, width, height) {
-    const slot = this.slot(stream);
-    if (!slot || this.state !== "joined") return;
-    const size = `${width}x${height}`;
-    if (slot.preferred?.stream === stream && slot.preferred.size === size) return;
-    slot.preferred = { stream, size };
-    await this.request("prefer", { stream, width, height });
+    if (this.state !== "joined" || !this.arriving(stream)) return;
+    await this.#slots.prefer(stream, width, height);
   }
 
   async #announceAll() {

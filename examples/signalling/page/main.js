@@ -4,7 +4,7 @@
 // once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
 // asks the camera for a size. &mode=lecture (group, single_host, single_host_audio_only) and &knock=1
 // say what room to make, &role=viewer (participant, guest) what to come as, &people=1 opens the
-// panel. `window.sfudDemo` shows what is going on.
+// panel, &layout=stage shows who speaks. `window.sfudDemo` shows what is going on.
 
 import { Asker } from "./ask.js";
 import { Call } from "./call.js";
@@ -37,6 +37,7 @@ let call = null;
 let lastError = null;
 let showStatistics = false;
 let showPeople = parameters.get("people") === "1";
+let layout = parameters.get("layout") === "stage" ? "stage" : "grid";
 let newsTimer = null;
 let sfudIsUp = null;
 let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
@@ -91,6 +92,7 @@ async function join() {
   call?.removeEventListener("change", show);
   const codec = parameters.get("codec")?.toLowerCase() ?? null;
   call = new Call(signalling, { room, name, codec, wish: wish(), key: keptForTab(`key:${room}`) });
+  call.layout = layout;
   call.addEventListener("change", show);
   call.addEventListener("problem", ({ detail }) => report(detail));
   call.addEventListener("told", ({ detail }) => report({ ...detail, isNews: true }));
@@ -167,13 +169,14 @@ function show() {
     button.disabled = !navigator.mediaDevices?.getDisplayMedia;
   }
   for (const button of buttons("stats")) button.setAttribute("aria-pressed", String(showStatistics));
+  for (const button of buttons("layout")) button.setAttribute("aria-pressed", String(layout === "stage"));
   if (state === "left" || state === "idle") asker.dismiss();
   if (!inCall) return void tiles.show([]);
   byID("room-name").textContent = call.room;
   const count = call.participants.size;
   byID("head-count").textContent = count === 1 ? "Only you so far" : `${count} people`;
   document.title = `${call.room} · sfud demo`;
-  showStanding(call.roomState, showPeople);
+  showStanding(call.roomState, showPeople, layout);
   if (showPeople) people.show(call.roomState, (id, kind) => isOn(streamOf(id)?.[kind]));
   tiles.show(models());
 }
@@ -184,8 +187,9 @@ function streamOf(participant) {
   );
 }
 
-/** What each tile shows: shared screens first, then oneself, then the others: those who talk or
- *  are pinned in sfud's order, the rest as they came. */
+/** What each tile shows: shared screens first, then people, those who talk or are pinned in sfud's
+ *  order. The grid has everybody, oneself first and the rest as they came; the stage has those of
+ *  the list alone, the first of them large, and oneself last. */
 function models() {
   const streams = [...call.streams.values()].filter((it) => it.participant !== call.me);
   const screens = streams.filter((it) => it.source === "screen").map((stream) => ({
@@ -221,19 +225,22 @@ function models() {
       const name = nameOf(participant.participant);
       return {
         ...remote(stream, name), key: `participant:${participant.participant}`, screen: false,
-        connection: participant.connection, talking: talker?.talking ?? false,
-        pinned: talker?.pinned ?? false,
+        connection: participant.connection, listed: Boolean(talker),
+        talking: talker?.talking ?? false, pinned: talker?.pinned ?? false,
       };
     });
-  return [...screens, self, ...others];
+  const people = layout === "stage" ? [...others.filter((it) => it.listed), self] : [self, ...others];
+  const all = [...screens, ...people];
+  if (screens.length || (layout === "stage" && people.length > 1)) all[0].large = true;
+  return all;
 }
 
 function remote(stream, name) {
-  const slot = stream && call.slot(stream.stream);
+  const slot = stream && call.arriving(stream.stream);
   return {
-    name, self: false, slot, stream, connection: "connected",
-    audioTrack: slot?.hasAudio ? slot.audio.receiver.track : null,
-    videoTrack: slot?.hasVideo ? slot.video.receiver.track : null,
+    name, self: false, stream, connection: "connected",
+    audioTrack: slot?.audio?.receiver.track ?? null,
+    videoTrack: slot?.video?.receiver.track ?? null,
     audioOn: isOn(stream?.audio), videoOn: isOn(stream?.video),
   };
 }
@@ -280,6 +287,11 @@ const actions = {
     const requests = { none: "requestFloor", raised: "cancelFloor", held: "finishFloor" };
     const request = requests[call?.roomState.floor];
     if (request) await call.request(request);
+  },
+  async layout() {
+    layout = layout === "stage" ? "grid" : "stage";
+    show();
+    await call?.show(layout);
   },
   people() {
     showPeople = !showPeople;
@@ -384,7 +396,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, select") || byID("question").open) return;
   if (event.key === "Escape" && showPeople) return void act("people");
   const action = {
-    m: "audio", v: "video", s: "screen", i: "stats", p: "people", h: "hand", L: "leave",
+    m: "audio", v: "video", s: "screen", t: "layout", i: "stats", p: "people", h: "hand", L: "leave",
   }[event.key];
   if (!action || (byID("call").hidden && action !== "audio" && action !== "video")) return;
   event.preventDefault();
@@ -433,11 +445,7 @@ async function statistics() {
   if (!pc) return null;
   const sample = await sampler.sample(pc);
   for (const received of sample.received) {
-    const slot = call.peer?.slots.find(
-      (it) => it[received.kind].mid === received.mid
-        || it[received.kind].receiver.track.id === received.track,
-    );
-    const stream = call.streams.get(slot?.stream);
+    const stream = call.streamOn(received.kind, received.mid, received.track);
     received.stream = stream?.stream ?? null;
     received.participant = stream?.participant ?? null;
     received.source = stream?.source ?? null;
@@ -486,14 +494,18 @@ window.sfudDemo = {
   /** idle · joining · awaited · joined · reconnecting · left */
   get state() { return call?.state ?? "idle"; },
   get error() { return lastError; },
+  get layout() { return layout; },
   get room() { return call?.room ?? null; },
   get participant() { return call?.me ?? null; },
   get peerConnection() { return call?.peer?.pc ?? null; },
   get roomState() { return call?.roomState ?? null; },
   get streams() { return call ? [...call.streams.values()] : []; },
-  tiles: () => tiles.all.map(({ model, video }) => ({
+  tiles: () => tiles.all.map(({ model, video, element }) => ({
     key: model.key, name: model.name, participant: model.stream?.participant ?? null,
-    screen: model.screen, talking: model.talking ?? false, pinned: model.pinned ?? false, audioOn: model.audioOn, videoOn: model.videoOn,
+    place: Number(element.style.order), large: model.large ?? false,
+    screen: model.screen, talking: element.classList.contains("is-speaking"),
+    pinned: element.querySelector(".tile-pinned").checkVisibility(),
+    audioOn: model.audioOn, videoOn: model.videoOn,
     connection: model.connection, width: video.videoWidth, height: video.videoHeight,
     time: video.currentTime,
   })),

@@ -1,7 +1,7 @@
 // What people must know of their own standing in the room, in words.
 
 /** The notices that hold now: `{text, tone}`, `tone` being `danger`, `accent` or none. */
-export function notices(room) {
+export function notices(room, layout) {
   const found = [];
   const say = (text, tone = "") => found.push({ text, tone });
   const muted = ["audio", "video"].filter((kind) => room.self.hardMuted.includes(kind));
@@ -19,6 +19,9 @@ export function notices(room) {
   if (room.floor === "none") say("You listen. Raise your hand to ask for the floor.");
   if (room.floor === "raised") say("Your hand is raised.", "accent");
   if (room.floor === "held") say("You have the floor.", "accent");
+  if (layout === "stage" && room.hasTransport && room.talkers.length === 0) {
+    say("Nobody else has spoken yet. Whoever speaks or is pinned is shown here.");
+  }
   return found;
 }
 

@@ -11,7 +11,7 @@ const MOST_RESTARTS = 3; // then `lost`: the connection has to be made anew
 /** Dispatches `lost` when ICE restarts did not help, and `state` when the connection's changes. */
 export class Peer extends EventTarget {
   pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
-  /** Pairs of m-lines to receive on: `{audio, video, stream}`, the first two transceivers. */
+  /** Pairs of m-lines to receive on: `{audio, video, stream, follows}`, the first two transceivers. */
   slots = [];
   /** What was agreed for each thing sent: "microphone", … → `{stream, refused}`. */
   published = new Map();
@@ -75,11 +75,6 @@ export class Peer extends EventTarget {
     return this.#senders.get(label);
   }
 
-  /** A slot that carries nothing, or `undefined`. */
-  freeSlot() {
-    return this.slots.find((slot) => slot.stream === null && slot.audio.mid !== null);
-  }
-
   /** Offers more slots, as far as there may be more; takes effect with `negotiate()`. */
   addSlots(count) {
     const more = Math.min(count, MOST_SLOTS - this.slots.length);
@@ -87,7 +82,7 @@ export class Peer extends EventTarget {
       const [audio, video] = ["audio", "video"].map((kind) =>
         this.pc.addTransceiver(kind, { direction: "recvonly" }),
       );
-      this.slots.push({ audio, video, stream: null });
+      this.slots.push({ audio, video, stream: null, follows: false });
     }
     return more > 0;
   }

@@ -6,7 +6,7 @@ const byID = (id) => document.getElementById(id);
 const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
 
 /** What depends on our role, on moderators and on the kind of room. */
-export function showStanding(room, showsPeople) {
+export function showStanding(room, showsPeople, layout) {
   const signs = [
     room.locked && ["locked", ""],
     room.hardMuted && ["all muted", "is-danger"],
@@ -15,7 +15,7 @@ export function showStanding(room, showsPeople) {
     room.isLive && room.state === "ongoing" && ["on air", "is-danger"],
   ];
   fill(byID("head-signs"), signs.filter(Boolean).map(([text, style]) => [text, `sign ${style}`]));
-  fill(byID("notices"), notices(room).map(({ text, tone }) => [text, `notice ${tone}`]));
+  fill(byID("notices"), notices(room, layout).map(({ text, tone }) => [text, `notice ${tone}`]));
   for (const kind of ["audio", "video"]) {
     for (const button of buttons(kind)) {
       if (button.closest("nav")) button.hidden = !room.mayOffer(kind);

@@ -18,7 +18,7 @@ export class Tiles {
   }
 
   /** `models`: in order, `{key, name, self, screen,
-   *  videoTrack, audioTrack, audioOn, videoOn, connection, held, talking, pinned}`. */
+   *  videoTrack, audioTrack, audioOn, videoOn, connection, held, talking, pinned, large}`. */
   show(models) {
     const keys = new Set(models.map((model) => model.key));
     for (const [key, tile] of this.#tiles) {
@@ -47,15 +47,14 @@ export class Tiles {
 
   #layOut() {
     const { clientWidth, clientHeight } = this.#stage;
-    const screens = this.all.filter((tile) => tile.model.screen);
-    const others = this.all.filter((tile) => !tile.model.screen);
-    for (const tile of this.all) tile.element.classList.toggle("is-large", tile === screens[0]);
-    this.#stage.classList.toggle("has-screen", screens.length > 0);
+    const large = this.all.find((tile) => tile.model.large);
+    for (const tile of this.all) tile.element.classList.toggle("is-large", tile === large);
+    this.#stage.classList.toggle("has-large", large !== undefined);
     this.#stage.classList.toggle("is-alone", this.all.length === 1);
     this.#stage.style.setProperty("--rows", String(Math.max(this.all.length - 1, 1)));
     this.#stage.style.setProperty("--stage-height", `${clientHeight}px`);
-    if (screens.length) return; // the style sheet does it: a large one, and a strip
-    const count = Math.max(others.length, 1);
+    if (large) return; // the style sheet does it: a large one, and a strip
+    const count = Math.max(this.all.length, 1);
     let best = { width: 0, columns: 1 };
     for (let columns = 1; columns <= count; columns++) {
       const rows = Math.ceil(count / columns);
@@ -99,11 +98,11 @@ class Tile {
     this.element.setAttribute(
       "aria-label",
       [
-        label, !screen && !audioOn && "muted", !videoOn && "no video", held, pinned && "pinned",
-        away && "reconnecting",
+        label, talking && "speaking", !screen && !audioOn && "muted", !videoOn && "no video", held,
+        pinned && "pinned", away && "reconnecting",
       ].filter(Boolean).join(", "),
     );
-    find(".tile-pinned").hidden = !pinned;
+    find(".tile-pinned").toggleAttribute("hidden", !pinned);
     this.element.classList.toggle("is-speaking", Boolean(talking));
     this.element.classList.toggle("is-self", self && !screen);
     this.element.classList.toggle("is-screen", screen);

@@ -1,0 +1,174 @@
+import LoadPeer
+import RTP
+
+@testable import SFU
+
+/// A participant with keys that sends what it likes, and one that watches it.
+///
+/// What it sends is encrypted with its keys, so that it gets behind the decryption. The input is
+/// a row of steps: a byte that says what is done, and what that needs.
+struct PeerTrial: ~Copyable {
+    private var core: Core
+    private var now = Instant(nanoseconds: 1_000_000_000_000)
+    private var output = Batch(capacity: 256)
+    private var hostile: TrialParty
+    private var viewer: TrialParty
+    private var sum = 0
+
+    /// More in one moment, and some timer is due for ever.
+    private static let spinLimit = 200
+    private static let settleMilliseconds: Int64 = 3_000
+
+    static func run(_ bytes: [UInt8]) throws(Violation) -> Int {
+        var trial = Self()
+        try trial.begin()
+        var cursor = Cursor(bytes)
+        while !cursor.isAtEnd { try trial.step(&cursor) }
+        return try trial.finish()
+    }
+
+    private init() {
+        var limits = CoreLimits()
+        limits.packetPool = 1_024
+        core = Core(
+            limits: limits,
+            seed: 1,
+            identity: TrialParty.identity,
+            engine: .libsrtp2
+        )
+        core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
+        hostile = TrialParty(0, TrialMedia.publications, TrialMedia.ownSlots)
+        viewer = TrialParty(1, [], TrialMedia.slots)
+    }
+
+    /// Connects both; the viewer watches all, and who sends its own video.
+    private mutating func begin() throws(Violation) {
+        try connect(hostile.id, hostile.configuration, hostile.takeCheck(at: now), hostile.path)
+        try connect(viewer.id, viewer.configuration, viewer.takeCheck(at: now), viewer.path)
+        for (index, slot) in TrialMedia.slots.enumerated() {
+            try apply(.bind(slot.id, TrialMedia.binding(to: index)))
+        }
+        try apply(.bind(TrialMedia.ownSlots[0].id, TrialMedia.binding(to: 1)))
+    }
+
+    /// ICE as it comes over the wire; the handshake is left out, its keys are given.
+    private mutating func connect(
+        _ id: TransportID,
+        _ configuration: TransportConfiguration,
+        _ check: [UInt8],
+        _ path: Path
+    ) throws(Violation) {
+        try apply(.configure(id, configuration))
+        core.receive(check.span, on: path, at: now, into: &output)
+        let keys = TrialParty.keys(of: Int(id.index), role: .server)
+        core.connect(
+            Int(id.index),
+            profile: TrialParty.profile,
+            keys: keys,
+            at: now,
+            into: &output
+        )
+        guard core.transports[Int(id.index)].canSend else { throw Violation("no connection") }
+    }
+
+    private mutating func step(_ cursor: inout Cursor) throws(Violation) {
+        if output.free < Core.replyCapacity { try settle() }
+        let kind = cursor.byte()
+        switch kind & 7 {
+        case 0, 1, 2:
+            if let datagram = hostile.encryptedRTP(cursor.chunk()) {
+                core.receive(datagram.span, on: hostile.path, at: now, into: &output)
+            }
+        case 3:
+            if let datagram = hostile.encryptedRTCP(cursor.chunk()) {
+                core.receive(datagram.span, on: hostile.path, at: now, into: &output)
+            }
+        case 4:
+            if let datagram = viewer.encryptedRTCP(cursor.chunk()) {
+                core.receive(datagram.span, on: viewer.path, at: now, into: &output)
+            }
+        case 5:
+            let path = kind & 8 != 0 ? hostile.path : TrialParty.path(9)
+            let datagram = cursor.chunk()
+            core.receive(datagram.span, on: path, at: now, into: &output)
+        case 6: return try pass(milliseconds: 1 + 4 * Int64(cursor.byte()))
+        default: return try apply(TrialMedia.command(cursor.byte(), hostile, viewer))
+        }
+        // One batch may hold several packets.
+        if kind & 0x80 == 0 { try settle() }
+    }
+
+    private mutating func apply(_ command: Command) throws(Violation) {
+        core.apply(command, at: now, into: &output)
+        try settle()
+    }
+
+    /// Lets time pass with all that falls due in it.
+    private mutating func pass(milliseconds: Int64) throws(Violation) {
+        let end = now.advanced(milliseconds: milliseconds)
+        var spins = 0
+        while true {
+            core.expire(at: now, into: &output)
+            try settle()
+            let due = core.deadline ?? end
+            if due > now {
+                guard now < end else { return }
+                now = min(due, end)
+                spins = 0
+            } else {
+                spins += 1
+                guard spins < Self.spinLimit else { throw Violation("a timer stays due") }
+            }
+        }
+    }
+
+    /// Takes all that the core has to send, and looks at it as its receiver would.
+    private mutating func settle() throws(Violation) {
+        var more = true
+        while more {
+            more = core.flush(into: &output, at: now)
+            for index in 0..<output.count {
+                sum &+= 1
+                let datagram = output[index].indices.map { output[index][$0] }
+                if output.path(at: index) == viewer.path {
+                    try viewer.inspect(datagram)
+                } else if output.path(at: index) == hostile.path {
+                    try hostile.inspect(datagram)
+                } else {
+                    throw Violation("a stranger is sent something")
+                }
+            }
+            output.removeAll()
+        }
+        while core.takeEvent() != nil { sum &+= 1 }
+    }
+
+    /// In the end all is accounted for, and nothing is left of the two.
+    private mutating func finish() throws(Violation) -> Int {
+        try pass(milliseconds: Self.settleMilliseconds)
+        let statistics = core.report(at: now)
+        guard statistics.accountsForAll else { throw Violation("packets are not accounted for") }
+        try apply(.close(hostile.id))
+        try apply(.close(viewer.id))
+        try pass(milliseconds: Self.settleMilliseconds)
+        // One place is RTCP's own.
+        let left = core.pool.used - 1 + core.encodings.count + core.paths.count
+        guard left + core.transports.count + core.fragments.count == 0 else {
+            throw Violation("something is left of peers that have gone")
+        }
+        return sum &+ Int(truncatingIfNeeded: statistics.rtpForwarded &* 31 &+ statistics.bytesIn)
+    }
+}
+
+extension WorkerStatistics {
+    /// Whether what came in is what went on and what was dropped.
+    fileprivate var accountsForAll: Bool {
+        let reasons = DropReason.allCases.filter { !$0.isOutgoing }
+        let dropped = { (isMedia: Bool) -> UInt64 in
+            reasons.filter { ($0.index >= DropReason.malformedRTP.index) == isMedia }
+                .reduce(UInt64(0)) { $0 + drops[$1.index] }
+        }
+        return rtpIn == rtpForwarded + dropped(true)
+            && datagramsIn == stunIn + dtlsIn + rtcpIn + rtpIn + dropped(false)
+    }
+}

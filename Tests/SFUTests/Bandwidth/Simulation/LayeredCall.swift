@@ -1,0 +1,191 @@
+import LoadPeer
+import RTP
+
+@testable import SFU
+
+/// A publisher of three encodings and a viewer behind a bottleneck, with the whole core between
+/// them, in virtual time.
+struct LayeredCall: ~Copyable {
+    struct Settings {
+        /// Bits a second of the encodings, the lowest first.
+        var rates = [150e3, 400e3, 1.5e6]
+        var framesPerSecond = 30
+        /// One way.
+        var delayMilliseconds = 20.0
+        var queueMilliseconds = 300.0
+        var capacity: [(second: Double, bitsPerSecond: Double)] = [(0, 3e6)]
+        var loss = 0.0
+        var jitterMilliseconds = 0.0
+        /// How long the publisher has been there when the viewer subscribes.
+        var head = 3.0
+    }
+
+    /// The viewer's downlink: takes what leaves the core for it, and gives it out later.
+    final class Downlink {
+        let bottleneck: Bottleneck
+        var isOpen = false
+        var time: Int64 = 0
+        private var isForViewer = false
+        private var flights: [(exit: Int64, bytes: [UInt8])] = []
+        private var first = 0
+
+        init(_ bottleneck: Bottleneck) { self.bottleneck = bottleneck }
+
+        func note(forViewer: Bool) { isForViewer = forViewer }
+
+        func takes(_ datagram: [UInt8]) -> Bool {
+            guard isOpen, isForViewer else { return false }
+            if let exit = bottleneck.send(bytes: datagram.count + 28, at: time) {
+                flights.append((exit, datagram))
+            }
+            return true
+        }
+
+        func next(at now: Int64) -> (exit: Int64, bytes: [UInt8])? {
+            guard first < flights.count, flights[first].exit <= now else { return nil }
+            defer { first += 1 }
+            return flights[first]
+        }
+    }
+
+    let settings: Settings
+    var call: Call
+    var viewer = SimulatedViewer()
+    private(set) var source: LayeredSource
+    let link: Downlink
+    private let start: Int64
+    private var reports: [(due: Int64, bytes: [UInt8])] = []
+
+    /// Ends when the viewer has subscribed.
+    init(_ settings: Settings, seed: UInt64) throws {
+        self.settings = settings
+        call = try Call(seed: seed)
+        call.join(publications: [Media.audio(0), Media.video(1, rids: ["q", "h", "f"])])
+        call.join(slots: [Media.slot(0), Media.slot(1, kind: .audio, ssrc: 0xbbbb)])
+        call.connect(0)
+        call.connect(1)
+        start = call.now.nanoseconds + Int64(settings.head * 1e9)
+        source = LayeredSource(
+            rates: settings.rates,
+            framesPerSecond: settings.framesPerSecond,
+            at: call.now.nanoseconds,
+            seed: seed * 7
+        )
+        var path = PathProperties(capacity: settings.capacity)
+        path.delayMilliseconds = settings.delayMilliseconds
+        path.queueMilliseconds = settings.queueMilliseconds
+        path.loss = settings.loss
+        path.jitterMilliseconds = settings.jitterMilliseconds
+        let link = Downlink(Bottleneck(path, seed: seed))
+        self.link = link
+        let viewer = call.peers[1].path
+        call.inspects = { peer, _ in link.note(forViewer: peer.path == viewer) }
+        call.loses = { toCore, datagram in !toCore && link.takes(datagram) }
+        run(until: 0)
+        call.peers[1].received = []
+        link.isOpen = true
+        call.bind(slot: 0, publication: 1)
+        call.bind(slot: 1, publication: 0)
+    }
+
+    /// Seconds since the viewer subscribed.
+    var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
+
+    mutating func run(until end: Double) {
+        while second < end { step() }
+    }
+
+    private mutating func step() {
+        link.time = call.now.nanoseconds - start
+        call.run(milliseconds: 1)
+        let now = call.now.nanoseconds - start
+        link.time = now
+        let packets = source.packets(at: call.now.nanoseconds)
+        if !packets.isEmpty { call.send(packets, from: 0) }
+        takeRequests()
+        deliver(at: now)
+        report(at: now)
+    }
+
+    private mutating func takeRequests() {
+        for report in call.peers[0].reports {
+            var blocks = RTCPBlocks(report.span)
+            while let block = blocks.next() {
+                guard block.type == RTCPType.payloadFeedback, block.count == 1,
+                    let loss = try? PictureLoss(block)
+                else { continue }
+                source.ask(loss.media.rawValue, at: call.now.nanoseconds)
+            }
+        }
+        call.peers[0].reports.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func deliver(at now: Int64) {
+        while let (exit, bytes) = link.next(at: now) {
+            for answer in call.take(bytes, at: 1) {
+                call.inject(answer, on: call.peers[1].path)
+            }
+            for packet in call.peers[1].received { viewer.receive(packet, at: exit) }
+            call.peers[1].received.removeAll(keepingCapacity: true)
+            call.peers[1].reports.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// The viewer's RTCP comes to the core a delay later.
+    private mutating func report(at now: Int64) {
+        for bytes in viewer.reports(at: now) {
+            var sent = Batch(capacity: 2)
+            call.peers[1].peer.sendRTCP(into: &sent) { output in
+                for byte in bytes { output.append(byte) }
+            }
+            let datagram = sent[0].indices.map { sent[0][$0] }
+            reports.append((now + Int64(settings.delayMilliseconds * 1e6), datagram))
+        }
+        while let first = reports.first, first.due <= now {
+            reports.removeFirst()
+            call.inject(first.bytes, on: call.peers[1].path)
+            call.settle()
+        }
+    }
+}
+
+extension LayeredCall {
+    /// When which width was shown first: each change of what is seen.
+    var changes: [(second: Double, width: Int)] {
+        var changes: [(second: Double, width: Int)] = []
+        for frame in viewer.frames where frame.width != changes.last?.width {
+            changes.append((Double(frame.time) / 1e9, frame.width))
+        }
+        return changes
+    }
+
+    /// What is seen in a stretch of time, change by change, what it began with left out.
+    func changes(in seconds: Range<Double>) -> [(second: Double, width: Int)] {
+        changes.filter { seconds.contains($0.second) }
+    }
+
+    /// What the worker said of the viewer's video: why it went off, or `nil` as it came back.
+    mutating func takeHolds() -> [VideoHold?] {
+        call.takeEvents().compactMap { event -> VideoHold?? in
+            if case .videoHeld(_, _, let reason) = event { .some(reason) } else { nil }
+        }
+    }
+
+    /// How long the picture stood still at each change of its size, in milliseconds.
+    func stands(in seconds: Range<Double>) -> [Double] {
+        zip(viewer.frames, viewer.frames.dropFirst()).compactMap { before, after in
+            let isSwitch = before.width != after.width
+            guard isSwitch, seconds.contains(Double(after.time) / 1e9) else { return nil }
+            return Double(after.time - before.time) / 1e6
+        }
+    }
+
+    /// The share of sounds that did not come, or came more than 120 ms later than the soonest.
+    func silentShare(in seconds: Range<Double>) -> Double {
+        let part = viewer.sounds.filter { seconds.contains(Double($0.time) / 1e9) }
+        guard let first = part.first, let last = part.last else { return 1 }
+        let limit = (part.map(\.transit).min() ?? 0) + 120_000_000
+        let heard = part.count { $0.transit <= limit }
+        return 1 - Double(heard) / Double(last.number - first.number + 1)
+    }
+}

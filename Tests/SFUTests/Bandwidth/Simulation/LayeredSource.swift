@@ -1,0 +1,180 @@
+/// What a browser sends of a camera: three encodings of VP8, each of its own rate and with three
+/// temporal layers, and sound.
+struct LayeredSource {
+    /// One encoding on its way through time.
+    private struct Layer {
+        var ssrc: UInt32
+        var rid: String
+        var width: UInt16
+        /// Bits a second.
+        var rate: Double
+        var sequence: UInt16 = 0
+        var rollover: UInt64 = 0
+        var picture: UInt16 = 0
+        /// Pictures since the last keyframe.
+        var age = 0
+        var tl0: UInt8 = 0
+        /// Frames' worth that a keyframe took ahead, and that the following ones make up for.
+        var debt = 0.0
+        /// When the encoder does what it was asked.
+        var keyframeAt: Int64?
+    }
+
+    /// How many frames' worth a keyframe is.
+    private static let keyframe = 5.0
+    private static let repaid = 0.2
+    private static let noise = 0.15
+    private static let payload = 1_100
+    /// Nanoseconds in which a request reaches the encoder.
+    private static let answer: Int64 = 30_000_000
+    private static let soundBytes = 60
+    /// Temporal layers in turn, what each frame takes of the average, and whether it needs the
+    /// lowest layer alone.
+    private static let pattern: [(layer: UInt8, share: Double, isSync: Bool)] = [
+        (0, 1.6, false), (2, 0.8, true), (1, 0.8, true), (2, 0.8, false),
+    ]
+
+    let framesPerSecond: Int
+    private var layers: [Layer] = []
+    private var random: NetworkRandom
+    private var nextFrame: Int64
+    private var nextSound: Int64
+    private var sound: UInt16 = 0
+    private var soundRollover: UInt64 = 0
+    private var transportSequence: UInt16 = 0
+
+    /// Sends encodings of these rates, in bits a second, the lowest first.
+    init(rates: [Double], framesPerSecond: Int, at start: Int64, seed: UInt64) {
+        self.framesPerSecond = framesPerSecond
+        random = NetworkRandom(seed: seed)
+        nextFrame = start
+        nextSound = start
+        for (index, rate) in rates.enumerated() {
+            layers.append(
+                Layer(
+                    ssrc: 0x5000 + UInt32(index),
+                    rid: Self.names[index],
+                    width: 320 << UInt16(index),
+                    rate: rate,
+                    keyframeAt: start
+                )
+            )
+        }
+    }
+
+    static let names = ["q", "h", "f"]
+
+    /// A viewer's wish for a keyframe has come from the core.
+    mutating func ask(_ ssrc: UInt32, at now: Int64) {
+        for index in layers.indices where layers[index].ssrc == ssrc {
+            layers[index].keyframeAt = layers[index].keyframeAt ?? now + Self.answer
+        }
+    }
+
+    /// The packets that are due, each with its wraps.
+    mutating func packets(at now: Int64) -> [(bytes: [UInt8], rollover: UInt64)] {
+        var packets: [(bytes: [UInt8], rollover: UInt64)] = []
+        if now >= nextSound {
+            nextSound += 20_000_000
+            packets.append((soundPacket(), soundRollover))
+            if sound == 0 { soundRollover += 1 }
+        }
+        if now >= nextFrame {
+            nextFrame += 1_000_000_000 / Int64(framesPerSecond)
+            for index in layers.indices { appendFrame(of: index, at: now, to: &packets) }
+        }
+        return packets
+    }
+
+    private mutating func soundPacket() -> [UInt8] {
+        defer { sound &+= 1 }
+        return Media.packet(
+            payloadType: 111,
+            sequence: sound,
+            timestamp: UInt32(sound) &* 960,
+            ssrc: 0x1111,
+            elements: [(4, Array("0".utf8)), takeNumber()],
+            payload: [UInt8](repeating: 7, count: Self.soundBytes)
+        )
+    }
+
+    private mutating func takeNumber() -> (id: UInt8, data: [UInt8]) {
+        transportSequence &+= 1
+        return (3, transportSequence.bytes)
+    }
+
+    private mutating func appendFrame(
+        of index: Int,
+        at now: Int64,
+        to packets: inout [(bytes: [UInt8], rollover: UInt64)]
+    ) {
+        let isKeyframe = layers[index].keyframeAt.map { $0 <= now } ?? false
+        if isKeyframe {
+            layers[index].keyframeAt = nil
+            layers[index].age = 0
+        }
+        let part = Self.pattern[layers[index].age % Self.pattern.count]
+        if part.layer == 0 { layers[index].tl0 &+= 1 }
+        var share = part.share * max(0.3, 1 + Self.noise * random.normal())
+        if isKeyframe {
+            share = Self.keyframe
+            layers[index].debt += Self.keyframe - 1
+        } else {
+            let repaid = min(layers[index].debt, Self.repaid)
+            layers[index].debt -= repaid
+            share -= repaid
+        }
+        var left = max(60, Int(layers[index].rate / 8 / Double(framesPerSecond) * share))
+        var isFirst = true
+        while left > 0 {
+            let size = min(left, Self.payload)
+            left -= size
+            packets.append(
+                (
+                    packet(
+                        of: index,
+                        size: size,
+                        isKeyframe: isKeyframe,
+                        isFirst: isFirst,
+                        isLast: left == 0
+                    ), layers[index].rollover
+                )
+            )
+            layers[index].sequence &+= 1
+            if layers[index].sequence == 0 { layers[index].rollover += 1 }
+            isFirst = false
+        }
+        layers[index].age += 1
+        layers[index].picture = (layers[index].picture + 1) & 0x7fff
+    }
+
+    private mutating func packet(
+        of index: Int,
+        size: Int,
+        isKeyframe: Bool,
+        isFirst: Bool,
+        isLast: Bool
+    ) -> [UInt8] {
+        let layer = layers[index]
+        let part = Self.pattern[layer.age % Self.pattern.count]
+        var payload = Media.vp8Payload(
+            pictureID: layer.picture,
+            tl0: layer.tl0,
+            isKeyframe: isKeyframe,
+            startsFrame: isFirst,
+            width: layer.width,
+            height: layer.width * 9 / 16,
+            size: size
+        )
+        payload[5] = part.layer << 6 | (part.isSync ? 0x20 : 0)
+        return Media.packet(
+            payloadType: 96,
+            sequence: layer.sequence,
+            timestamp: UInt32(layer.picture) &* UInt32(90_000 / framesPerSecond),
+            ssrc: layer.ssrc,
+            marker: isLast,
+            elements: [(4, Array("1".utf8)), takeNumber(), (10, Array(layer.rid.utf8))],
+            payload: payload
+        )
+    }
+}

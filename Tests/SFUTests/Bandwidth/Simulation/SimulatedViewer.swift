@@ -1,0 +1,230 @@
+import RTP
+
+/// What a browser does with what it gets: shows frames that are whole, asks again for packets,
+/// asks for keyframes, and reports arrivals.
+struct SimulatedViewer {
+    /// A frame that could be shown.
+    struct Frame {
+        /// Nanoseconds.
+        var time: Int64
+        var width: Int
+    }
+
+    private struct Received {
+        var isStart = false
+        var isEnd = false
+        /// Of a keyframe's first packet.
+        var width: Int?
+    }
+
+    private static let video: UInt32 = 0xaaaa
+    private static let feedbackInterval: Int64 = 100_000_000
+    private static let askAgain: Int64 = 100_000_000
+    private static let mostAsked = 10
+    /// A browser that waits for its first picture, or for any, asks for a keyframe.
+    private static let firstPatience: Int64 = 200_000_000
+    private static let patience: Int64 = 3_000_000_000
+
+    private(set) var frames: [Frame] = []
+    /// Of each sound packet when it came, its number and how long it took longer than the fastest.
+    private(set) var sounds: [(time: Int64, number: Int, transit: Int64)] = []
+
+    private var packets: [Int: Received] = [:]
+    private var next: Int?
+    private var highest = 0
+    private var width = 0
+    private var asked: [Int: (at: Int64, times: Int)] = [:]
+    private var lastShown: Int64?
+    private var lastAsked: Int64 = 0
+    private var hasStarted = false
+    private var firstSound: Int?
+
+    private var arrivals: [Int64] = []
+    private var base: Int?
+    private var nextFeedback: Int64 = 0
+    private var feedbackCount: UInt8 = 0
+
+    /// Takes a packet in clear that came at `time`.
+    mutating func receive(_ packet: [UInt8], at time: Int64) {
+        var header = 12
+        if packet[0] & 0x10 != 0 {
+            let end = 16 + 4 * Int(packet.u16(14))
+            noteNumber(packet, 16..<end, at: time)
+            header = end
+        }
+        var end = packet.count
+        if packet[0] & 0x20 != 0 { end -= Int(packet[packet.count - 1]) }
+        switch packet.ssrc {
+        case Self.video:
+            take(Int(packet.u16(2)), packet, header..<end, at: time)
+        case Self.video + 1:
+            guard end - header > 2 else { return }
+            take(Int(packet.u16(header)), packet, header + 2..<end, at: time)
+        default:
+            noteSound(Int(packet.u16(2)), at: time)
+        }
+    }
+
+    private mutating func noteSound(_ number: Int, at time: Int64) {
+        let first = firstSound ?? number
+        firstSound = first
+        let count = (number - first) & 0xffff
+        sounds.append((time, count, time - Int64(count) * 20_000_000))
+    }
+
+    private mutating func noteNumber(_ packet: [UInt8], _ range: Range<Int>, at time: Int64) {
+        var place = range.lowerBound
+        while place < range.upperBound {
+            guard packet[place] != 0 else {
+                place += 1
+                continue
+            }
+            let length = Int(packet[place] & 15) + 1
+            if packet[place] >> 4 == 7 {
+                let first = base ?? Int(packet.u16(place + 1))
+                base = first
+                let step = Int(Int16(truncatingIfNeeded: Int(packet.u16(place + 1)) - first))
+                guard step >= 0 else { return }
+                while arrivals.count <= step { arrivals.append(-1) }
+                // A clock of its own.
+                arrivals[step] = time + 777_000_000_000
+            }
+            place += 1 + length
+        }
+    }
+
+    private mutating func take(
+        _ number: Int,
+        _ packet: [UInt8],
+        _ payload: Range<Int>,
+        at time: Int64
+    ) {
+        let reference = next == nil ? number : highest
+        let index = reference + Int(Int16(truncatingIfNeeded: number - reference))
+        if !hasStarted {
+            hasStarted = true
+            lastShown = time
+        }
+        guard payload.count > 6, index >= next ?? index else { return }
+        var received = Received(isEnd: packet[1] & 0x80 != 0)
+        let frame = payload.lowerBound + 6
+        received.isStart = packet[payload.lowerBound] & 0x10 != 0
+        if received.isStart, payload.count > 15, packet[frame] & 1 == 0 {
+            received.width = Int(packet[frame + 6]) | Int(packet[frame + 7]) << 8
+        }
+        packets[index] = received
+        if next == nil { next = index }
+        highest = max(highest, index)
+        show(at: time)
+    }
+
+    /// Shows all frames that are whole, and jumps to a whole keyframe over what is missing.
+    private mutating func show(at time: Int64) {
+        while let first = next, let frame = whole(from: first) {
+            finish(frame, at: time)
+        }
+        guard let first = next, highest > first else { return }
+        for start in first + 1...highest where packets[start]?.width != nil {
+            guard let frame = whole(from: start) else { continue }
+            for index in first..<start { packets[index] = nil }
+            asked = asked.filter { $0.key > start }
+            next = start
+            finish(frame, at: time)
+            return show(at: time)
+        }
+    }
+
+    private func whole(from start: Int) -> ClosedRange<Int>? {
+        guard packets[start]?.isStart == true else { return nil }
+        var index = start
+        while let packet = packets[index] {
+            if packet.isEnd { return start...index }
+            index += 1
+        }
+        return nil
+    }
+
+    private mutating func finish(_ frame: ClosedRange<Int>, at time: Int64) {
+        if let found = packets[frame.lowerBound]?.width { width = found }
+        for index in frame { packets[index] = nil }
+        next = frame.upperBound + 1
+        guard width > 0 else { return }
+        frames.append(Frame(time: time, width: width))
+        lastShown = time
+    }
+
+    /// What it says now, each one RTCP packet.
+    mutating func reports(at now: Int64) -> [[UInt8]] {
+        var reports: [[UInt8]] = []
+        let missing = takeMissing(at: now)
+        if !missing.isEmpty {
+            reports.append(
+                [UInt8](capacity: 1_200) { output in
+                    GenericNACK.encode(
+                        sender: SSRC(rawValue: 1),
+                        media: SSRC(rawValue: Self.video),
+                        lost: missing.span,
+                        into: &output
+                    )
+                }
+            )
+        }
+        if mustAskForKeyframe(at: now) {
+            let loss = PictureLoss(
+                sender: SSRC(rawValue: 1),
+                media: SSRC(rawValue: Self.video)
+            )
+            reports.append([UInt8](capacity: 12) { loss.encode(into: &$0) })
+        }
+        if now >= nextFeedback {
+            nextFeedback = now + Self.feedbackInterval
+            while let message = feedback() { reports.append(message) }
+        }
+        return reports
+    }
+
+    private mutating func takeMissing(at now: Int64) -> [SequenceNumber] {
+        guard let next, highest > next else { return [] }
+        var missing: [SequenceNumber] = []
+        for index in next..<highest where packets[index] == nil && missing.count < 100 {
+            let before = asked[index] ?? (.min / 2, 0)
+            guard now - before.0 >= Self.askAgain, before.1 < Self.mostAsked else { continue }
+            asked[index] = (now, before.1 + 1)
+            missing.append(SequenceNumber(rawValue: UInt16(truncatingIfNeeded: index)))
+        }
+        asked = asked.filter { $0.key >= next }
+        return missing
+    }
+
+    private mutating func mustAskForKeyframe(at now: Int64) -> Bool {
+        guard let lastShown else { return false }
+        let patience = frames.isEmpty ? Self.firstPatience : Self.patience
+        // Nothing that comes is nothing to ask about.
+        guard now - max(lastShown, lastAsked) > patience, !packets.isEmpty else { return false }
+        lastAsked = now
+        return true
+    }
+
+    private mutating func feedback() -> [UInt8]? {
+        guard let first = base, !arrivals.isEmpty else { return nil }
+        var reported = 0
+        let known = arrivals
+        let count = feedbackCount
+        let start = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: first))
+        let bytes = [UInt8](capacity: 1_200) { output in
+            reported = TransportFeedbackBuilder.encode(
+                sender: SSRC(rawValue: 1),
+                media: SSRC(rawValue: Self.video),
+                feedbackCount: count,
+                base: start,
+                arrivals: known.span,
+                into: &output
+            )
+        }
+        guard reported > 0 else { return nil }
+        feedbackCount &+= 1
+        base = (first + reported) & 0xffff
+        arrivals.removeFirst(reported)
+        return bytes
+    }
+}

@@ -1,0 +1,137 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// How much of the first syllable a listener misses who is turned to a talker: with real Opus, and
+/// by what comes out of the listener's decoder.
+struct FirstSyllableTests {
+    /// A room's noise of half a second, then a sentence.
+    private static let onsetStep = 25
+    /// What may be missed of a word, in milliseconds of the word.
+    private static let mostMissed = 50
+
+    /// A publisher of real Opus, and a listener who is turned to it when it is heard to speak.
+    private struct Scene: ~Copyable {
+        var call: Call
+        let trace: OpusTrace
+        let tells: Bool
+        var sequence: UInt16 = 0
+        /// The steps whose packets were sent, in order.
+        var sent: [Int] = []
+
+        init(_ trace: OpusTrace, tells: Bool) throws {
+            self.trace = trace
+            self.tells = tells
+            call = try Call()
+            var publication = Media.audio(0)
+            if !tells { publication.extensions[.audioLevel] = 0 }
+            call.join(publications: [publication])
+            call.join(slots: [Media.slot(1, kind: .audio, ssrc: 0xbbbb)])
+            call.connect(0)
+            call.connect(1)
+            _ = call.takeEvents()
+        }
+
+        /// Lets 20 ms of the sound come; says when speech was heard to have begun in it.
+        mutating func pass(_ step: Int) -> Instant? {
+            if let packet = trace.steps[step].packet { send(packet, step) }
+            call.run(milliseconds: 20)
+            for case .speech(_, .began(let start)) in call.takeEvents() { return start }
+            return nil
+        }
+
+        private mutating func send(_ packet: [UInt8], _ step: Int) {
+            var elements: [(id: UInt8, data: [UInt8])] = [(4, Array("0".utf8))]
+            if tells { elements.append((1, [trace.steps[step].level.level])) }
+            let bytes = Media.packet(
+                payloadType: 111,
+                sequence: sequence,
+                timestamp: UInt32(step) * 960,
+                ssrc: 0x1111,
+                elements: elements,
+                payload: packet
+            )
+            call.send(bytes, from: 0)
+            sequence &+= 1
+            sent.append(step)
+        }
+
+        /// Plays the trace, and turns the listener as the room does; how late, in milliseconds of
+        /// sound, and how long after speech began.
+        mutating func promotion() throws -> Int {
+            var promoted: Int?
+            for step in trace.steps.indices {
+                guard let start = pass(step), promoted == nil else { continue }
+                promoted = (step - FirstSyllableTests.onsetStep + 1) * 20
+                let lead = -Room.leadMilliseconds
+                call.apply(
+                    .bind(
+                        SpeechTests.slot,
+                        SpeechTests.binding(
+                            from: start.advanced(milliseconds: lead)
+                        )
+                    )
+                )
+            }
+            return try #require(promoted)
+        }
+
+        /// From how many milliseconds of the word on the listener hears what it should.
+        func missed() throws -> Int {
+            let heard = call.peers[1].payloads(of: 0xbbbb)
+            let expected = sent.suffix(heard.count).compactMap { trace.steps[$0].packet }
+            try #require(heard == expected, "all from some packet on, and unchanged")
+            let first = try #require(sent.suffix(heard.count).first)
+            // What somebody hears who has listened all the time, and what this one does.
+            let before = try OpusListener()
+            let late = try OpusListener()
+            var truth: [Double] = []
+            var found: [Double] = []
+            for (step, sound) in trace.steps.enumerated() {
+                truth += OpusListener.loudness(before.play(sound.packet))
+                let samples =
+                    step < first
+                    ? [Int16](repeating: 0, count: 960) : late.play(sound.packet)
+                found += OpusListener.loudness(samples)
+            }
+            let onset = FirstSyllableTests.onsetStep * 4
+            // A decoder that begins in mid-sound takes some milliseconds: right is what is within
+            // 3 dB, and stays so for 60 ms.
+            let isRight = zip(truth, found).map { $0 < -60 || abs($0 - $1) <= 3 }
+            let begin = (onset..<onset + 200).first { block in
+                isRight[block..<block + 12].allSatisfy { $0 }
+            }
+            return 5 * (try #require(begin) - onset)
+        }
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        var mode: OpusTrace.Mode
+        var tells: Bool
+        var testDescription: String { "\(mode), \(tells ? "with" : "without") levels" }
+    }
+
+    static let rows = OpusTrace.Mode.allCases.flatMap { mode in
+        [true, false].map { Row(mode: mode, tells: $0) }
+    }
+
+    @Test(arguments: rows)
+    func `of the first syllable at most 50 ms are missed`(_ row: Row) throws {
+        var worst = 0
+        var latest = 0
+        for seed in 0..<20 as Range<UInt64> {
+            var traces = LevelTraces(seed: seed)
+            let sound =
+                LevelTraces.Sound.silence(milliseconds: 20 * Self.onsetStep)
+                + traces.speech(milliseconds: 2_000)
+            let trace = try #require(OpusTrace(sound, mode: row.mode, seed: seed &+ 100))
+            var scene = try Scene(trace, tells: row.tells)
+            latest = max(latest, try scene.promotion())
+            worst = max(worst, try scene.missed())
+        }
+        #expect(worst <= Self.mostMissed)
+        #expect(latest <= 400)
+    }
+}
