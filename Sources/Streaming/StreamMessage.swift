@@ -12,9 +12,19 @@ package struct StreamSettings: Hashable, Sendable {
     package var bitrate: Int
     /// How long a server that is gone is tried again.
     package var retrySeconds: Int
+    /// The server has taken the stream before: it is worth trying again from the beginning.
+    package var hasBeenUp: Bool
 
-    package init(url: String, width: Int, height: Int, bitrate: Int, retrySeconds: Int) {
+    package init(
+        url: String,
+        width: Int,
+        height: Int,
+        bitrate: Int,
+        retrySeconds: Int,
+        hasBeenUp: Bool
+    ) {
         self.url = url
+        self.hasBeenUp = hasBeenUp
         self.width = width
         self.height = height
         self.bitrate = bitrate
@@ -88,6 +98,7 @@ package enum StreamCoding {
             writer.put(1, bytes: 1)
             for number in [
                 settings.width, settings.height, settings.bitrate, settings.retrySeconds,
+                settings.hasBeenUp ? 1 : 0,
             ] {
                 writer.put(number, bytes: 4)
             }
@@ -135,7 +146,8 @@ package enum StreamCoding {
         switch reader.take(bytes: 1) {
         case 1:
             guard let width = reader.take(bytes: 4), let height = reader.take(bytes: 4),
-                let bitrate = reader.take(bytes: 4), let retry = reader.take(bytes: 4)
+                let bitrate = reader.take(bytes: 4), let retry = reader.take(bytes: 4),
+                let hasBeenUp = reader.take(bytes: 4)
             else { return nil }
             return .begin(
                 StreamSettings(
@@ -143,7 +155,8 @@ package enum StreamCoding {
                     width: width,
                     height: height,
                     bitrate: bitrate,
-                    retrySeconds: retry
+                    retrySeconds: retry,
+                    hasBeenUp: hasBeenUp == 1
                 )
             )
         case 2:

@@ -44,6 +44,15 @@ package struct StreamStage<Picture> {
         }
     }
 
+    /// Shows this of a track at once, in the place of what it shows and of all that waits: the
+    /// tiles have another size.
+    package mutating func replace(_ picture: Picture, of track: UInt32) {
+        waiting[track] = nil
+        for index in tiles.indices where tiles[index].track == track {
+            tiles[index].shown = (track, picture)
+        }
+    }
+
     /// Nothing more comes of a track.
     package mutating func leave(_ track: UInt32) { waiting[track] = nil }
 

@@ -25,7 +25,8 @@ import Testing
             width: 1_280,
             height: 720,
             bitrate: 2_500_000,
-            retrySeconds: 60
+            retrySeconds: 60,
+            hasBeenUp: true
         )
         return [
             .begin(settings), .tiles([]), .tiles([1, 2, .max]), .frame(frame), .frame(plain),

@@ -57,6 +57,20 @@ import Testing
         #expect(shown(&stage, 500) == [nil, "b"])
     }
 
+    @Test func `what has another size is shown at once, and nothing of the old size after it`() {
+        var stage = StreamStage<String>()
+        stage.set([1], at: instant(0))
+        stage.add("old", of: 1, at: instant(0))
+        stage.add("old too", of: 1, at: instant(100))
+        #expect(shown(&stage, 400) == ["old"])
+        stage.set([1, 2], at: instant(410))
+        stage.replace("new", of: 1)
+        #expect(shown(&stage, 420) == ["new", nil])
+        #expect(shown(&stage, 600) == ["new", nil])
+        stage.add("next", of: 1, at: instant(400))
+        #expect(shown(&stage, 800) == ["next", nil])
+    }
+
     @Test func `pictures that wait have a limit`() {
         var stage = StreamStage<String>()
         for number in 0..<200 { stage.add("\(number)", of: 1, at: instant(Int64(number))) }

@@ -77,7 +77,8 @@ struct RoomStreamer {
             width: target.width,
             height: target.height,
             bitrate: target.bitrate,
-            retrySeconds: limits.retrySeconds
+            retrySeconds: limits.retrySeconds,
+            hasBeenUp: failures > 0
         )
         _ = process?.send(.begin(settings))
         sendTiles()

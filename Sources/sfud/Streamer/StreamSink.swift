@@ -28,6 +28,9 @@ final class StreamSink: Sendable {
     private static let queueLimit = 160
     /// Between two attempts, the first times; the last goes on.
     private static let pauses = [1, 2, 4]
+    /// A connection that lasted less counts as none: a server that takes and loses one after
+    /// another is given up like one that is away.
+    private static let steadyMilliseconds: Int64 = 10_000
 
     init(_ settings: StreamSettings, _ encoder: StreamEncoder) {
         self.settings = settings
@@ -75,7 +78,7 @@ final class StreamSink: Sendable {
 
     /// Connects, sends, and connects again, until it is stopped or gives up.
     private func run() {
-        var hasBeenUp = false
+        var hasBeenUp = settings.hasBeenUp
         var attempts = 0
         var lostAt: Instant?
         while !isStopped {
@@ -83,11 +86,14 @@ final class StreamSink: Sendable {
             var cause = "refused"
             do throws(StreamOutput.Failure) {
                 let output = try StreamOutput(settings.url, encoder)
+                let begin = Instant.monotonic()
                 if send(to: output) {
                     cause = "connection-lost"
                     hasBeenUp = true
-                    attempts = 0
-                    lostAt = nil
+                    if Instant.monotonic().milliseconds(since: begin) > Self.steadyMilliseconds {
+                        attempts = 0
+                        lostAt = nil
+                    }
                 }
             } catch {
                 cause = error.cause
@@ -95,7 +101,7 @@ final class StreamSink: Sendable {
             guard !isStopped else { return }
             guard hasBeenUp else { return Streamer.report(.ended(reason: cause)) }
             let now = Instant.monotonic()
-            if lostAt == nil { Streamer.report(.down(cause: cause)) }
+            Streamer.report(.down(cause: cause))
             let lost = lostAt ?? now
             lostAt = lost
             guard now.milliseconds(since: lost) < Int64(settings.retrySeconds) * 1_000 else {

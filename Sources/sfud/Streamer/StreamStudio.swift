@@ -42,7 +42,6 @@ struct StreamDecoding {
         var decoder: StreamDecoder
         var codec: Codec
         var configuration: [UInt8]
-        var lastInstant: Instant
     }
 
     private let studio: StreamStudio
@@ -84,7 +83,10 @@ struct StreamDecoding {
         studio.state.withLock { $0.stage.set(numbers, at: .monotonic()) }
         guard isOther else { return }
         // A screen that stands still sends nothing that could be shown in the new size.
-        for number in numbers { addPicture(of: number) }
+        for number in numbers {
+            guard let picture = picture(of: number) else { continue }
+            studio.state.withLock { $0.stage.replace(picture, of: number) }
+        }
     }
 
     private var voices: Int { tracks.values.reduce(0) { $0 + ($1.codec.kind == .audio ? 1 : 0) } }
@@ -100,25 +102,26 @@ struct StreamDecoding {
                 tracks[frame.track] = Track(
                     decoder: decoder,
                     codec: frame.codec,
-                    configuration: configuration,
-                    lastInstant: frame.instant
+                    configuration: configuration
                 )
             }
         }
         guard let decoder = tracks[frame.track]?.decoder, decoder.decode(frame.bytes) else {
             return
         }
-        tracks[frame.track]?.lastInstant = frame.instant
-        guard frame.codec.kind == .audio else { return addPicture(of: frame.track) }
+        guard frame.codec.kind == .audio else {
+            guard let picture = picture(of: frame.track) else { return }
+            studio.state.withLock { $0.stage.add(picture, of: frame.track, at: frame.instant) }
+            return
+        }
         let sound = decoder.sound()
         studio.state.withLock { $0.mixer.add(sound, of: frame.track, at: frame.instant) }
     }
 
-    private func addPicture(of number: UInt32) {
-        guard let tile, let track = tracks[number],
-            let bytes = track.decoder.picture(width: tile.width, height: tile.height)
-        else { return }
-        let picture = StreamPicture(width: tile.width, height: tile.height, bytes: bytes)
-        studio.state.withLock { $0.stage.add(picture, of: number, at: track.lastInstant) }
+    /// The last picture of a track, in the size of a tile.
+    private func picture(of number: UInt32) -> StreamPicture? {
+        guard let tile else { return nil }
+        let bytes = tracks[number]?.decoder.picture(width: tile.width, height: tile.height)
+        return bytes.map { StreamPicture(width: tile.width, height: tile.height, bytes: $0) }
     }
 }
