@@ -5,12 +5,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,6 +198,11 @@ int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_add
     if (status == 0) return connection;
     close(connection);
     return status;
+}
+
+int kernel_tcp_unsent(int descriptor) {
+    int bytes = 0;
+    return ioctl(descriptor, SIOCOUTQNSD, &bytes) < 0 ? -errno : bytes;
 }
 
 static int set_buffer(int descriptor, int forced, int option, int bytes) {

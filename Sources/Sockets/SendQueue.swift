@@ -231,9 +231,16 @@ struct SendQueue: ~Copyable {
 
     /// How long a datagram may wait.
     ///
-    /// Media comes too late after that for any receiver's buffer. What transports signal is
-    /// asked for again by their own timers, which begin at about a second.
-    static func patience(_ content: Batch.Content) -> Int64 { content == .other ? 1_000 : 200 }
+    /// Media comes too late after that for any receiver's buffer; those of sound grow on a way that
+    /// is slow for long. What transports signal is asked for again by their own timers, which
+    /// begin at about a second.
+    private func patience(_ content: Batch.Content) -> Int64 {
+        switch (content, order) {
+        case (.other, _): 1_000
+        case (.audio, .importance): 500
+        case (.audio, .arrival), (.video, _): 200
+        }
+    }
 }
 
 // Making room.
@@ -281,8 +288,7 @@ extension SendQueue {
     }
 
     private mutating func breakOff(_ frame: MediaFrame, at now: Instant) {
-        let patience = Self.patience(.video)
-        broken.insert(frame, until: now.advanced(milliseconds: patience))
+        broken.insert(frame, until: now.advanced(milliseconds: patience(.video)))
     }
 
     private static func frame(
@@ -298,7 +304,7 @@ extension SendQueue {
 
     private func staleTime(of place: Int) -> Instant {
         let entry = unsafe entries[place]
-        return entry.since.advanced(milliseconds: Self.patience(entry.content))
+        return entry.since.advanced(milliseconds: patience(entry.content))
     }
 }
 

@@ -85,7 +85,7 @@ package struct StreamFrames: ~Copyable {
 struct FramedOutput: ~Copyable {
     private var bytes = [UInt8](
         repeating: 0,
-        count: SendRun.maximumCount * (StreamFrames.headerLength + Batch.stride)
+        count: StreamLane.datagramsPerWrite * (StreamFrames.headerLength + Batch.stride)
     )
     private(set) var count = 0
 

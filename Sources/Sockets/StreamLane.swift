@@ -14,7 +14,7 @@ struct StreamLane: ~Copyable {
     /// What has not gone of the frame under way, and from where on.
     private var rest: [UInt8] = []
     private var restStart = 0
-    /// Whether the connection takes nothing until the poller says so.
+    /// Whether the connection is given nothing until the poller says so.
     private(set) var isBlocked = false
     /// The errno after which nothing can be sent any more.
     private(set) var failure: Int32?
@@ -88,7 +88,8 @@ struct StreamLane: ~Copyable {
         queue?.expire(at: now)
         sendRest(on: descriptor)
         while !isBlocked, failure == nil, count > 0 {
-            let staged = queue?.stage(into: &staging, limit: SendRun.maximumCount) ?? 0
+            // One at a time: the kernel may have enough after each.
+            let staged = queue?.stage(into: &staging, limit: 1) ?? 0
             let gone = transmit(staging, 0..<staged, on: descriptor, through: &output)
             queue?.removeFirst(gone)
             staging.removeAll()
@@ -138,6 +139,9 @@ extension StreamLane {
     }
 
     /// Gives datagrams to the connection; returns the index of the first that it did not take.
+    ///
+    /// A few at a time, and only while the kernel has nothing to speak of that waits: it would
+    /// take many times more, and on a slow way that is seconds that audio comes late.
     private mutating func transmit(
         _ batch: borrowing Batch,
         _ range: Range<Int>,
@@ -146,7 +150,11 @@ extension StreamLane {
     ) -> Int {
         output.removeAll()
         var end = range.lowerBound
-        while end < range.upperBound, output.append(batch[end]) { end += 1 }
+        while end < range.upperBound, end - range.lowerBound < Self.datagramsPerWrite,
+            output.append(batch[end])
+        {
+            end += 1
+        }
         let written = write(output.span, to: descriptor)
         var gone = range.lowerBound
         var position = 0
@@ -154,12 +162,15 @@ extension StreamLane {
             position += StreamFrames.headerLength + batch.length(at: gone)
             gone += 1
         }
+        if kernel_tcp_unsent(descriptor) >= TCPListener.unsentBytes / 2 { isBlocked = true }
         if position > written {
             rest = output.copy(written..<position)
             restStart = 0
         }
         return gone
     }
+
+    static let datagramsPerWrite = 2
 
     private mutating func sendRest(on descriptor: Int32) {
         guard restStart < rest.count else { return }

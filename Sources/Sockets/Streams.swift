@@ -39,7 +39,7 @@ package struct Streams: ~Copyable {
     var table: StreamTable
     var sources = StreamSources()
     var output = FramedOutput()
-    var staging = Batch(capacity: SendRun.maximumCount)
+    var staging = Batch(capacity: 1)
     /// Connections for which something waits.
     var waiting: [UInt16] = []
     /// Paths that are no more and of which the core has not been told.

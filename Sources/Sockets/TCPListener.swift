@@ -54,10 +54,10 @@ package struct TCPListener: Sendable {
 
     /// Connections that wait in the kernel to be taken.
     private static let backlog: Int32 = 128
-    /// What the kernel keeps that has not left yet, about.
+    /// The kernel calls a connection writable while less than half of this has not left.
     ///
     /// What waits must wait with us, where audio can overtake video and what is old is dropped.
-    private static let unsentBytes: Int32 = 8_192
+    static let unsentBytes: Int32 = 4_096
     /// How long a peer may take nothing of what it is sent.
     private static let timeoutMilliseconds: Int32 = 30_000
 }

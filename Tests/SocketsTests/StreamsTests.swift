@@ -21,12 +21,14 @@ struct StreamsTests {
         var verdict: (_ frame: [UInt8]) -> (isValidated: Bool, isAnswered: Bool)
 
         init(_ change: (inout StreamLimits) -> Void = { _ in }) throws {
-            listener = try TCPListener.open(Address(ipv4: 0x7f00_0001, port: 0))
+            let listener = try TCPListener.open(Address(ipv4: 0x7f00_0001, port: 0))
+            let poller = try Poller()
+            try Streams.watch([listener], with: poller)
             var limits = StreamLimits()
             change(&limits)
+            self.listener = listener
+            self.poller = poller
             streams = Streams([listener], limits: limits)
-            poller = try Poller()
-            try Streams.watch([listener], with: poller)
             verdict = { frame in (frame.first == 1, frame.first == 1) }
         }
 
@@ -123,7 +125,8 @@ struct StreamsTests {
     @Test
     func `frames come with the path of their connection, and answers go back on it`() throws {
         var bench = try Bench()
-        let (one, two) = (try bench.connect(), try bench.connect())
+        let one = try bench.connect()
+        let two = try bench.connect()
         bench.serve()
         one.send([1, 1], [2, 2])
         two.send([1, 9])
@@ -147,7 +150,9 @@ struct StreamsTests {
     @Test
     func `A9 who does not show in time who it is goes`() throws {
         var bench = try Bench()
-        let (silent, slow, good) = (try bench.connect(), try bench.connect(), try bench.connect())
+        let silent = try bench.connect()
+        let slow = try bench.connect()
+        let good = try bench.connect()
         bench.serve()
         good.send([1])
         // One byte a second, and never a whole frame.
@@ -251,7 +256,8 @@ struct StreamsTests {
     @Test
     func `a stall of the process ends nobody`() throws {
         var bench = try Bench()
-        let (new, old) = (try bench.connect(), try bench.connect())
+        let new = try bench.connect()
+        let old = try bench.connect()
         bench.serve()
         old.send([1])
         bench.serve()
@@ -272,7 +278,9 @@ struct StreamsTests {
             $0.connections = 8
             $0.connectionsPerAddress = 3
         }
-        let (one, two, three) = (try bench.connect(), try bench.connect(), try bench.connect())
+        let one = try bench.connect()
+        let two = try bench.connect()
+        let three = try bench.connect()
         bench.serve()
         one.send([1])
         two.send([1])
@@ -285,7 +293,7 @@ struct StreamsTests {
         #expect(bench.numbers.count == 3)
         // A quarter of all may be new; what comes then takes the place of the oldest.
         let second = try Self.crowd()
-        #expect(second == (crowded: 2, limit: 1, open: 4))
+        #expect(second.crowded == 2 && second.limit == 1 && second.open == 4)
         let isKept = !three.isEnded
         #expect(isKept)
     }
@@ -302,7 +310,8 @@ struct StreamsTests {
         #expect(isCrowdedOut)
         second.send([1])
         bench.serve()
-        let (third, fourth) = (try bench.connect(), try bench.connect())
+        let third = try bench.connect()
+        let fourth = try bench.connect()
         bench.serve()
         let isGone = third.isEnded
         #expect(isGone)
@@ -351,7 +360,8 @@ struct StreamsTests {
     @Test
     func `A9 a peer that stops reading costs the others nothing`() throws {
         var bench = try Bench { $0.queueBytes = 64 << 10 }
-        let (slow, good) = (try bench.connect(), try bench.connect())
+        let slow = try bench.connect()
+        let good = try bench.connect()
         bench.serve()
         slow.send([1, 0])
         good.send([1, 1])

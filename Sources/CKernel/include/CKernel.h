@@ -158,6 +158,9 @@ int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog);
 /// yet, and ends when the peer has taken nothing for `timeout` milliseconds.
 int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote);
 
+/// Bytes of a TCP connection that have not left for the first time; an error on other sockets.
+int kernel_tcp_unsent(int descriptor);
+
 // Unix-domain sockets
 
 /// A non-blocking listening socket, its file made with `mode`.

@@ -46,8 +46,8 @@ struct PathLossTests {
         // What was due on the path must not keep the worker busy meanwhile.
         for step in 0..<70 {
             call.run(milliseconds: 100)
-            let deadline = try #require(call.core.deadline)
-            #expect(call.now < deadline)
+            let isBusy = call.core.deadline.map { $0 <= call.now } ?? true
+            #expect(!isBusy)
             if step % 10 == 0 {
                 call.sendVideo(
                     sequence: UInt16(2 + step),

@@ -8,6 +8,7 @@ sfud sends, or cut its connections.
 import asyncio
 import contextlib
 import re
+import socket
 import time
 
 CANDIDATE = re.compile(
@@ -40,7 +41,6 @@ class TCPLink:
     @classmethod
     async def open(cls) -> "TCPLink":
         link = cls()
-        # A small buffer, or megabytes would lie in it while the link is slow.
         link._server = await asyncio.start_server(link._serve, "127.0.0.1", 0, limit=4096)
         link.port = link._server.sockets[0].getsockname()[1]
         return link
@@ -54,7 +54,13 @@ class TCPLink:
 
     async def _serve(self, reader, writer):
         self.count += 1
-        up_reader, up_writer = await asyncio.open_connection(*self._target, limit=4096)
+        up = socket.socket()
+        up.setblocking(False)
+        # Segments as on a real network, and not megabytes that the kernel takes in our place.
+        up.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
+        up.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        await asyncio.get_running_loop().sock_connect(up, self._target)
+        up_reader, up_writer = await asyncio.open_connection(sock=up, limit=4096)
         self._writers |= {writer, up_writer}
         both = [
             asyncio.create_task(self._carry(reader, up_writer, down=False)),
