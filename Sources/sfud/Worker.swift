@@ -8,6 +8,7 @@ final class Worker: Sendable {
     struct Setup: Sendable {
         var index: Int
         var sockets: [UDPSocket]
+        var listeners: [TCPListener] = []
         var limits: CoreLimits
         var identity: DTLSIdentity
         var engine: SRTPEngine
@@ -15,6 +16,7 @@ final class Worker: Sendable {
         var relays: RelayNetwork?
         var log: Log
         var sendQueue = SendQueueLimits()
+        var streams = StreamLimits()
     }
 
     let commands: Mailbox<Command>

@@ -113,10 +113,16 @@ struct ConfigurationTests {
             reason: "\"0.0.0.0\" is not an IP address"
         ),
         Refusal(
-            testDescription: "ICE-TCP",
-            arguments: ["--tcp", "127.0.0.1:443"],
+            testDescription: "TCP without a port",
+            arguments: ["--tcp", "127.0.0.1"],
             key: "tcp",
-            reason: "not supported yet"
+            reason: "\"127.0.0.1\" is not ADDR:PORT"
+        ),
+        Refusal(
+            testDescription: "no TCP ports for all workers",
+            arguments: ["--workers", "2", "--tcp", "127.0.0.1:65535"],
+            key: "tcp",
+            reason: "127.0.0.1:65535 leaves no ports for 2 workers"
         ),
         Refusal(
             testDescription: "no workers",

@@ -152,6 +152,14 @@ int kernel_send_run(int descriptor, bool ipv6, const struct kernel_run *run);
 
 /// A non-blocking listening socket.
 int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog);
+/// The next connection of a listening socket, non-blocking, and who made it.
+///
+/// It sends at once what it is given (TCP_NODELAY), keeps about `unsent` bytes that have not left
+/// yet, and ends when the peer has taken nothing for `timeout` milliseconds.
+int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote);
+
+/// Bytes of a TCP connection that have not left for the first time; an error on other sockets.
+int kernel_tcp_unsent(int descriptor);
 
 // Unix-domain sockets
 
