@@ -45,9 +45,10 @@ struct FirstTrainTests {
             maximum: 5_000_000
         )
         var sender = SteadySender()
-        #expect(estimator.isOpen)
+        let isOpenAtFirst = estimator.isOpen
         sender.run(milliseconds: 600, &estimator)
-        #expect(estimator.isOpen)
+        let isStillOpen = estimator.isOpen
+        #expect(isOpenAtFirst && isStillOpen)
         sender.isHeard = false
         sender.run(milliseconds: 1_000, &estimator)
         let isOpen = estimator.isOpen

@@ -10,7 +10,8 @@ struct LayerExplanationTests {
         var driver = try LayerDriver(coding, .clean, seed: 5)
         for _ in 0..<60 { driver.step() }
         let slot = SlotID(index: 0, generation: 1)
-        let explained = try #require(driver.call.core.explain(slot, at: driver.call.now))
+        let found = driver.call.core.explain(slot, at: driver.call.now)
+        let explained = try #require(found)
         #expect(explained.names == coding.rids)
         #expect(explained.offered.count == coding.rids.count * coding.spatialLayers)
         let rates = explained.offered.map(\.bitrate)
