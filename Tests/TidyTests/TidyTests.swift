@@ -58,6 +58,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/ServiceManager.swift",
         "Sources/sfuctl/Compose/Rename.swift",
         "Sources/sfud/MediaMuxer.swift",
+        "Sources/sfud/Worker.swift",
     ]
 
     @Test func `there is something to read`() {
