@@ -1,3 +1,4 @@
+import CKernel
 import Foundation
 import SFU
 import Sockets
@@ -42,8 +43,8 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
-            // A thread takes a name only while it runs.
-            Thread.current.name = "recorder"
+            // Foundation's own name comes too early or too late to be the thread's.
+            unsafe kernel_name_thread("recorder")
             do throws(SystemError) {
                 let poller = try RecorderLoop.poller(for: setup, commands)
                 var loop = RecorderLoop(setup, poller, commands, events)
@@ -67,7 +68,7 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
-            Thread.current.name = "worker-\(setup.index)"
+            unsafe kernel_name_thread("worker-\(setup.index)")
             do throws(SystemError) {
                 let poller = try WorkerLoop.poller(for: setup, commands)
                 var loop = WorkerLoop(setup, poller, commands, events)

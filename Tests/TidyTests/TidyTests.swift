@@ -62,6 +62,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/MediaMuxer.swift",
         "Sources/sfud/Streamer/StreamCodecs.swift",
         "Sources/sfud/Streamer/StreamerProcess.swift",
+        "Sources/sfud/Worker.swift",
     ]
 
     @Test func `there is something to read`() {

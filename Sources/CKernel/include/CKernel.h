@@ -28,6 +28,8 @@ int64_t kernel_unix_nanoseconds(void);
 int64_t kernel_process_nanoseconds(void);
 /// User and system time of the calling thread, in nanoseconds.
 int64_t kernel_thread_nanoseconds(void);
+/// Names the calling thread for who looks at the process; the first 15 bytes count.
+void kernel_name_thread(const char *name);
 /// Gives what is free of the heap back to the system.
 void kernel_trim_heap(void);
 
