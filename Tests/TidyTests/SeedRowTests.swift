@@ -11,7 +11,7 @@ import Testing
 
     /// Rows without a test, and why.
     static let exempt = [
-        "L-4": "one daemon holds no 30,000: what it holds is measured by sfu-bench",
+        "L-4": "one daemon holds no 30,000: what it holds is measured by sfu-bench"
     ]
 
     /// One file of tests, and the ids that the names in it begin with.
