@@ -52,7 +52,7 @@ enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .ipc: "Unix socket for signalling servers"
         case .udp: "listen here for media; may be repeated. Worker n takes PORT + n"
-        case .tcp: "take TCP here where UDP is blocked; may be repeated. Worker n takes PORT + n"
+        case .tcp: "take TCP here for blocked UDP; may be repeated. Worker n: PORT + n"
         case .announce: "name this address in answers instead (NAT); may be repeated"
         case .workers: "threads that carry media, 1 to \(Configuration.maximumWorkers)"
         case .http: "serve /metrics and /healthz here"

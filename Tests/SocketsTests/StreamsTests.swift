@@ -275,7 +275,7 @@ struct StreamsTests {
     @Test
     func `E16 no more connections than there may be, in all and from one address`() throws {
         var bench = try Bench {
-            $0.connections = 8
+            $0.connections = 16
             $0.connectionsPerAddress = 3
         }
         let one = try bench.connect()
