@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -33,6 +34,8 @@ int64_t kernel_process_nanoseconds(void) { return clock_nanoseconds(CLOCK_PROCES
 int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 #ifdef __GLIBC__
+void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
 void kernel_trim_heap(void) { malloc_trim(0); }
 #else
 void kernel_trim_heap(void) {}

@@ -5,11 +5,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,6 +176,33 @@ int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog) {
     if (status == 0) return descriptor;
     close(descriptor);
     return status;
+}
+
+static int set_tcp_option(int descriptor, int option, int value) {
+    return setsockopt(descriptor, IPPROTO_TCP, option, &value, sizeof value) < 0 ? -errno : 0;
+}
+
+int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote) {
+    struct sockaddr_storage storage = {0};
+    socklen_t length = sizeof storage;
+    int connection;
+    do {
+        connection = accept4(descriptor, (struct sockaddr *)&storage, &length,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
+    } while (connection < 0 && (errno == EINTR || errno == ECONNABORTED));
+    if (connection < 0) return -errno;
+    *remote = from_sockaddr(&storage);
+    int status = set_tcp_option(connection, TCP_NODELAY, 1);
+    if (status == 0) status = set_tcp_option(connection, TCP_NOTSENT_LOWAT, unsent);
+    if (status == 0) status = set_tcp_option(connection, TCP_USER_TIMEOUT, timeout);
+    if (status == 0) return connection;
+    close(connection);
+    return status;
+}
+
+int kernel_tcp_unsent(int descriptor) {
+    int bytes = 0;
+    return ioctl(descriptor, SIOCOUTQNSD, &bytes) < 0 ? -errno : bytes;
 }
 
 static int set_buffer(int descriptor, int forced, int option, int bytes) {

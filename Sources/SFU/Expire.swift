@@ -86,15 +86,16 @@ extension Core {
         guard !transports[transport].hasEnded else { return }
         var next = transports[transport].livenessDeadline(limits)
         next = min(next, transports[transport].dtls?.deadline ?? next)
-        next = min(next, transports[transport].feedbackDue ?? next)
-        next = min(next, transports[transport].nackDue ?? next)
-        next = min(next, transports[transport].keyframeDue ?? next)
-        next = min(next, transports[transport].layersDue ?? next)
-        next = min(next, transports[transport].allocationDue ?? next)
+        // Without a path nothing of this is done, so it would be due for ever.
         if transports[transport].canSend {
+            next = min(next, transports[transport].feedbackDue ?? next)
+            next = min(next, transports[transport].nackDue ?? next)
+            next = min(next, transports[transport].keyframeDue ?? next)
+            next = min(next, transports[transport].layersDue ?? next)
+            next = min(next, transports[transport].allocationDue ?? next)
             next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
+            next = min(next, transports[transport].reportDue ?? next)
         }
-        next = min(next, transports[transport].reportDue ?? next)
         next = min(next, transports[transport].speechDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }
         transports[transport].scheduled = next

@@ -22,11 +22,17 @@ package struct Address: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// The way a datagram came or goes: our address and the peer's.
+/// The way a datagram came or goes: our address and the peer's, or one TCP connection.
 package struct Path: Hashable, Sendable, BitwiseCopyable {
     package var remote: Address
-    /// Which of the worker's own addresses; the socket layer numbers them.
+    /// Which of the worker's own addresses, or which connection; the socket layer numbers them.
     package var local: UInt16
+
+    /// The first number that stands for a connection; the core treats all numbers alike.
+    package static let firstConnection: UInt16 = 0x8000
+
+    /// Whether it is a TCP connection: it can end, and nothing but its peer is at its other end.
+    package var isConnection: Bool { local >= Self.firstConnection }
 
     package init(remote: Address, local: UInt16) {
         self.remote = remote

@@ -104,6 +104,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var sendDrops = SendDrops()
     /// Datagrams that wait for a socket now.
     package var sendQueueLength = 0
+    package var streams = StreamStatistics()
     /// From the arrival of a batch's media at the socket until the first copy of it had left.
     package var firstCopies = ForwardingTimes()
     /// And until the last had.

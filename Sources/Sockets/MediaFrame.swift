@@ -40,25 +40,33 @@ struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
 
 /// Frames that have lost a part of late, so that the rest of them need not be sent either.
 ///
-/// It remembers a number of them for a time; who is overwritten is only less thrifty.
+/// It remembers a number of them for a time; who is overwritten is only less thrifty. A socket's
+/// has room for more than the viewers of a worker that lose a frame at once.
 struct BrokenFrames {
     private struct Entry {
         var frame: MediaFrame
         var until: Instant
     }
 
+    /// A power of two.
+    private let capacity: Int
     private var entries: [Entry?] = []
     private var last: Instant?
 
+    init(capacity: Int) {
+        precondition(capacity.nonzeroBitCount == 1, "the capacity is a power of two")
+        self.capacity = capacity
+    }
+
     /// Remembers `frame` until then.
     mutating func insert(_ frame: MediaFrame, until end: Instant) {
-        if entries.isEmpty { entries = Array(repeating: nil, count: Self.capacity) }
-        entries[Self.place(of: frame)] = Entry(frame: frame, until: end)
+        if entries.isEmpty { entries = Array(repeating: nil, count: capacity) }
+        entries[place(of: frame)] = Entry(frame: frame, until: end)
         last = last.map { max($0, end) } ?? end
     }
 
     func contains(_ frame: MediaFrame, at now: Instant) -> Bool {
-        guard let last, now < last, let entry = entries[Self.place(of: frame)] else {
+        guard let last, now < last, let entry = entries[place(of: frame)] else {
             return false
         }
         return entry.frame == frame && now < entry.until
@@ -67,8 +75,5 @@ struct BrokenFrames {
     /// Whether any is remembered.
     func isEmpty(at now: Instant) -> Bool { last.map { $0 <= now } ?? true }
 
-    private static func place(of frame: MediaFrame) -> Int { Int(frame.tag) & (capacity - 1) }
-
-    /// A power of two; more than the viewers of a worker that lose a frame at once.
-    private static let capacity = 4_096
+    private func place(of frame: MediaFrame) -> Int { Int(frame.tag) & (capacity - 1) }
 }

@@ -32,6 +32,8 @@ package struct Outbox: ~Copyable {
     }
 
     /// Sends or queues all of a batch, or drops what finds no room, and empties it.
+    ///
+    /// What goes by connections is left out: `Streams` sends it.
     package mutating func send(
         _ batch: inout Batch,
         from locals: borrowing LocalAddresses,
@@ -39,7 +41,12 @@ package struct Outbox: ~Copyable {
     ) {
         var index = 0
         while index < batch.count {
-            let local = locals[batch.path(at: index).local]
+            let number = batch.path(at: index).local
+            guard number < Path.firstConnection else {
+                index += 1
+                continue
+            }
+            let local = locals[number]
             precondition(local.socket < count, "a path leads out by one of our sockets")
             index = unsafe lanes[local.socket].send(batch, from: index, local, at: now)
         }

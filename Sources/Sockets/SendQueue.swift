@@ -13,7 +13,7 @@ package struct SendQueueLimits: Hashable, Sendable {
     }
 }
 
-/// Datagrams that a socket did not take at once, in the order in which they will leave.
+/// Datagrams that a socket did not take at once, and the order in which they will leave.
 ///
 /// It is bounded. When it is full, video goes before audio and audio before the signalling of
 /// transports, the oldest first and whole frames at a time: a frame with a hole is of no use, so
@@ -45,7 +45,17 @@ struct SendQueue: ~Copyable {
         var last: Int32 = -1
     }
 
+    /// In which order what waits leaves.
+    enum Order {
+        /// As it came.
+        case arrival
+        /// Signalling first, then audio, then video, each as it came: for a way that is slow for
+        /// long, on which what matters most must not queue behind what matters least.
+        case importance
+    }
+
     private let limits: SendQueueLimits
+    private let order: Order
     private let bytesAt: UnsafeMutablePointer<UInt8>
     private let entries: UnsafeMutablePointer<Entry>
     private let links: UnsafeMutablePointer<Link>
@@ -56,16 +66,19 @@ struct SendQueue: ~Copyable {
     private var audio = Ends()
     private var other = Ends()
     private var lastOrder: UInt64 = 0
-    private var broken = BrokenFrames()
+    private var broken: BrokenFrames
 
     private(set) var count = 0
     /// Bytes of all datagrams in it.
     private(set) var bytes = 0
     private(set) var drops = SendDrops()
 
-    init(limits: SendQueueLimits) {
+    /// `brokenFrames` is how many frames that lost a part it tells apart, a power of two.
+    init(limits: SendQueueLimits, order: Order = .arrival, brokenFrames: Int = 4_096) {
         precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
         self.limits = limits
+        self.order = order
+        broken = BrokenFrames(capacity: brokenFrames)
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: limits.datagrams * Batch.stride,
             alignment: 64
@@ -88,6 +101,9 @@ struct SendQueue: ~Copyable {
 
     /// Whether the rest of a frame is still to be thrown away.
     func isWatching(at now: Instant) -> Bool { !broken.isEmpty(at: now) }
+
+    /// Whether nothing waits and nothing is watched for, so that its memory can be given back.
+    func isIdle(at now: Instant) -> Bool { isEmpty && !isWatching(at: now) }
 
     /// Adds a datagram behind all others, or drops it; others may have to make room.
     mutating func append(
@@ -215,9 +231,16 @@ struct SendQueue: ~Copyable {
 
     /// How long a datagram may wait.
     ///
-    /// Media comes too late after that for any receiver's buffer. What transports signal is
-    /// asked for again by their own timers, which begin at about a second.
-    static func patience(_ content: Batch.Content) -> Int64 { content == .other ? 1_000 : 200 }
+    /// Media comes too late after that for any receiver's buffer; those of sound grow on a way that
+    /// is slow for long. What transports signal is asked for again by their own timers, which
+    /// begin at about a second.
+    private func patience(_ content: Batch.Content) -> Int64 {
+        switch (content, order) {
+        case (.other, _): 1_000
+        case (.audio, .importance): 500
+        case (.audio, .arrival), (.video, _): 200
+        }
+    }
 }
 
 // Making room.
@@ -265,8 +288,7 @@ extension SendQueue {
     }
 
     private mutating func breakOff(_ frame: MediaFrame, at now: Instant) {
-        let patience = Self.patience(.video)
-        broken.insert(frame, until: now.advanced(milliseconds: patience))
+        broken.insert(frame, until: now.advanced(milliseconds: patience(.video)))
     }
 
     private static func frame(
@@ -282,7 +304,7 @@ extension SendQueue {
 
     private func staleTime(of place: Int) -> Instant {
         let entry = unsafe entries[place]
-        return entry.since.advanced(milliseconds: Self.patience(entry.content))
+        return entry.since.advanced(milliseconds: patience(entry.content))
     }
 }
 
@@ -309,9 +331,13 @@ extension SendQueue {
         return first < 0 ? nil : Int(first)
     }
 
-    /// Which of the heads came first; -1 where there is none.
+    /// Which of the heads leaves first; -1 where there is none.
     private func first(of heads: (video: Int32, audio: Int32, other: Int32)) -> Int {
-        Int(earlier(earlier(heads.video, heads.audio), heads.other))
+        switch order {
+        case .arrival: Int(earlier(earlier(heads.video, heads.audio), heads.other))
+        case .importance:
+            Int(heads.other >= 0 ? heads.other : heads.audio >= 0 ? heads.audio : heads.video)
+        }
     }
 
     private func earlier(_ left: Int32, _ right: Int32) -> Int32 {

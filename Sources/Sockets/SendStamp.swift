@@ -8,7 +8,7 @@ package struct SendStamp: Equatable {
     package var hasMedia: Bool { first != 0 }
 
     /// Takes the earlier one.
-    mutating func join(_ other: Self) {
+    package mutating func join(_ other: Self) {
         guard other.hasMedia else { return }
         first = hasMedia ? min(first, other.first) : other.first
     }

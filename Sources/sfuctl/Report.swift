@@ -93,6 +93,7 @@ enum Report {
         table.add(["contract", "\(info.contract)"])
         table.add(["workers", "\(info.workers)"])
         table.add(["udp", info.udp.joined(separator: " ")])
+        if let tcp = info.tcp { table.add(["tcp", tcp.joined(separator: " ")]) }
         table.add(["fingerprint", info.fingerprint])
         table.add(["started", "\(clock(info.started)) UTC"])
         table.add(["boot", info.boot])

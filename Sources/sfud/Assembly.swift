@@ -17,16 +17,18 @@ struct Assembly {
     /// Opens everything, starts the workers, and says that it is ready.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
         let sockets = try udpSockets()
+        let listeners = try tcpListeners()
         let engine = try engine()
         let identity = try identity()
         let http: HTTPServer?
         if let address = configuration.http { http = try HTTPServer(address) } else { http = nil }
-        let setup = try controlSetup(sockets, identity)
+        let setup = try controlSetup(sockets, listeners, identity)
         let ipc = IPCServer(socket, limits: configuration.limits.ipc, log: log)
         do throws(SystemError) {
-            let workers = try start(sockets, identity, engine)
+            let workers = try start(sockets, listeners, identity, engine)
             let poller = try EventLoop.poller(ipc, http, workers, signals: signals)
-            let udp = setup.udp.joined(separator: ",")
+            var ready = "ready ipc=\(socket.path) udp=\(setup.udp.joined(separator: ","))"
+            if !setup.tcp.isEmpty { ready += " tcp=\(setup.tcp.joined(separator: ","))" }
             let fields = [
                 ("version", setup.version), ("workers", "\(setup.workers)"),
                 ("engine", engine.rawValue), ("http", http?.address.endpointText ?? "none"),
@@ -36,7 +38,7 @@ struct Assembly {
                 environment: ProcessInfo.processInfo.environment,
                 processID: ProcessInfo.processInfo.processIdentifier
             )
-            Daemon.say("ready ipc=\(socket.path) udp=\(udp)\n")
+            Daemon.say(ready + "\n")
             manager.tell(.ready)
             return EventLoop(
                 setup,
@@ -66,6 +68,24 @@ struct Assembly {
         return sockets
     }
 
+    /// One list of listening sockets a worker.
+    private func tcpListeners() throws(StartError) -> [[TCPListener]] {
+        var listeners: [[TCPListener]] = []
+        for worker in 0..<configuration.workers {
+            var own: [TCPListener] = []
+            for address in configuration.tcp {
+                let port = address.port == 0 ? 0 : address.port + UInt16(worker)
+                do throws(SystemError) {
+                    own.append(try TCPListener.open(address.with(port: port)))
+                } catch {
+                    throw .system("tcp", "\(error)")
+                }
+            }
+            listeners.append(own)
+        }
+        return listeners
+    }
+
     private func open(_ address: Address, worker: Int) throws(StartError) -> UDPSocket {
         let port = address.port == 0 ? 0 : address.port + UInt16(worker)
         do throws(SystemError) {
@@ -86,6 +106,7 @@ struct Assembly {
 
     private func controlSetup(
         _ sockets: [[UDPSocket]],
+        _ listeners: [[TCPListener]],
         _ identity: DTLSIdentity
     ) throws(StartError) -> ControlSetup {
         var generator = SystemRandomNumberGenerator()
@@ -95,9 +116,9 @@ struct Assembly {
         } catch {
             throw .system("udp", "\(error)")
         }
-        let candidates = sockets.map { own in
+        func reached(_ bound: [Address]) -> [Address] {
             Candidates.addresses(
-                of: own.map(\.address),
+                of: bound,
                 announce: configuration.announce,
                 interfaces: interfaces
             )
@@ -108,8 +129,10 @@ struct Assembly {
             startTime: Double(kernel_unix_nanoseconds()) / 1e9,
             random: .system,
             fingerprint: identity.fingerprint,
-            candidates: candidates,
+            candidates: sockets.map { reached($0.map(\.address)) },
+            tcpCandidates: listeners.map { reached($0.map(\.address)) },
             udp: sockets.joined().map(\.address.endpointText),
+            tcp: listeners.joined().map(\.address.endpointText),
             limits: configuration.limits.control,
             recordings: configuration.recordings,
             streamingSchemes: configuration.streamingSchemes
@@ -118,6 +141,7 @@ struct Assembly {
 
     private func start(
         _ sockets: [[UDPSocket]],
+        _ listeners: [[TCPListener]],
         _ identity: DTLSIdentity,
         _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
@@ -128,12 +152,14 @@ struct Assembly {
             let setup = Worker.Setup(
                 index: index,
                 sockets: own,
+                listeners: listeners[index],
                 limits: configuration.limits.core,
                 identity: identity,
                 engine: engine,
                 relays: relays,
                 log: log,
-                sendQueue: configuration.limits.sendQueue
+                sendQueue: configuration.limits.sendQueue,
+                streams: configuration.limits.streams
             )
             workers.append(try Worker(setup))
         }

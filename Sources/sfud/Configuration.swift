@@ -13,6 +13,8 @@ struct Configuration: Equatable {
     var ipc: String
     /// Where the first worker listens; the others take the ports above.
     var udp: [Address] = [Address(ipv4: 0, port: 5004)]
+    /// Where the first worker takes TCP connections, likewise; empty: nowhere.
+    var tcp: [Address] = []
     /// Addresses that answers name instead of those listened on; their ports are 0.
     var announce: [Address] = []
     var workers: Int
@@ -32,6 +34,7 @@ struct Configuration: Equatable {
         var ipc = IPCLimits()
         var buffers = UDPSocket.Buffers()
         var sendQueue = SendQueueLimits()
+        var streams = StreamLimits()
         var recording = RecordingLimits()
         var streaming = StreamingLimits()
     }
@@ -62,19 +65,27 @@ struct Configuration: Equatable {
 
     /// Checks what no single value can tell.
     func validate() throws(ConfigurationError) {
-        for address in udp where address.port != 0 {
-            guard Int(address.port) + workers - 1 <= Int(UInt16.max) else {
-                throw ConfigurationError(
-                    key: "udp",
-                    reason: "\(address.endpointText) leaves no ports for \(workers) workers"
-                )
-            }
-        }
+        try checkPorts(udp, of: .udp)
+        try checkPorts(tcp, of: .tcp)
         guard limits.core.livenessMilliseconds < limits.core.timeoutMilliseconds else {
             throw ConfigurationError(
                 key: "timeout-seconds",
                 reason: "must be greater than liveness-seconds"
             )
+        }
+    }
+
+    private func checkPorts(
+        _ addresses: [Address],
+        of key: ConfigurationKey
+    ) throws(ConfigurationError) {
+        for address in addresses where address.port != 0 {
+            guard Int(address.port) + workers - 1 <= Int(UInt16.max) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "\(address.endpointText) leaves no ports for \(workers) workers"
+                )
+            }
         }
     }
 

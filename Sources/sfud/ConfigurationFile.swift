@@ -70,6 +70,10 @@ extension Configuration {
     private static func members(
         of text: [UInt8]
     ) throws(ConfigurationError) -> [String: ConfigurationValue] {
+        // Foundation's JSON5 reader traps on some of what is not UTF-8.
+        guard String(validating: text, as: UTF8.self) != nil else {
+            throw ConfigurationError(key: "config", reason: "the file is not UTF-8")
+        }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         // Foundation does not say where: only that, and an operator has the file at hand.

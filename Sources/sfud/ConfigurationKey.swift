@@ -52,7 +52,7 @@ enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .ipc: "Unix socket for signalling servers"
         case .udp: "listen here for media; may be repeated. Worker n takes PORT + n"
-        case .tcp: "ICE-TCP is not supported yet: refused"
+        case .tcp: "take TCP here for blocked UDP; may be repeated. Worker n: PORT + n"
         case .announce: "name this address in answers instead (NAT); may be repeated"
         case .workers: "threads that carry media, 1 to \(Configuration.maximumWorkers)"
         case .http: "serve /metrics and /healthz here"
@@ -70,7 +70,9 @@ enum ConfigurationKey: String, CaseIterable {
         switch self {
         case .ipc: configuration.ipc
         case .udp: configuration.udp.map(\.endpointText).joined(separator: ", ")
-        case .tcp: "none"
+        case .tcp:
+            configuration.tcp.isEmpty
+                ? "none" : configuration.tcp.map(\.endpointText).joined(separator: ", ")
         case .announce:
             configuration.announce.isEmpty
                 ? "the addresses listened on"
@@ -110,7 +112,7 @@ extension Configuration {
             ipc = value
         case .udp: udp = try Self.list(key, values, "ADDR:PORT") { Address(endpoint: $0) }
         case .announce: announce = try Self.list(key, values, "an IP address", announced)
-        case .tcp: throw ConfigurationError(key: key.rawValue, reason: "not supported yet")
+        case .tcp: tcp = try Self.list(key, values, "ADDR:PORT") { Address(endpoint: $0) }
         case .http:
             guard let address = Address(endpoint: value) else { throw refuse("ADDR:PORT") }
             http = address

@@ -47,6 +47,17 @@ struct ConfigurationLimit: Sendable {
         Self(name: "sendBufferBytes", range: 65_536...1 << 30, path: \.buffers.send),
         Self(name: "sendQueueDatagrams", range: 64...65_536, path: \.sendQueue.datagrams),
         Self(name: "sendQueueBytes", range: 65_536...1 << 30, path: \.sendQueue.bytes),
+        Self(
+            name: "tcpConnections",
+            range: 1...StreamLimits.maximumConnections,
+            path: \.streams.connections
+        ),
+        Self(
+            name: "tcpConnectionsPerAddress",
+            range: 1...StreamLimits.maximumConnections,
+            path: \.streams.connectionsPerAddress
+        ),
+        Self(name: "tcpQueueBytes", range: 65_536...16 << 20, path: \.streams.queueBytes),
         Self(name: "recordings", range: 1...10_000, path: \.control.recordings),
         Self(name: "recordingsListed", range: 0...100_000, path: \.control.recordingsListed),
         Self(name: "tracksRecorded", range: 1...65_536, path: \.control.tracksRecorded),

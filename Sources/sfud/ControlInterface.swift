@@ -1,4 +1,6 @@
+import RTP
 import SFU
+import Sockets
 
 /// One IPC connection; never used again in this process once it has closed.
 struct ConnectionID: Hashable, Sendable {
@@ -36,8 +38,12 @@ struct ControlSetup: Sendable {
     var fingerprint: Fingerprint
     /// The addresses an answer names, best first; one list a worker.
     var candidates: [[Address]]
+    /// Those that take TCP connections likewise; empty: none does.
+    var tcpCandidates: [[Address]] = []
     /// `ADDR:PORT` of every UDP socket, as the ready line prints them.
     var udp: [String]
+    /// Of every listening TCP socket.
+    var tcp: [String] = []
     var limits: ControlLimits
     /// Where recordings go, an absolute path; `nil`: nothing is recorded.
     var recordings: String?
@@ -45,6 +51,16 @@ struct ControlSetup: Sendable {
     var streamingSchemes = ["rtmp", "rtmps"]
 
     var workers: Int { candidates.count }
+
+    /// What an answer names of a worker's addresses, best first: UDP before TCP.
+    func candidates(of worker: Int) -> [Candidate] {
+        var all = candidates[worker].map { Candidate(address: $0.text, port: $0.port) }
+        guard worker < tcpCandidates.count else { return all }
+        all += tcpCandidates[worker].map {
+            Candidate(address: $0.text, port: $0.port, transport: .tcpPassive)
+        }
+        return all
+    }
 }
 
 /// Bounds on what the control plane keeps; each is a configuration key.

@@ -53,9 +53,9 @@ struct ControlPlane {
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = SFU::Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
-            locals: setup.candidates.map { addresses in
+            locals: (0..<setup.workers).map { worker in
                 LocalDescription(
-                    candidates: addresses.map { Candidate(address: $0.text, port: $0.port) },
+                    candidates: setup.candidates(of: worker),
                     fingerprint: setup.fingerprint,
                     cname: ""
                 )

@@ -23,6 +23,7 @@ extension ControlPlane {
             version: setup.version,
             workers: setup.workers,
             udp: setup.udp,
+            tcp: setup.tcp.isEmpty ? nil : setup.tcp,
             fingerprint: setup.fingerprint.shown,
             limits: setup.limits.shown,
             boot: setup.bootID,

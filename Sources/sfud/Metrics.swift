@@ -40,6 +40,7 @@ struct Metrics {
             }
         }
         addSending(to: &page)
+        addStreams(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
             perWorker { $0.load }
         }
@@ -78,6 +79,27 @@ struct Metrics {
             "From a media packet's arrival to when a copy of its batch had been sent.",
             [("copy=\"first\"", first), ("copy=\"last\"", last)]
         )
+    }
+
+    private func addStreams(to page: inout Page) {
+        let streams = workers.reduce(into: StreamStatistics()) { $0 += $1.streams }
+        page.add("sfud_tcp_connections", .gauge, "TCP connections, validated or not yet.") {
+            let checked = Double(streams.open - streams.unchecked)
+            return [
+                ("state=\"validated\"", checked), ("state=\"new\"", Double(streams.unchecked)),
+            ]
+        }
+        page.add(
+            "sfud_tcp_accepted_total",
+            .counter,
+            "TCP connections taken.",
+            Double(streams.accepted)
+        )
+        page.add("sfud_tcp_ended_total", .counter, "TCP connections ended or not taken.") {
+            StreamStatistics.Cause.allCases.map {
+                ("cause=\"\($0.rawValue)\"", Double(streams[$0]))
+            }
+        }
     }
 
     private func addProcess(to page: inout Page) {

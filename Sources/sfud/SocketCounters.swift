@@ -25,19 +25,26 @@ struct SocketCounters {
     }
 
     /// Adds them to what the core has counted.
-    func add(to statistics: inout WorkerStatistics, _ outbox: borrowing Outbox) {
+    func add(
+        to statistics: inout WorkerStatistics,
+        _ outbox: borrowing Outbox,
+        _ streams: borrowing Streams
+    ) {
+        var sendDrops = outbox.drops
+        sendDrops += streams.drops
         statistics.datagramsIn += oversized
         statistics.bytesIn += oversizedBytes
         statistics.kernelDrops = kernelDrops
-        statistics.sendErrors = outbox.errors
-        statistics.sendDrops = outbox.drops
-        statistics.sendQueueLength = outbox.waiting
+        statistics.sendErrors = outbox.errors &+ streams.errors
+        statistics.sendDrops = sendDrops
+        statistics.sendQueueLength = outbox.waiting + streams.waitingCount
+        statistics.streams = streams.statistics
         for (index, reason) in DropReason.allCases.enumerated() {
             switch reason {
             case .oversized: statistics.drops[index] += oversized
-            case .sendQueueFull: statistics.drops[index] += outbox.drops.sum(.full)
-            case .sendQueueStale: statistics.drops[index] += outbox.drops.sum(.stale)
-            case .sendQueueWithdrawn: statistics.drops[index] += outbox.drops.sum(.withdrawn)
+            case .sendQueueFull: statistics.drops[index] += sendDrops.sum(.full)
+            case .sendQueueStale: statistics.drops[index] += sendDrops.sum(.stale)
+            case .sendQueueWithdrawn: statistics.drops[index] += sendDrops.sum(.withdrawn)
             default: break
             }
         }

@@ -1,3 +1,4 @@
+import CKernel
 import Foundation
 import SFU
 import Sockets
@@ -8,6 +9,7 @@ final class Worker: Sendable {
     struct Setup: Sendable {
         var index: Int
         var sockets: [UDPSocket]
+        var listeners: [TCPListener] = []
         var limits: CoreLimits
         var identity: DTLSIdentity
         var engine: SRTPEngine
@@ -15,6 +17,7 @@ final class Worker: Sendable {
         var relays: RelayNetwork?
         var log: Log
         var sendQueue = SendQueueLimits()
+        var streams = StreamLimits()
     }
 
     let commands: Mailbox<Command>
@@ -40,6 +43,8 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
+            // Foundation's own name comes too early or too late to be the thread's.
+            unsafe kernel_name_thread("recorder")
             do throws(SystemError) {
                 let poller = try RecorderLoop.poller(for: setup, commands)
                 var loop = RecorderLoop(setup, poller, commands, events)
@@ -50,7 +55,6 @@ final class Worker: Sendable {
             setup.disk.stop(milliseconds: diskMilliseconds)
             events.close()
         }
-        thread.name = "recorder"
         thread.stackSize = 1 << 20
         thread.start()
     }
@@ -64,6 +68,7 @@ final class Worker: Sendable {
         _ events: Mailbox<Event>
     ) {
         let thread = Thread { @Sendable in
+            unsafe kernel_name_thread("worker-\(setup.index)")
             do throws(SystemError) {
                 let poller = try WorkerLoop.poller(for: setup, commands)
                 var loop = WorkerLoop(setup, poller, commands, events)
@@ -73,7 +78,6 @@ final class Worker: Sendable {
             }
             events.close()
         }
-        thread.name = "worker-\(setup.index)"
         thread.stackSize = 1 << 20
         thread.start()
     }

@@ -6,19 +6,20 @@ import Sockets
 
 /// What a worker's thread does, round after round; lives on that thread's stack.
 struct WorkerLoop: ~Copyable {
-    private let setup: Worker.Setup
+    let setup: Worker.Setup
     private let commands: Mailbox<Command>
     private let events: Mailbox<Event>
-    private var poller: Poller
-    private var core: Core
+    var poller: Poller
+    var core: Core
     private var relays: WorkerRelays
-    private var output = Batch(capacity: Core.batchCapacity)
+    var output = Batch(capacity: Core.batchCapacity)
     private var outbox: Outbox
+    var streams: Streams
     private var locals: LocalAddresses
     private var counters: SocketCounters
     private var forwarding = ForwardingClock()
     /// Datagrams taken since the last flush.
-    private var taken = 0
+    var taken = 0
     /// Whether the poller tells when a socket is writable, by socket.
     private var awaited: [Bool]
     private var load: LoadMeter
@@ -44,6 +45,7 @@ struct WorkerLoop: ~Copyable {
         )
         relays = WorkerRelays(setup.relays, worker: setup.index)
         outbox = Outbox(setup.sockets, limits: setup.sendQueue)
+        streams = Streams(setup.listeners, limits: setup.streams)
         locals = LocalAddresses(setup.sockets)
         counters = SocketCounters(sockets: setup.sockets.count)
         awaited = setup.sockets.map { _ in false }
@@ -64,12 +66,14 @@ struct WorkerLoop: ~Copyable {
         for (index, socket) in setup.sockets.enumerated() {
             try poller.add(socket.descriptor, for: .readable, token: UInt64(index))
         }
+        try Streams.watch(setup.listeners, with: poller)
         return poller
     }
 
     /// Runs until the mailbox is closed.
     mutating func run() {
         var inbox = Inbox()
+        var frames = StreamFrames()
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
@@ -90,6 +94,10 @@ struct WorkerLoop: ~Copyable {
                     continue
                 default: break
                 }
+                if let subject = Streams.Subject(token: found.token) {
+                    serve(subject, found, rounds, through: &frames, at: now)
+                    continue
+                }
                 if found.writable { outbox.noteWritable(socket: Int(found.token)) }
                 guard found.readable || found.hungUp else { continue }
                 receive(socket: Int(found.token), rounds, into: &inbox, at: now)
@@ -101,6 +109,7 @@ struct WorkerLoop: ~Copyable {
             let open = !hasCommands || takeCommands()
             core.expire(at: now, into: &output)
             flush(at: now)
+            expireStreams(at: now)
             watchSockets()
             tell()
             guard open else { return }
@@ -108,7 +117,8 @@ struct WorkerLoop: ~Copyable {
     }
 
     private var deadline: Instant {
-        let own = min(core.deadline ?? nextRefresh, nextRefresh)
+        var own = min(core.deadline ?? nextRefresh, nextRefresh)
+        own = min(own, streams.deadline ?? own)
         return outbox.deadline.map { min($0, own) } ?? own
     }
 
@@ -184,22 +194,29 @@ struct WorkerLoop: ~Copyable {
             core.apply(command, at: now, into: &output)
         }
         // The batches before went out under the old rights, and may still wait for a socket.
-        outbox.withdraw(core.takeLostStreams())
+        let lost = core.takeLostStreams()
+        outbox.withdraw(lost)
+        streams.withdraw(lost)
         return !closed
     }
 
     /// Sends all that the core has to say.
-    private mutating func flush(at now: Instant) {
+    mutating func flush(at now: Instant) {
         relays.send(from: &core, at: now)
         while core.flush(into: &output, at: now) { send(at: now) }
         send(at: now)
         taken = 0
-        forwarding.settle(outbox.takeStamp())
+        var stamp = outbox.takeStamp()
+        stamp.join(streams.takeStamp())
+        forwarding.settle(stamp)
         if let trouble = outbox.takeTrouble() { report(trouble) }
     }
 
     /// Gives to the sockets what the core has written for them.
-    private mutating func send(at now: Instant) { outbox.send(&output, from: locals, at: now) }
+    mutating func send(at now: Instant) {
+        if !streams.isEmpty { streams.send(output, with: poller, at: now) }
+        outbox.send(&output, from: locals, at: now)
+    }
 
     /// Has the poller tell of room in the sockets that something waits for, and in no others.
     private mutating func watchSockets() {
@@ -221,7 +238,7 @@ struct WorkerLoop: ~Copyable {
                 told.append(event)
                 continue
             }
-            counters.add(to: &statistics, outbox)
+            counters.add(to: &statistics, outbox, streams)
             statistics.firstCopies = forwarding.first
             statistics.lastCopies = forwarding.last
             statistics.cpuNanoseconds = UInt64(max(0, kernel_thread_nanoseconds()))

@@ -112,6 +112,17 @@ struct SendQueueTests {
         #expect(isEmpty)
     }
 
+    @Test
+    func `by importance signalling leaves first, then audio, then video`() {
+        var queue = SendQueue(limits: SendQueueLimits(), order: .importance)
+        for word in ["v1.1", "a2.1", "v1.1", "o", "a2.2", "o@2", "v1.2"] {
+            Self.push(word, to: &queue, at: Instant(nanoseconds: 0))
+        }
+        #expect(Self.take(2, from: &queue) == ["o", "o@2"])
+        Self.push("a2.3", to: &queue, at: Instant(nanoseconds: 0))
+        #expect(Self.take(&queue) == "a2.1 a2.2 a2.3 v1.1 v1.1 v1.2")
+    }
+
     struct Age: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var milliseconds: Int64

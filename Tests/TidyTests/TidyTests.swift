@@ -47,7 +47,9 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/Sockets/Inbox.swift",
         "Sources/Sockets/Outbox.swift",
         "Sources/Sockets/SendQueue.swift",
+        "Sources/Sockets/StreamTable.swift",
         "Sources/Sockets/SystemError.swift",
+        "Sources/Sockets/TCPListener.swift",
         "Sources/Sockets/UDPSocket.swift",
         "Sources/sfud/Candidates.swift",
         "Sources/sfud/CommandLineOptions.swift",
@@ -60,6 +62,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/MediaMuxer.swift",
         "Sources/sfud/Streamer/StreamCodecs.swift",
         "Sources/sfud/Streamer/StreamerProcess.swift",
+        "Sources/sfud/Worker.swift",
     ]
 
     @Test func `there is something to read`() {

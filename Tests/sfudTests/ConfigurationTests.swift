@@ -113,10 +113,16 @@ struct ConfigurationTests {
             reason: "\"0.0.0.0\" is not an IP address"
         ),
         Refusal(
-            testDescription: "ICE-TCP",
-            arguments: ["--tcp", "127.0.0.1:443"],
+            testDescription: "TCP without a port",
+            arguments: ["--tcp", "127.0.0.1"],
             key: "tcp",
-            reason: "not supported yet"
+            reason: "\"127.0.0.1\" is not ADDR:PORT"
+        ),
+        Refusal(
+            testDescription: "no TCP ports for all workers",
+            arguments: ["--workers", "2", "--tcp", "127.0.0.1:65535"],
+            key: "tcp",
+            reason: "127.0.0.1:65535 leaves no ports for 2 workers"
         ),
         Refusal(
             testDescription: "no workers",
@@ -239,6 +245,17 @@ struct ConfigurationTests {
         #expect(throws: ConfigurationError(key: refusal.key, reason: refusal.reason)) {
             try Self.configuration(refusal.arguments, file: refusal.file)
         }
+    }
+
+    /// Foundation's reader of JSON5 trapped on these; fuzzing found the first.
+    @Test(arguments: [
+        Array("{ud".utf8) + [0xfa] + Array(":1}".utf8), [0x7b, 0xf0, 0x9f], [0x7b, 0x22, 0xc3],
+        [0xff], [0x7b, 0xed, 0xa0, 0x80, 0x3a, 0x31, 0x7d],
+    ])
+    func `a file that is not UTF-8 is refused`(text: [UInt8]) {
+        var configuration = Configuration(environment: [:], userID: 0, cores: 1)
+        let expected = ConfigurationError(key: "config", reason: "the file is not UTF-8")
+        #expect(throws: expected) { try configuration.apply(file: text) }
     }
 
     @Test

@@ -33,7 +33,7 @@ struct SocketCountersTests {
             outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         }
         var statistics = WorkerStatistics()
-        counters.add(to: &statistics, outbox)
+        counters.add(to: &statistics, outbox, Streams([]))
         #expect(received > 0)
         #expect(statistics.kernelDrops == UInt64(65 - received))
     }

@@ -28,6 +28,8 @@ int64_t kernel_unix_nanoseconds(void);
 int64_t kernel_process_nanoseconds(void);
 /// User and system time of the calling thread, in nanoseconds.
 int64_t kernel_thread_nanoseconds(void);
+/// Names the calling thread for who looks at the process; the first 15 bytes count.
+void kernel_name_thread(const char *name);
 /// Gives what is free of the heap back to the system.
 void kernel_trim_heap(void);
 
@@ -152,6 +154,14 @@ int kernel_send_run(int descriptor, bool ipv6, const struct kernel_run *run);
 
 /// A non-blocking listening socket.
 int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog);
+/// The next connection of a listening socket, non-blocking, and who made it.
+///
+/// It sends at once what it is given (TCP_NODELAY), keeps about `unsent` bytes that have not left
+/// yet, and ends when the peer has taken nothing for `timeout` milliseconds.
+int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote);
+
+/// Bytes of a TCP connection that have not left for the first time; an error on other sockets.
+int kernel_tcp_unsent(int descriptor);
 
 // Unix-domain sockets
 

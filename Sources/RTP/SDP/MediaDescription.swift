@@ -146,14 +146,29 @@ public struct SimulcastAttribute: Hashable, Sendable {
     }
 }
 
-/// `a=candidate` for a UDP host candidate (RFC 8839 §5.1).
+/// `a=candidate` for a host candidate (RFC 8839 §5.1).
 public struct CandidateAttribute: Hashable, Sendable {
+    /// How the address is spoken to.
+    public enum Transport: Hashable, Sendable {
+        case udp
+        /// It takes connections and makes none (RFC 6544 §4.5).
+        case tcpPassive
+    }
+
+    public var transport: Transport
     public var foundation: String
     public var priority: UInt32
     public var address: String
     public var port: UInt16
 
-    public init(foundation: String, priority: UInt32, address: String, port: UInt16) {
+    public init(
+        foundation: String,
+        priority: UInt32,
+        address: String,
+        port: UInt16,
+        transport: Transport = .udp
+    ) {
+        self.transport = transport
         self.foundation = foundation
         self.priority = priority
         self.address = address

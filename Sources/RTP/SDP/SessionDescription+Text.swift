@@ -51,13 +51,7 @@ extension MediaDescription {
                 "c=IN \(address.utf8.contains(UInt8(ascii: ":")) ? "IP6" : "IP4") \(address)"
             )
         }
-        for candidate in candidates {
-            writer.attribute(
-                "candidate",
-                "\(candidate.foundation) 1 udp \(candidate.priority) \(candidate.address) "
-                    + "\(candidate.port) typ host"
-            )
-        }
+        for candidate in candidates { writer.attribute("candidate", candidate.text) }
         if !candidates.isEmpty { writer.flag("end-of-candidates") }
         transport.write(to: &writer)
         if let mid { writer.attribute("mid", mid) }
@@ -119,5 +113,17 @@ extension FormatDescription {
         }
         for kind in feedback { writer.attribute("rtcp-fb", "\(payloadType) \(kind)") }
         if !parameters.isEmpty { writer.attribute("fmtp", "\(payloadType) \(parameters)") }
+    }
+}
+
+extension CandidateAttribute {
+    /// What stands behind `a=candidate:`.
+    fileprivate var text: String {
+        let (name, ending) =
+            switch transport {
+            case .udp: ("udp", "")
+            case .tcpPassive: ("tcp", " tcptype passive")
+            }
+        return "\(foundation) 1 \(name) \(priority) \(address) \(port) typ host\(ending)"
     }
 }

@@ -96,6 +96,7 @@ struct BandwidthEstimator: ~Copyable {
         nextLook = time + Self.interval
         load.note(bytes: 0, at: time)
         packets.prepare()
+        leaveStart(at: time)
         if heedSilence(at: time) { settle(.silence, at: time) }
         packets.forget(before: time - Self.memory)
         if lastFeedback == nil, limits.hasEstimate {

@@ -108,7 +108,7 @@ extension BandwidthEstimator {
 
     /// Draws the conclusions of one message.
     private mutating func adjust(shown: Double?, at now: Int64) {
-        if learnAtStart(shown: shown, at: now) { return }
+        if learnAtStart(at: now) { return }
         let before = rates.estimate
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
@@ -138,17 +138,13 @@ extension BandwidthEstimator {
     /// rate, and where it has to queue, the path is known.
     ///
     /// - Returns: Whether that is all that the message tells.
-    private mutating func learnAtStart(shown: Double?, at now: Int64) -> Bool {
+    private mutating func learnAtStart(at now: Int64) -> Bool {
+        leaveStart(at: now)
         let since: Int64
         switch start {
         case .silent: since = now
         case .open(since: let begin), .bounded(since: let begin): since = begin
         case .over: return false
-        }
-        guard now - since < Self.startLength else {
-            start = .over
-            detectors.value.forgetLosses()
-            return false
         }
         if let rate = detectors.value.first.rate {
             start = .bounded(since: since)
@@ -163,6 +159,17 @@ extension BandwidthEstimator {
         let acknowledged = detectors.value.acknowledged.bitsPerSecond ?? 0
         if acknowledged > rates.estimate { rates.learn(min(acknowledged, maximum), at: now) }
         return false
+    }
+
+    /// Ends the start when it has lasted, whether anything more was heard or not.
+    mutating func leaveStart(at now: Int64) {
+        switch start {
+        case .silent, .over: return
+        case .open(since: let since), .bounded(since: let since):
+            guard now - since >= Self.startLength else { return }
+        }
+        start = .over
+        detectors.value.forgetLosses()
     }
 
     /// Takes the least of what delay, loss and the caller allow.

@@ -114,11 +114,18 @@ struct AnsweredSession {
     /// Host candidates for RTP and RTCP together, the first the most preferred (RFC 8445 §5.1.2.1).
     private var candidates: [CandidateAttribute] {
         local.candidates.prefix(255).enumerated().map { index, candidate in
-            CandidateAttribute(
+            let preference: UInt32 =
+                switch candidate.transport {
+                case .udp: 65_535 - UInt32(index)
+                // 4 is the preference of passive ones (RFC 6544 §4.2): below all of UDP.
+                case .tcpPassive: 4 << 13 | (8_191 - UInt32(index))
+                }
+            return CandidateAttribute(
                 foundation: "\(index + 1)",
-                priority: 126 << 24 | (65_535 - UInt32(index)) << 8 | 255,
+                priority: 126 << 24 | preference << 8 | 255,
                 address: candidate.address,
-                port: candidate.port
+                port: candidate.port,
+                transport: candidate.transport
             )
         }
     }

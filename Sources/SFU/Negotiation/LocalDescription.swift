@@ -1,5 +1,8 @@
+package import RTP
+
 /// What sfud says of itself in an answer.
 package struct LocalDescription: Hashable, Sendable {
+    /// Best first.
     package var candidates: [Candidate]
     /// Of our certificate; SHA-256 is what every client knows.
     package var fingerprint: Fingerprint
@@ -13,14 +16,20 @@ package struct LocalDescription: Hashable, Sendable {
     }
 }
 
-/// A UDP address that sfud is reached at.
+/// An address that sfud is reached at.
 package struct Candidate: Hashable, Sendable {
     /// In text, IPv4 or IPv6 without brackets.
     package var address: String
     package var port: UInt16
+    package var transport: CandidateAttribute.Transport
 
-    package init(address: String, port: UInt16) {
+    package init(
+        address: String,
+        port: UInt16,
+        transport: CandidateAttribute.Transport = .udp
+    ) {
         self.address = address
         self.port = port
+        self.transport = transport
     }
 }

@@ -157,6 +157,8 @@ extension Core {
         updateDestination(of: transport)
         heard(from: transport, at: now)
         startDTLS(transport, at: now, into: &output)
+        // What waited for a path is due now.
+        schedule(transport)
     }
 }
 

@@ -8,8 +8,10 @@ public enum ServerInfo: IPCMethod {
         /// Of the contract.
         public var contract: Int
         public var workers: Int
-        /// `ADDR:PORT` of each socket.
+        /// `ADDR:PORT` of each UDP socket.
         public var udp: [String]
+        /// Of each socket that takes TCP connections; `nil`: none does.
+        public var tcp: [String]?
         /// Of the certificate in DTLS, as SDP writes it: `sha-256 AB:CD:…`.
         public var fingerprint: String
         public var limits: ServerLimits
@@ -22,6 +24,7 @@ public enum ServerInfo: IPCMethod {
             version: String,
             workers: Int,
             udp: [String],
+            tcp: [String]? = nil,
             fingerprint: String,
             limits: ServerLimits,
             boot: String,
@@ -31,6 +34,7 @@ public enum ServerInfo: IPCMethod {
             contract = contractVersion
             self.workers = workers
             self.udp = udp
+            self.tcp = tcp
             self.fingerprint = fingerprint
             self.limits = limits
             self.boot = boot

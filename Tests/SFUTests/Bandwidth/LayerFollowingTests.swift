@@ -27,9 +27,22 @@ struct LayerFollowingTests {
         print("FIGURE following \(name): \(changes.joined(separator: ", ")); stands \(stands) ms")
     }
 
-    @Test(arguments: [(3_000.0, top), (600, middle), (200, lowest)], Scenarios.seeds)
+    /// In kbit/s, and what is seen through it, in pixels.
+    struct Path: CustomTestStringConvertible, Sendable {
+        var rate: Double
+        var width: Int
+
+        var testDescription: String { "\(Int(rate)) kbit/s" }
+    }
+
+    static let paths = [
+        Path(rate: 3_000, width: top), Path(rate: 600, width: middle),
+        Path(rate: 200, width: lowest),
+    ]
+
+    @Test(arguments: paths, Scenarios.seeds)
     func `who joins sees the layer that fits within four seconds, and keeps it`(
-        path: (rate: Double, width: Int),
+        path: Path,
         seed: UInt64
     ) throws {
         let end = Scenarios.length(60, short: 20)

@@ -273,6 +273,20 @@ class Peer {
     return { connection: this.connection.connectionState, ...flows };
   }
 
+  // The protocol of the pair of candidates that media goes over, as each side's candidate has it.
+  async path() {
+    const report = await this.connection.getStats();
+    for (const entry of report.values()) {
+      const pair = report.get(entry.selectedCandidatePairId);
+      if (entry.type !== "transport" || !pair) continue;
+      const [local, remote] = [pair.localCandidateId, pair.remoteCandidateId].map((id) =>
+        report.get(id),
+      );
+      return { local: local.protocol, remote: remote.protocol, port: remote.port };
+    }
+    return null;
+  }
+
   close() {
     this.connection.close();
     this.sources.forEach((source) => source.stop());

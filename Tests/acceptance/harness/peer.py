@@ -145,6 +145,10 @@ class PagePeer(Peer):
     async def stats(self):
         return await self.call("stats")
 
+    async def path(self):
+        """{local, remote, port}: the protocols of the selected pair, and sfud's port; or None."""
+        return await self.call("path")
+
     async def restart_ice(self):
         await self.call("restartIce")
 

@@ -1,0 +1,83 @@
+internal import CKernel
+package import RTP
+import SFU
+
+// Taking connections.
+extension Streams {
+    /// Takes who waits, a bounded number at a time.
+    package mutating func accept(
+        _ listener: Int,
+        with poller: borrowing Poller,
+        at now: Instant
+    ) {
+        for _ in 0..<Self.acceptsPerTurn {
+            switch listeners[listener].accept() {
+            case .connection(let descriptor, let remote):
+                if let cause = add(descriptor, remote, poller, at: now) {
+                    counters[cause] &+= 1
+                    kernel_close(descriptor)
+                }
+            case .gone: counters[.failed] &+= 1
+            case .nobody: return
+            case .noDescriptors: return turnAway(listener)
+            }
+        }
+    }
+
+    /// Returns why a connection is not taken.
+    private mutating func add(
+        _ descriptor: Int32,
+        _ remote: Address,
+        _ poller: borrowing Poller,
+        at now: Instant
+    ) -> StreamStatistics.Cause? {
+        let source = StreamSource(remote)
+        guard sources[source] < limits.connectionsPerAddress else { return .addressLimit }
+        if counters.unchecked >= limits.unchecked { endOldestUnchecked() }
+        guard let number = table.next else { return .limit }
+        do throws(SystemError) {
+            let token = Subject.connection(number).token
+            try poller.add(descriptor, for: .readable, token: token)
+        } catch {
+            return .failed
+        }
+        table.insert(
+            StreamConnection(
+                descriptor: descriptor,
+                path: Path(remote: remote, local: number),
+                heard: now,
+                lane: StreamLane(limits: limits.queue)
+            )
+        )
+        sources[source] += 1
+        counters.accepted &+= 1
+        counters.unchecked += 1
+        if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
+        return nil
+    }
+
+    private mutating func endOldestUnchecked() {
+        var oldest: (number: UInt16, since: Instant)?
+        for place in 0..<table.capacity {
+            guard let number = table.number(at: place), !table[number].isChecked else { continue }
+            let since = table[number].heard
+            if let known = oldest, known.since <= since { continue }
+            oldest = (number, since)
+        }
+        if let oldest { end(oldest.number, .crowded) }
+    }
+
+    /// With no descriptor left, accepting and closing is all that keeps the listener from being
+    /// ready for ever.
+    private mutating func turnAway(_ listener: Int) {
+        guard reserve >= 0 else { return }
+        kernel_close(reserve)
+        if case .connection(let descriptor, _) = listeners[listener].accept() {
+            counters[.descriptors] &+= 1
+            kernel_close(descriptor)
+        }
+        reserve = kernel_open_null()
+    }
+
+    private static let acceptsPerTurn = 16
+}

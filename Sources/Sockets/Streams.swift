@@ -1,0 +1,245 @@
+internal import CKernel
+internal import Glibc
+package import RTP
+package import SFU
+
+/// The TCP connections of a worker (RFC 6544, passive): takes them, cuts what comes into frames
+/// (RFC 4571), sends, and ends those that do not behave.
+///
+/// A connection is a path of the core's, whose number is in `Path.local`. The caller asks the core
+/// whether a check has validated it, and tells the core of those that have ended.
+package struct Streams: ~Copyable {
+    /// What a poller's readiness is about.
+    package enum Subject: Equatable {
+        case listener(Int)
+        case connection(UInt16)
+
+        /// `nil`: not about streams.
+        package init?(token: UInt64) {
+            switch token >> 16 {
+            case Self.listeners >> 16: self = .listener(Int(token & 0xffff))
+            case Self.connections >> 16: self = .connection(UInt16(token & 0xffff))
+            default: return nil
+            }
+        }
+
+        var token: UInt64 {
+            switch self {
+            case .listener(let index): Self.listeners | UInt64(index)
+            case .connection(let number): Self.connections | UInt64(number)
+            }
+        }
+
+        private static let listeners: UInt64 = 1 << 32
+        private static let connections: UInt64 = 2 << 32
+    }
+
+    let listeners: [TCPListener]
+    let limits: StreamLimits
+    var table: StreamTable
+    var sources = StreamSources()
+    var output = FramedOutput()
+    var staging = Batch(capacity: 1)
+    /// Connections for which something waits.
+    var waiting: [UInt16] = []
+    /// Paths that are no more and of which the core has not been told.
+    private var ended: [Path] = []
+    var counters = StreamStatistics()
+    /// Of connections that have ended.
+    private var formerDrops = SendDrops()
+    /// Datagrams to connections that were there no more.
+    package internal(set) var errors: UInt64 = 0
+    var stamp = SendStamp()
+    var nextSweep: Instant?
+    /// Given up when the table of descriptors is full, to accept and turn away who is waiting.
+    var reserve: Int32
+
+    package init(_ listeners: [TCPListener], limits: StreamLimits = StreamLimits()) {
+        self.listeners = listeners
+        self.limits = limits
+        table = StreamTable(capacity: listeners.isEmpty ? 1 : limits.connections)
+        reserve = listeners.isEmpty ? -1 : kernel_open_null()
+    }
+
+    deinit {
+        for place in 0..<table.capacity {
+            if let number = table.number(at: place) { kernel_close(table[number].descriptor) }
+        }
+        if reserve >= 0 { kernel_close(reserve) }
+    }
+
+    package var isEmpty: Bool { table.count == 0 }
+
+    /// Has listening sockets watched.
+    package static func watch(
+        _ listeners: [TCPListener],
+        with poller: borrowing Poller
+    ) throws(SystemError) {
+        for (index, listener) in listeners.enumerated() {
+            let token = Subject.listener(index).token
+            try poller.add(listener.descriptor, for: .readable, token: token)
+        }
+    }
+}
+
+// What comes on them.
+extension Streams {
+    /// Reads once from a connection; returns its path, or `nil` where nothing came.
+    ///
+    /// Then `nextFrame` is asked until there is none.
+    package mutating func read(_ number: UInt16, into frames: inout StreamFrames) -> Path? {
+        guard table.contains(number) else { return nil }
+        frames.begin(with: table[number].rest)
+        let count = frames.read(from: table[number].descriptor)
+        guard count > 0 else {
+            if count == 0 {
+                end(number, .closed)
+            } else if count != Int64(-EAGAIN) {
+                end(number, .failed)
+            }
+            return nil
+        }
+        return table[number].path
+    }
+
+    /// Where the next frame of the last read lies.
+    package mutating func nextFrame(
+        of number: UInt16,
+        in frames: inout StreamFrames,
+        at now: Instant
+    ) -> Range<Int>? {
+        guard table.contains(number) else { return nil }
+        switch frames.next() {
+        case .frame(let range):
+            table[number].heard = now
+            return range
+        case .oversized: end(number, .oversized)
+        case .rest: frames.leave(in: &table[number].rest)
+        }
+        return nil
+    }
+
+    /// Whether no check has validated the connection yet.
+    package func isUnchecked(_ number: UInt16) -> Bool {
+        table.contains(number) && !table[number].isChecked
+    }
+
+    /// Says what became of a frame of a connection that was not validated before it.
+    ///
+    /// One that has not even earned an answer ends: its peer knows none of our passwords.
+    package mutating func settle(_ number: UInt16, isValidated: Bool, isAnswered: Bool) {
+        guard isUnchecked(number) else { return }
+        if isValidated {
+            table[number].isChecked = true
+            counters.unchecked -= 1
+        } else if !isAnswered {
+            end(number, .unauthenticated)
+        }
+    }
+}
+
+// How they end.
+extension Streams {
+    /// Ends a connection; `takeEnded` tells of it.
+    package mutating func end(_ number: UInt16, _ cause: StreamStatistics.Cause) {
+        guard table.contains(number) else { return }
+        table[number].lane.abandon()
+        formerDrops += table[number].lane.drops
+        let connection = table.remove(number)
+        // The poller forgets a descriptor that is closed.
+        kernel_close(connection.descriptor)
+        sources[StreamSource(connection.path.remote)] -= 1
+        if connection.isChecked {
+            ended.append(connection.path)
+        } else {
+            counters.unchecked -= 1
+        }
+        counters[cause] &+= 1
+        waiting.removeAll { $0 == number }
+    }
+
+    /// A path that is no more since the last look.
+    package mutating func takeEnded() -> Path? { ended.popLast() }
+
+    /// Whether it is time for `expire`.
+    package func isDue(at now: Instant) -> Bool { nextSweep.map { $0 <= now } ?? false }
+
+    /// Ends who has kept silent for too long; call it after all that has come was read.
+    package mutating func expire(at now: Instant) {
+        guard let due = nextSweep, due <= now else { return }
+        nextSweep =
+            table.count == 0 ? nil : now.advanced(milliseconds: Self.sweepMilliseconds)
+        // After the process stood still it is not known who was silent: what they have sent may
+        // not all have been read.
+        let stall = now.milliseconds(since: due)
+        let isStalled = stall > Self.sweepMilliseconds
+        for place in 0..<table.capacity {
+            guard let number = table.number(at: place) else { continue }
+            if isStalled {
+                let heard = table[number].heard.advanced(milliseconds: stall)
+                table[number].heard = min(heard, now)
+            }
+            table[number].lane.release(at: now)
+            let silence = now.milliseconds(since: table[number].heard)
+            if !table[number].isChecked, silence >= Self.checkMilliseconds {
+                end(number, .silent)
+            } else if silence >= Self.idleMilliseconds {
+                end(number, .idle)
+            }
+        }
+    }
+
+    /// How many places `checkedPath(at:)` has.
+    package var places: Int { table.count == 0 ? 0 : table.capacity }
+
+    /// The path of the validated connection at a place, if there is one.
+    package func checkedPath(at place: Int) -> Path? {
+        guard let number = table.number(at: place), table[number].isChecked else { return nil }
+        return table[number].path
+    }
+
+    static let sweepMilliseconds: Int64 = 500
+    /// From the beginning to the first check.
+    private static let checkMilliseconds: Int64 = 5_000
+    /// A path in reserve is checked about every 25 s.
+    private static let idleMilliseconds: Int64 = 60_000
+}
+
+// What they have to tell.
+extension Streams {
+    /// When `expire` or `resume` next has something to do, if ever.
+    package var deadline: Instant? {
+        var earliest = nextSweep
+        for number in waiting where table.contains(number) {
+            guard let own = table[number].lane.deadline else { continue }
+            earliest = earliest.map { min($0, own) } ?? own
+        }
+        return earliest
+    }
+
+    package var statistics: StreamStatistics {
+        var statistics = counters
+        statistics.open = table.count
+        return statistics
+    }
+
+    /// Datagrams that left neither at once nor later.
+    package var drops: SendDrops {
+        var sum = formerDrops
+        for place in 0..<places {
+            if let number = table.number(at: place) { sum += table[number].lane.drops }
+        }
+        return sum
+    }
+
+    /// Datagrams that wait.
+    package var waitingCount: Int {
+        waiting.reduce(0) { $0 + (table.contains($1) ? table[$1].lane.count : 0) }
+    }
+
+    /// When the first call since the last look that sent media has returned.
+    package mutating func takeStamp() -> SendStamp {
+        defer { stamp = SendStamp() }
+        return stamp
+    }
+}

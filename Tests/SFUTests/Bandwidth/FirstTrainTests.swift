@@ -1,0 +1,71 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// What the first packets say of a path.
+struct FirstTrainTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// Milliseconds between two packets of 1,200 bytes as they leave, and as they come.
+        var sent: Double
+        var arrived: Double
+        var count = 20
+        /// Bits a second.
+        var rate: Double?
+    }
+
+    static let rows: [Row] = [
+        Row(testDescription: "nothing waits", sent: 10, arrived: 10),
+        Row(testDescription: "a keyframe all at once", sent: 0, arrived: 16, rate: 0.95 * 600e3),
+        Row(testDescription: "twice what fits", sent: 8, arrived: 16, rate: 0.95 * 600e3),
+        Row(testDescription: "a burst that comes as a burst", sent: 0, arrived: 0.5),
+        Row(testDescription: "too few to tell", sent: 0, arrived: 16, count: 4),
+    ]
+
+    @Test(arguments: rows)
+    func `what had to queue came at the path's own pace`(_ row: Row) {
+        var train = FirstTrain()
+        for index in 0..<row.count {
+            train.add(
+                bytes: 1_200,
+                sent: Int64(Double(index) * row.sent * 1e6),
+                arrived: 777_000_000_000 + Int64(Double(index) * row.arrived * 1e6)
+            )
+        }
+        let rate = train.rate
+        #expect((rate == nil) == (row.rate == nil))
+        if let rate, let expected = row.rate { #expect(abs(rate / expected - 1) < 0.01) }
+    }
+
+    @Test func `nobody is bounded while all comes through, nor for ever by silence`() {
+        var estimator = BandwidthEstimator(
+            at: Instant(nanoseconds: 0),
+            startBitrate: 300_000,
+            maximum: 5_000_000
+        )
+        var sender = SteadySender()
+        let isOpenAtFirst = estimator.isOpen
+        sender.run(milliseconds: 600, &estimator)
+        let isStillOpen = estimator.isOpen
+        #expect(isOpenAtFirst && isStillOpen)
+        sender.isHeard = false
+        sender.run(milliseconds: 1_000, &estimator)
+        let isOpen = estimator.isOpen
+        let estimate = estimator.estimate
+        #expect(!isOpen)
+        #expect(estimate > 600_000, "what came through is known")
+    }
+
+    @Test func `a keyframe that would not fit yet is asked for later`() {
+        var requests = KeyframeRequests()
+        let now = Instant(nanoseconds: 5_000_000_000)
+        let later = now.advanced(milliseconds: 240)
+        _ = requests.want(at: now, bitrate: 400_000, notBefore: later)
+        #expect(requests.deadline == later)
+        var isDue = requests.isDue(at: now)
+        #expect(!isDue)
+        isDue = requests.isDue(at: later)
+        #expect(isDue)
+    }
+}
