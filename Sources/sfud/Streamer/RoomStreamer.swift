@@ -52,7 +52,7 @@ struct RoomStreamer {
     /// Frames that the process did not take in time.
     private var dropped = 0
 
-    private static let startMilliseconds: Int64 = 10_000
+    private static let startMilliseconds: Int64 = 8_000
     private static let endMilliseconds: Int64 = 800
     private static let restartMilliseconds: Int64 = 1_000
     /// The process may fail as often; once more ends the stream.
