@@ -114,8 +114,9 @@ enum Report {
             case .participants(let list): list.map(\.rawValue).joined(separator: ",")
             }
         let data = String(decoding: JSON.encoded(event.data), as: UTF8.self)
+        let room = event.room?.rawValue ?? "-"
         return Table.printable(
-            "\(clock(event.time)) \(event.room) \(event.seq) \(event.event) to=\(to) \(data)"
+            "\(clock(event.time)) \(room) \(event.seq) \(event.event) to=\(to) \(data)"
         )
     }
 

@@ -13,6 +13,8 @@ enum ControlOutput {
     case reply(ConnectionID, [UInt8])
     /// An event, to every connection subscribed to the room.
     case event(room: String, seq: UInt64, line: [UInt8])
+    /// An event that is of no room, to every connection that hears events.
+    case serverEvent([UInt8])
     /// Sets what a connection hears, `nil`: all rooms; first the events that it missed.
     case subscribe(ConnectionID, rooms: Set<String>?, replay: [[UInt8]])
     case commands(worker: Int, [Command])

@@ -16,6 +16,8 @@ extension ControlPlane {
         case ServerStats.name:
             _ = try request.params(ServerStats.Params.self)
             report(.server, for: caller)
+        case ServerDrain.name:
+            try drain(request.params(ServerDrain.Params.self), for: caller, at: now)
         case EventsSubscribe.name:
             try subscribe(request.params(EventsSubscribe.Params.self), for: caller)
         case RoomCreate.name:

@@ -122,6 +122,7 @@ extension ControlPlane {
             output.append(.event(room: room, seq: event.seq, line: event.line))
         }
         for place in operation.freed { release(place) }
+        tellIfDrained()
         finishIfDone()
     }
 

@@ -34,6 +34,8 @@ struct ControlPlane {
     /// Rooms with something to do of their own, and when.
     private var timers: [String: Instant] = [:]
     private var ending = Ending.no
+    /// Whether new rooms are taken, and until when those that there are may last.
+    var draining = Draining()
 
     private enum Ending {
         case no
@@ -191,14 +193,16 @@ struct ControlPlane {
     /// When `expire(at:)` next has something to do, if ever.
     var deadline: Instant? {
         // Few rooms have something in store at one time.
-        let room = timers.values.min()
-        guard case .by(let end) = ending else { return room }
-        return min(end, room ?? end)
+        var next = timers.values.min()
+        if let end = draining.deadline { next = min(end, next ?? end) }
+        if case .by(let end) = ending { next = min(end, next ?? end) }
+        return next
     }
 
     /// Does what is due.
     mutating func expire(at now: Instant) {
         if case .by(let end) = ending, end <= now { finish() }
+        if let end = draining.deadline, end <= now { endDraining(at: now) }
         for (name, due) in timers where due <= now { expire(name, at: now) }
     }
 
@@ -215,7 +219,7 @@ struct ControlPlane {
     /// Keeps when a room next has something to do, if ever.
     mutating func noteDeadline(of name: String) { timers[name] = rooms[name]?.room.deadline }
 
-    private mutating func setTime(_ now: Instant) {
+    mutating func setTime(_ now: Instant) {
         shared.unixTime = clock.unixTime(at: now)
         shared.now = now
     }

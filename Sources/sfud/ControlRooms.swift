@@ -97,7 +97,7 @@ extension ControlPlane {
         at now: Instant
     ) throws(IPCError) {
         let name = params.room.rawValue
-        guard !isEnding else { throw .draining() }
+        guard !isEnding, !draining.isOn else { throw .draining() }
         guard rooms[name] == nil else { throw .alreadyExists("room \"\(name)\"") }
         guard rooms.count < setup.limits.rooms else {
             throw .limitReached("rooms", setup.limits.rooms)

@@ -219,6 +219,7 @@ struct EventLoop: ~Copyable {
         switch item {
         case .reply(let id, let line): ipc.reply(id, line)
         case .event(let room, _, let line): ipc.event(room: room, line)
+        case .serverEvent(let line): ipc.serverEvent(line)
         case .subscribe(let id, let rooms, let replay):
             ipc.subscribe(id, rooms: rooms, replay: replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)

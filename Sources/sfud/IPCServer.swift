@@ -139,9 +139,16 @@ struct IPCServer {
 
     /// Queues an event for all who hear of the room.
     mutating func event(room: String, _ line: [UInt8]) {
+        tell(line) { $0.includes(room) }
+    }
+
+    /// Sends an event that is of no room to whoever hears events.
+    mutating func serverEvent(_ line: [UInt8]) { tell(line) { $0 != .none } }
+
+    private mutating func tell(_ line: [UInt8], to hears: (Connection.Subscription) -> Bool) {
         // Told apart first: changing a dictionary that is being walked would copy all of it.
         var hearing: [ConnectionID] = []
-        for (id, connection) in connections where connection.subscription.includes(room) {
+        for (id, connection) in connections where hears(connection.subscription) {
             hearing.append(id)
         }
         for id in hearing { reply(id, line) }

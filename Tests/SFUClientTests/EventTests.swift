@@ -122,7 +122,7 @@ import Testing
         let listener = Task {
             var seen: [String] = []
             for try await event in client.events() {
-                seen.append("\(event.room) \(event.seq)")
+                seen.append("\(event.room?.rawValue ?? "-") \(event.seq)")
                 if seen.count == 4 { break }
             }
             return seen

@@ -134,7 +134,15 @@ struct ControlDriver {
                 Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
                 return
             }
-            #expect(event.room.rawValue == room && event.seq == Int64(seq))
+            #expect(event.room?.rawValue == room && event.seq == Int64(seq))
+            events.append(event)
+            trace.append(event.event)
+        case .serverEvent(let line):
+            guard case .event(let event)? = try? IPCMessage(line: line) else {
+                Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
+                return
+            }
+            #expect(event.room == nil)
             events.append(event)
             trace.append(event.event)
         case .commands(let worker, let batch):

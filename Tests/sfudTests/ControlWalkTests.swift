@@ -114,8 +114,9 @@ private struct ControlWalk {
         var last: [RoomID: Int64] = [:]
         var alive: Set<String> = []
         for event in driver.events {
-            #expect(event.seq == (last[event.room] ?? 0) + 1, "\(event.event)")
-            last[event.room] = event.seq
+            guard let room = event.room else { continue }
+            #expect(event.seq == (last[room] ?? 0) + 1, "\(event.event)")
+            last[room] = event.seq
             switch (event.event, event.data["stream"]) {
             case ("stream.created", let stream?):
                 if case .string(let id)? = stream["stream"] { alive.insert(id) }

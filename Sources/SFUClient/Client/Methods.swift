@@ -8,6 +8,14 @@ extension SFUClient {
     public func serverStats() async throws(ClientError) -> ServerStats.Result {
         try await call(ServerStats.self, Empty())
     }
+
+    /// Has the server take no new rooms.
+    ///
+    /// - Parameter deadline: Seconds after which rooms that are left end; `nil`: they may last.
+    /// - Throws: `ClientError`, as all calls do.
+    public func drain(deadline: Double? = nil) async throws(ClientError) {
+        _ = try await call(ServerDrain.self, .init(deadline: deadline))
+    }
 }
 
 extension SFUClient {

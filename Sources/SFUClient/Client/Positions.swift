@@ -27,20 +27,21 @@ struct Positions {
 
     /// The event to give for this one: itself, nothing for a repeated one, `resync` for a gap.
     mutating func take(_ event: IPCEvent) -> IPCEvent? {
+        guard let room = event.room else { return event }
         let unknown = expectsEverything ? 0 : event.seq - 1
-        let last = seen[event.room] ?? closed[event.room] ?? unknown
+        let last = seen[room] ?? closed[room] ?? unknown
         if event.event == Resync.event {
-            if event.seq > 0 { seen[event.room] = event.seq } else { seen[event.room] = nil }
+            if event.seq > 0 { seen[room] = event.seq } else { seen[room] = nil }
             return event
         }
         guard event.seq > last else { return nil }
         if event.event == RoomClosed.event {
-            close(event.room, at: event.seq)
+            close(room, at: event.seq)
         } else {
-            seen[event.room] = event.seq
+            seen[room] = event.seq
         }
         guard event.seq > last + 1 else { return event }
-        return Self.resync(event.room, event.seq, event.time, "gap")
+        return Self.resync(room, event.seq, event.time, "gap")
     }
 
     private mutating func close(_ room: RoomID, at seq: Int64) {

@@ -136,3 +136,12 @@ public struct Resync: EventData {
     public var reason: String
     public init(reason: String) { self.reason = reason }
 }
+
+/// After `server.drain` the last room has ended.
+///
+/// It is of no room: its line has no `room` and no `seq`, and every connection that hears events
+/// hears it.
+public struct ServerDrained: EventData {
+    public static let event = "server.drained"
+    public init() {}
+}

@@ -193,6 +193,23 @@ public struct ForwardingInfo: Codable, Hashable, Sendable {
     }
 }
 
+/// Takes no new rooms from now on; those that there are go on.
+///
+/// `server.drained` follows when the last of them has ended, at once where there is none.
+public enum ServerDrain: IPCMethod {
+    public static let name = "server.drain"
+    public typealias Result = Empty
+
+    public struct Params: Codable, Hashable, Sendable {
+        /// Seconds until rooms that are left end, with reason `shutdown`: 0 to 604,800, a week.
+        ///
+        /// `nil`: they may last.
+        public var deadline: Double?
+
+        public init(deadline: Double? = nil) { self.deadline = deadline }
+    }
+}
+
 /// Says what has gone in and out.
 public enum ServerStats: IPCMethod {
     public static let name = "server.stats"

@@ -30,8 +30,9 @@ public struct IPCReply: Hashable, Sendable {
 /// One event, as a line brings it.
 public struct IPCEvent: Hashable, Sendable {
     public var event: String
-    public var room: RoomID
-    /// Counts per room from 1, without gaps.
+    /// `nil`: it is the server's own.
+    public var room: RoomID?
+    /// Counts per room from 1, without gaps; 0 where it is of none.
     public var seq: Int64
     /// Unix time, in seconds.
     public var time: Double
@@ -67,9 +68,36 @@ public struct IPCEvent: Hashable, Sendable {
         writer.raw("}}")
         return writer.bytes
     }
+
+    /// One line without its newline, of the server's own.
+    public static func encoded<D: EventData>(_ data: D, time: Double) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":")
+        writer.string(D.event)
+        writer.raw(",\"time\":")
+        writer.number(time)
+        writer.raw(",\"to\":")
+        writer.value(Audience.all)
+        writer.raw(",\"data\":")
+        writer.value(data)
+        writer.raw("}}")
+        return writer.bytes
+    }
 }
 
-extension IPCEvent: Codable {}
+extension IPCEvent: Codable {
+    private enum CodingKeys: CodingKey { case event, room, seq, time, to, data }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        event = try container.decode(String.self, forKey: .event)
+        room = try container.decodeIfPresent(RoomID.self, forKey: .room)
+        seq = room == nil ? 0 : try container.decode(Int64.self, forKey: .seq)
+        time = try container.decode(Double.self, forKey: .time)
+        to = try container.decode(Audience.self, forKey: .to)
+        data = try container.decode(JSON.self, forKey: .data)
+    }
+}
 
 /// What a client reads from a line.
 public enum IPCMessage: Hashable, Sendable {

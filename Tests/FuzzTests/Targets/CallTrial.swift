@@ -125,7 +125,7 @@ struct CallTrial {
                 replies += 1
                 if case .success = reply.outcome { results += 1 }
                 sum += line.count
-            case .event(_, _, let line):
+            case .event(_, _, let line), .serverEvent(let line):
                 guard case .event? = try? IPCMessage(line: line) else {
                     throw Violation("no event: \(String(decoding: line, as: UTF8.self))")
                 }

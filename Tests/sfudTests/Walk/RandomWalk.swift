@@ -167,7 +167,7 @@ struct RandomWalk {
                     workers[worker].apply(command)
                 }
             case .log, .close: break
-            case .subscribe, .exit: disagree("unasked for: \(output)")
+            case .subscribe, .serverEvent, .exit: disagree("unasked for: \(output)")
             }
         }
     }
