@@ -216,7 +216,7 @@ struct RandomWalk {
         guard case .event(let event)? = try? IPCMessage(line: line) else {
             return disagree("no event: \(String(decoding: line, as: UTF8.self))")
         }
-        guard event.room.rawValue == room, event.seq == seq, seq == (seqs[room] ?? 0) + 1 else {
+        guard event.room?.rawValue == room, event.seq == seq, seq == (seqs[room] ?? 0) + 1 else {
             return disagree("\(event.event) of \(room) has seq \(event.seq)")
         }
         seqs[room] = seq
