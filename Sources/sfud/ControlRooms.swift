@@ -197,6 +197,7 @@ extension ControlPlane {
             for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))
+            tellIfDrained()
         }
     }
 

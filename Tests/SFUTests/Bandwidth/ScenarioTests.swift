@@ -56,7 +56,8 @@ struct BandwidthScenarioTests {
             let seconds = 15...(network.samples.last?.second ?? 15)
             tell(network, seconds)
             #expect(network.utilization(seconds) >= 0.85)
-            #expect(network.queueP95(seconds) <= 100)
+            // At 300 kbit a second three packets alone take 100 ms.
+            #expect(network.queueP95(seconds) <= (capacity < 500e3 ? 110 : 100))
         }
     }
 
