@@ -186,7 +186,9 @@ extension Core {
             keyframeAt = now.advanced(milliseconds: pause(of: transport))
         }
         aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
-        let isOff = option == nil && claim.count > 0
+        // What was switched off as nobody could be sent it is no more room on the path.
+        let isLeftOff = claim.count == 0 && slotRecords[slot].share.value.hold == .quality
+        let isOff = option == nil && (claim.count > 0 || isLeftOff)
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
     }
 

@@ -31,12 +31,14 @@ class Peer(abc.ABC):
         height: int = 360,
         fps: int = 20,
         noise: bool = False,
+        bitrates: list[int] | None = None,
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
         Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
-        slots as well; with `noise` (browsers only) the picture is hard to encode. Takes effect
-        with the next offer. With `speech` the microphone is silent until `speak`.
+        slots as well; with `noise` (browsers only) the picture is hard to encode; `bitrates`
+        (browsers only) is the most that each layer may take, lowest first, in bits a second. Takes
+        effect with the next offer. With `speech` the microphone is silent until `speak`.
         """
 
     @abc.abstractmethod
@@ -115,6 +117,7 @@ class PagePeer(Peer):
         height=360,
         fps=20,
         noise=False,
+        bitrates=None,
     ):
         options = {name: value for name, value in locals().items() if name != "self"}
         await self.call("publish", options)

@@ -69,7 +69,7 @@ async def probe(url: str) -> dict[str, dict]:
     """The streams that a viewer gets, by kind, as ffprobe sees them."""
     child = await asyncio.create_subprocess_exec(
         "ffprobe", "-v", "error", "-show_streams", "-of", "json", "-rw_timeout", "10000000",
-        "-analyzeduration", "1000000", url,
+        "-analyzeduration", "5000000", url,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )
     out, err = await asyncio.wait_for(child.communicate(), 20)
