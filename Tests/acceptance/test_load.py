@@ -58,7 +58,7 @@ async def test_fifty_viewers_miss_nothing(sfud, ipc, profile):
     load = await start(
         *("sfu-bench", "load"),
         *("--ipc", sfud.ipc, "--pid", sfud.process.pid, "--profile", profile),
-        *("--viewers", 50, "--seconds", 10, "--check"),
+        *("--viewers", 50, "--seconds", 6, "--check"),
     )
     status, output, errors = await finish(load)
     assert status == 0, f"{errors}\n{output}"

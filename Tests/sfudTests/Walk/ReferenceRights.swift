@@ -111,7 +111,11 @@ extension ReferenceRoom {
                 alsoTell("stream.changed", ["stream": shown(stream)])
             }
         }
-        for person in people {
+        // Who waited outside comes after those who were in.
+        let waited = people.filter { before.person($0.id)?.isAwaited == true }.map(\.id)
+        let inOrder =
+            people.filter { !waited.contains($0.id) } + people.filter { waited.contains($0.id) }
+        for person in inOrder {
             for transport in person.transports {
                 for isScreen in [false, true]
                 where stream(person, transport, isScreen: isScreen) == nil {
