@@ -1,5 +1,7 @@
 import Testing
 
+@testable import SFU
+
 /// What fuzzing has found worth keeping, and a little around it, without a fuzzer.
 @Suite struct ReplayTests {
     @Test(arguments: FuzzTarget.allCases)
@@ -25,7 +27,7 @@ import Testing
     /// A million for all parsers together; the others take as long with a few.
     @Test(arguments: FuzzTarget.allCases)
     func `takes mutations of its corpus`(target: FuzzTarget) throws {
-        var numbers = SeededNumbers(seed: 20_261_121)
+        var numbers = SplitMix(seed: 20_261_121)
         let inputs = Corpus.inputs(of: target)
         let rounds = target.isParser ? 90_000 : 200
         var sum = 0

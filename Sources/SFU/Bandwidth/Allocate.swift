@@ -187,7 +187,9 @@ extension Core {
         }
         aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
         // What was switched off as nobody could be sent it is no more room on the path.
-        let isLeftOff = claim.count == 0 && slotRecords[slot].share.value.hold == .quality
+        let isLeftOff =
+            claim.count == 0 && slotRecords[slot].share.value.hold == .quality
+            && !publications[Int(slots[slot].publication)].isInterrupted
         let isOff = option == nil && (claim.count > 0 || isLeftOff)
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
     }

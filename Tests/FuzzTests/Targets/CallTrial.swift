@@ -1,8 +1,8 @@
 import RTP
-import SFU
 import SFUClient
 import Synchronization
 
+@testable import SFU
 @testable import sfud
 
 /// A control plane with a room in it, to which lines of the IPC come.
@@ -53,7 +53,7 @@ struct CallTrial {
     }
 
     private init() {
-        let state = Mutex(SeededNumbers(seed: 1))
+        let state = Mutex(SplitMix(seed: 1))
         plane = ControlPlane(
             ControlSetup(
                 version: "1",

@@ -1,7 +1,7 @@
 import Foundation
 import RTP
-import SFU
 
+@testable import SFU
 @testable import SFUClient
 @testable import sfud
 
@@ -51,7 +51,7 @@ func readConfiguration(_ bytes: [UInt8]) throws(Violation) -> Int {
 /// Offers of one client, one after the other, with a form feed between them.
 struct OfferTrial {
     private var identifiers = WorkerIdentifiers(transports: 4, publications: 64, slots: 64)
-    private var random = SeededNumbers(seed: 1)
+    private var random = SplitMix(seed: 1)
     private var negotiation = Negotiation(local: Self.local)
 
     static func run(_ bytes: [UInt8]) throws(Violation) -> Int {
@@ -110,19 +110,4 @@ struct OfferTrial {
         fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
         cname: "fuzz"
     )
-}
-
-/// Numbers that are the same for the same seed (SplitMix64).
-struct SeededNumbers: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
-    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import LoadPeer
 import RTP
 import Testing
@@ -109,6 +110,7 @@ struct FirstSyllableTests {
 
     @Test(arguments: OpusTrace.Mode.allCases)
     func `of the first syllable at most 50 ms are missed`(_ mode: OpusTrace.Mode) throws {
+        var figures: [Bool: [(missed: Int, promoted: Int)]] = [:]
         for seed in 0..<20 as Range<UInt64> {
             var traces = LevelTraces(seed: seed)
             let sound =
@@ -121,7 +123,23 @@ struct FirstSyllableTests {
                 let missed = try scene.missed()
                 #expect(missed <= Self.mostMissed, "sentence \(seed), levels told: \(tells)")
                 #expect(promoted <= 400)
+                figures[tells, default: []].append((missed, promoted))
             }
         }
+        for (tells, all) in figures { tell(mode, tells, all) }
+    }
+
+    private func tell(
+        _ mode: OpusTrace.Mode,
+        _ tells: Bool,
+        _ all: [(missed: Int, promoted: Int)]
+    ) {
+        guard ProcessInfo.processInfo.environment["SFUD_FIGURES"] != nil else { return }
+        let missed = all.map(\.missed)
+        print(
+            "FIGURE first syllable, \(mode), levels \(tells): missed at most \(missed.max() ?? 0),",
+            "on average \(missed.reduce(0, +) / max(1, all.count)) ms; promoted after at most",
+            "\(all.map(\.promoted).max() ?? 0) ms"
+        )
     }
 }
