@@ -20,6 +20,9 @@ extension Core {
             bind(id, to: binding, at: now)
         case .limit(let id, let cap):
             limit(id, to: cap, at: now)
+        case .feature(let id, let isFeatured):
+            guard publications.contains(id) else { break }
+            publications[Int(id.index)].configuration.isFeatured = isFeatured
         case .mirror(let mirror):
             self.mirror(mirror, at: now)
         case .unmirror(let id):

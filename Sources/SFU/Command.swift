@@ -15,6 +15,8 @@ package enum Command: Hashable, Sendable {
     case bind(SlotID, Binding?)
     /// Says what a publisher's role allows of a publication from now on.
     case limit(PublicationID, LayerCap)
+    /// Says whether a publication's owner is on the list of talkers, the pinned among them.
+    case feature(PublicationID, Bool)
     /// Makes a publication that another worker feeds, or brings it to what was agreed anew.
     ///
     /// To its slots, gates and reports it is like any other; its media comes by a relay.

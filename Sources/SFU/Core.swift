@@ -67,6 +67,14 @@ package struct Core: ~Copyable {
     /// Whether what is being sent is one of them.
     var isReleasing = false
 
+    /// How hard pressed the thread is, and what it has given up for that.
+    var gauge: PressureGauge
+    var reducedSlots = 0
+    var stoppedSlots = 0
+    var reliefDue: Instant?
+    /// What the control plane knows of it.
+    var pressureTold = WorkerPressure()
+
     /// The time of the call under way.
     var now = Instant(nanoseconds: 0)
 
@@ -89,6 +97,7 @@ package struct Core: ~Copyable {
     package init(limits: CoreLimits, seed: UInt64, identity: DTLSIdentity, engine: SRTPEngine) {
         self.limits = limits
         self.identity = identity
+        gauge = PressureGauge(limits.pressure)
         srtpContext = SRTPContext(engine: engine)
         var random = SplitMix(seed: seed)
         paths = PathTable(seed: random.next())

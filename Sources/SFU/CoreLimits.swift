@@ -8,6 +8,12 @@ package struct CoreLimits: Hashable, Sendable {
     package var pathsPerTransport = 8
     /// STUN checks answered a second and transport.
     package var stunChecksPerSecond = 50
+    /// Bits a second that a video publication may send whose publisher's role says no less.
+    package var publicationBitrate = 50_000_000
+    /// SSRCs that a transport may begin with in a second, besides those that its offers name.
+    package var newStreamsPerSecond = 100
+    /// At which figures the worker gives something up.
+    package var pressure = PressureLimits()
     /// Silence before `reconnecting`, in milliseconds.
     package var livenessMilliseconds: Int64 = 8_000
     /// Silence before `disconnected`, in milliseconds.

@@ -24,6 +24,8 @@ package enum Event: Hashable, Sendable {
     /// Somebody began to speak, or fell silent, on a publication whose home this worker is.
     case speech(PublicationID, Room.SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
+    /// Another step of what it gives up, or notably other figures; and how many transports it has.
+    case pressure(WorkerPressure, transports: Int)
     /// From the tap's thread.
     case tap(TapNotice)
 }

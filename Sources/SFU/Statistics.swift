@@ -113,6 +113,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var cpuNanoseconds: UInt64 = 0
     /// The share of one core that the thread had over the last second or more, 0 to 1.
     package var load: Double = 0
+    package var pressure = WorkerPressure()
     package var transports: [TransportStatistics] = []
     package var publications: [PublicationStatistics] = []
     package var slots: [SlotStatistics] = []

@@ -82,6 +82,8 @@ package struct PublicationConfiguration: Hashable, Sendable {
     package var cap = LayerCap.none
     /// A screen: it gives up frames before pixels.
     package var isScreen = false
+    /// Its publisher talks or is pinned: a pressed worker leaves it out last.
+    package var isFeatured = false
 
     package init(
         id: PublicationID,

@@ -120,6 +120,11 @@ extension Outbox {
         (0..<count).reduce(0) { unsafe $0 + lanes[$1].queue.count }
     }
 
+    /// The fullest queue's part that is taken, 0 to 1.
+    package var fill: Double {
+        (0..<count).reduce(0) { max($0, unsafe lanes[$1].queue.fill) }
+    }
+
     /// Datagrams that left neither at once nor later.
     package var drops: SendDrops {
         (0..<count).reduce(into: SendDrops()) { unsafe $0 += lanes[$1].queue.drops }

@@ -99,6 +99,11 @@ struct SendQueue: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
+    /// The part that is taken, by number or by bytes, 0 to 1.
+    var fill: Double {
+        max(Double(count) / Double(limits.datagrams), Double(bytes) / Double(limits.bytes))
+    }
+
     /// Whether the rest of a frame is still to be thrown away.
     func isWatching(at now: Instant) -> Bool { !broken.isEmpty(at: now) }
 

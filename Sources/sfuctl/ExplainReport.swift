@@ -80,6 +80,7 @@ extension Report {
         case .muted: "a moderator's mute"
         case .subscriber: "the subscriber's own switch"
         case .codec: "no codec in common"
+        case .overload: "the server has too much to do"
         }
     }
 }

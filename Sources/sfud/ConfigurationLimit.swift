@@ -31,6 +31,12 @@ struct ConfigurationLimit: Sendable {
         Self(name: "messagesPerTopic", range: 0...65_536, path: \.control.messagesPerTopic),
         Self(name: "messageBytes", range: 0...1 << 30, path: \.control.messageBytes),
         Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
+        Self(name: "workerLoadPercent", range: 10...100, path: \.control.workerLoadPercent),
+        Self(
+            name: "workerLagMilliseconds",
+            range: 5...10_000,
+            path: \.core.pressure.lagMilliseconds
+        ),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
         Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),

@@ -80,7 +80,7 @@ extension SubscriptionExplain.Result {
             preference: LayerPreference(subscription.wishes),
             estimate: found?.estimate,
             share: found?.share ?? 0,
-            limit: LayerLimitWord(subscription.videoDisabled)
+            limit: LayerLimitWord(subscription.videoDisabled, found)
                 ?? LayerLimitWord(found?.limit ?? .none),
             needed: found?.needed,
             decisions: (found?.decisions ?? []).map { decision in
@@ -105,15 +105,16 @@ extension LayerLimitWord {
             case .role: .role
             case .bandwidth: .bandwidth
             case .publisher: .publisher
+            case .overload: .overload
             }
     }
 
     /// What keeps a subscription without any video.
-    fileprivate init?(_ reason: SFU::Room.DisableReason?) {
+    fileprivate init?(_ reason: SFU::Room.DisableReason?, _ found: LayerExplanation?) {
         switch reason {
         case .publisher, .interrupted: self = .publisher
         case .subscriber: self = .subscriber
-        case .quality: self = .bandwidth
+        case .quality: self = found?.limit == .overload ? .overload : .bandwidth
         case .codec: self = .codec
         case .muted: self = .muted
         case .role: self = .role
@@ -134,6 +135,7 @@ extension LayerLimitWord {
                 "the estimate must rise"
             }
         case .publisher: "the publisher must send a higher layer"
+        case .overload: "the server must have less to do"
         case .muted: "a moderator must unmute the publisher"
         case .subscriber: "the subscriber must switch its video on"
         case .codec: "the publisher must use a codec that the subscriber can decode"

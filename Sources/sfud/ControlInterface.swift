@@ -89,6 +89,8 @@ struct ControlLimits: Hashable, Sendable {
     var subscriptionsPerParticipant = 100
     /// Transports by which a room's workers may exceed the least loaded one before it spreads.
     var workerSpread = 8
+    /// Percent of a worker's time from which on it gets nobody new.
+    var workerLoadPercent = 85
     /// Rooms that are recorded at one time.
     var recordings = 100
     /// Tracks that are recorded at one time; those of a stream that come later are left out.

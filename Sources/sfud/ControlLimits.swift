@@ -9,6 +9,7 @@ extension ControlLimits {
         limits.transportsPerParticipant = transportsPerParticipant
         limits.subscriptionsPerParticipant = subscriptionsPerParticipant
         limits.workerSpread = workerSpread
+        limits.workerLoadPercent = workerLoadPercent
         return limits
     }
 

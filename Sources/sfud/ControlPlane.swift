@@ -160,6 +160,8 @@ struct ControlPlane {
                 of: .publication(worker: home.worker, home.publication),
                 at: now
             )
+        case .pressure(let pressure, let transports):
+            take(pressure, transports: transports, of: worker)
         case .explained(let token, let explanation):
             explained(explanation, token, at: now)
         case .speech(let id, let what):

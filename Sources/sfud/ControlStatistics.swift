@@ -73,13 +73,15 @@ extension ControlPlane {
                     worker: worker,
                     load: statistics.load.isFinite ? statistics.load : 0,
                     transports: statistics.transports.count,
+                    pressure: PressureInfo(statistics.pressure),
                     counters: PacketCounters(statistics)
                 )
             },
             rooms: roomCount,
             participants: participantCount,
             uptimeSeconds: shared.unixTime - setup.startTime,
-            forwarding: ForwardingInfo(Array(answers.values))
+            forwarding: ForwardingInfo(Array(answers.values)),
+            joinsRefused: shared.load.refused
         )
     }
 }

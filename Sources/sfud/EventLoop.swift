@@ -192,6 +192,7 @@ struct EventLoop: ~Copyable {
                 rooms: control.roomCount,
                 participants: control.participantCount,
                 connections: ipc.count,
+                joinsRefused: control.shared.load.refused,
                 process: .current(startTime: setup.startTime)
             )
             http.publish(metrics: Array(metrics.text.utf8), at: now)

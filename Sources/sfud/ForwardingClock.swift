@@ -11,6 +11,8 @@ struct ForwardingClock {
     private var arrivals: [Int64] = []
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
+    /// The least of all batches since it was last asked for, each from its first arrival.
+    private var leastLag: Int64?
 
     init() { arrivals.reserveCapacity(Core.batchCapacity) }
 
@@ -25,11 +27,20 @@ struct ForwardingClock {
         guard !arrivals.isEmpty else { return }
         if stamp.hasMedia {
             let end = wallClock()
+            let lag = max(0, end &- (arrivals.first ?? end))
+            leastLag = min(leastLag ?? lag, lag)
             for arrival in arrivals {
                 first.note(nanoseconds: stamp.first &- arrival)
                 last.note(nanoseconds: end &- arrival)
             }
         }
         arrivals.removeAll(keepingCapacity: true)
+    }
+
+    /// How long every batch since the last call has been here at least, in milliseconds; `nil`:
+    /// there was none with media.
+    mutating func takeLeastLag() -> Double? {
+        defer { leastLag = nil }
+        return leastLag.map { Double($0) / 1_000_000 }
     }
 }

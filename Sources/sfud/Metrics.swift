@@ -7,6 +7,7 @@ struct Metrics {
     var rooms: Int
     var participants: Int
     var connections: Int
+    var joinsRefused: UInt64 = 0
     var process: ProcessStatistics
 
     /// The page.
@@ -50,8 +51,31 @@ struct Metrics {
         page.add("sfud_worker_transports", .gauge, "Transports of a worker.") {
             perWorker { Double($0.transports.count) }
         }
+        addPressure(to: &page)
         addProcess(to: &page)
         return page.text
+    }
+
+    /// How hard pressed the workers are, and what they have given up for that.
+    private func addPressure(to page: inout Page) {
+        page.add("sfud_worker_busy", .gauge, "Share of time at work, or waiting for a core.") {
+            perWorker { Double($0.pressure.busyPercent) / 100 }
+        }
+        page.add("sfud_worker_lag_seconds", .gauge, "How long what comes waits at least.") {
+            perWorker { Double($0.pressure.lagMilliseconds) / 1_000 }
+        }
+        page.add("sfud_worker_overload_step", .gauge, "0 none, 1 joins, 2 layers, 3 video.") {
+            perWorker { Double($0.pressure.step.rawValue) }
+        }
+        page.add("sfud_worker_video_kept", .gauge, "Share kept of what all videos would take.") {
+            perWorker { Double($0.pressure.keptPermille) / 1_000 }
+        }
+        page.add(
+            "sfud_joins_refused_total",
+            .counter,
+            "Joins refused because the workers were too busy.",
+            Double(joinsRefused)
+        )
     }
 
     /// What waits for sockets and what did not leave; and how long the rest took.

@@ -130,7 +130,7 @@ extension RecorderLoop {
             gate(id, open: open, at: now)
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .bind, .limit, .relay, .hold, .explain, .report:
+        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report:
             break  // Of transports and viewers, which it has not.
         }
     }

@@ -23,6 +23,7 @@ struct WorkerLoop: ~Copyable {
     /// Whether the poller tells when a socket is writable, by socket.
     private var awaited: [Bool]
     private var load: LoadMeter
+    private var meter: PressureMeter
     private var nextRefresh: Instant
 
     init(
@@ -50,6 +51,7 @@ struct WorkerLoop: ~Copyable {
         counters = SocketCounters(sockets: setup.sockets.count)
         awaited = setup.sockets.map { _ in false }
         load = LoadMeter(at: now, cpu: kernel_thread_nanoseconds())
+        meter = PressureMeter(at: now)
         nextRefresh = now
     }
 
@@ -78,10 +80,13 @@ struct WorkerLoop: ~Copyable {
         while true {
             refresh(at: now)
             let deadline = relays.rest() ? deadline : now
-            let ready = poller.wait(until: deadline, at: now)
+            let rest = Instant.monotonic()
+            let ready = poller.wait(until: deadline, at: rest)
             relays.rise()
             now = .monotonic()
-            let rounds = Self.rounds(late: now.milliseconds(since: deadline))
+            meter.slept(now.nanoseconds(since: rest))
+            // What came while it was at work is its own backlog, and no stall.
+            let rounds = Self.rounds(late: now.milliseconds(since: max(deadline, rest)))
             var hasCommands = false
             for index in 0..<ready {
                 let found = poller[index]
@@ -111,6 +116,7 @@ struct WorkerLoop: ~Copyable {
             flush(at: now)
             expireStreams(at: now)
             watchSockets()
+            weigh(at: now)
             tell()
             guard open else { return }
         }
@@ -119,6 +125,7 @@ struct WorkerLoop: ~Copyable {
     private var deadline: Instant {
         var own = min(core.deadline ?? nextRefresh, nextRefresh)
         own = min(own, streams.deadline ?? own)
+        own = min(own, core.pressureDeadline ?? own)
         return outbox.deadline.map { min($0, own) } ?? own
     }
 
@@ -133,7 +140,10 @@ struct WorkerLoop: ~Copyable {
         at now: Instant
     ) {
         for _ in 0..<rounds {
-            if taken + inbox.capacity > Core.batchCapacity { flush(at: now) }
+            if taken + inbox.capacity > Core.batchCapacity {
+                flush(at: now)
+                weigh(at: .monotonic())
+            }
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
                 return
@@ -216,6 +226,17 @@ struct WorkerLoop: ~Copyable {
     mutating func send(at now: Instant) {
         if !streams.isEmpty { streams.send(output, with: poller, at: now) }
         outbox.send(&output, from: locals, at: now)
+    }
+
+    /// Tells the core how the thread gets on, which may give something up for it.
+    private mutating func weigh(at now: Instant) {
+        guard core.wantsPressure(at: now) else { return }
+        let sample = PressureSample(
+            busy: meter.takeBusy(at: .monotonic()),
+            leastLagMilliseconds: forwarding.takeLeastLag(),
+            backlog: outbox.fill
+        )
+        core.notePressure(sample, at: now)
     }
 
     /// Has the poller tell of room in the sockets that something waits for, and in no others.

@@ -30,6 +30,8 @@ extension Command {
             "bind \(id.word("s")) \(binding.publication.word("p"))"
                 + (binding.open ? "" : " closed")
         case .limit(let id, _): "limit \(id.word("p"))"
+        case .feature(let id, let isFeatured):
+            "\(isFeatured ? "feature" : "unfeature") \(id.word("p"))"
         case .mirror(let mirror):
             "mirror \(mirror.configuration.id.word("p")) of \(mirror.home.word)"
                 + (mirror.open ? " open" : " closed")

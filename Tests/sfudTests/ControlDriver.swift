@@ -151,6 +151,8 @@ struct ControlDriver {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .explain(_, let token): questions.append((worker, token))
                 case .report(let token): tokens.append((worker, token))
+                // Of importance to a worker that is pressed, and to no story here.
+                case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
                     .hold, .tap:
                     commands.append((worker, command))

@@ -30,8 +30,8 @@ import Testing
             switch command {
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
-            case .configure, .close, .limit, .mirror, .unmirror, .relay, .hold, .explain, .report,
-                .fence, .tap:
+            case .configure, .close, .limit, .feature, .mirror, .unmirror, .relay, .hold, .explain,
+                .report, .fence, .tap:
                 nil
             }
         }

@@ -36,14 +36,8 @@ struct WalkWorker {
             #expect(slots.contains(id))
             if let binding { #expect(home(of: binding.publication) != nil) }
             bindings[id] = binding
-        case .limit(let id, let cap):
-            #expect(publications.contains(id))
-            for transport in transports.keys {
-                for index in transports[transport]?.publications.indices ?? 0..<0
-                where transports[transport]?.publications[index].id == id {
-                    transports[transport]?.publications[index].cap = cap
-                }
-            }
+        case .limit(let id, let cap): change(id) { $0.cap = cap }
+        case .feature(let id, let isFeatured): change(id) { $0.isFeatured = isFeatured }
         case .mirror(let mirror):
             let id = mirror.configuration.id
             #expect(
@@ -63,6 +57,21 @@ struct WalkWorker {
             #expect(relays[id]?.contains(target) == true)
         case .tap(let order): apply(order)
         case .explain, .report, .fence: break
+        }
+    }
+
+    private mutating func change(
+        _ id: PublicationID,
+        _ body: (inout PublicationConfiguration) -> Void
+    ) {
+        #expect(publications.contains(id))
+        for (transport, known) in transports {
+            var configuration = known
+            for index in configuration.publications.indices
+            where configuration.publications[index].id == id {
+                body(&configuration.publications[index])
+            }
+            transports[transport] = configuration
         }
     }
 

@@ -157,7 +157,9 @@ extension Core {
         let claim = allocation.claims[position]
         let slot = Int(claimants[position].slot)
         let transport = slots[slot].transport
-        let option = claim.given >= 0 ? offers[claim.first + claim.given] : nil
+        let whole = claim.given >= 0 ? offers[claim.first + claim.given] : nil
+        let lowest = claim.count > 0 ? offers[claim.first] : nil
+        let option = slotRecords[slot].share.value.cutting(whole, lowest: lowest)
         var limit = claimants[position].limit
         var needed = 0
         if claim.given < claim.count - 1 {
@@ -168,6 +170,10 @@ extension Core {
             }
         } else if limit == .none, lacksEncodings(Int(slots[slot].publication)) {
             limit = .publisher
+        }
+        if option?.target != whole?.target {
+            limit = .overload
+            needed = 0
         }
         slotRecords[slot].share.value.needed = needed
         let decision = LayerDecision(

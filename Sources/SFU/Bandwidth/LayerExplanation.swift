@@ -33,6 +33,8 @@ package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable {
     case bandwidth
     /// The publisher sends no more, or nothing at all.
     case publisher
+    /// The viewer's worker has more to do than it can.
+    case overload
 }
 
 /// One turn of a slot to another layer.

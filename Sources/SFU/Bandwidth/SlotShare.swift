@@ -13,6 +13,11 @@ struct SlotShare: ~Copyable {
     var needed = 0
     /// Why no video is sent, as the control plane knows it.
     var hold: VideoHold?
+    /// What its worker, being pressed, has cut it to.
+    var cut = VideoCut.none
+    /// What it would have been given without that, and what the lowest rung takes.
+    private(set) var whole: LayerOption?
+    private(set) var lowestBitrate = 0
 
     /// It must not climb before, having fallen.
     private(set) var mayRiseAt: Instant?
@@ -32,10 +37,23 @@ struct SlotShare: ~Copyable {
     /// Another binding: nothing of the old one holds but the last turns.
     mutating func forget() {
         given = nil
+        cut = .none
+        whole = nil
         limit = .none
         mayRiseAt = nil
         lastRise = nil
         failures = 0
+    }
+
+    /// Takes down what it would be given, and the lowest rung; returns what the cut leaves of it.
+    mutating func cutting(_ option: LayerOption?, lowest: LayerOption?) -> LayerOption? {
+        whole = option
+        lowestBitrate = lowest?.likelyBitrate ?? 0
+        switch cut {
+        case .none: return option
+        case .lowest: return option == nil ? nil : lowest
+        case .off: return nil
+        }
     }
 
     /// Takes down what it is given now, and why it is not more.

@@ -37,8 +37,9 @@ extension Core {
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             guard slots[slot].isOpen else { continue }
-            if let given = slotRecords[slot].share.value.given {
-                mask |= bit(of: given.target.encoding)
+            // What a pressed worker leaves out for a while is no less wanted.
+            if let whole = slotRecords[slot].share.value.whole {
+                mask |= bit(of: whole.target.encoding)
             }
             for position in 0..<publications[publication].encodings.count {
                 let encoding = publications[publication].encodings[position]
@@ -62,14 +63,14 @@ extension Core {
         guard slotRecords[slot].preference.admits(last), slotRecords[slot].roleCap.admits(last)
         else {
             // It may be the least that there is.
-            return slotRecords[slot].share.value.given == nil
+            return slotRecords[slot].share.value.whole == nil
         }
-        guard LayerOption.isLower(slotRecords[slot].share.value.given, than: last) else {
+        guard LayerOption.isLower(slotRecords[slot].share.value.whole, than: last) else {
             return false
         }
         let transport = slots[slot].transport
         guard let estimate = transports[transport].allocatedEstimate else { return true }
-        let present = slotRecords[slot].share.value.given?.bitrate ?? 0
+        let present = slotRecords[slot].share.value.whole?.bitrate ?? 0
         let spare =
             Double(estimate) * Allocation.riseShare - Double(transports[transport].allocated)
         return Double(last.bitrate - present) <= spare

@@ -89,6 +89,19 @@ extension Refusal {
         )
     }
 
+    /// The workers have as much to do as they should; `limit` and `busy` are percent of their time.
+    static func overloaded(_ limit: Int, busy: Int) -> Self {
+        Self(
+            code: 4029,
+            reason: "limit-reached",
+            message:
+                "nobody new is let in: the workers are \(busy) % busy, the limit is \(limit) %",
+            details: [
+                "limit": .text("workerLoadPercent"), "value": .number(limit), "load": .number(busy),
+            ]
+        )
+    }
+
     static func noFreeSlot(_ message: String) -> Self {
         Self(code: 4030, reason: "no-free-slot", message: message)
     }

@@ -331,6 +331,8 @@ extension Room {
         /// What live streams are held to.
         package var streaming = StreamingService()
         package var limits: Limits
+        /// How busy the workers are.
+        package var load: LoadBook
         /// In seconds; renewed before each call.
         package var unixTime = 0.0
         /// The same moment on the workers' clock.
@@ -346,6 +348,7 @@ extension Room {
             self.locals = locals
             self.random = random
             self.limits = limits
+            load = LoadBook(workers: locals.count, loadPercent: limits.workerLoadPercent)
         }
     }
 
@@ -358,6 +361,8 @@ extension Room {
         /// By how many transports a room's least loaded worker may exceed the least loaded of all
         /// before the room spreads to that one.
         package var workerSpread = 8
+        /// Percent of a worker's time from which on it gets nobody new.
+        package var workerLoadPercent = 85
 
         package init() {}
     }

@@ -16,6 +16,8 @@ extension Room {
         /// Unix time, in seconds.
         package let joined: Double
         package internal(set) var transports: [Transport] = []
+        /// It has had a transport since it joined.
+        var hasConnected = false
         /// In the order in which they were made.
         package internal(set) var subscriptions: [UInt64] = []
         package internal(set) var streams: [String] = []

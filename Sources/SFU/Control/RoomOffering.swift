@@ -36,6 +36,8 @@ extension Room {
         guard participant.transports.count < limit else {
             throw .limitReached("transportsPerParticipant", limit)
         }
+        // Who had one may come back at any time; who never had is as good as a join.
+        if !participant.hasConnected { try shared.load.refuseTransport() }
         guard let worker = workerForTransport(shared),
             let id = shared.identifiers[worker].transports.allocate()
         else {
@@ -118,6 +120,7 @@ extension Room {
             participants[id]?.transports[index] = transport
         } else {
             participants[id]?.transports.append(transport)
+            participants[id]?.hasConnected = true
             noteConnection(of: id, ifNone: .none)
             open(.transport(worker: worker, transport.place.id), for: id, &outcome.change)
         }
@@ -149,6 +152,7 @@ extension Room {
         where answer.configuration.publications[index].kind == .video {
             let mid = answer.configuration.publications[index].mid
             answer.configuration.publications[index].cap = cap
+            answer.configuration.publications[index].isFeatured = isFeatured(id)
             answer.configuration.publications[index].isScreen = sources[mid] == .screen
         }
         return answer

@@ -8,7 +8,9 @@ extension Room {
     /// than the least loaded of all: what stays together needs no mirrors.
     func workerForTransport(_ shared: Shared) -> Int? {
         let load = shared.identifiers.map(\.transports.used)
-        let free = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
+        let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
+        let calm = open.filter { !shared.load.isPressed($0) }
+        let free = calm.isEmpty ? open : calm
         func least(_ workers: [Int]) -> Int? { workers.min { (load[$0], $0) < (load[$1], $1) } }
         guard let stranger = least(free) else { return nil }
         guard let own = least(workers.filter { free.contains($0) }) else { return stranger }

@@ -108,6 +108,7 @@ extension Room {
             let before = talkers.lists
             talkers.lists = talkerLists()
             noteFollowers(of: before)
+            feature(from: before, &change)
         }
         settleFollowers(&shared, &change)
         tellTalkers(at: shared.now, &change)

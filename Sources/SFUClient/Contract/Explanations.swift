@@ -105,7 +105,7 @@ public struct LayerPreference: Codable, Hashable, Sendable {
 
 /// What keeps a viewer from a higher layer.
 public enum LayerLimitWord: String, Codable, Hashable, Sendable, CaseIterable {
-    case none, preference, role, bandwidth, publisher, muted, subscriber, codec
+    case none, preference, role, bandwidth, publisher, muted, subscriber, codec, overload
 }
 
 /// One turn of a subscription to another layer.

@@ -139,16 +139,25 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
     /// The share of one core that it used of late: 0 to 1.
     public var load: Double
     public var transports: Int
+    /// How hard pressed it is, and what it has given up for that.
+    public var pressure: PressureInfo
     public var counters: PacketCounters
 
-    public init(worker: Int, load: Double, transports: Int, counters: PacketCounters) {
+    public init(
+        worker: Int,
+        load: Double,
+        transports: Int,
+        pressure: PressureInfo = PressureInfo(),
+        counters: PacketCounters
+    ) {
         self.worker = worker
         self.load = load
         self.transports = transports
+        self.pressure = pressure
         self.counters = counters
     }
 
-    private enum CodingKeys: CodingKey { case worker, load, transports }
+    private enum CodingKeys: CodingKey { case worker, load, transports, pressure }
 
     /// The counters stand beside the other members, not in one of their own.
     public init(from decoder: any Decoder) throws {
@@ -156,6 +165,8 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
         worker = try container.decode(Int.self, forKey: .worker)
         load = try container.decode(Double.self, forKey: .load)
         transports = try container.decode(Int.self, forKey: .transports)
+        pressure =
+            try container.decodeIfPresent(PressureInfo.self, forKey: .pressure) ?? PressureInfo()
         counters = try PacketCounters(from: decoder)
     }
 
@@ -164,6 +175,7 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
         try container.encode(worker, forKey: .worker)
         try container.encode(load, forKey: .load)
         try container.encode(transports, forKey: .transports)
+        try container.encode(pressure, forKey: .pressure)
         try counters.encode(to: encoder)
     }
 }
@@ -225,14 +237,18 @@ public enum ServerStats: IPCMethod {
         public var uptimeSeconds: Double
         /// Since the start; `nil` where nothing was forwarded yet.
         public var forwarding: ForwardingInfo?
+        /// Joins and first transports that were refused because the workers were too busy.
+        public var joinsRefused: UInt64
 
         public init(
             workers: [WorkerInfo],
             rooms: Int,
             participants: Int,
             uptimeSeconds: Double,
-            forwarding: ForwardingInfo? = nil
+            forwarding: ForwardingInfo? = nil,
+            joinsRefused: UInt64 = 0
         ) {
+            self.joinsRefused = joinsRefused
             counters = workers.reduce(into: PacketCounters()) { $0 += $1.counters }
             self.workers = workers
             self.rooms = rooms
@@ -244,6 +260,7 @@ public enum ServerStats: IPCMethod {
 
         private enum CodingKeys: CodingKey {
             case workers, rooms, participants, transports, uptimeSeconds, forwarding
+            case joinsRefused
         }
 
         /// The counters stand beside the other members, not in one of their own.
@@ -256,6 +273,7 @@ public enum ServerStats: IPCMethod {
             transports = try container.decode(Int.self, forKey: .transports)
             uptimeSeconds = try container.decode(Double.self, forKey: .uptimeSeconds)
             forwarding = try container.decodeIfPresent(ForwardingInfo.self, forKey: .forwarding)
+            joinsRefused = try container.decodeIfPresent(UInt64.self, forKey: .joinsRefused) ?? 0
         }
 
         public func encode(to encoder: any Encoder) throws {
@@ -267,6 +285,7 @@ public enum ServerStats: IPCMethod {
             try container.encode(transports, forKey: .transports)
             try container.encode(uptimeSeconds, forKey: .uptimeSeconds)
             try container.encodeIfPresent(forwarding, forKey: .forwarding)
+            try container.encode(joinsRefused, forKey: .joinsRefused)
         }
     }
 }

@@ -1,0 +1,143 @@
+package import RTP
+
+/// Turns what a worker measures of itself into how much it gives up: figures in, a share out.
+///
+/// Joins go by how busy the thread is over some seconds, as a burst of handshakes is no load that
+/// stays. Video goes by harm alone: a thread that is busy and has a queue that does not go away.
+/// The least wait of an interval tells that from a burst or a stall, of which it knows nothing
+/// (the idea of CoDel, RFC 8289 §3.2).
+package struct PressureGauge: Sendable {
+    /// Between two samples, in milliseconds.
+    package static let intervalMilliseconds: Int64 = 250
+
+    private let limits: PressureLimits
+    /// The busy share, over some seconds.
+    private var average = 0.0
+    private var lastSample: Instant?
+    private var lastLag = 0.0
+    /// Samples in a row that told of harm.
+    private var harms = 0
+    /// When something may be taken back, and how long to wait after the next harm.
+    private var mayRiseAt = Instant(nanoseconds: .min / 2)
+    private var lastRise: Instant?
+    private var restMilliseconds = Self.leastRest
+    /// The share that is kept of what all videos would take, 0 to 1.
+    package private(set) var kept = 1.0
+    package private(set) var refusesJoins = false
+
+    package init(_ limits: PressureLimits) { self.limits = limits }
+
+    /// Takes up a sample; returns whether `kept` is another now.
+    package mutating func note(_ sample: PressureSample, at now: Instant) -> Bool {
+        let elapsed = lastSample.map { max(0, now.milliseconds(since: $0)) }
+        lastSample = now
+        let busy = min(max(sample.busy, 0), 1)
+        let weight = min(1, Double(elapsed ?? Self.intervalMilliseconds) / Self.memory)
+        average += (busy - average) * weight
+        let lag = sample.leastLagMilliseconds ?? 0
+        let before = kept
+        weigh(busy: busy, lag: lag, backlog: sample.backlog, at: now)
+        lastLag = lag
+        refusesJoins = refuses()
+        return kept != before
+    }
+
+    private mutating func weigh(busy: Double, lag: Double, backlog: Double, at now: Instant) {
+        let limit = Double(limits.lagMilliseconds)
+        let isLate = busy >= Self.fullyBusy && lag >= limit
+        guard isLate || backlog >= Self.fullBacklog else {
+            harms = 0
+            return rise(busy: busy, lag: lag, at: now)
+        }
+        harms += 1
+        guard harms >= Self.patience else { return }
+        // What has been cut already lets the queue drain, if only slowly.
+        let isDraining = isLate && lag < lastLag * Self.draining && harms > Self.patience
+        guard !isDraining else { return }
+        kept *= lag >= limit * Self.severity ? strongCut(lag) : Self.cut
+        if kept < Self.leastKept { kept = 0 }
+        if let lastRise, now.milliseconds(since: lastRise) < Self.trialMilliseconds {
+            restMilliseconds = min(restMilliseconds * 2, Self.longestRest)
+        }
+        lastRise = nil
+        mayRiseAt = now.advanced(milliseconds: restMilliseconds)
+    }
+
+    /// The faster the wait grows the more there is to do: by so much in a second, by so many times.
+    private func strongCut(_ lag: Double) -> Double {
+        let growth = max(0, lag - lastLag) / Double(Self.intervalMilliseconds)
+        return max(Self.strongestCut, min(Self.strongCut, Self.aim / (1 + growth)))
+    }
+
+    /// Takes some back where there is room; what failed a moment ago is tried later.
+    private mutating func rise(busy: Double, lag: Double, at now: Instant) {
+        guard kept < 1, busy < Self.roomy, lag < Double(limits.lagMilliseconds) / 2 else { return }
+        // Where there is room for nearly all again, the load is another than it was.
+        let isCalm = busy < Self.calm
+        guard isCalm || now >= mayRiseAt else { return }
+        if isCalm { restMilliseconds = Self.leastRest }
+        let room = Self.aim / max(busy, 0.05)
+        kept = min(1, max(kept, Self.leastKept) * min(room, Self.longestStride))
+        lastRise = now
+        let pause = isCalm ? Self.calmPause : Self.leastRest
+        mayRiseAt = max(mayRiseAt, now.advanced(milliseconds: pause))
+        if isCalm { mayRiseAt = now.advanced(milliseconds: pause) }
+    }
+
+    private func refuses() -> Bool {
+        guard kept >= 1 else { return true }
+        // What is always reached says nothing: 100 leaves it to harm.
+        guard limits.loadPercent < 100 else { return false }
+        let limit = Double(limits.loadPercent) / 100
+        return average >= (refusesJoins ? limit - Self.hysteresis : limit)
+    }
+
+    /// When the next sample is wanted; `nil`: there is nothing to follow.
+    package var deadline: Instant? {
+        guard let lastSample, average >= Self.idle || kept < 1 else { return nil }
+        return lastSample.advanced(milliseconds: Self.intervalMilliseconds)
+    }
+
+    /// Whether a sample is due; without anything to follow the first chance is as good as another.
+    package func isDue(at now: Instant) -> Bool {
+        guard let lastSample else { return true }
+        return now.milliseconds(since: lastSample) >= Self.intervalMilliseconds
+    }
+
+    /// The figures, the step being what was found to give up.
+    package func pressure(reduced: Int, stopped: Int) -> WorkerPressure {
+        var told = WorkerPressure()
+        told.busyPercent = Int((average * 100).rounded())
+        told.lagMilliseconds = Int(min(lastLag, 1_000_000).rounded())
+        told.keptPermille = Int((kept * 1_000).rounded())
+        if refusesJoins { told.step = .joins }
+        if kept < 1, reduced > 0 { told.step = .layers }
+        if kept < 1, stopped > 0 { told.step = .video }
+        return told
+    }
+
+    /// Over how many milliseconds the busy share is averaged.
+    private static let memory = 4_000.0
+    private static let fullyBusy = 0.9
+    /// Below that something may be taken back, and this is aimed at.
+    private static let roomy = 0.9
+    private static let aim = 0.97
+    /// So little that it was not the load of before.
+    private static let calm = 0.6
+    private static let hysteresis = 0.1
+    private static let fullBacklog = 0.5
+    /// Samples of harm in a row before anything is given up.
+    private static let patience = 3
+    private static let draining = 0.9
+    private static let severity = 3.0
+    private static let cut = 0.94
+    private static let strongCut = 0.85
+    private static let strongestCut = 0.3
+    private static let leastKept = 1.0 / 32
+    private static let longestStride = 1.25
+    private static let calmPause: Int64 = 250
+    private static let leastRest: Int64 = 1_000
+    private static let longestRest: Int64 = 16_000
+    private static let trialMilliseconds: Int64 = 5_000
+    private static let idle = 0.05
+}

@@ -1,0 +1,95 @@
+package import RTP
+
+/// How much of its video a slot is sent while its worker is pressed.
+enum VideoCut: UInt8, BitwiseCopyable {
+    case none
+    /// The lowest layer alone.
+    case lowest
+    /// Nothing.
+    case off
+}
+
+/// A worker that has more to do than it can: what it gives up, and whose.
+extension Core {
+    /// Takes up what the thread has measured of itself, and gives up video or takes it back.
+    ///
+    /// Between two batches: nothing of this is asked for each packet.
+    package mutating func notePressure(_ sample: PressureSample, at now: Instant) {
+        self.now = now
+        let isOther = gauge.note(sample, at: now)
+        if isOther || reliefDue.isDue(at: now) { relieve(at: now) }
+        let told = gauge.pressure(reduced: reducedSlots, stopped: stoppedSlots)
+        statistics.pressure = told
+        guard told.isNews(beside: pressureTold) else { return }
+        pressureTold = told
+        emit(.pressure(told, transports: transports.count))
+    }
+
+    /// When `notePressure` is next wanted, if ever.
+    package var pressureDeadline: Instant? { gauge.deadline }
+
+    package func wantsPressure(at now: Instant) -> Bool { gauge.isDue(at: now) }
+
+    /// Shares the video that may still be sent out among all slots of the worker.
+    ///
+    /// The least important lose their higher layers first, then, once all are down to their
+    /// lowest, the least important lose that too.
+    private mutating func relieve(at now: Instant) {
+        guard gauge.kept < 1 || reducedSlots + stoppedSlots > 0 else {
+            reliefDue = nil
+            return
+        }
+        // Slots come and go meanwhile.
+        reliefDue = gauge.kept < 1 ? now.advanced(milliseconds: Self.reliefMilliseconds) : nil
+        var plan = ReliefPlan()
+        for slot in 0..<slots.capacity where slots.isOccupied(slot) {
+            guard let claim = reliefClaim(of: slot) else { continue }
+            plan.claims.append(claim)
+        }
+        plan.share(kept: gauge.kept)
+        reducedSlots = 0
+        stoppedSlots = 0
+        for claim in plan.claims {
+            switch claim.cut {
+            case .none: break
+            case .lowest: reducedSlots += 1
+            case .off: stoppedSlots += 1
+            }
+            let slot = Int(claim.slot)
+            guard slotRecords[slot].share.value.cut != claim.cut else { continue }
+            slotRecords[slot].share.value.cut = claim.cut
+            allocate(slots[slot].transport, at: now)
+        }
+    }
+
+    private func reliefClaim(of slot: Int) -> ReliefPlan.Claim? {
+        let publication = Int(slots[slot].publication)
+        guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0,
+            let whole = slotRecords[slot].share.value.whole
+        else { return nil }
+        let isFeatured =
+            publications[publication].configuration.isFeatured
+            || publications[publication].configuration.isScreen
+        return ReliefPlan.Claim(
+            slot: Int32(slot),
+            priority: Int(slotRecords[slot].priority),
+            isFeatured: isFeatured,
+            mayStop: slotRecords[slot].mayFallBack,
+            whole: whole.likelyBitrate,
+            lowest: slotRecords[slot].share.value.lowestBitrate,
+            cut: slotRecords[slot].share.value.cut
+        )
+    }
+
+    private static let reliefMilliseconds: Int64 = 2_000
+}
+
+extension WorkerPressure {
+    /// Whether the control plane should hear of it: another step, or figures that moved notably.
+    func isNews(beside told: Self) -> Bool {
+        step != told.step || Swift.abs(busyPercent - told.busyPercent) >= 5
+            || Swift.abs(keptPermille - told.keptPermille) >= 50
+            || (keptPermille == 1_000) != (told.keptPermille == 1_000)
+            || (busyPercent < 5) != (told.busyPercent < 5)
+    }
+}

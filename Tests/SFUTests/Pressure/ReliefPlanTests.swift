@@ -1,0 +1,89 @@
+import Testing
+
+@testable import SFU
+
+/// Whose video a pressed worker leaves out, and in which order.
+struct ReliefPlanTests {
+    private static func claim(
+        _ slot: Int32,
+        priority: Int = 0,
+        isFeatured: Bool = false,
+        mayStop: Bool = true,
+        lowest: Int = 100
+    ) -> ReliefPlan.Claim {
+        ReliefPlan.Claim(
+            slot: slot,
+            priority: priority,
+            isFeatured: isFeatured,
+            mayStop: mayStop,
+            whole: 1_000,
+            lowest: lowest,
+            cut: .none
+        )
+    }
+
+    /// Four viewers: of a talker, with a priority, without either, who may not be stopped.
+    private static let four = [
+        claim(0, isFeatured: true), claim(1, priority: 5), claim(2), claim(3, mayStop: false),
+    ]
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var kept: Double
+        /// What becomes of the four.
+        var cuts: [VideoCut]
+    }
+
+    static let rows = [
+        Row(testDescription: "all is kept", kept: 1, cuts: [.none, .none, .none, .none]),
+        Row(testDescription: "the least first", kept: 0.8, cuts: [.none, .none, .lowest, .none]),
+        Row(testDescription: "its equal", kept: 0.6, cuts: [.none, .none, .lowest, .lowest]),
+        Row(testDescription: "talkers", kept: 0.4, cuts: [.lowest, .none, .lowest, .lowest]),
+        Row(
+            testDescription: "priority last",
+            kept: 0.1,
+            cuts: [.lowest, .lowest, .lowest, .lowest]
+        ),
+        Row(
+            testDescription: "then no video",
+            kept: 0.075,
+            cuts: [.lowest, .lowest, .off, .lowest]
+        ),
+        Row(testDescription: "who may do without", kept: 0.03, cuts: [.off, .off, .off, .lowest]),
+        Row(testDescription: "nobody", kept: 0, cuts: [.off, .off, .off, .off]),
+    ]
+
+    @Test(arguments: rows)
+    func `gives up in the declared order`(_ row: Row) {
+        var plan = ReliefPlan()
+        plan.claims = Self.four
+        plan.share(kept: row.kept)
+        #expect(plan.claims.map(\.cut) == row.cuts)
+    }
+
+    @Test func `where there is one layer only, as many lose it as need be`() {
+        var plan = ReliefPlan()
+        plan.claims = (0..<100).map { Self.claim($0, lowest: 1_000) }
+        plan.share(kept: 0.65)
+        #expect(plan.claims.filter { $0.cut == .off }.count == 35)
+        #expect(plan.claims.filter { $0.cut == .lowest }.isEmpty)
+    }
+
+    @Test func `who gave up stays the one while rates swing`() {
+        var plan = ReliefPlan()
+        plan.claims = (0..<40).map { Self.claim($0) }
+        plan.share(kept: 0.5)
+        let before = plan.claims.map(\.cut)
+        var swings = 0
+        for round in 0..<50 {
+            for index in plan.claims.indices {
+                plan.claims[index].whole = 1_000 + (index * 37 + round * 61) % 40 - 20
+            }
+            plan.share(kept: 0.5)
+            swings += zip(before, plan.claims.map(\.cut)).count { $0 != $1 }
+        }
+        #expect(swings <= 50, "at most the one on the edge")
+        plan.share(kept: 1)
+        #expect(plan.claims.allSatisfy { $0.cut == .none })
+    }
+}
