@@ -215,6 +215,7 @@ extension Core {
         let publication = Int(id.index)
         guard publications[publication].configuration.cap != cap else { return }
         publications[publication].configuration.cap = cap
+        limitRate(of: publication)
         refreshLayers(of: publication, at: now)
     }
 

@@ -27,6 +27,8 @@ package struct Core: ~Copyable {
     /// Local ICE fragments, by a keyed hash.
     var fragments: [UInt64: TransportID] = [:]
     let fragmentSeed: UInt64
+    /// Checks from addresses that none has validated.
+    var strangers: SourceLimiter
     var timers = TimerQueue()
     var pool: PacketPool
     /// Where RTCP is decrypted: reports and requests come through even if the pool is full.
@@ -102,6 +104,7 @@ package struct Core: ~Copyable {
         var random = SplitMix(seed: seed)
         paths = PathTable(seed: random.next())
         fragmentSeed = random.next()
+        strangers = SourceLimiter(seed: random.next())
         pool = PacketPool(capacity: limits.packetPool + 1)
         rtcpPlace = pool.allocate()
         self.random = random
@@ -127,7 +130,7 @@ package struct Core: ~Copyable {
         case .dtls(let bytes):
             receiveDTLS(bytes, on: path, at: now, into: &output)
         case .rtp(let bytes):
-            receiveRTP(bytes, on: path, at: now)
+            receiveRTP(bytes, on: path, at: now, into: &output)
         case .rtcp(let bytes):
             receiveRTCP(bytes, on: path, at: now, into: &output)
             // Retransmissions, all those of one NACK together.

@@ -1,6 +1,6 @@
 /// How many packets went no further, by cause.
 struct DropCounters: ~Copyable {
-    private var counts = Ring<UInt64>(capacity: 32, filledWith: 0)
+    private var counts = Ring<UInt64>(capacity: 64, filledWith: 0)
 
     init() {
         precondition(DropReason.allCases.count <= counts.capacity, "more causes than counters")
@@ -37,15 +37,17 @@ extension DropReason {
         case .tooOld: 19
         case .padding: 20
         case .gated: 21
-        case .noSubscriber: 22
-        case .awaitingKeyframe: 23
-        case .noCommonCodec: 24
-        case .layerNotSelected: 25
-        case .sendFailed: 26
-        case .sendQueueFull: 27
-        case .relayQueueFull: 28
-        case .sendQueueStale: 29
-        case .sendQueueWithdrawn: 30
+        case .policed: 22
+        case .streamRateLimited: 23
+        case .noSubscriber: 24
+        case .awaitingKeyframe: 25
+        case .noCommonCodec: 26
+        case .layerNotSelected: 27
+        case .sendFailed: 28
+        case .sendQueueFull: 29
+        case .relayQueueFull: 30
+        case .sendQueueStale: 31
+        case .sendQueueWithdrawn: 32
         }
     }
 }

@@ -31,6 +31,10 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case padding
     /// The publisher's gate is closed.
     case gated
+    /// More than the publisher's role, or the worker, lets it send.
+    case policed
+    /// Too many new SSRCs of one transport.
+    case streamRateLimited = "stream-rate-limited"
     case noSubscriber = "no-subscriber"
     /// Subscribers wait for a keyframe, and this packet was none of it.
     case awaitingKeyframe = "awaiting-keyframe"

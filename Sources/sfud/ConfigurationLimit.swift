@@ -39,6 +39,12 @@ struct ConfigurationLimit: Sendable {
         ),
         Self(name: "packetPool", range: 1_024...4_194_304, path: \.core.packetPool),
         Self(name: "streamsPerTransport", range: 1...1_024, path: \.core.streamsPerTransport),
+        Self(name: "newStreamsPerSecond", range: 10...100_000, path: \.core.newStreamsPerSecond),
+        Self(
+            name: "publicationBitrate",
+            range: 100_000...1_000_000_000,
+            path: \.core.publicationBitrate
+        ),
         Self(name: "pathsPerTransport", range: 1...64, path: \.core.pathsPerTransport),
         Self(name: "stunChecksPerSecond", range: 1...10_000, path: \.core.stunChecksPerSecond),
         Self(name: "ipcConnections", range: 1...65_536, path: \.ipc.connections),

@@ -77,7 +77,7 @@ public struct STUNWriter {
         finish(from: start, into: &output, integrity: integrity)
     }
 
-    /// Appends a Binding request of a controlling agent (RFC 8445 §7.2.2).
+    /// Appends a Binding request of a controlling or a controlled agent (RFC 8445 §7.2.2).
     ///
     /// `output` must have `sizeLimit` bytes and those of `username` free.
     public static func bindingRequest(
@@ -85,6 +85,7 @@ public struct STUNWriter {
         username: Span<UInt8>,
         priority: UInt32,
         tieBreaker: UInt64,
+        isControlling: Bool = true,
         useCandidate: Bool,
         into output: inout OutputSpan<UInt8>,
         integrity: Integrity
@@ -97,7 +98,8 @@ public struct STUNWriter {
         pad(username.count, into: &output)
         beginAttribute(STUNAttribute.priority, length: 4, into: &output)
         output.append(bigEndian: priority)
-        beginAttribute(STUNAttribute.iceControlling, length: 8, into: &output)
+        let role = isControlling ? STUNAttribute.iceControlling : STUNAttribute.iceControlled
+        beginAttribute(role, length: 8, into: &output)
         output.append(bigEndian: tieBreaker)
         if useCandidate {
             beginAttribute(STUNAttribute.useCandidate, length: 0, into: &output)

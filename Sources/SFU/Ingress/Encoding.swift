@@ -16,6 +16,8 @@ struct Encoding: ~Copyable {
     var losses = LossTracker()
     var reception = ReceptionStatistics()
     var rate = RateMeter()
+    /// What holds its publisher to the rate that it may send at, whatever its SSRC.
+    var police: RatePolice
     var keyframes = KeyframeRequests()
     /// From the publisher's last sender report; the same at the home and at its mirrors.
     var captured: CaptureTime?
@@ -41,8 +43,15 @@ struct Encoding: ~Copyable {
     var pictureLossesSent: UInt64 = 0
     var retransmissionsReceived: UInt64 = 0
 
-    init(publication: Int, position: Int, kind: MediaKind, epoch: UInt32) {
+    init(
+        publication: Int,
+        position: Int,
+        kind: MediaKind,
+        epoch: UInt32,
+        limits: RatePolice.Limits
+    ) {
         self.epoch = epoch
+        police = RatePolice(limits)
         self.publication = publication
         self.position = position
         self.kind = kind

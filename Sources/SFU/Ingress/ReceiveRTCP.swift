@@ -21,6 +21,7 @@ extension Core {
             transports[transport].bytesIn &+= UInt64(bytes.count)
             noteStray(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
             heard(from: transport, at: now)
+            noteHeard(transport, on: path, at: now, into: &output)
             readBlocks(rtcpPlace, length: length, from: transport, at: now, into: &output)
         } catch {
             drops.count(DropReason(rtcp: error))

@@ -2,7 +2,12 @@ internal import RTP
 
 /// Step 1 of a media packet's way: whose it is, and that it is genuine.
 extension Core {
-    mutating func receiveRTP(_ bytes: Span<UInt8>, on path: Path, at now: Instant) {
+    mutating func receiveRTP(
+        _ bytes: Span<UInt8>,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
         let owner = paths[path]
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
@@ -11,6 +16,10 @@ extension Core {
         transports[transport].packetsIn &+= 1
         transports[transport].bytesIn &+= UInt64(bytes.count)
 
+        guard bytes.count >= 12 else { return drops.count(.malformedRTP) }
+        let ssrc = SSRC(rawValue: bytes.u32(at: 8))
+        guard transports[transport].admits(ssrc, limit: limits.newStreamsPerSecond, at: now)
+        else { return drops.count(.streamRateLimited) }
         // A caller that forgot to flush would make the queue grow without end.
         guard arrivalCount < Self.batchCapacity else { return drops.count(.bufferFull) }
         let place = pool.allocate()
@@ -18,6 +27,7 @@ extension Core {
         do throws(SRTPError) {
             let length = try decrypt(bytes, transport: transport, into: place)
             heard(from: transport, at: now)
+            noteHeard(transport, on: path, at: now, into: &output)
             if let drop = admit(place, length: length, from: transport, at: now) {
                 drops.count(drop)
                 pool.release(place)
@@ -149,6 +159,9 @@ extension Core {
         guard publications[publication].isOpen else {
             encodings[encoding].losses.removeAll()
             return .gated
+        }
+        if let drop = police(info, length: length, encoding: encoding) {
+            return drop
         }
         if info.payloadLength == 0 {
             info.flags.insert(.skipped)

@@ -69,6 +69,7 @@ extension Core {
         transport: Int
     ) -> Result<Transport.Stream, BindingError> {
         if let stream = transports[transport].stream(of: ssrc) { return .success(stream) }
+        transports[transport].noteNewcomer(ssrc, at: info.arrival)
         let publication = publication(of: info, labels: labels, place: place, transport: transport)
         guard publication >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
         guard let mapping = publications[publication].mapping(of: info.payloadType) else {

@@ -1,9 +1,13 @@
 internal import RTP
 
-/// The lite side of one ICE session (RFC 8445 §2.4, §7.3): it answers, and never asks.
+/// The lite side of one ICE session (RFC 8445 §2.4, §7.3): it answers, and asks for one thing.
 ///
 /// It keeps the addresses that passed a check and which of them the peer nominated. An ICE
 /// restart (RFC 8445 §9) changes credentials only: the path in use stays until a new check.
+///
+/// A check says who made it, not where from: whoever has seen one can send it again from
+/// elsewhere, and a participant can forge another's address on its own. So media that flows
+/// moves to another address only when the peer has proven to be there (`PathMove`).
 struct ICEAgent {
     private(set) var credentials: ICECredentials
     /// Bytes of what HMAC is keyed with and of the two halves of USERNAME.
@@ -14,6 +18,8 @@ struct ICEAgent {
     private(set) var previous: (localFragment: [UInt8], localPassword: [UInt8])?
     private(set) var paths: [Path] = []
     private(set) var selected: Path?
+    /// Where the peer wants media to move to, until it has proven to be there.
+    private(set) var move: PathMove?
 
     /// Checks looked at in the second that began at `secondStart`, from validated addresses and
     /// from others: a flood of the latter must not silence the former.
@@ -71,12 +77,36 @@ struct ICEAgent {
     mutating func forget(_ path: Path) {
         paths.removeAll { $0 == path }
         if selected == path { selected = paths.last }
+        if move?.path == path { move = nil }
     }
 
     mutating func forgetPaths() {
         paths = []
         selected = nil
+        move = nil
     }
+
+    /// Notes where media is to move to; returns the name of our own check, where one is due.
+    mutating func want(
+        _ path: Path,
+        nonce: @autoclosure () -> UInt64,
+        at now: Instant
+    ) -> UInt64? {
+        if let move, move.path == path,
+            now.milliseconds(since: move.askedAt) < PathMove.repeatMilliseconds
+        {
+            return nil
+        }
+        let made = PathMove(path: path, nonce: nonce(), askedAt: now)
+        move = made
+        return made.nonce
+    }
+
+    /// What our own check is authenticated with: the peer's password (RFC 8445 §7.1.1).
+    var remotePassword: [UInt8] { Array(credentials.remotePassword.utf8) }
+
+    /// USERNAME of our own check: the peer's fragment first.
+    var outgoingUsername: [UInt8] { remoteFragment + [0x3a] + localFragment }
 
     func isValidated(_ path: Path) -> Bool { paths.contains(path) }
 
@@ -92,7 +122,15 @@ struct ICEAgent {
             return knownChecks <= limit
         }
         otherChecks += 1
-        return otherChecks <= limit
+        return otherChecks <= limit * Self.strangers
+    }
+
+    /// Addresses at their limit that do not silence another one that is new.
+    private static let strangers = 20
+
+    private mutating func select(_ path: Path) {
+        selected = path
+        move = nil
     }
 
     /// Notes that a check from `path` held; returns the address that had to make room, if any.
@@ -110,7 +148,7 @@ struct ICEAgent {
             }
             paths.append(path)
         }
-        if isNominated || selected == nil { selected = path }
+        if isNominated || selected == nil { select(path) }
         return evicted
     }
 }

@@ -12,7 +12,10 @@ extension Core {
             let message = try STUNMessage(bytes)
             statistics.stunIn &+= 1
             guard message.messageClass == .request, message.method == 1 else {
-                // Indications keep bindings alive; responses answer nothing that we asked.
+                // Indications keep bindings alive.
+                if message.messageClass == .success, message.method == 1 {
+                    receiveAnswer(message, on: path, at: now, into: &output)
+                }
                 return
             }
             if let reason = check(message, on: path, at: now, into: &output) {
@@ -35,9 +38,7 @@ extension Core {
         guard message.integrityOffset != nil, message.hasFingerprint,
             let (transport, isCurrent) = owner(of: message, path: path)
         else { return .stunUnauthenticated }
-        let limit = limits.stunChecksPerSecond
-        guard transports[transport].ice.admitCheck(from: path, limit: limit, at: now)
-        else { return .stunRateLimited }
+        guard admits(path, to: transport, at: now) else { return .stunRateLimited }
         let key = transports[transport].ice.password(isCurrent: isCurrent)
         guard message.isFingerprintValid, isAuthentic(message, key: key.span)
         else { return .stunUnauthenticated }
@@ -93,6 +94,17 @@ extension Core {
         return nil
     }
 
+    /// Bounds what is spent on checks, before any HMAC: by transport, and of addresses that no
+    /// check has validated each by itself, so that one does not use up what is for all.
+    private mutating func admits(_ path: Path, to transport: Int, at now: Instant) -> Bool {
+        let limit = limits.stunChecksPerSecond
+        if !transports[transport].ice.isValidated(path) {
+            let second = now.nanoseconds / 1_000_000_000
+            guard strangers.admit(path.remote, limit: limit, second: second) else { return false }
+        }
+        return transports[transport].ice.admitCheck(from: path, limit: limit, at: now)
+    }
+
     /// The transport whose fragment leads USERNAME, and whether it is the present one.
     private func owner(of message: borrowing STUNMessage, path: Path) -> (Int, Bool)? {
         let username = message.username
@@ -119,7 +131,7 @@ extension Core {
         return hash
     }
 
-    private func isAuthentic(_ message: borrowing STUNMessage, key: Span<UInt8>) -> Bool {
+    func isAuthentic(_ message: borrowing STUNMessage, key: Span<UInt8>) -> Bool {
         let covered = [UInt8](capacity: message.bytes.count) { output in
             message.integrityInput(into: &output)
         }
@@ -137,25 +149,26 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
+        let mayMove = mayMove(transport, to: path, at: now)
+        let isForeign = paths[path] >= 0 && Int(paths[path]) != transport
+        heard(from: transport, at: now)
+        if !mayMove, isNominated || isForeign {
+            challenge(path, of: transport, at: now, into: &output)
+        }
+        // Somebody's address in use is looked at for nobody else before the proof.
+        guard mayMove || !isForeign else { return }
         if isCurrent { forgetFragments(of: transport, keepingCurrent: true) }
         let evicted = transports[transport].ice.validated(
             path,
-            isNominated: isNominated,
+            isNominated: isNominated && mayMove,
             underCurrentCredentials: isCurrent,
             limit: limits.pathsPerTransport
         )
-        let index = Int32(transport)
-        if let evicted { paths.remove(evicted, transport: index) }
-        let other = paths[path]
-        if other >= 0, other != index {
-            transports[Int(other)].ice.forget(path)
-            transports[Int(other)].path = transports[Int(other)].ice.selected
-            updateDestination(of: Int(other))
-        }
-        paths.insert(path, transport: index)
+        if let evicted { paths.remove(evicted, transport: Int32(transport)) }
+        take(path, for: transport)
         transports[transport].path = transports[transport].ice.selected
+        if transports[transport].path == path { transports[transport].pathHeard = now }
         updateDestination(of: transport)
-        heard(from: transport, at: now)
         startDTLS(transport, at: now, into: &output)
         // What waited for a path is due now.
         schedule(transport)

@@ -30,12 +30,17 @@ struct Transport: ~Copyable {
     var lastHeard: Instant
     /// Where media goes, once ICE has nominated it; `Destination` has it for those who send.
     var path: Path?
+    /// When anything authenticated last came from there.
+    var pathHeard: Instant
 
     var streams = List<Stream>(capacity: 8)
     /// SSRCs without an m-line whose roll-over counter and replay window are kept all the same:
     /// packets that were accepted once must not come back as a new stream (RFC 3711 §3.3.2).
     private var strays = List<SSRC>(capacity: 4)
     private var oldestStray = 0
+    /// SSRCs that were new in this second, and the second.
+    private var newcomers = 0
+    private var newcomersSecond: Int64 = .min
     static let strayLimit = 64
     var former = FormerStreams()
     var publications = List<Int32>()
@@ -83,6 +88,7 @@ struct Transport: ~Copyable {
         cname = Array(configuration.cname.utf8.prefix(64))
         ice = ICEAgent(configuration.ice)
         lastHeard = now
+        pathHeard = now
         arrivals = nil
     }
 
@@ -166,6 +172,27 @@ struct Transport: ~Copyable {
             return streams[index]
         }
         return nil
+    }
+
+    /// Whether a packet of this SSRC may be decrypted: of those never seen so many a second.
+    ///
+    /// Only what was genuine has been counted, so that nobody without the keys can use them up.
+    func admits(_ ssrc: SSRC, limit: Int, at now: Instant) -> Bool {
+        guard newcomers >= limit, newcomersSecond == now.nanoseconds / 1_000_000_000 else {
+            return true
+        }
+        return stream(of: ssrc) != nil || strays.contains(ssrc)
+    }
+
+    /// Counts an authenticated packet of an SSRC without a stream, where it is new.
+    mutating func noteNewcomer(_ ssrc: SSRC, at now: Instant) {
+        guard !strays.contains(ssrc) else { return }
+        let second = now.nanoseconds / 1_000_000_000
+        if second != newcomersSecond {
+            newcomersSecond = second
+            newcomers = 0
+        }
+        newcomers += 1
     }
 
     /// Keeps the SRTP state of an SSRC that no m-line claims, until too many others have come.

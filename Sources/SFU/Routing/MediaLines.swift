@@ -36,6 +36,7 @@ extension Core {
         let index = Int(configuration.id.index)
         let old = publications[index].configuration
         publications[index].configuration = configuration
+        limitRate(of: index)
         publications[index].formats.removeAll()
         for format in configuration.formats { publications[index].formats.append(format) }
         for position in 0..<publications[index].subscribers.count {
@@ -66,7 +67,8 @@ extension Core {
                 publication: publication,
                 position: position,
                 kind: configuration.kind,
-                epoch: takeEpoch()
+                epoch: takeEpoch(),
+                limits: configuration.rateLimits(most: limits.publicationBitrate)
             )
             encodings.insert(encoding, at: id)
             publications[publication].encodings.append(Int32(bitPattern: id.index))

@@ -17,6 +17,12 @@ struct Ring<Element: BitwiseCopyable>: ~Copyable {
 
     var capacity: Int { mask + 1 }
 
+    /// By a hash rather than a number, likewise.
+    subscript(hash: UInt64) -> Element {
+        get { unsafe slots[Int(truncatingIfNeeded: hash) & mask] }
+        set { unsafe slots[Int(truncatingIfNeeded: hash) & mask] = newValue }
+    }
+
     /// Safe for every index: the mask keeps it inside the allocation.
     subscript(index: Int) -> Element {
         get { unsafe slots[index & mask] }

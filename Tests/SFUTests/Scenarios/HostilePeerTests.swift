@@ -172,6 +172,8 @@ struct HostilePeerTests {
         }
         #expect(call.occupancy == before)
         call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        // Of new ones so many a second, the peer's own among them.
+        call.now = call.now.advanced(milliseconds: 1_000)
         call.sendVideo(ssrc: 0x2299, sequence: 9, pictureID: 3, isKeyframe: true)
         #expect(call.numbers(at: 1).isContiguous)
         #expect(call.peers[1].received.count == 3)

@@ -1,0 +1,144 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// F5: whose word moves media to another address, while the one in use is alive.
+struct PathMoveTests {
+    private static let elsewhere = Path.from(port: 6_666, host: 0x0a00_0001)
+
+    /// A call of a publisher (0) and two viewers (1 and 2).
+    private static func call() throws -> Call {
+        var call = try ForwardingTests.call()
+        call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
+        call.connect(2)
+        call.bind(slot: 5, publication: 1)
+        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        return call
+    }
+
+    /// A check that a peer makes now, as somebody on its path sees it.
+    private static func check(of index: Int, in call: inout Call) -> [UInt8] {
+        let sent = Captured()
+        call.loses = { toCore, datagram in
+            if toCore, datagram[0] == 0, datagram[1] == 1 { sent.bytes = datagram }
+            return false
+        }
+        call.check(from: index)
+        call.loses = { _, _ in false }
+        return sent.bytes
+    }
+
+    private final class Captured { var bytes: [UInt8] = [] }
+
+    private static func received(_ call: borrowing Call) -> [Int] {
+        call.peers.map(\.received.count)
+    }
+
+    @Test func `F5 a check sent again from elsewhere moves nothing`() throws {
+        var call = try Self.call()
+        let check = Self.check(of: 1, in: &call)
+        for round in 0..<40 {
+            call.inject(check, on: Self.elsewhere)
+            call.settle()
+            call.run(milliseconds: 100)
+            call.sendVideo(
+                sequence: UInt16(2 + round),
+                pictureID: UInt16(2 + round),
+                isKeyframe: false
+            )
+        }
+        let received = Self.received(call)
+        #expect(received == [0, 41, 41])
+        // Answers to the checks, and our own checks: no media, no RTCP.
+        #expect(call.misdirected == 80)
+        let path = call.core.transports[1].path
+        #expect(path == call.peers[1].path)
+    }
+
+    @Test func `F5 a participant that forges another's address takes nothing from it`() throws {
+        var call = try Self.call()
+        let check = Self.check(of: 2, in: &call)
+        for round in 0..<40 {
+            // Its own check, authentic in all but the address.
+            call.inject(check, on: call.peers[1].path)
+            call.settle()
+            call.sendVideo(
+                sequence: UInt16(2 + round),
+                pictureID: UInt16(2 + round),
+                isKeyframe: false
+            )
+            call.run(milliseconds: 33)
+        }
+        let received = Self.received(call)
+        #expect(received == [0, 41, 41])
+        #expect(call.peers[1].undecryptable == 0)
+        let owner = call.core.paths[call.peers[1].path]
+        #expect(owner == 1)
+    }
+
+    @Test func `F4 a peer that moves is followed with its next check`() throws {
+        var call = try Self.call()
+        call.peers[1].path = Self.elsewhere
+        call.check(from: 1)
+        call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        let received = Self.received(call)
+        #expect(received == [0, 2, 2])
+    }
+
+    /// Our checks come to nothing: RFC 8445 lets peers expect none of a lite agent.
+    private static func silence(_ call: inout Call) {
+        call.loses = { toCore, datagram in !toCore && datagram[0] == 0 && datagram[1] == 1 }
+    }
+
+    @Test func `F4 one that answers no check of ours is followed by what it sends`() throws {
+        var call = try Self.call()
+        Self.silence(&call)
+        call.peers[1].path = Self.elsewhere
+        call.check(from: 1)
+        let before = call.core.transports[1].path
+        #expect(before != Self.elsewhere)
+        call.nack(1, from: 1, ssrc: 0xaaaa)
+        let after = call.core.transports[1].path
+        #expect(after == Self.elsewhere)
+    }
+
+    @Test func `F4 one that sends nothing else is followed when its old path is silent`() throws {
+        var call = try Self.call()
+        Self.silence(&call)
+        call.peers[1].path = Self.elsewhere
+        call.run(milliseconds: 7_600)
+        let path = call.core.transports[1].path
+        #expect(path == Self.elsewhere)
+    }
+
+    @Test func `two who follow each other on an address both have what is theirs`() throws {
+        var call = try Self.call()
+        let address = call.peers[1].path
+        call.peers[1].path = .from(port: 6_543)
+        call.peers[2].path = address
+        call.check(from: 2)
+        call.check(from: 1)
+        call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
+        let received = Self.received(call)
+        #expect(received == [0, 2, 2])
+        let undecryptable = call.peers.map(\.undecryptable)
+        #expect(undecryptable == [0, 0, 0])
+    }
+
+    @Test func `an answer that nobody asked for means nothing`() throws {
+        var call = try Self.call()
+        call.inject(Self.check(of: 1, in: &call), on: Self.elsewhere)
+        var noise = Noise(seed: 5)
+        for _ in 0..<1_000 {
+            var answer: [UInt8] = [1, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42, 0, 0, 0]
+            answer += [UInt8.random(in: 0...3, using: &noise)]
+            answer += noise.bytes(8)
+            call.inject(answer, on: Self.elsewhere)
+        }
+        let path = call.core.transports[1].path
+        #expect(path == call.peers[1].path)
+        #expect(call.statistics().isBalanced)
+    }
+}
