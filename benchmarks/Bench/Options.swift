@@ -44,8 +44,10 @@ struct Options: Sendable {
           --sockets N       spread the clients over N sockets, 1 to 1024 (default 1)
           --help            print this
 
-        Without a scenario, all of them. The floors are processes of sfu-bench that send the same
-        datagrams on: floor-1 with one sendto each, floor-G in the longest GSO runs.
+        Without a scenario, all but FLOOD, OVERLOAD and CHURN. In these --viewers is the number
+        of joins, of viewers at the knee, and of rooms. The floors are processes of sfu-bench
+        that send the same datagrams on: floor-1 with one sendto each, floor-G in the longest
+        GSO runs.
         Exit status: 0 done, 1 a check failed, 2 wrong command line, 69 an SFU could not be
         driven, 130 interrupted.
         """
@@ -66,12 +68,12 @@ struct Options: Sendable {
                 scenarios.append(scenario)
             }
         }
-        if scenarios.isEmpty { scenarios = ScenarioID.allCases }
+        if scenarios.isEmpty { scenarios = ScenarioID.usual }
     }
 
     private mutating func read(_ flag: String, _ value: String?) throws(UsageError) {
         switch flag {
-        case "--viewers": size = try CommandLineValue.number(flag, value, 1...10_000)
+        case "--viewers": size = try CommandLineValue.number(flag, value, 1...100_000)
         case "--seconds": seconds = Double(try CommandLineValue.number(flag, value, 1...600))
         case "--profile": profile = try CommandLineValue.profile(flag, value)
         case "--workers": workers = try CommandLineValue.number(flag, value, 1...64)

@@ -35,8 +35,10 @@ final class SfudAdapter: Adapter {
     func start(_ launch: Launch) async throws -> RunningSFU {
         let ipc = "\(launch.directory)/sfud.sock"
         let configuration = "\(launch.directory)/sfud.json5"
+        // A crowd that connects at once is the load here: nobody is to be turned away.
         let limits =
-            "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000, packetPool: 131072}"
+            "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000, "
+            + "packetPool: 131072, workerLoadPercent: 100}"
         try Data("{\(limits)}\n".utf8).write(to: URL(filePath: configuration))
         let executable = launch.executable ?? Self.executable
         let child = try Child(
@@ -163,6 +165,11 @@ final class SfudAdapter: Adapter {
 
     /// The daemon's own counters.
     func counters() async throws -> PacketCounters { try await client().serverStats().counters }
+
+    /// What its workers have given up.
+    func pressures() async throws -> [PressureInfo] {
+        try await client().serverStats().workers.map(\.pressure)
+    }
 
     /// How many workers it has.
     func workers() async throws -> Int { try await client().serverInfo().workers }

@@ -36,6 +36,16 @@ enum Figure: String, Sendable, CaseIterable {
     case callsPerSecond, callLatency50, callLatency99
     /// CPU of the SFU's threads that carry no media, of one core.
     case controlShare
+    /// Joins that came to nothing, and bytes to addresses that nobody has validated.
+    case joinsFailed, strangerBytes
+    case floodPerSecond
+    /// Datagrams lost in the SFU's full sockets.
+    case kernelDrops
+    /// Resident memory a room that came and went, with half of the 95 % interval of that.
+    case bytesPerRoom, bytesPerRoomError
+    case descriptorsLeft
+    /// Of what was delivered at the knee, and the seconds until all was as before.
+    case delivered, recovery
 }
 
 /// The figures of one trial.
@@ -108,6 +118,12 @@ struct Outcome: Sendable {
             (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
             (.knee, "knee %.0f", 1), (.exponent, "exponent %.2f", 1),
             (.callsPerSecond, "%.0f calls/s", 1), (.callLatency99, "answered p99 %.2f ms", 1),
+            (.floodPerSecond, "flood %.0f/s", 1), (.joinsFailed, "%.0f joins failed", 1),
+            (.strangerBytes, "%.0f B to strangers", 1), (.kernelDrops, "%.0f kernel drops", 1),
+            (.bytesPerRoom, "%.0f B/room", 1), (.bytesPerRoomError, "± %.0f", 1),
+            (.descriptorsLeft, "%.0f descriptors left", 1),
+            (.delivered, "delivered %.1f %% of the knee", 100),
+            (.recovery, "normal after %.1f s", 1),
             (.controlShare, "control %.1f %%", 100), (.delay50, "inside p50 %.3f", 1),
             (.delay99, "p99 %.3f", 1), (.delay999, "p99.9 %.3f ms", 1),
         ]

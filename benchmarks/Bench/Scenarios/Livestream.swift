@@ -30,7 +30,7 @@ extension Bench {
 
     /// Adds viewers until it is too much; returns how many were not.
     @discardableResult
-    private func climb(_ adapter: any Adapter) async throws -> Int {
+    func climb(_ adapter: any Adapter) async throws -> Int {
         var passed: [Outcome] = []
         var knee = 0
         for viewers in Self.rungs {

@@ -12,6 +12,8 @@ struct ProcessUsage: Sendable {
     var threads: [Int32: Worker] = [:]
     /// Resident memory, in bytes.
     var resident: Int64 = 0
+    /// Open descriptors.
+    var descriptors = 0
 
     var nanoseconds: Int64 { threads.values.reduce(0) { $0 + $1.nanoseconds } }
 
@@ -32,6 +34,8 @@ struct ProcessUsage: Sendable {
                     nanoseconds: time
                 )
             }
+            let open = try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd")
+            usage.descriptors += open?.count ?? 0
             let pages = text("\(folder)/statm")?.split(separator: " ").dropFirst().first
             let size = Int64(sysconf(Int32(_SC_PAGESIZE)))
             usage.resident += (pages.flatMap { Int64($0) } ?? 0) * size

@@ -10,6 +10,14 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case workers = "P12"
     case idle = "P14"
     case control = "CONTROL"
+    case flood = "FLOOD"
+    case overload = "OVERLOAD"
+    case churn = "CHURN"
+
+    /// What runs where no scenario is named.
+    ///
+    /// These are the loads; what provokes trouble is asked for by name.
+    static let usual = allCases.filter { ![.flood, .overload, .churn].contains($0) }
 
     var summary: String {
         switch self {
@@ -23,6 +31,9 @@ enum ScenarioID: String, CaseIterable, Sendable {
         case .workers: "one room on one worker, then on two"
         case .idle: "2,000 connected and nothing sent: CPU and memory"
         case .control: "50 viewers, alone and beside 5,000 calls a second about another room"
+        case .flood: "100 join through forged hellos and bad checks; a room of four plays beside"
+        case .overload: "one publisher to 150 % of the viewers that it can have, then to half"
+        case .churn: "rooms made, used for a second and closed: what is left of them"
         }
     }
 }

@@ -9,6 +9,10 @@ final class Session: Sendable {
     let running: RunningSFU
     private let transports = Mutex<[String: LocalTransport]>([:])
     private let expected = Mutex(0)
+    /// What checks of those who connected were addressed to, and by which name.
+    private let targets = Mutex<[FloodTarget]>([])
+
+    var floodTargets: [FloodTarget] { targets.withLock { $0 } }
 
     /// Calls under way at a time.
     private static let concurrency = 32
@@ -130,6 +134,29 @@ final class Session: Sendable {
         }
     }
 
+    /// Takes somebody out, who then is heard of no more.
+    func leave(_ room: String, _ participant: String) async throws {
+        try await adapter.leave(room: room, participant: participant)
+        await forget(room, participant)
+    }
+
+    /// Ends a room and forgets who was in it.
+    func close(_ room: RoomPlan) async throws {
+        try await adapter.closeRoom(room.name)
+        for participant in room.participants { await forget(room.name, participant.name) }
+    }
+
+    private func forget(_ room: String, _ participant: String) async {
+        let key = "\(room)/\(participant)"
+        guard let local = transports.withLock({ $0.removeValue(forKey: key) }) else { return }
+        targets.withLock { $0.removeAll { $0.username.hasSuffix(":\(local.fragment)") } }
+        await engine.perform { loop in
+            loop.publishers[key] = nil
+            loop.remove(local)
+        }
+        expected.withLock { $0 -= 1 }
+    }
+
     private func connect(
         _ room: String,
         _ participant: String,
@@ -138,6 +165,11 @@ final class Session: Sendable {
     ) async {
         transports.withLock { $0["\(room)/\(participant)"] = local }
         expected.withLock { $0 += 1 }
+        if case .full(let credentials) = remote.security {
+            let username = "\(credentials.fragment):\(local.fragment)"
+            let target = FloodTarget(address: remote.address, username: username)
+            targets.withLock { $0.append(target) }
+        }
         let overhead = engine.settings.profile.srtp.rtpOverhead
         await engine.perform { $0.connect(local, to: remote, overhead: overhead) }
     }
@@ -154,6 +186,21 @@ final class Session: Sendable {
                 throw BenchError("\(connected) of \(wanted) transports connected in 20 s")
             }
             try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Lets those publish who are in these rooms.
+    func beginMedia(of rooms: [String]) async {
+        let names = Set(rooms)
+        let locals = transports.withLock { transports in
+            transports.filter { key, _ in names.contains(String(key.prefix { $0 != "/" })) }
+        }
+        .map(\.value)
+        await engine.perform { loop in
+            for (index, local) in locals.enumerated() {
+                guard let client = loop.client(local), client.publisher != nil else { continue }
+                loop.begin(client, after: Int64(index) * 33_000_000 / Int64(locals.count))
+            }
         }
     }
 
