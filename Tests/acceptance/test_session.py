@@ -34,10 +34,11 @@ async def session(room: Room, peers, codec: str) -> tuple[Marks, list[dict]]:
     step, marks = SECONDS / 12, Marks()
     look = dict(ALICE, codec=codec, width=640, height=360, fps=FPS, beeps=True)
     # Of the others a size is a layer: Chromium has simulcast of them in other words.
-    look["simulcast"] = codec == "VP8"
+    if codec == "VP8":
+        look |= dict(simulcast=True, width=960, height=540)
     smaller, larger = (
         ([{}, {}, {"active": False}], [{}, {}, {"active": True}])
-        if look["simulcast"]
+        if "simulcast" in look
         else ([{"scaleResolutionDownBy": 2}], [{"scaleResolutionDownBy": 1}])
     )
     links = [await Link.open(loss_up=LOSS, delay=0.02) for _ in range(2)]
@@ -126,7 +127,7 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
         if any(abs(second - beep) < 0.5 for second in seconds)
     ]
     still = pauses([time for time, _ in pictures], 0.25)
-    silent = pauses(packets, 0.045)
+    silent = pauses(packets, 0.065)
     events = json.loads((Path(files[0]["path"]).parent / "session.json").read_text())["events"]
     sizes = [(one["width"], one["height"]) for one in events if one["type"] == "size"]
     print(f"\n{codec}: {len(pictures)} pictures, {len(packets)} packets of sound, "
@@ -135,8 +136,10 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
     begin = files[0]["start"]
     for name, found in (("picture stands", still), ("sound is gone", silent)):
         print(f"{name}:", [f"{one - begin:.2f} to {other - begin:.2f}" for one, other in found])
-    print("gaps:", [(round(gap["start"] - begin, 2), round(gap["end"] - begin, 2), gap["reason"])
-                    for gap in gaps])
+    print("gaps:", [(file["kind"], gap["reason"], f"{gap['start'] - begin:.2f}",
+                     f"{gap['end'] - begin:.2f}")
+                    for file in files for gap in file["gaps"]
+                    if file["kind"] == "video" or gap["reason"] == "muted"])
 
     def is_away(one: float, other: float) -> bool:
         """Muted, or gone, and back with the first keyframe."""
@@ -145,9 +148,14 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
 
     assert len(sizes) >= 3, sizes
     assert len(errors) >= SECONDS / 4 and all(abs(error) <= 0.040 for error in errors), errors
-    assert all(gap["reason"] == "muted" for gap in gaps), gaps
-    assert all(is_away(gap["start"], gap["end"]) for gap in gaps), gaps
-    assert all(is_away(*span) for span in silent), silent
+    # Video is sent again. Sound is not: Chromium has no retransmission of it, and a lost packet
+    # is 20 ms.
+    muted = [gap for gap in gaps if gap["reason"] == "muted"]
+    assert len(muted) == 2 and all(is_away(gap["start"], gap["end"]) for gap in muted), muted
+    lost = [gap["end"] - gap["start"] for gap in gaps if gap["reason"] == "lost"]
+    assert not [gap for file in kinds["video"] for gap in file["gaps"] if gap["reason"] == "lost"]
+    assert len(lost) < 2 * LOSS * len(packets) and all(gap <= 0.13 for gap in lost), lost
+    assert all(is_away(*span) or span[1] - span[0] <= 0.13 for span in silent), silent
     assert all(is_away(*span) or span[1] - span[0] < 2 for span in still), still
     assert sum(other - one for one, other in still if not is_away(one, other)) < 4, still
     assert marks.stopped - 1 < pictures[-1][0] < marks.stopped + 0.1
