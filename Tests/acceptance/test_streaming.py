@@ -16,6 +16,8 @@ from harness.process import until
 from harness.room import Room
 from harness.rtmp import Nginx, Viewer, probe, sounds
 
+pytestmark = pytest.mark.alone
+
 KEY = "s3cr3t-k3y"
 
 
