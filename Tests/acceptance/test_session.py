@@ -92,6 +92,7 @@ def pauses(times: list[float], least: float) -> list[tuple[float, float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.seconds(300)
 @pytest.mark.skipif(not FULL, reason="SFUD_RECORDING=full runs it")
 @pytest.mark.parametrize("codec", ["VP8", "VP9", "H264", "AV1"])

@@ -84,7 +84,7 @@ class FFmpeg:
     async def start(self) -> "FFmpeg":
         self.child = await process.start(
             "ffmpeg", "-v", "warning", "-protocol_whitelist", "file,rtp,udp",
-            "-analyzeduration", "1000000", "-i", self.description, "-map", "0:v", "-c", "copy", "-flush_packets", "1", self.video,
+            "-analyzeduration", "1000000", "-i", self.description, "-map", "0:v", "-c", "copy", self.video,
             "-map", "0:a", "-c", "copy", self.audio, output=self.log,
         )  # fmt: skip
         return self
