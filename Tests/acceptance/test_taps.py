@@ -33,10 +33,9 @@ def are_alices(frames, least: int) -> None:
     assert all(hue_distance(frame.hue, ALICE["hue"]) < 20 for frame in frames)
 
 
-@pytest.mark.parametrize("codec", ["VP8", "VP9"] if FULL else ["VP8"])
-async def test_e3_ffmpeg_reads_the_description_and_decodes(room, peers, tmp_path, codec):
+async def test_e3_ffmpeg_reads_the_description_and_decodes(room, peers, tmp_path):
     alice = await room.join(
-        "alice", await peers("Chromium"), codec=codec, **ALICE, width=640, height=360
+        "alice", await peers("Chromium"), codec="VP8", **ALICE, width=640, height=360
     )
     port = free_ports(4)
     answer = await tap(room, alice.stream, port, port + 2)
@@ -54,23 +53,23 @@ async def test_e3_ffmpeg_reads_the_description_and_decodes(room, peers, tmp_path
     # It is told goodbye.
     assert await ffmpeg.ended() == 0, ffmpeg.log.read_text()
     video, audio = recorded.probe(ffmpeg.video), recorded.probe(ffmpeg.audio)
-    assert (video.codec, audio.codec) == (codec.lower(), "opus")
+    assert (video.codec, audio.codec) == ("vp8", "opus")
     are_alices(recorded.frames(video), 20)
     heard = recorded.sounds(audio)[3:-3]
     assert len(heard) >= 10
     assert all(abs(one.tone - ALICE["tone"]) < 20 and one.level > 0.1 for one in heard), heard
 
 
-@pytest.mark.parametrize("codec", ["H264", "AV1"] if FULL else ["H264"])
-async def test_e3_h264_and_av1_are_decoded(room, peers, tmp_path, codec):
+@pytest.mark.parametrize("codec", ["H264", "VP9", "AV1"] if FULL else ["H264"])
+async def test_e3_others_are_decoded(room, peers, tmp_path, codec):
     stack = "Chromium" if FULL else "aiortc"
     alice = await room.join("alice", await peers(stack), codec=codec, **ALICE)
     port = free_ports(2)
-    if codec == "H264":
+    if codec != "AV1":
         answer = await tap(room, alice.stream, None, port)
         # It begins to listen when the first keyframe is long gone.
         await asyncio.sleep(0.5)
-        async with GStreamer(port, tmp_path) as gst:
+        async with GStreamer(port, codec, tmp_path) as gst:
 
             async def decodes():
                 return len(gst.pictures()) >= 25

@@ -96,17 +96,26 @@ class FFmpeg:
             await process.kill(self.child)
 
 
-class GStreamer:
-    """gst-launch, which decodes H.264 from a port."""
+#: GStreamer's elements from RTP to pictures, and the payload types.
+ELEMENTS = {
+    "H264": (102, "rtph264depay ! h264parse ! avdec_h264"),
+    "VP9": (98, "rtpvp9depay ! vp9dec"),
+}
 
-    def __init__(self, port: int, directory: Path):
-        self.port, self.raw, self.log = port, directory / "pictures.yuv", directory / "gst.log"
+
+class GStreamer:
+    """gst-launch, which decodes what comes to a port."""
+
+    def __init__(self, port: int, codec: str, directory: Path):
+        self.port, self.codec = port, codec
+        self.raw, self.log = directory / "pictures.yuv", directory / "gst.log"
 
     async def __aenter__(self) -> "GStreamer":
+        payload, elements = ELEMENTS[self.codec]
         pipeline = (
             f"udpsrc address=127.0.0.1 port={self.port} caps=application/x-rtp,media=video,"
-            "clock-rate=90000,encoding-name=H264,payload=102 ! rtpjitterbuffer ! rtph264depay ! "
-            "h264parse ! avdec_h264 ! videoconvert ! videoscale ! "
+            f"clock-rate=90000,encoding-name={self.codec},payload={payload} ! rtpjitterbuffer ! "
+            f"{elements} ! videoconvert ! videoscale ! "
             f"video/x-raw,format=I420,width={WIDTH},height={HEIGHT} ! "
             f"filesink buffer-mode=unbuffered location={self.raw}"
         )
