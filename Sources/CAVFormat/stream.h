@@ -338,7 +338,9 @@ static inline int av_output_add_stream(struct av_output *output, const struct av
 }
 
 /// Connects to a server, waiting at most `milliseconds`; `error` says why there is no connection.
-static inline struct av_output *av_output_create(const char *url, const struct av_encoder *picture,
+/// `authority` is a file of certificates to trust; empty: those of the system.
+static inline struct av_output *av_output_create(const char *url, const char *authority,
+                                                 const struct av_encoder *picture,
                                                  const struct av_encoder *sound, int milliseconds,
                                                  int *error) {
     av_log_set_level(AV_LOG_QUIET);
@@ -360,6 +362,7 @@ static inline struct av_output *av_output_create(const char *url, const struct a
         AVDictionary *options = NULL;
         // Of rtmps:// alone: the server has to prove who it is.
         av_dict_set(&options, "tls_verify", "1", 0);
+        if (authority[0] != 0) av_dict_set(&options, "ca_file", authority, 0);
         result = avio_open2(&output->context->pb, url, AVIO_FLAG_WRITE,
                             &output->context->interrupt_callback, &options);
         av_dict_free(&options);

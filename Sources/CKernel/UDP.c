@@ -154,6 +154,18 @@ int kernel_udp_open(struct kernel_address address, bool ipv6) {
     return status;
 }
 
+int kernel_udp_connect(struct kernel_address address, bool ipv6) {
+    int descriptor =
+        socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    struct sockaddr_storage storage;
+    socklen_t length = to_sockaddr(address, ipv6, 0, &storage);
+    if (connect(descriptor, (struct sockaddr *)&storage, length) == 0) return descriptor;
+    int status = -errno;
+    close(descriptor);
+    return status;
+}
+
 int kernel_local_address(int descriptor, struct kernel_address *address) {
     struct sockaddr_storage storage = {0};
     socklen_t length = sizeof storage;

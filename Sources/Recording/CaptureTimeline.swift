@@ -17,11 +17,15 @@ package struct CaptureTimeline {
     /// Where the source's clock was when it was first seen.
     private var anchor = (instant: Instant(nanoseconds: 0), timestamp: UInt32(0))
     private var last: (instant: Instant, timestamp: UInt32)?
+    /// Nanoseconds from capture to arrival, as sources with a report have them on average.
+    private var transit: Int64 = 0
 
     /// Of what goes by, the share by which times may be moved.
     private static let slewPart: Int64 = 20
     /// Errors beyond this are no drift: time jumps forward, or goes slowly.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
+    /// The share that one packet has in the average.
+    private static let transitPart: Int64 = 8
     /// The least between two samples: a file counts milliseconds.
     private static let stepNanoseconds: Int64 = 1_000_000
 
@@ -33,7 +37,8 @@ package struct CaptureTimeline {
         let isSame = source == self.source
         if !isSame {
             self.source = source
-            anchor = (packet.arrival, packet.timestamp)
+            // Another encoding comes the same way, and takes about as long.
+            anchor = (packet.arrival.advanced(nanoseconds: -transit), packet.timestamp)
         }
         let rate = Int64(packet.codec.clockRate)
         let known = packet.captured ?? anchor
@@ -42,9 +47,16 @@ package struct CaptureTimeline {
         )
         // Whatever a report says, nothing comes before it was captured.
         let raw = min(told, packet.arrival)
+        if packet.captured != nil { noteTransit(packet.arrival.nanoseconds(since: raw)) }
         let instant = place(raw, isSame ? packet.timestamp : nil, rate)
         last = (instant, packet.timestamp)
         return instant
+    }
+
+    /// A second at most: what is older was sent again, or has a clock that says nothing.
+    private mutating func noteTransit(_ nanoseconds: Int64) {
+        guard (0...Self.jumpNanoseconds).contains(nanoseconds) else { return }
+        transit += (nanoseconds - transit) / Self.transitPart
     }
 
     private func place(_ raw: Instant, _ timestamp: UInt32?, _ rate: Int64) -> Instant {

@@ -5,6 +5,8 @@ package import SFU
 package struct StreamSettings: Hashable, Sendable {
     /// A secret: it lives in memory and in the pipe alone.
     package var url: String
+    /// A file of certificates, one of which has to have signed the server's; empty: the system's.
+    package var authority: String
     /// In pixels; even.
     package var width: Int
     package var height: Int
@@ -21,9 +23,11 @@ package struct StreamSettings: Hashable, Sendable {
         height: Int,
         bitrate: Int,
         retrySeconds: Int,
-        hasBeenUp: Bool
+        hasBeenUp: Bool,
+        authority: String = ""
     ) {
         self.url = url
+        self.authority = authority
         self.hasBeenUp = hasBeenUp
         self.width = width
         self.height = height
@@ -102,7 +106,9 @@ package enum StreamCoding {
             ] {
                 writer.put(number, bytes: 4)
             }
+            writer.put(settings.url.utf8.count, bytes: 4)
             writer.put(text: settings.url)
+            writer.put(text: settings.authority)
         case .tiles(let tracks):
             writer.put(2, bytes: 1)
             for track in tracks { writer.put(Int(track), bytes: 4) }
@@ -147,16 +153,18 @@ package enum StreamCoding {
         case 1:
             guard let width = reader.take(bytes: 4), let height = reader.take(bytes: 4),
                 let bitrate = reader.take(bytes: 4), let retry = reader.take(bytes: 4),
-                let hasBeenUp = reader.take(bytes: 4)
+                let hasBeenUp = reader.take(bytes: 4), let length = reader.take(bytes: 4),
+                let url = reader.take(count: length)
             else { return nil }
             return .begin(
                 StreamSettings(
-                    url: reader.text(),
+                    url: String(decoding: url, as: UTF8.self),
                     width: width,
                     height: height,
                     bitrate: bitrate,
                     retrySeconds: retry,
-                    hasBeenUp: hasBeenUp == 1
+                    hasBeenUp: hasBeenUp == 1,
+                    authority: reader.text()
                 )
             )
         case 2:

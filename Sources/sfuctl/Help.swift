@@ -6,7 +6,7 @@ enum Help {
     enum Topic: String, CaseIterable {
         case rooms, room, talkers, explain, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
-        case close, call, compose
+        case close, tap, untap, taps, call, compose
     }
 
     static func text(for topic: Topic?) -> String {
@@ -77,6 +77,9 @@ extension Help.Topic {
         case .floor: "floor ROOM grant|deny|release PARTICIPANT"
         case .role: "role ROOM PARTICIPANT ROLE"
         case .state: "state ROOM ready|ongoing|ended"
+        case .tap: "tap ROOM STREAM ADDR:PORT"
+        case .untap: "untap ROOM TAP"
+        case .taps: "taps [ROOM]"
         case .call: "call METHOD [PARAMS]"
         case .compose: "compose DIR -o FILE"
         }
@@ -87,7 +90,9 @@ extension Help.Topic {
         switch self {
         case .rooms, .stats, .info: 0...0
         case .room, .talkers, .close, .compose: 1...1
-        case .explain: 2...2
+        case .explain, .untap: 2...2
+        case .tap: 3...3
+        case .taps: 0...1
         case .watch: 0...100
         case .lock, .unlock: 1...1
         case .mute, .unmute: 1...3
@@ -120,6 +125,9 @@ extension Help.Topic {
         case .pin: "pin participants"
         case .unpin: "take pins away"
         case .state: "take a live event a step on"
+        case .tap: "send a stream as plain RTP, for other tools"
+        case .untap: "end that"
+        case .taps: "list the streams that go out as plain RTP"
         case .call: "call any method"
         case .compose: "make one file of a recorded session; needs no sfud"
         }
@@ -168,6 +176,16 @@ extension Help.Topic {
         case .pin: "Pins participants, so that everybody gets their streams."
         case .unpin: "Takes pins away."
         case .state: "Takes a live event from created to ready, ongoing, ended."
+        case .tap:
+            """
+            Sends a stream as plain RTP, audio to PORT, video to PORT + 2, RTCP to the ports above,
+            and prints the SDP that a receiver needs; its session name is the tap's.
+
+              sfuctl tap r1 str-abc 127.0.0.1:5000 > stream.sdp
+              ffplay -protocol_whitelist file,rtp,udp stream.sdp
+            """
+        case .untap: "Ends what tap has begun; taps and the SDP say what it is called."
+        case .taps: "Lists the streams that go out as plain RTP, of a room or of all."
         case .call:
             """
             Calls a method of the contract (docs/ipc.md) and prints its result as JSON:

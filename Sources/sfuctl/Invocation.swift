@@ -20,6 +20,11 @@ struct Invocation: Equatable {
         case watch([RoomID])
         case close(RoomID)
         case act(Action)
+        /// Audio goes to `port`, video to the one two above.
+        case tap(RoomID, StreamID, host: String, port: UInt16)
+        case untap(RoomID, TapName)
+        /// `nil`: of all rooms.
+        case taps(RoomID?)
         case call(method: String, params: JSON)
         case compose(ComposeOptions)
     }
@@ -143,6 +148,16 @@ extension Invocation.Verb {
             for operand in operands { rooms.append(try room(operand, topic)) }
             return .watch(rooms)
         case .close: return .close(try room(operands[0], topic))
+        case .tap: return try tap(try room(operands[0], topic), operands[1], operands[2])
+        case .untap:
+            guard let tap = TapName(rawValue: operands[1]) else {
+                throw UsageError(message: "\"\(operands[1])\" is no tap's id", topic: topic)
+            }
+            return .untap(try room(operands[0], topic), tap)
+        case .taps:
+            return .taps(
+                try operands.first.map { name throws(UsageError) in try room(name, topic) }
+            )
         case .call:
             let params = try operands.count > 1 ? json(operands[1], topic) : [:]
             return .call(method: operands[0], params: params)
@@ -150,6 +165,27 @@ extension Invocation.Verb {
             let room = try room(operands[0], topic)
             return .act(try Action(topic, room, Array(operands.dropFirst())))
         }
+    }
+
+    private static func tap(
+        _ room: RoomID,
+        _ stream: String,
+        _ endpoint: String
+    ) throws(UsageError) -> Self {
+        guard let stream = StreamID(rawValue: stream) else {
+            throw UsageError(message: "\"\(stream)\" is no stream's id", topic: .tap)
+        }
+        // Two above is the port of video, and one above that its RTCP's.
+        guard let colon = endpoint.lastIndex(of: ":"), colon > endpoint.startIndex,
+            let port = UInt16(endpoint[endpoint.index(after: colon)...]),
+            (1...UInt16.max - 3).contains(port)
+        else {
+            throw UsageError(
+                message: "\"\(endpoint)\" is no ADDR:PORT with a port from 1 to 65532",
+                topic: .tap
+            )
+        }
+        return .tap(room, stream, host: String(endpoint[..<colon]), port: port)
     }
 
     private static func topic(_ name: String) throws(UsageError) -> Help.Topic {

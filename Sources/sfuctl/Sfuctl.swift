@@ -64,6 +64,7 @@ struct Sfuctl {
             let result = try await client.call(action.method, action.params)
             let report = invocation.isJSON ? PrettyJSON.text(result) : Report.done(result)
             if !report.isEmpty { Output.text(report) }
+        case .tap, .untap, .taps: try await tap(invocation, client)
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
         // Needs no sfud, and was done before there was a client.
@@ -71,7 +72,7 @@ struct Sfuctl {
         }
     }
 
-    private static func pretty(_ value: some Encodable) -> String {
+    static func pretty(_ value: some Encodable) -> String {
         PrettyJSON.text(JSON(encoding: value))
     }
 

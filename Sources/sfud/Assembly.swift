@@ -135,7 +135,8 @@ struct Assembly {
             tcp: listeners.joined().map(\.address.endpointText),
             limits: configuration.limits.control,
             recordings: configuration.recordings,
-            streamingSchemes: configuration.streamingSchemes
+            streamingSchemes: configuration.streamingSchemes,
+            tapNetworks: configuration.tapNetworks
         )
     }
 
@@ -163,12 +164,14 @@ struct Assembly {
             )
             workers.append(try Worker(setup))
         }
+        var streaming = configuration.limits.streaming
+        streaming.authority = configuration.streamingAuthority
         let recorder = RecorderLoop.Setup(
             index: sockets.count,
             relays: relays,
             disk: try DiskWriter(limits: configuration.limits.recording),
             limits: configuration.limits.recording,
-            streaming: configuration.limits.streaming,
+            streaming: streaming,
             log: log
         )
         workers.append(try Worker(recorder))

@@ -25,6 +25,10 @@ struct Configuration: Equatable {
     var recordings: String
     /// What the URLs of live streams may begin with.
     var streamingSchemes = Self.streamingSchemes
+    /// Whom live streams over `rtmps` trust, an absolute path; `nil`: whom the system does.
+    var streamingAuthority: String?
+    /// Where plain RTP may go.
+    var tapNetworks = Self.tapNetworks
     var limits = Limits()
 
     /// Bounds of all parts; the keys are in `ConfigurationLimit`.
@@ -98,6 +102,8 @@ struct Configuration: Equatable {
     static let maximumWorkers = 64
     /// What libavformat is trusted with.
     static let streamingSchemes = ["rtmp", "rtmps"]
+    /// This machine alone.
+    static let tapNetworks = ["127.0.0.0/8", "::1"].compactMap(Network.init(text:))
 }
 
 /// A setting that cannot be: one line for the operator, naming the key.

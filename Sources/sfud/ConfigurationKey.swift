@@ -12,6 +12,8 @@ enum ConfigurationKey: String, CaseIterable {
     case timeoutSeconds = "timeout-seconds"
     case recordings
     case streamingSchemes = "streaming-schemes"
+    case streamingCA = "streaming-ca"
+    case tapNetworks = "tap-networks"
 
     /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
     init?(fileKey: String) {
@@ -29,7 +31,7 @@ enum ConfigurationKey: String, CaseIterable {
     /// Whether it may be given several times on the command line, or as a list in the file.
     var isList: Bool {
         switch self {
-        case .udp, .tcp, .announce, .streamingSchemes: true
+        case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
         default: false
         }
     }
@@ -39,6 +41,8 @@ enum ConfigurationKey: String, CaseIterable {
         case .ipc: "PATH"
         case .recordings: "DIR"
         case .streamingSchemes: "SCHEME"
+        case .streamingCA: "FILE"
+        case .tapNetworks: "NETWORK"
         case .udp, .tcp, .http: "ADDR:PORT"
         case .announce: "IP"
         case .workers: "N"
@@ -62,6 +66,8 @@ enum ConfigurationKey: String, CaseIterable {
         case .timeoutSeconds: "silence after which a participant is disconnected"
         case .recordings: "each recording gets a directory of its own in this one"
         case .streamingSchemes: "where live streams may go: rtmp, rtmps; may be repeated"
+        case .streamingCA: "PEM certificates that rtmps servers' are signed with"
+        case .tapNetworks: "where plain RTP may go, as 10.0.0.0/8; may be repeated"
         }
     }
 
@@ -85,6 +91,8 @@ enum ConfigurationKey: String, CaseIterable {
         case .timeoutSeconds: seconds(configuration.limits.core.timeoutMilliseconds)
         case .recordings: configuration.recordings
         case .streamingSchemes: configuration.streamingSchemes.joined(separator: ", ")
+        case .streamingCA: configuration.streamingAuthority ?? "the system's"
+        case .tapNetworks: configuration.tapNetworks.map(\.text).joined(separator: ", ")
         }
     }
 
@@ -146,7 +154,38 @@ extension Configuration {
                 )
             }
             streamingSchemes = Self.streamingSchemes.filter(values.contains)
+        case .streamingCA:
+            let current = FileManager.default.currentDirectoryPath
+            let path = Self.absolute(value, in: current)
+            guard !value.contains("\0"), FileManager.default.isReadableFile(atPath: path) else {
+                throw refuse("a file that can be read")
+            }
+            streamingAuthority = path
+        case .tapNetworks: tapNetworks = try Self.networks(key, values)
         }
+    }
+
+    private static func networks(
+        _ key: ConfigurationKey,
+        _ values: [String]
+    ) throws(ConfigurationError) -> [Network] {
+        var networks: [Network] = []
+        for value in values {
+            guard let network = Network(text: value) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "\"\(value)\" is not a network, as 10.0.0.0/8 is one"
+                )
+            }
+            networks.append(network)
+        }
+        guard networks.count <= maximumAddresses else {
+            throw ConfigurationError(
+                key: key.rawValue,
+                reason: "more than \(maximumAddresses) networks"
+            )
+        }
+        return networks
     }
 
     private static func list(

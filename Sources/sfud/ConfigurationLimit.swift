@@ -89,6 +89,8 @@ struct ConfigurationLimit: Sendable {
             range: 65_536...1 << 30,
             path: \.streaming.waitingBytes
         ),
+        Self(name: "taps", range: 0...10_000, path: \.control.taps),
+        Self(name: "tapsPerRoom", range: 1...1_000, path: \.control.tapsPerRoom),
     ]
 }
 

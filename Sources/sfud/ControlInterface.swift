@@ -51,6 +51,8 @@ struct ControlSetup: Sendable {
     var recordings: String?
     /// What the URLs of live streams may begin with.
     var streamingSchemes = ["rtmp", "rtmps"]
+    /// Where plain RTP may go.
+    var tapNetworks = Configuration.tapNetworks
 
     var workers: Int { candidates.count }
 
@@ -101,4 +103,8 @@ struct ControlLimits: Hashable, Sendable {
     var streamings = 10
     /// Live streams of one room.
     var streamingsPerRoom = 4
+    /// Streams that go out as plain RTP at one time.
+    var taps = 100
+    /// Streams of one room that go out as plain RTP.
+    var tapsPerRoom = 16
 }

@@ -106,7 +106,7 @@ extension SFU::Room.News {
             let why = reason.map { [("reason", $0)] } ?? []
             return (.info, "recording stopped", [("recording", tap.name)] + why + by(actor))
         default:
-            return streamingLine
+            return streamingLine ?? outputLine
         }
     }
 

@@ -9,6 +9,7 @@ extension ControlPlane {
         in room: String
     ) -> Operation.Event {
         if let event = streamingEvent(news, to: to, in: room) { return event }
+        if let event = outputEvent(news, to: to, in: room) { return event }
         switch news {
         case .stateChanged(let state, let actor):
             let changed = RoomStateChanged(state: RoomState(state), by: ParticipantID(actor))

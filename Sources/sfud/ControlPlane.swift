@@ -29,6 +29,7 @@ struct ControlPlane {
     var recordings: RecordingBook
     /// What is streamed live, and what is about to be.
     var streamings: [TapID: StreamingEntry] = [:]
+    var outputs: [TapID: OutputEntry] = [:]
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
     /// Rooms with something to do of their own, and when.
@@ -83,6 +84,8 @@ struct ControlPlane {
         shared.streaming.schemes = setup.streamingSchemes
         shared.streaming.limit = setup.limits.streamings
         shared.streaming.roomLimit = setup.limits.streamingsPerRoom
+        shared.outputs.limit = setup.limits.taps
+        shared.outputs.roomLimit = setup.limits.tapsPerRoom
     }
 
     /// Takes one line of a connection; it is answered exactly once.

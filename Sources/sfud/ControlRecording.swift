@@ -93,6 +93,8 @@ extension ControlPlane {
             take(.tapInterrupted(id, cause: cause), of: .tap(id), at: now)
         case .resumed(let id):
             take(.tapResumed(id), of: .tap(id), at: now)
+        case .sent(let id, let counts):
+            outputs[id]?.counts = counts
         case .files(let id, let files):
             recordings[id]?.files = files
         case .ended(let id, let reason, let files):
@@ -116,14 +118,14 @@ extension ControlPlane {
         }
     }
 
-    /// Keeps a recording or live stream that a call or notice has begun.
+    /// Keeps a recording, live stream or way out that a call or notice has begun.
     mutating func note(_ outcome: SFU::Room.Outcome, in room: String) {
         for case .tap(let id) in outcome.change.opened {
             guard let tap = rooms[room]?.room.taps[id] else { continue }
-            if tap.target == nil {
-                recordings[id] = RecordingBook.Entry(tap: tap, room: room)
-            } else {
-                streamings[id] = StreamingEntry(name: tap.name, room: room)
+            switch tap.purpose {
+            case .recording: recordings[id] = RecordingBook.Entry(tap: tap, room: room)
+            case .streaming: streamings[id] = StreamingEntry(name: tap.name, room: room)
+            case .output: outputs[id] = OutputEntry(tap: tap, room: room)
             }
         }
     }

@@ -41,7 +41,7 @@ extension ControlPlane {
             )
             try call(stop, in: params.room, for: caller, at: now)
         default:
-            try carryMessages(request, for: caller, at: now)
+            try sendOut(request, for: caller, at: now)
         }
     }
 

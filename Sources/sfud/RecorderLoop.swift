@@ -3,7 +3,8 @@ import RTP
 import SFU
 import Sockets
 
-/// What the tap's thread does: it reads what the homes hand it and makes files of it.
+/// What the tap's thread does: it reads what the homes hand it, makes files of it, hands it to
+/// encoders, and sends it on.
 ///
 /// Another thread puts them on disk: it never waits for the disk, and no worker waits for it.
 struct RecorderLoop: ~Copyable {
@@ -31,6 +32,7 @@ struct RecorderLoop: ~Copyable {
     private var port: TapPort
     private var recordings: [TapID: RoomRecording] = [:]
     var streamers: [TapID: RoomStreamer] = [:]
+    var outputs: [TapID: RoomOutput] = [:]
     /// Processes of live streams that have been told to end.
     var children: [Int32] = []
     /// Who reads a publication.
@@ -101,10 +103,13 @@ struct RecorderLoop: ~Copyable {
         }
         for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
         for tap in streamers.keys.sorted() { drop(streamer: tap) }
+        for tap in outputs.keys.sorted() { drop(output: tap) }
     }
 
     private func deadline(at now: Instant) -> Instant? {
-        let isIdle = recordings.isEmpty && streamers.isEmpty && children.isEmpty && held.isEmpty
+        let isIdle =
+            recordings.isEmpty && streamers.isEmpty && outputs.isEmpty && children.isEmpty
+            && held.isEmpty
         guard !isIdle else { return nil }
         return now.advanced(milliseconds: Self.pollMilliseconds)
     }
@@ -139,31 +144,28 @@ extension RecorderLoop {
         for tap in listeners[id] ?? [] {
             recordings[tap]?.gate(id, open: open, at: now)
             streamers[tap]?.gate(id, open: open, at: now)
+            outputs[tap]?.gate(id, open: open)
         }
     }
 
     private mutating func apply(_ order: TapOrder, at now: Instant) {
         switch order {
         case .open(let tap):
-            if let target = tap.target {
-                streamers[tap.id] = RoomStreamer(tap, target, setup.streaming, at: now)
-                return
-            }
-            let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
-            recordings[tap.id] = RoomRecording(tap, at: now, unixTime: unixTime)
-            unsettled.insert(tap.id)
-            setup.disk.post([.open(tap.id, directory: tap.directory)])
+            open(tap, at: now)
         case .attach(let tap, let track):
-            guard recordings[tap] != nil || streamers[tap] != nil else { return }
+            guard recordings[tap] != nil || streamers[tap] != nil || outputs[tap] != nil
+            else { return }
             listeners[track.publication, default: []].append(tap)
             let isOpen = port.isOpen(track.publication)
             recordings[tap]?.attach(track, isOpen: isOpen, at: now)
             streamers[tap]?.attach(track)
+            outputs[tap]?.attach(track)
         case .detach(let tap, let id):
             listeners[id]?.removeAll { $0 == tap }
             if listeners[id]?.isEmpty == true { listeners[id] = nil }
             recordings[tap]?.detach(id)
             streamers[tap]?.detach(id)
+            outputs[tap]?.detach(id)
         case .forget(let tap, let id): streamers[tap]?.forget(id)
         case .tiles(let tap, let streams): streamers[tap]?.show(streams)
         case .note(let tap, let note): recordings[tap]?.note(note, at: now)
@@ -172,9 +174,23 @@ extension RecorderLoop {
                 unsettled.insert(tap)
                 streamers[tap]?.end(at: now)
             }
+            drop(output: tap)
             guard recordings[tap] != nil else { return }
             unsettled.insert(tap)
             end(tap, reason: nil, at: now)
+        }
+    }
+
+    private mutating func open(_ tap: TapSetup, at now: Instant) {
+        switch tap.purpose {
+        case .streaming(let target):
+            streamers[tap.id] = RoomStreamer(tap, target, setup.streaming, at: now)
+        case .output(let output): outputs[tap.id] = RoomOutput(tap, output)
+        case .recording:
+            let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+            recordings[tap.id] = RoomRecording(tap, at: now, unixTime: unixTime)
+            unsettled.insert(tap.id)
+            setup.disk.post([.open(tap.id, directory: tap.directory)])
         }
     }
 
@@ -215,6 +231,7 @@ extension RecorderLoop {
             for tap in listeners[packet.publication] ?? [] {
                 recordings[tap]?.receive(packet, at: now)
                 streamers[tap]?.receive(packet, at: now)
+                outputs[tap]?.receive(packet, at: now)
             }
         }
     }
@@ -225,7 +242,9 @@ extension RecorderLoop {
         gapsSaid = gapsSaid.filter { now.milliseconds(since: $0.value) < 1_000 }
         gapsSaid[id] = now
         for tap in listeners[id] ?? [] {
-            guard let tap = recordings[tap]?.setup ?? streamers[tap]?.setup else { continue }
+            guard
+                let tap = recordings[tap]?.setup ?? streamers[tap]?.setup ?? outputs[tap]?.setup
+            else { continue }
             let fields = [("room", tap.room), ("tap", tap.name)]
             setup.log.warning("packets lost on the way to the recorder", fields)
         }
@@ -244,9 +263,10 @@ extension RecorderLoop {
             }
         }
         for tap in streamers.keys.sorted() { ask(for: streamers[tap]?.expire(at: now) ?? []) }
+        tendOutputs(at: now, tellsCounts: tellsFiles)
     }
 
-    private mutating func ask(for wishes: [(PublicationID, position: Int)]) {
+    mutating func ask(for wishes: [(PublicationID, position: Int)]) {
         for (publication, position) in wishes {
             guard let worker = port.wantKeyframe(of: publication, position: position) else {
                 continue

@@ -12,10 +12,12 @@ struct TimelineTests {
         var instants: [Instant] = []
         /// What the sender reports say is the capture, less the arrival, in milliseconds.
         var delay: Int64?
+        var epoch: UInt32 = 1
 
         mutating func send(_ count: Int) {
             for _ in 0..<count {
                 var packet = packets.next([1])
+                packet.epoch = epoch
                 if let delay {
                     packet.captured = (
                         packets.now.advanced(milliseconds: -delay), packets.timestamp
@@ -46,6 +48,20 @@ struct TimelineTests {
         for (one, next) in zip(sender.instants, sender.instants.dropFirst()) {
             #expect((19...21).contains(next.milliseconds(since: one)))
         }
+    }
+
+    @Test func `another encoding takes as long, until its own report has come`() {
+        var sender = Sender()
+        sender.delay = 60
+        sender.send(100)
+        sender.delay = nil
+        sender.epoch = 2
+        sender.packets.timestamp = 7
+        sender.send(20)
+        #expect((58...60).contains(sender.error))
+        sender.delay = 60
+        sender.send(1)
+        #expect((58...60).contains(sender.error))
     }
 
     @Test func `time jumps forward over a gap and never goes back`() {

@@ -154,6 +154,15 @@ extension MethodRow {
             "bitrate":600000,"by":"m1"}
             """#
         ),
+        MethodRow(
+            TapStart.self,
+            #"""
+            {"room":"r1","stream":"str-1","audio":{"address":"127.0.0.1:5000"},
+            "video":{"address":"127.0.0.1:5002"},"by":"m1"}
+            """#
+        ),
+        MethodRow(TapStop.self, #"{"room":"r1","tap":"tap-1","by":"m1"}"#),
+        MethodRow(TapList.self, #"{"room":"r1"}"#),
         MethodRow(StreamingStop.self, #"{"room":"r1","streaming":"live-1","by":"m1"}"#),
         MethodRow(
             MessagePublish.self,
@@ -271,6 +280,7 @@ extension MethodRow {
         let here: [String: [String]] = [
             ParticipantSetMode.name: ["mode"], ModeratorTransfer.name: ["by"],
             RoleChange.name: ["role"], RoleChangeAll.name: ["role"], StreamingStart.name: ["url"],
+            TapStart.name: ["address"], TapStop.name: ["tap"],
         ]
         for object in Self.objects(in: method.example)
         where object.path != "since" && object.path != "sources" {

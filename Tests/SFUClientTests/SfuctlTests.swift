@@ -31,6 +31,29 @@ import Testing
             ["room", "--", "-r"],
             .success(Invocation(verb: .room("-r")))
         ),
+        Row(
+            "tap",
+            ["tap", "r", "str-1", "127.0.0.1:5000"],
+            .success(Invocation(verb: .tap("r", "str-1", host: "127.0.0.1", port: 5_000)))
+        ),
+        Row(
+            "tap to IPv6",
+            ["tap", "r", "str-1", "[::1]:5000"],
+            .success(Invocation(verb: .tap("r", "str-1", host: "[::1]", port: 5_000)))
+        ),
+        Row(
+            "tap without ports for all",
+            ["tap", "r", "str-1", "127.0.0.1:65533"],
+            .failure(
+                UsageError(
+                    message: "\"127.0.0.1:65533\" is no ADDR:PORT with a port from 1 to 65532",
+                    topic: .tap
+                )
+            )
+        ),
+        Row("untap", ["untap", "r", "tap-1"], .success(Invocation(verb: .untap("r", "tap-1")))),
+        Row("taps", ["taps"], .success(Invocation(verb: .taps(nil)))),
+        Row("taps of a room", ["taps", "r"], .success(Invocation(verb: .taps("r")))),
         Row("nothing", [], .failure(UsageError(message: "what shall be done?"))),
         Row("no such command", ["x"], .failure(UsageError(message: "no command \"x\""))),
         Row("no such option", ["--x"], .failure(UsageError(message: "no option --x"))),

@@ -28,8 +28,11 @@ import Testing
             retrySeconds: 60,
             hasBeenUp: true
         )
+        var trusting = settings
+        trusting.authority = "/etc/ssl/own.pem"
         return [
-            .begin(settings), .tiles([]), .tiles([1, 2, .max]), .frame(frame), .frame(plain),
+            .begin(settings), .begin(trusting), .tiles([]), .tiles([1, 2, .max]), .frame(frame),
+            .frame(plain),
             .frame(early), .leave(3), .forget(4), .end,
         ]
     }()

@@ -13,6 +13,7 @@ from harness.ipc import Refused
 from harness.looks import ALICE, BOB
 from harness.media import hue_distance
 from harness.process import until
+from harness.room import Room
 from harness.rtmp import Nginx, Viewer, probe, sounds
 
 pytestmark = pytest.mark.alone
@@ -182,6 +183,35 @@ async def test_e29_a_process_that_fails_is_started_anew(sfud, room, peers, nginx
 
     await until(over, "no process stays behind", 1)
     print(f"all is over after {time.monotonic() - begin:.2f} s")
+
+
+async def test_e29_rtmps_goes_to_who_proves_its_name_alone(start_sfud, peers, tmp_path):
+    nginx = await Nginx(tmp_path, encrypted=True).start()
+    authority = str(tmp_path / "ca.pem")
+    url = f"rtmps://localhost:{nginx.tls_port}/live/{KEY}"
+    try:
+        for flags, wrong in [
+            ([], url),  # Nobody whom the system trusts has signed it.
+            (["--streaming-ca", authority], url.replace("localhost", "127.0.0.1")),
+        ]:
+            daemon = await start_sfud(*flags)
+            async with daemon.client() as ipc:
+                room = await Room(ipc).open()
+                with pytest.raises(Refused) as refused:
+                    await room.call("streaming.start", url=wrong)
+                assert refused.value.code == 4508
+                assert refused.value.message.endswith("refused")
+                assert "PUBLISH" not in (tmp_path / "access.log").read_text()
+                if not flags:
+                    continue
+                await room.join("alice", await peers("aiortc"), **ALICE)
+                await room.call("streaming.start", url=url, width=320)
+                async with Viewer(nginx.url(KEY)) as viewer:
+                    await viewer.sees(shows(ALICE), "alice, who came encrypted", 10)
+                await room.call("streaming.stop")
+                assert KEY not in daemon.log_text()
+    finally:
+        await nginx.stop()
 
 
 async def test_e29_a_moderator_streams_from_the_page(enter, nginx, sfud):

@@ -71,6 +71,18 @@ struct ConfigurationTests {
             reason: "\"127.0.0.1\" is not ADDR:PORT"
         ),
         Refusal(
+            testDescription: "a network with bits behind its length",
+            arguments: ["--tap-networks", "10.0.0.1/8"],
+            key: "tap-networks",
+            reason: "\"10.0.0.1/8\" is not a network, as 10.0.0.0/8 is one"
+        ),
+        Refusal(
+            testDescription: "certificates that are not there",
+            arguments: ["--streaming-ca", "/nowhere/ca.pem"],
+            key: "streaming-ca",
+            reason: "\"/nowhere/ca.pem\" is not a file that can be read"
+        ),
+        Refusal(
             testDescription: "a name",
             arguments: ["--udp", "localhost:5004"],
             key: "udp",

@@ -94,6 +94,9 @@ int kernel_interface_addresses(struct kernel_interface *interfaces, int capacity
 
 /// A non-blocking bound socket that tells destination addresses and drops of its queue.
 int kernel_udp_open(struct kernel_address address, bool ipv6);
+/// A non-blocking UDP socket that has one peer: it hears of nobody else, and of that nobody listens
+/// there (ECONNREFUSED, with what is sent next).
+int kernel_udp_connect(struct kernel_address address, bool ipv6);
 /// The address that a socket is bound to, IPv4 or IPv6.
 int kernel_local_address(int descriptor, struct kernel_address *address);
 /// Sets the kernel's buffer to `bytes`, over the system's limit where that is permitted;

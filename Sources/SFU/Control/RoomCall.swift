@@ -33,6 +33,8 @@ extension Room {
         case startStreaming(StreamingWish, by: String?)
         /// By its name; `nil`: all of the room.
         case stopStreaming(String?, by: String?)
+        case startOutput(OutputWish, by: String?)
+        case stopOutput(String, by: String?)
     }
 
     /// Carries a call out, or refuses it and leaves everything as it was.
@@ -112,6 +114,8 @@ extension Room {
             return try startStreaming(wish, by: actor, &shared)
         case .stopStreaming(let name, let actor):
             return try stopStreaming(name, by: actor, &shared)
+        case .startOutput(let wish, let actor): return try startOutput(wish, by: actor, &shared)
+        case .stopOutput(let name, let actor): return try stopOutput(name, by: actor, &shared)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
             .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
@@ -270,6 +274,8 @@ extension Room {
         case recording(TapID)
         /// A live stream is about to begin: it has when its server takes it.
         case streaming(TapID)
+        /// A stream goes out as plain RTP.
+        case tapped(TapID)
     }
 
     package struct Answered: Hashable, Sendable {
@@ -330,6 +336,8 @@ extension Room {
         package var taps: TapService?
         /// What live streams are held to.
         package var streaming = StreamingService()
+        /// What streams that go out as plain RTP are held to.
+        package var outputs = OutputService()
         package var limits: Limits
         /// How busy the workers are.
         package var load: LoadBook

@@ -62,6 +62,9 @@ extension Room {
         /// The server is gone, and is tried again.
         case streamingInterrupted(Tap, cause: String)
         case streamingResumed(Tap)
+        /// A stream goes out as plain RTP.
+        case outputStarted(Tap)
+        case outputStopped(Tap, reason: String, by: String?)
     }
 
     /// Why a stream ended, a participant left or a transport closed.

@@ -2,9 +2,23 @@
 // VideoSDK, V-10).
 
 extension Room.Tap {
+    /// Where it is streamed to, if it is.
+    package var target: StreamTarget? {
+        if case .streaming(let target) = purpose { target } else { nil }
+    }
+
+    /// What of it goes out as plain RTP, if it does.
+    package var output: TapOutput? {
+        if case .output(let output) = purpose { output } else { nil }
+    }
+
     /// A recording reads everything; a live stream all sound, and the pictures that it shows.
     func reads(_ stream: Room.Stream, _ kind: MediaKind) -> Bool {
-        target == nil || kind == .audio || tiles.contains(stream.id)
+        switch purpose {
+        case .recording: true
+        case .streaming: kind == .audio || tiles.contains(stream.id)
+        case .output(let output): output.line(kind) != nil
+        }
     }
 }
 

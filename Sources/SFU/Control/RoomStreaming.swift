@@ -80,7 +80,7 @@ extension Room {
             directory: "",
             started: shared.unixTime,
             by: actor,
-            target: target,
+            purpose: .streaming(target),
             streams: nil,
             isAwaited: true
         )

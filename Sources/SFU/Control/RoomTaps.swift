@@ -2,7 +2,7 @@
 // have as mirrors in the tap's thread, which is one more worker to the rest of the room.
 
 extension Room {
-    /// One recording, or a live stream.
+    /// One recording, a live stream, or a stream that goes out as plain RTP.
     package struct Tap: Sendable {
         package let id: TapID
         /// As it is known outside.
@@ -13,8 +13,7 @@ extension Room {
         package let started: Double
         /// Who asked for it; `nil` for the signalling server, or where it began by itself.
         package let by: String?
-        /// Where it is streamed to; `nil`: it is a recording.
-        package let target: StreamTarget?
+        package let purpose: TapPurpose
         /// The only streams that it reads; `nil`: all there are and will be.
         let streams: Set<String>?
         /// The call that asked for it has not been answered: if it fails, that is the answer.
@@ -132,7 +131,7 @@ extension Room {
                 + RecordingName.directory(room: name, at: shared.unixTime, word: word),
             started: shared.unixTime,
             by: actor,
-            target: nil,
+            purpose: .recording,
             streams: streams,
             isAwaited: isAwaited
         )
@@ -151,7 +150,7 @@ extension Room {
             room: name,
             directory: tap.directory,
             started: tap.started,
-            target: tap.target
+            purpose: tap.purpose
         )
         change.tell(worker, .tap(.open(setup)))
         for member in members {
@@ -172,10 +171,10 @@ extension Room {
         for home in tap.tracks.keys { leave(home, in: worker, &change) }
         if recordingTap == id { recordingTap = nil }
         free(.tap(id), &change)
-        if tap.target == nil {
-            shared.taps?.open -= 1
-        } else {
-            shared.streaming.open -= 1
+        switch tap.purpose {
+        case .recording: shared.taps?.open -= 1
+        case .streaming: shared.streaming.open -= 1
+        case .output: shared.outputs.open -= 1
         }
     }
 
@@ -199,11 +198,15 @@ extension Room {
         by actor: String?,
         _ change: inout Change
     ) {
-        if tap.target == nil {
+        let given = reason ?? EndReason.requested
+        switch tap.purpose {
+        case .recording:
             change.announce(.recordingStopped(tap, reason: reason, by: actor), to: .everyone)
-        } else if !tap.isAwaited {
-            let reason = reason ?? EndReason.requested
-            change.announce(.streamingStopped(tap, reason: reason, by: actor), to: .everyone)
+        case .streaming where tap.isAwaited: break
+        case .streaming:
+            change.announce(.streamingStopped(tap, reason: given, by: actor), to: .everyone)
+        case .output:
+            change.announce(.outputStopped(tap, reason: given, by: actor), to: .everyone)
         }
     }
 
@@ -240,6 +243,10 @@ extension Room {
     ) {
         let shown = settleTiles(of: id)
         guard let tap = taps[id] else { return }
+        if let output = tap.output, streams[output.stream] == nil {
+            end(tap: id, &shared, &change)
+            return announceEnd(of: tap, "stream-ended", by: nil, &change)
+        }
         var gone = tap.tracks
         for stream in streamsInOrder where tap.streams?.contains(stream.id) != false {
             for kind in MediaKind.allCases where tap.reads(stream, kind) {
@@ -279,11 +286,13 @@ extension Room {
     /// A tap's first packet is on disk, or at the server.
     mutating func begun(tap id: TapID, _ change: inout Change) {
         guard let tap = taps[id] else { return }
-        guard tap.target != nil else {
-            return change.announce(.recordingStarted(tap), to: .everyone)
+        switch tap.purpose {
+        case .recording: change.announce(.recordingStarted(tap), to: .everyone)
+        case .streaming:
+            taps[id]?.isAwaited = false
+            change.announce(.streamingStarted(tap), to: .everyone)
+        case .output: break  // Its call has told of it.
         }
-        taps[id]?.isAwaited = false
-        change.announce(.streamingStarted(tap), to: .everyone)
     }
 
     /// A tap has ended by itself.

@@ -21,6 +21,14 @@ package enum TapOrder: Hashable, Sendable {
     case close(TapID)
 }
 
+/// What becomes of what a tap reads.
+package enum TapPurpose: Hashable, Sendable {
+    case recording
+    case streaming(StreamTarget)
+    /// It goes on as plain RTP.
+    case output(TapOutput)
+}
+
 /// What a tap is for, and where its media goes.
 package struct TapSetup: Hashable, Sendable {
     package var id: TapID
@@ -31,8 +39,7 @@ package struct TapSetup: Hashable, Sendable {
     package var directory: String
     /// Unix time, in seconds.
     package var started: Double
-    /// Where it is streamed to; `nil`: it is recorded.
-    package var target: StreamTarget?
+    package var purpose: TapPurpose
 
     package init(
         id: TapID,
@@ -40,14 +47,14 @@ package struct TapSetup: Hashable, Sendable {
         room: String,
         directory: String,
         started: Double,
-        target: StreamTarget? = nil
+        purpose: TapPurpose = .recording
     ) {
         self.id = id
         self.name = name
         self.room = room
         self.directory = directory
         self.started = started
-        self.target = target
+        self.purpose = purpose
     }
 }
 
@@ -95,6 +102,8 @@ package enum TapNotice: Hashable, Sendable {
     case interrupted(TapID, cause: String)
     /// It is there again.
     case resumed(TapID)
+    /// What has gone out of it as plain RTP; told at most once a second.
+    case sent(TapID, TapCounts)
     /// Its files as they are now; told at most once a second.
     case files(TapID, [TapFile])
     /// It has ended: because it was closed, or for a reason of its own.

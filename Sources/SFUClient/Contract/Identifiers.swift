@@ -64,6 +64,7 @@ public enum IdentifierKind {
     public enum Transport {}
     public enum Recording {}
     public enum Streaming {}
+    public enum Tap {}
 }
 
 /// Chosen by the caller.
@@ -80,3 +81,5 @@ public typealias TransportName = Identifier<IdentifierKind.Transport>
 public typealias RecordingID = Identifier<IdentifierKind.Recording>
 /// Given by sfud in `streaming.start`; unique in the process.
 public typealias StreamingID = Identifier<IdentifierKind.Streaming>
+/// Given by sfud in `tap.start`; unique in the process.
+public typealias TapName = Identifier<IdentifierKind.Tap>

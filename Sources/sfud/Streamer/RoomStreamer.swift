@@ -78,7 +78,8 @@ struct RoomStreamer {
             height: target.height,
             bitrate: target.bitrate,
             retrySeconds: limits.retrySeconds,
-            hasBeenUp: failures > 0
+            hasBeenUp: failures > 0,
+            authority: limits.authority ?? ""
         )
         _ = process?.send(.begin(settings))
         sendTiles()

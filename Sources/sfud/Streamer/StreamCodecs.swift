@@ -1,5 +1,6 @@
 import CAVFormat
 import SFU
+import Streaming
 
 /// Decodes one track.
 ///
@@ -150,13 +151,20 @@ final class StreamEncoder: @unchecked Sendable {
 
     /// Connects to a server.
     fileprivate func connect(
-        _ url: String,
+        _ settings: StreamSettings,
         milliseconds: Int32
     ) -> (
         UnsafeMutablePointer<av_output>?, Int32
     ) {
         var error: Int32 = 0
-        let output = unsafe av_output_create(url, pictures, sounds, milliseconds, &error)
+        let output = unsafe av_output_create(
+            settings.url,
+            settings.authority,
+            pictures,
+            sounds,
+            milliseconds,
+            &error
+        )
         return unsafe (output, error)
     }
 }
@@ -175,8 +183,8 @@ final class StreamOutput {
     private static let milliseconds: Int32 = 5_000
     private static let finishMilliseconds: Int32 = 300
 
-    init(_ url: String, _ encoder: StreamEncoder) throws(Failure) {
-        let (made, error) = unsafe encoder.connect(url, milliseconds: Self.milliseconds)
+    init(_ settings: StreamSettings, _ encoder: StreamEncoder) throws(Failure) {
+        let (made, error) = unsafe encoder.connect(settings, milliseconds: Self.milliseconds)
         guard let made = unsafe made else {
             if av_error_is_unreachable(error) == 1 { throw Failure(cause: "unreachable") }
             throw Failure(cause: av_error_is_late(error) == 1 ? "timeout" : "refused")

@@ -85,7 +85,7 @@ final class StreamSink: Sendable {
             // A server may take a connection and close it once it has heard the key.
             var cause = "refused"
             do throws(StreamOutput.Failure) {
-                let output = try StreamOutput(settings.url, encoder)
+                let output = try StreamOutput(settings, encoder)
                 let begin = Instant.monotonic()
                 if send(to: output) {
                     cause = "connection-lost"

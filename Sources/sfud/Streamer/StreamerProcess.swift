@@ -3,12 +3,16 @@ import Glibc
 import SFU
 import Streaming
 
-/// Bounds of live streams; each is a configuration key.
+/// Bounds of live streams, and whom they trust; each is a configuration key.
 struct StreamingLimits: Hashable, Sendable {
     /// How long a server that is gone is tried again; past it the stream ends.
     var retrySeconds = 60
     /// Bytes that wait for the process that encodes; past them pictures and sound are left out.
     var waitingBytes = 4 << 20
+    /// A file of certificates: one of them has to have signed that of an `rtmps` server.
+    ///
+    /// `nil`: those of the system.
+    var authority: String?
 }
 
 /// The process that decodes, composes, encodes and sends one live stream.

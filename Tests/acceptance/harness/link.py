@@ -31,8 +31,9 @@ class Link:
         self.rate: float | None = None
         #: Seconds each way.
         self.delay = 0.0
-        #: Share of datagrams lost downwards.
+        #: Shares of datagrams lost downwards and upwards.
         self.loss = 0.0
+        self.loss_up = 0.0
         #: Seconds that a datagram may wait in the queue before further ones are dropped.
         self.queue = 0.3
         self.sent = 0
@@ -80,6 +81,9 @@ class Link:
     def _from_client(self, data, address):
         self._client = address
         if self._up is None:
+            return
+        if self._random.random() < self.loss_up:
+            self.dropped += 1
             return
         self._push(time.monotonic() + self.delay, self._up, data, None)
 

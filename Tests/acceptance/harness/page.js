@@ -6,7 +6,7 @@ const COUNTER_SHARE = 0.25;
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 
 class Source {
-  constructor({ hue, tone, speech, width, height, fps, noise }) {
+  constructor({ hue, tone, speech, beeps, width, height, fps, noise }) {
     this.hue = hue;
     this.noise = noise;
     this.canvas = document.createElement("canvas");
@@ -16,20 +16,22 @@ class Source {
     document.body.append(this.canvas);
     this.context = this.canvas.getContext("2d");
     this.counter = 0;
-    this.draw();
-    this.timer = setInterval(() => this.draw(), 1000 / fps);
+    this.fps = fps;
+    this.beeps = beeps;
     this.video = this.canvas.captureStream(fps).getVideoTracks()[0];
     this.audioContext = new AudioContext();
     this.oscillator = this.audioContext.createOscillator();
     this.tone = tone;
     this.oscillator.frequency.value = tone;
     const gain = this.audioContext.createGain();
-    gain.gain.value = speech ? 0 : 0.5;
+    gain.gain.value = speech || beeps ? 0 : 0.5;
     this.gain = gain.gain;
     const sink = this.audioContext.createMediaStreamDestination();
     this.oscillator.connect(gain).connect(sink);
     this.oscillator.start();
     this.audio = sink.stream.getAudioTracks()[0];
+    this.draw();
+    this.timer = setInterval(() => this.draw(), 1000 / fps);
   }
 
   draw() {
@@ -47,7 +49,15 @@ class Source {
       this.context.fillStyle = set ? "white" : "black";
       this.context.fillRect(bit * cell, upper, cell, height - upper);
     }
+    if (this.beeps && this.counter % this.fps === 0) this.beep();
     this.counter = (this.counter + 1) & 0xffff;
+  }
+
+  // A fifth of a second, from now on.
+  beep() {
+    const time = this.audioContext.currentTime;
+    this.gain.setValueAtTime(0.5, time);
+    this.gain.setValueAtTime(0, time + 0.2);
   }
 
   // Something that an encoder finds hard, so that it uses all the bits that it may.
@@ -207,6 +217,16 @@ class Peer {
         ? codecs.filter((one) => !wanted.includes(one))
         : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
       transceiver.setCodecPreferences([...wanted, ...others]);
+    }
+  }
+
+  // Changes what each encoding sends, lowest first, in the words of RTCRtpEncodingParameters.
+  async change(...encodings) {
+    for (const sender of this.connection.getSenders()) {
+      if (sender.track?.kind !== "video") continue;
+      const parameters = sender.getParameters();
+      parameters.encodings.forEach((one, index) => Object.assign(one, encodings[index]));
+      await sender.setParameters(parameters);
     }
   }
 

@@ -32,13 +32,16 @@ class Peer(abc.ABC):
         fps: int = 20,
         noise: bool = False,
         bitrates: list[int] | None = None,
+        beeps: bool = False,
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
         Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
         slots as well; with `noise` (browsers only) the picture is hard to encode; `bitrates`
         (browsers only) is the most that each layer may take, lowest first, in bits a second. Takes
-        effect with the next offer. With `speech` the microphone is silent until `speak`.
+        effect with the next offer. With `speech` the microphone is silent until `speak`,
+        with `beeps` (browsers and aiortc) it is heard for a fifth of each second, in browsers from
+        each picture on whose counter `fps` divides.
         """
 
     @abc.abstractmethod
@@ -118,6 +121,7 @@ class PagePeer(Peer):
         fps=20,
         noise=False,
         bitrates=None,
+        beeps=False,
     ):
         options = {name: value for name, value in locals().items() if name != "self"}
         await self.call("publish", options)

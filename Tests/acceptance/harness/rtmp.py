@@ -4,6 +4,7 @@ import array
 import asyncio
 import json
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ worker_processes 1;
 pid {directory}/nginx.pid;
 error_log {directory}/error.log notice;
 load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;
+load_module /usr/lib/nginx/modules/ngx_stream_module.so;
 events {{ worker_connections 64; }}
 rtmp {{
     access_log {directory}/access.log;
@@ -29,19 +31,56 @@ rtmp {{
 }}
 """
 
+#: TLS before it (RTMPS).
+ENCRYPTED = """
+stream {{
+    server {{
+        listen 127.0.0.1:{tls_port} ssl;
+        ssl_certificate {directory}/server.pem;
+        ssl_certificate_key {directory}/server.key;
+        proxy_pass 127.0.0.1:{port};
+    }}
+}}
+"""
+
+
+def certify(directory: Path, name: str) -> None:
+    """`server.pem` and `server.key` for a host's name, signed by the authority `ca.pem`."""
+
+    def openssl(*arguments: str) -> None:
+        done = subprocess.run(["openssl", *arguments], cwd=directory, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl(
+        "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
+        "-subj", "/CN=test authority",
+    )
+    openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", f"/CN={name}")
+    (directory / "names").write_text(f"subjectAltName=DNS:{name}\n")
+    openssl(
+        "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+        "-CAcreateserial", "-out", "server.pem", "-days", "2", "-extfile", "names",
+    )
+
 
 class Nginx:
     """A running nginx with a configuration and a directory of its own."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, encrypted: bool = False):
         self.directory = directory
         self.port = free_ports()
+        self.configuration = CONFIGURATION.format(directory=directory, port=self.port)
+        if encrypted:
+            certify(directory, "localhost")
+            self.tls_port = free_ports()
+            self.configuration += ENCRYPTED.format(
+                directory=directory, port=self.port, tls_port=self.tls_port
+            )
 
     async def start(self) -> "Nginx":
         configuration = self.directory / "nginx.conf"
-        configuration.write_text(
-            CONFIGURATION.format(directory=self.directory, port=self.port)
-        )
+        configuration.write_text(self.configuration)
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = await process.start(
             nginx, "-p", self.directory, "-c", configuration,
