@@ -183,7 +183,10 @@ extension Core {
             return
         }
         guard !wasOpen || !isSame else {
-            if wasLimited { chooseLayer(of: slot, at: now) }
+            if wasLimited {
+                chooseLayer(of: slot, at: now)
+                _ = reviewWanted(of: target, at: now)
+            }
             return
         }
         slots[slot].source = .waiting
@@ -243,11 +246,8 @@ extension Core {
 
     /// For viewers elsewhere, of whom it is not known what they get.
     mutating func wantKeyframe(ofHighest publication: Int, at now: Instant) {
-        let count = publications[publication].options.count
-        guard publications[publication].isOpen, count > 0 else { return }
-        wantKeyframe(
-            of: Int(publications[publication].options[count - 1].target.encoding),
-            at: now
-        )
+        guard publications[publication].isOpen, let highest = highestLive(of: publication)
+        else { return }
+        wantKeyframe(of: Int(highest), at: now)
     }
 }

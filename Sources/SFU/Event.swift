@@ -10,8 +10,8 @@ package enum Event: Hashable, Sendable {
     case transport(TransportID, TransportChange)
     /// The first packet of a subscription left on this slot; for video a keyframe.
     case started(SlotID, subscription: UInt64)
-    /// The layer that a slot forwards has changed.
-    case layerChanged(SlotID, subscription: UInt64, from: String?, to: String?)
+    /// The layer that a slot forwards has changed; `nil`: none, or there is nothing to tell apart.
+    case layerChanged(SlotID, subscription: UInt64, from: LayerName?, to: LayerName?)
     /// What a publication's encodings look like, on a notable change.
     case layers(PublicationID, codec: Codec, [LayerDescription])
     /// The video of a subscription stands still on this slot, or moves again (`nil`), for a reason
@@ -48,6 +48,22 @@ package enum DisconnectReason: String, Hashable, Sendable {
     case handshakeFailed = "dtls-handshake-failed"
     case fingerprintMismatch = "fingerprint-mismatch"
     case noSRTPProfile = "no-srtp-profile"
+}
+
+/// Which layer of a video is forwarded, in the words of an offer.
+package struct LayerName: Hashable, Sendable {
+    /// The encoding, where there is simulcast.
+    package var rid: String?
+    /// The highest spatial layer of it, from 0; `nil` for an encoding that has but one.
+    package var spatial: Int?
+
+    package init(rid: String? = nil, spatial: Int? = nil) {
+        self.rid = rid
+        self.spatial = spatial
+    }
+
+    /// `nil` where there is nothing to tell layers apart by.
+    var distinct: Self? { rid == nil && spatial == nil ? nil : self }
 }
 
 /// One encoding as it was last seen.

@@ -169,8 +169,10 @@ extension ControlPlane {
         case .layerChanged(let subscription, let before, let after):
             let changed = SubscriptionLayerChanged(
                 SubscriptionReference(subscription),
-                from: before,
-                to: after
+                from: before?.rid,
+                to: after?.rid,
+                fromSpatial: before?.spatial,
+                toSpatial: after?.spatial
             )
             return event(changed, to: to, in: room)
         default:

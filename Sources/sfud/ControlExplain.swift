@@ -83,6 +83,7 @@ extension SubscriptionExplain.Result {
             limit: LayerLimitWord(subscription.videoDisabled, found)
                 ?? LayerLimitWord(found?.limit ?? .none),
             needed: found?.needed,
+            retryAt: (found?.retryAt).map(unixTime),
             decisions: (found?.decisions ?? []).map { decision in
                 LayerTurn(
                     time: unixTime(decision.at),
@@ -92,7 +93,7 @@ extension SubscriptionExplain.Result {
                 )
             }
         )
-        advice = limit.advice(needed: needed)
+        advice = limit.advice(needed: needed, isTriedAgain: retryAt != nil)
     }
 }
 
@@ -123,13 +124,15 @@ extension LayerLimitWord {
     }
 
     /// What must change for the viewer to be sent more.
-    fileprivate func advice(needed: Int?) -> String? {
+    fileprivate func advice(needed: Int?, isTriedAgain: Bool) -> String? {
         switch self {
         case .none: nil
         case .preference: "the subscriber must prefer a higher resolution or frame rate"
         case .role: "a role must allow a higher layer"
         case .bandwidth:
-            if let needed {
+            if isTriedAgain {
+                "a higher layer was too much of late, and is tried again later"
+            } else if let needed {
                 "the estimate must reach \(needed) bit/s"
             } else {
                 "the estimate must rise"

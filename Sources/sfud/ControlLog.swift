@@ -38,7 +38,9 @@ extension SFU::Room.News {
         case .layerChanged(let subscription, let from, let to):
             return (
                 .debug, "layer changed",
-                [("subscription", subscription.id), ("from", from ?? "-"), ("to", to ?? "-")]
+                [
+                    ("subscription", subscription.id), ("from", from.text), ("to", to.text),
+                ]
             )
         case .videoDisabled(let subscription, let reason):
             return (
@@ -112,6 +114,14 @@ extension SFU::Room.News {
 
     private func by(_ actor: String?) -> [(String, String)] {
         actor.map { [("by", $0)] } ?? []
+    }
+}
+
+extension LayerName? {
+    /// Such as `f`, `f/2` or, where only spatial layers are told apart, `2`.
+    fileprivate var text: String {
+        let words = [self?.rid, (self?.spatial).map { "\($0)" }].compactMap(\.self)
+        return words.isEmpty ? "-" : words.joined(separator: "/")
     }
 }
 

@@ -272,13 +272,20 @@ import Testing
         #expect(driver.events.map(\.event) == ["subscription.connected"])
         #expect(driver.events[0].to == .participants(["b"]))
         let (slot, number) = try #require(slots.last)
-        driver.tell(.layerChanged(slot, subscription: number, from: "h", to: "f"))
+        driver.tell(
+            .layerChanged(
+                slot,
+                subscription: number,
+                from: LayerName(rid: "h"),
+                to: LayerName(rid: "f")
+            )
+        )
         #expect(driver.events.last?.event == "subscription.layerChanged")
         // What a worker says of what is gone comes to nothing.
         try driver.done("room.close", ["room": "r"])
         _ = driver.takeEvents()
         driver.tell(.started(slot, subscription: number))
-        driver.tell(.layerChanged(slot, subscription: number, from: nil, to: "f"))
+        driver.tell(.layerChanged(slot, subscription: number, from: nil, to: LayerName(rid: "f")))
         #expect(driver.takeEvents() == [])
     }
 

@@ -134,8 +134,14 @@ import Testing
         let slot = try #require(viewer.transports.first?.slots.first)
         let number = try #require(slot.subscription)
         driver.tell(.started(slot.id, subscription: number), from: 1)
-        driver.tell(.layerChanged(slot.id, subscription: number, from: nil, to: "h"), from: 0)
-        driver.tell(.layerChanged(slot.id, subscription: number, from: nil, to: "f"), from: 1)
+        driver.tell(
+            .layerChanged(slot.id, subscription: number, from: nil, to: LayerName(rid: "h")),
+            from: 0
+        )
+        driver.tell(
+            .layerChanged(slot.id, subscription: number, from: nil, to: LayerName(rid: "f")),
+            from: 1
+        )
         #expect(driver.takeEvents() == ["subscription.connected", "subscription.layerChanged"])
     }
 

@@ -267,7 +267,7 @@ private struct ControlWalk {
         let events: [SFU::Event] = [
             .transport(transport, changes.randomElement(using: &random) ?? .connected),
             .started(slot, subscription: number),
-            .layerChanged(slot, subscription: number, from: nil, to: "h"),
+            .layerChanged(slot, subscription: number, from: nil, to: LayerName(rid: "h")),
             .layers(publication, codec: .vp8, []),
             .fenced(epoch: .max, at: driver.now, packets: 1),
             .statistics(token: .max, WorkerStatistics()),

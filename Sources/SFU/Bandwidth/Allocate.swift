@@ -10,13 +10,10 @@ extension Core {
     private static let videoPacketLength = 1_100
     /// An estimate that moved by less than one in so many is as good as the one before.
     private static let estimateStep = 50
-    private static let allocationMilliseconds: Int64 = 100
-    /// What takes so many times as much as what is to follow it stops at once where the path is
-    /// full.
-    private static let floodFactor = 2
-    /// How long a keyframe takes from being asked for to the viewer's path.
-    private static let answerMilliseconds: Int64 = 60
-    private static let longestPause: Int64 = 500
+    /// Between two looks at an estimate that grows, and at one that falls: what is too much waits
+    /// in the path's queue meanwhile.
+    private static let growthMilliseconds: Int64 = 100
+    private static let fallMilliseconds: Int64 = 10
     /// After having found the edge of a path an estimate needs so long to be near it again.
     private static let dipMilliseconds: Int64 = 2_500
 
@@ -26,12 +23,13 @@ extension Core {
         allocation.removeAll()
         claimants.removeAll()
         offers.removeAll()
-        for index in 0..<transports[transport].slots.count {
-            claim(Int(transports[transport].slots[index]), at: now)
-        }
         let estimate = transports[transport].bandwidth?.usableEstimate(at: now)
+        for index in 0..<transports[transport].slots.count {
+            claim(Int(transports[transport].slots[index]), within: estimate, at: now)
+        }
         let other = audioBitrate(of: transport)
         transports[transport].allocatedEstimate = estimate
+        transports[transport].allocatedAt = now
         let budget = estimate.map { max($0 - other, 0) }
         allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
         for position in 0..<claimants.count {
@@ -75,10 +73,10 @@ extension Core {
         let before = transports[transport].allocatedEstimate
         guard known != before else { return }
         if let known, let before, abs(known - before) * Self.estimateStep < before { return }
-        scheduleAllocation(
-            of: transport,
-            by: now.advanced(milliseconds: Self.allocationMilliseconds)
-        )
+        let isFall = before.map { (known ?? .max) < $0 } ?? (known != nil)
+        let pause = isFall ? Self.fallMilliseconds : Self.growthMilliseconds
+        let next = transports[transport].allocatedAt?.advanced(milliseconds: pause) ?? now
+        scheduleAllocation(of: transport, by: max(now, next))
     }
 
     private mutating func scheduleAllocation(of transport: Int, by due: Instant) {
@@ -88,7 +86,7 @@ extension Core {
     }
 
     /// Enters a slot with its ladder, if it has one.
-    private mutating func claim(_ slot: Int, at now: Instant) {
+    private mutating func claim(_ slot: Int, within estimate: Int?, at now: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0,
             // What nothing is known of goes on as it was.
@@ -108,12 +106,19 @@ extension Core {
         )
         let first = allocation.rungCount
         var held = -1
+        var ceiling = -1
         let given = slotRecords[slot].share.value.given
         for index in 0..<ladder.rungs.count {
             let rung = ladder.rungs[index]
             offers.append(rung)
-            allocation.append(rung: Self.onThePath(rung))
-            if let given, !LayerOption.isLower(given, than: rung) { held = index }
+            // What it has is measured; for more there must be room for all that it may take.
+            let isHeld = given.map { ladder.holds($0, at: index) } ?? false
+            let bitrate = isHeld ? rung.likelyBitrate : rung.risingBitrate
+            allocation.append(rung: Self.onThePath(bitrate))
+            if isHeld { held = index }
+            if slotRecords[slot].share.value.mayRise(to: rung, within: estimate, at: now) {
+                ceiling = index
+            }
         }
         let bandwidth = transports[slots[slot].transport].bandwidth?.isSettled(at: now)
         allocation.append(
@@ -124,15 +129,15 @@ extension Core {
                 priority: Int(slotRecords[slot].priority),
                 // Before the first probes are answered an estimate is a guess.
                 mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
-                mayRise: slotRecords[slot].share.value.mayRise(at: now)
+                ceiling: ceiling
             )
         )
         claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))
     }
 
-    /// What a rung takes of a path with all that is around its payload, in bits a second.
-    private static func onThePath(_ option: LayerOption) -> Int {
-        option.likelyBitrate + option.likelyBitrate / videoPacketLength * packetOverhead
+    /// What media takes of a path with all that is around its payload, in bits a second.
+    static func onThePath(_ bitrate: Int) -> Int {
+        bitrate + bitrate / videoPacketLength * packetOverhead
     }
 
     /// What a viewer's sound takes of its path; it is never bargained about.
@@ -165,7 +170,7 @@ extension Core {
         if claim.given < claim.count - 1 {
             limit = .bandwidth
             needed = other + allocation.needed(byNextRungAt: position)
-            if let due = slotRecords[slot].share.value.mayRiseAt, due > now {
+            if let due = slotRecords[slot].share.value.nextChance(after: now) {
                 scheduleAllocation(of: transport, by: due)
             }
         } else if limit == .none, lacksEncodings(Int(slots[slot].publication)) {
@@ -184,7 +189,8 @@ extension Core {
         )
         let before = slotRecords[slot].share.value.given
         var keyframeAt = now
-        slotRecords[slot].share.value.give(option, limit: limit, decision)
+        slotRecords[slot].share.value
+            .give(option, limit: limit, within: transports[transport].allocatedEstimate, decision)
         if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
             // Until the keyframe comes the path would be flooded, and that would wait in it too.
             slots[slot].source = .waiting
@@ -192,39 +198,17 @@ extension Core {
             keyframeAt = now.advanced(milliseconds: pause(of: transport))
         }
         aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
+        if let option, !encodings[Int(option.target.encoding)].isLive {
+            // Its publisher is asked for it; one that sends nothing at all is not looked at
+            // otherwise.
+            scheduleReview(of: Int(slots[slot].publication), at: now)
+        }
         // What was switched off as nobody could be sent it is no more room on the path.
         let isLeftOff =
             claim.count == 0 && slotRecords[slot].share.value.hold == .quality
             && !publications[Int(slots[slot].publication)].isInterrupted
         let isOff = option == nil && (claim.count > 0 || isLeftOff)
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
-    }
-
-    /// How long what has been sent still fills the path: a keyframe that came sooner would wait,
-    /// or be lost.
-    private func pause(of transport: Int) -> Int64 {
-        let waiting = transports[transport].bandwidth?.waitMilliseconds() ?? 0
-        return min(max(waiting - Self.answerMilliseconds, 0), Self.longestPause)
-    }
-
-    /// Whether what leaves now would fill the path until another encoding's keyframe has come.
-    ///
-    /// Fewer layers of the same encoding need no keyframe: it goes on, with less.
-    private func floods(
-        _ slot: Int,
-        with before: LayerOption,
-        until option: LayerOption
-    ) -> Bool {
-        guard before.target.encoding != option.target.encoding,
-            before.likelyBitrate > Self.floodFactor * option.likelyBitrate,
-            transports[slots[slot].transport].bandwidth?.isFull() == true
-        else { return false }
-        switch slots[slot].source {
-        case .idle, .waiting: return false
-        // Where the turn before this one still waits for its keyframe, less leaves than was given.
-        case .flowing(let encoding), .switching(from: let encoding, to: _):
-            return encoding == before.target.encoding
-        }
     }
 
     /// All that is offered may be more than the subscriber's role lets it see.
@@ -254,7 +238,7 @@ extension Core {
     private func lacksEncodings(_ publication: Int) -> Bool {
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
-            if !encodings[encoding].isLive { return true }
+            if !encodings[encoding].isOffered { return true }
         }
         return false
     }

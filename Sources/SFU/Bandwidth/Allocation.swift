@@ -15,8 +15,8 @@ struct Allocation: ~Copyable {
         var priority: Int
         /// Its video goes off rather than beyond what there is (audio fallback).
         var mayStop: Bool
-        /// It may climb above `held`.
-        var mayRise: Bool
+        /// The highest rung that it may climb to; below `held` it may not climb.
+        var ceiling: Int
         /// The rung that it is given; -1: none fits.
         fileprivate(set) var given = -1
 
@@ -26,14 +26,14 @@ struct Allocation: ~Copyable {
             held: Int,
             priority: Int,
             mayStop: Bool,
-            mayRise: Bool
+            ceiling: Int
         ) {
             self.first = first
             self.count = count
             self.held = min(held, count - 1)
             self.priority = priority
             self.mayStop = mayStop
-            self.mayRise = mayRise
+            self.ceiling = min(ceiling, count - 1)
         }
     }
 
@@ -113,9 +113,7 @@ struct Allocation: ~Copyable {
             }
         }
         climb(within: keep) { $0.held }
-        climb(within: Int(Double(budget) * Self.riseShare)) { claim in
-            claim.mayRise ? claim.count - 1 : -1
-        }
+        climb(within: Int(Double(budget) * Self.riseShare)) { $0.ceiling }
     }
 
     private mutating func giveAll() {
@@ -132,7 +130,8 @@ struct Allocation: ~Copyable {
         let lowest = bitrate(of: index, at: 0)
         let limit =
             claims[index].held >= 0 ? keep : Int(Double(budget) * Self.returnShare)
-        guard total + lowest <= limit || !claims[index].mayStop else { return }
+        let mayReturn = claims[index].held >= 0 || claims[index].ceiling >= 0
+        guard mayReturn && total + lowest <= limit || !claims[index].mayStop else { return }
         claims[index].given = 0
         total += lowest
     }

@@ -18,6 +18,7 @@ extension Core {
             limit: limit ? .publisher : slotRecords[slot].share.value.limit,
             needed: slotRecords[slot].share.value.needed > 0
                 ? slotRecords[slot].share.value.needed : nil,
+            retryAt: slotRecords[slot].share.value.retry(after: now),
             decisions: slotRecords[slot].share.value.turns
         )
     }

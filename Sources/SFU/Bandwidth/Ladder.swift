@@ -68,6 +68,16 @@ struct Ladder: ~Copyable {
         limit = limit(above: top, within: bounds)
     }
 
+    /// Whether a rung is no more than what somebody has.
+    ///
+    /// Where its picture has no other rung, its frames come and go without it being another.
+    func holds(_ given: LayerOption, at index: Int) -> Bool {
+        let rung = rungs[index]
+        if !LayerOption.isLower(given, than: rung) { return true }
+        guard rung.target.isSamePicture(as: given.target) else { return false }
+        return index == 0 || !rung.target.isSamePicture(as: rungs[index - 1].target)
+    }
+
     /// What bounds the ladder, where there are options above its top.
     private func limit(above top: Int, within bounds: Bounds) -> LayerLimit {
         guard top + 1 < options.count else { return .none }

@@ -17,6 +17,8 @@ package struct LayerExplanation: Hashable, Sendable {
     package var limit: LayerLimit
     /// The estimate from which on it would be sent more, in bits a second, where that is the limit.
     package var needed: Int?
+    /// When a layer may be tried again that the path did not carry, where that is waited for.
+    package var retryAt: Instant?
     /// The last 32 at most, oldest first.
     package var decisions: [LayerDecision]
 }

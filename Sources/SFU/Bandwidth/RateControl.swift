@@ -40,6 +40,8 @@ struct RateControl {
     struct Input {
         var usage: PathUsage
         var acknowledged: Double?
+        /// What comes out of the path's queue, if there is one; bits a second like all rates.
+        var pace: Double?
         var roundTrip: Int64
         /// How long packets wait on the way, in nanoseconds.
         var waiting: Double
@@ -133,11 +135,13 @@ struct RateControl {
     private mutating func reduce(_ input: Input, at now: Int64) -> Bool {
         state = .hold
         let before = estimate
-        guard let acknowledged = input.acknowledged else {
+        guard let average = input.acknowledged else {
             estimate = max(estimate / 2, input.bounds.lowerBound)
             lastDecrease = now
             return estimate < before
         }
+        // The average lags behind a large frame that comes after small ones.
+        let acknowledged = max(average, input.pace ?? 0)
         var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)

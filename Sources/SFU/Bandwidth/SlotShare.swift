@@ -19,20 +19,64 @@ struct SlotShare: ~Copyable {
     private(set) var whole: LayerOption?
     private(set) var lowestBitrate = 0
 
+    /// When it was first given anything.
+    private(set) var begun: Instant?
     /// It must not climb before, having fallen.
-    private(set) var mayRiseAt: Instant?
-    private var lastRise: Instant?
-    /// Falls in a row that came soon after a rise.
-    private var failures = 0
+    private var rest: Instant?
+    /// What a rise led to that the path did not carry, and when it may be tried again.
+    private var failed: Failure?
+    private var lastRise: Rise?
     private var decisions = List<LayerDecision>(capacity: 1)
 
-    /// How long who fell stays, in milliseconds; twice as long for each time that a rise failed.
-    static let restMilliseconds: Int64 = 2_000
-    static let maximumFailures = 3
-    /// A fall so soon after a rise says that the rise was a mistake.
-    static let trialMilliseconds: Int64 = 10_000
+    private struct Rise: BitwiseCopyable {
+        var at: Instant
+        var to: LayerOption
+        /// What was thought of the path then, in bits a second.
+        var estimate: Int?
+    }
 
-    func mayRise(at now: Instant) -> Bool { mayRiseAt.map { $0 <= now } ?? true }
+    private struct Failure: BitwiseCopyable {
+        var option: LayerOption
+        var estimate: Int
+        var retryAt: Instant
+        /// How often in a row.
+        var times: Int64
+    }
+
+    /// How long who fell stays, in milliseconds.
+    static let restMilliseconds: Int64 = 2_000
+    /// How long a layer is left alone to which a rise has failed: twice as long for each time in a
+    /// row, up to about a minute.
+    static let retryMilliseconds: Int64 = 2_000
+    static let maximumDoublings: Int64 = 5
+    /// A fall so soon after a rise says that the rise was a mistake.
+    static let trialMilliseconds: Int64 = 20_000
+    /// A path that carries so many times as much is another path.
+    static let betterPath = 1.25
+
+    /// Whether it may turn to a layer above the one that it has; `estimate` is in bits a second,
+    /// `nil` where nothing is known to bind.
+    func mayRise(to option: LayerOption, within estimate: Int?, at now: Instant) -> Bool {
+        guard let estimate else { return true }
+        if let rest, rest > now { return false }
+        guard let failed, failed.retryAt > now, !LayerOption.isLower(option, than: failed.option)
+        else { return true }
+        return Double(estimate) > Self.betterPath * Double(failed.estimate)
+    }
+
+    /// When it next may do what it may not yet, if ever.
+    func nextChance(after now: Instant) -> Instant? {
+        var next: Instant?
+        if let rest, rest > now { next = rest }
+        if let failed, failed.retryAt > now { next = min(next ?? failed.retryAt, failed.retryAt) }
+        return next
+    }
+
+    /// When the layer may be tried again to which a rise has failed, if that is what it waits for.
+    func retry(after now: Instant) -> Instant? {
+        guard limit == .bandwidth, let failed, failed.retryAt > now else { return nil }
+        return failed.retryAt
+    }
 
     /// Another binding: nothing of the old one holds but the last turns.
     mutating func forget() {
@@ -40,9 +84,10 @@ struct SlotShare: ~Copyable {
         cut = .none
         whole = nil
         limit = .none
-        mayRiseAt = nil
+        begun = nil
+        rest = nil
+        failed = nil
         lastRise = nil
-        failures = 0
     }
 
     /// Takes down what it would be given, and the lowest rung; returns what the cut leaves of it.
@@ -59,10 +104,11 @@ struct SlotShare: ~Copyable {
     /// Takes down what it is given now, and why it is not more.
     ///
     /// `decision` is the turn that this would be; its cause is the new limit, and of a rise the
-    /// limit that went.
+    /// limit that went. `estimate` is in bits a second.
     mutating func give(
         _ option: LayerOption?,
         limit newLimit: LayerLimit,
+        within estimate: Int?,
         _ decision: LayerDecision
     ) {
         defer {
@@ -74,16 +120,34 @@ struct SlotShare: ~Copyable {
         var decision = decision
         if !isFall { decision.cause = limit }
         note(decision)
-        guard isFall else { return lastRise = decision.at }
+        guard isFall else {
+            if begun == nil { begun = decision.at }
+            if let option {
+                lastRise = Rise(at: decision.at, to: option, estimate: estimate)
+            }
+            return
+        }
         guard newLimit == .bandwidth else { return }
-        let sinceRise = lastRise.map { decision.at.milliseconds(since: $0) }
-        let hasFailed = sinceRise.map { $0 < Self.trialMilliseconds } ?? false
-        // Several falls in a row take back one rise.
-        if lastRise == nil, mayRiseAt.map({ $0 > decision.at }) ?? false { return }
+        rest = decision.at.advanced(milliseconds: Self.restMilliseconds)
+        fail(at: decision.at)
+    }
+
+    /// Judges the last rise by a fall: several in a row take back one.
+    private mutating func fail(at now: Instant) {
+        guard let rise = lastRise else { return }
         lastRise = nil
-        failures = hasFailed ? min(failures + 1, Self.maximumFailures) : 0
-        let rest = Self.restMilliseconds << Int64(max(failures - 1, 0))
-        mayRiseAt = decision.at.advanced(milliseconds: rest)
+        guard now.milliseconds(since: rise.at) < Self.trialMilliseconds,
+            let estimate = rise.estimate
+        else { return failed = nil }
+        // A lower one that fails too says more than a higher one.
+        let isSame = failed.map { !LayerOption.isLower($0.option, than: rise.to) } ?? false
+        let times = isSame ? min((failed?.times ?? 0) + 1, Self.maximumDoublings) : 0
+        failed = Failure(
+            option: rise.to,
+            estimate: max(estimate, isSame ? failed?.estimate ?? 0 : 0),
+            retryAt: now.advanced(milliseconds: Self.retryMilliseconds << times),
+            times: times
+        )
     }
 
     private mutating func note(_ decision: LayerDecision) {

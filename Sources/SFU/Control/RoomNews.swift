@@ -30,7 +30,7 @@ extension Room {
         case subscriptionReconnected(Subscription)
         case videoDisabled(Subscription, DisableReason)
         case videoEnabled(Subscription, DisableReason)
-        case layerChanged(Subscription, from: String?, to: String?)
+        case layerChanged(Subscription, from: LayerName?, to: LayerName?)
         case layersWanted(Stream, [WantedLayer])
         case stateChanged(State, by: String?)
         /// What the room's callers keep with it may have changed too.

@@ -7,8 +7,8 @@ extension Room {
             subscription: UInt64,
             worker: Int,
             SlotID,
-            from: String?,
-            to: String?
+            from: LayerName?,
+            to: LayerName?
         )
         case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
         case videoHeld(subscription: UInt64, worker: Int, SlotID, VideoHold?)

@@ -2,8 +2,8 @@ internal import RTP
 
 /// Probes: padding that leaves faster than the media, to see how fast it arrives.
 extension Core {
-    /// Bytes of padding in one packet: what one byte can say (RFC 3550 §5.1).
-    private static let paddingLength = 255
+    /// Bytes of padding in one packet at most: what one byte can say (RFC 3550 §5.1).
+    private static let longestPadding = 255
 
     /// Begins a probe of a viewer's path, if one is due.
     mutating func startProbe(of transport: Int, at now: Instant) {
@@ -23,7 +23,10 @@ extension Core {
         while output.free > Self.replyCapacity / 2,
             transports[transport].bandwidth?.pacer.padding(at: now) != nil
         {
-            guard sendPadding(on: slot, payloadType, at: now, into: &output) else {
+            // On a narrow path more than the probe needs would be a queue before the sound.
+            let size = transports[transport].bandwidth?.pacer.paddingPacket ?? 0
+            let length = min(max(size - Self.usualOverhead, 1), Self.longestPadding)
+            guard sendPadding(length, on: slot, payloadType, at: now, into: &output) else {
                 transports[transport].bandwidth?.pacer.cancelProbe()
                 return
             }
@@ -45,6 +48,7 @@ extension Core {
     }
 
     private mutating func sendPadding(
+        _ length: Int,
         on slot: Int,
         _ payloadType: UInt8,
         at now: Instant,
@@ -62,13 +66,13 @@ extension Core {
             payloadType: payloadType,
             ssrc: ssrc
         )
-        rewriting.padding = UInt8(Self.paddingLength)
+        rewriting.padding = UInt8(clamping: length)
         rewriting.stamp(from: &outlet, sendTime: Self.sendTime(at: now))
         pool[rtcpPlace] = PacketInfo()
         var packets = pool.packets
         var bytes = packets.mutableBytes(at: rtcpPlace)
-        for position in 0..<Self.paddingLength { bytes[position] = 0 }
-        bytes[Self.paddingLength - 1] = UInt8(Self.paddingLength)
+        for position in 0..<length { bytes[position] = 0 }
+        bytes[length - 1] = UInt8(clamping: length)
         let isSent = send(rtcpPlace, through: &outlet, as: rewriting, index: index, into: &output)
         if isSent { statistics.paddingOut &+= 1 }
         // It is no part of the slot's media.

@@ -30,8 +30,8 @@ struct SlotRecord: ~Copyable {
     var hasStarted = false
     /// The encoding that the control plane was told of; `.max` before the first.
     var encodingSent = UInt32.max
-    /// The spatial layer of it, likewise.
-    var spatialSent: UInt8 = 0
+    /// The spatial layer of it, likewise; `.max` where it has but one.
+    var spatialSent = UInt8.max
     /// Copies that a fence has counted, or will: the others went out under the present right.
     var fencedPackets: UInt64 = 0
 

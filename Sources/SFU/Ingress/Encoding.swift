@@ -35,7 +35,12 @@ struct Encoding: ~Copyable {
     var dependencies: DependencyLayout?
     /// Whether media came lately, as last looked at.
     var isLive = false
-    /// The highest of it when it last was, so that it can be asked for again.
+    /// Whether viewers may be given it: it is live, or rests because nobody wanted it and comes
+    /// when asked for.
+    var isOffered = false
+    /// When it was asked for, until it comes.
+    var askedFor: Instant?
+    /// The highest of it when it last was live.
     var lastOption: LayerOption?
     /// What a lower layer needs is all among what a higher one needs, as last seen.
     var nestsLayers = true

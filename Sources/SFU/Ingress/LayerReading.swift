@@ -59,6 +59,52 @@ extension Core {
     }
 }
 
+extension Core {
+    /// Notes what a sender says that its layers are to take, by the `video-layers-allocation00`
+    /// header extension.
+    ///
+    /// It is believed only where nothing has been measured yet.
+    mutating func noteAllocation(_ info: PacketInfo, _ place: Int32, encoding: Int) {
+        let start = Int(info.layersAllocation.offset)
+        let end = start + Int(info.layersAllocation.length)
+        let packets = pool.packets
+        let packet = packets.bytes(at: place, count: end)
+        guard let allocation = VideoLayersAllocation(packet.extracting(start..<end)) else { return }
+        encodings[encoding].layers.forgetStated()
+        var below = 0
+        for index in 0..<allocation.layerCount {
+            let layer = allocation[index]
+            // What other encodings take their own packets say.
+            guard layer.stream == allocation.streamIndex else { continue }
+            var bitrate = 0
+            for temporal in 0..<layer.temporalLayerCount {
+                bitrate = below + Int(layer.targetKilobits(temporalLayer: temporal)) * 1_000
+                encodings[encoding].layers.state(
+                    bitrate,
+                    temporal == layer.temporalLayerCount - 1 ? layer.frameRate : 0,
+                    of: LayerPoint(spatial: layer.spatialID, temporal: UInt8(temporal))
+                )
+            }
+            // Who follows a higher layer gets those that it builds on too.
+            if info.flags.contains(.nestsLayers) { below = bitrate }
+            guard let resolution = layer.resolution else { continue }
+            noteStated(LayerMeter.Size(resolution), of: layer.spatialID, encoding: encoding)
+        }
+    }
+
+    /// Keyframes are believed rather; but those that are encrypted end to end tell nothing.
+    private mutating func noteStated(
+        _ size: LayerMeter.Size,
+        of spatial: UInt8,
+        encoding: Int
+    ) {
+        guard encodings[encoding].layers.size(of: spatial) == LayerMeter.Size() else { return }
+        _ = encodings[encoding].layers.set(size, of: spatial)
+        encodings[encoding].width = max(encodings[encoding].width, Int(size.width))
+        encodings[encoding].height = max(encodings[encoding].height, Int(size.height))
+    }
+}
+
 extension LayerMeter.Size {
     init(_ size: Resolution) {
         width = UInt16(clamping: size.width)

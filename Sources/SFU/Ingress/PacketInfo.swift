@@ -67,6 +67,8 @@ struct PacketInfo: BitwiseCopyable {
     var playoutDelay = Element()
     var absoluteCaptureTime = Element()
     var dependencyDescriptor = Element()
+    /// Not carried through: viewers are sent other layers.
+    var layersAllocation = Element()
 
     /// Bytes of RTP padding that lie after the payload in the pool, for who may send it along.
     var padding: UInt8 = 0

@@ -40,7 +40,7 @@ extension Core {
         {
             isNews = true
         }
-        noteVideo(info, isNews: isNews, encoding: encoding)
+        noteVideo(info, place: place, isNews: isNews, encoding: encoding)
         return nil
     }
 
@@ -57,6 +57,8 @@ extension Core {
             || encodings[encoding].height != Int(size.height)
         encodings[encoding].width = Int(size.width)
         encodings[encoding].height = Int(size.height)
+        // What follows in the descriptor tells of each of AV1's layers.
+        guard codec != .av1 else { return isOther }
         guard codec == .vp9, let descriptor = VP9Descriptor(payload) else {
             return encodings[encoding].layers.set(LayerMeter.Size(size), of: 0) || isOther
         }
@@ -68,8 +70,9 @@ extension Core {
     }
 
     /// Counts a packet of a video for its layers; `isNews` where its viewers' choice may change.
-    mutating func noteVideo(_ info: PacketInfo, isNews: Bool, encoding: Int) {
+    mutating func noteVideo(_ info: PacketInfo, place: Int32, isNews: Bool, encoding: Int) {
         let publication = encodings[encoding].publication
+        if info.layersAllocation.length > 0 { noteAllocation(info, place, encoding: encoding) }
         encodings[encoding].nestsLayers = info.flags.contains(.nestsLayers)
         let length = Int(info.payloadOffset) + Int(info.payloadLength)
         let isNewLayer = encodings[encoding].layers.receive(info, bytes: length)
@@ -81,7 +84,8 @@ extension Core {
         scheduleReview(of: publication, at: info.arrival)
     }
 
-    private mutating func scheduleReview(of publication: Int, at now: Instant) {
+    /// Looks at a publication's layers soon.
+    mutating func scheduleReview(of publication: Int, at now: Instant) {
         let due = now.advanced(milliseconds: Self.layersMilliseconds)
         guard let transport = publications[publication].transport else {
             if !publications[publication].isBusy {

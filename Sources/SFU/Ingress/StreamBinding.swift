@@ -31,8 +31,9 @@ struct StreamLabels: BitwiseCopyable {
             case .absoluteCaptureTime where element.length == 8 || element.length == 16:
                 info.absoluteCaptureTime = place
             case .dependencyDescriptor: info.dependencyDescriptor = place
+            case .videoLayersAllocation: info.layersAllocation = place
             case .audioLevel, .videoOrientation, .playoutDelay, .absoluteCaptureTime,
-                .absoluteSendTime, .transportSequenceNumber, .videoLayersAllocation:
+                .absoluteSendTime, .transportSequenceNumber:
                 break
             }
         }

@@ -60,6 +60,8 @@ struct Transport: ~Copyable {
     var bandwidth: PathBandwidth?
     /// The estimate by which its slots were last shared out, in bits a second.
     var allocatedEstimate: Int?
+    /// When that was.
+    var allocatedAt: Instant?
     /// What was given to them then, with all that is not bargained about, in bits a second.
     var allocated = 0
     /// Since when it has more than the estimate allows.

@@ -91,7 +91,7 @@ extension Core {
             encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         } else if !info.flags.contains(.skipped) {
             let isNews = noteSizes(message, encoding: encoding)
-            noteVideo(info, isNews: isNews, encoding: encoding)
+            noteVideo(info, place: place, isNews: isNews, encoding: encoding)
         }
         if encodings[encoding].kind == .video, message.followsGap,
             !info.flags.contains(.keyframeStart)

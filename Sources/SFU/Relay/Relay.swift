@@ -58,9 +58,7 @@ extension Core {
             from: source,
             position: encodings[encoding].position
         )
-        let options = publications[publication].options.count
-        if options > 0 {
-            let best = publications[publication].options[options - 1].target.encoding
+        if let best = highestLive(of: publication) {
             message.best = UInt8(clamping: encodings[Int(best)].position)
         }
         message.followsGap = outlet.hasGap
@@ -79,6 +77,17 @@ extension Core {
         } else {
             statistics.relayedOut &+= 1
         }
+    }
+
+    /// The highest encoding that is live.
+    func highestLive(of publication: Int) -> Int32? {
+        var index = publications[publication].options.count
+        while index > 0 {
+            index -= 1
+            let encoding = publications[publication].options[index].target.encoding
+            if encodings[Int(encoding)].isLive { return encoding }
+        }
+        return nil
     }
 
     /// Takes what other workers have handed to this one, as much as a batch may hold.

@@ -20,6 +20,12 @@ extension Core {
             return
         }
         slots[slot].point = point(of: target)
+        if slotRecords[slot].encodingSent != .max,
+            slotRecords[slot].spatialSent != highestSent(slots[slot])
+        {
+            // Its publisher has added a layer, or taken one away.
+            slots[slot].isLayerNoted = false
+        }
         let isWaiting = slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target)
         // Said once: said again and again, a wish would look like a rush of them.
         let isSaid = !isOther && encodings[Int(target.encoding)].keyframes.isWanted
@@ -75,9 +81,12 @@ extension Core {
         let slot = outlet.index
         let encoding = Int(pool[place].encoding)
         let previous = slotRecords[slot].encodingSent
+        let previousSpatial = slotRecords[slot].spatialSent
+        let spatial = highestSent(outlet.slot)
         outlet.slot.isLayerNoted = true
         slotRecords[slot].encodingSent = UInt32(encoding)
-        guard previous != encoding else { return }
+        slotRecords[slot].spatialSent = spatial
+        guard previous != encoding || previousSpatial != spatial else { return }
         let subscription = slotRecords[slot].subscription
         let id = slots.handle(at: slot)
         if !slotRecords[slot].hasStarted {
@@ -86,16 +95,33 @@ extension Core {
         }
         guard outlet.slot.kind == .video else { return }
         let publication = encodings[encoding].publication
-        let names = publications[publication].configuration.encodings
-        let to = names[encodings[encoding].position].rid
-        var from: String?
+        var from: LayerName?
         if previous != .max, encodings.isOccupied(Int(previous)),
             encodings[Int(previous)].publication == publication
         {
-            from = names[encodings[Int(previous)].position].rid
+            from = name(of: Int(previous), previousSpatial)
         }
+        let to = name(of: encoding, spatial)
         guard from != to else { return }
         emit(.layerChanged(id, subscription: subscription, from: from, to: to))
+    }
+
+    /// The highest spatial layer that a slot's viewer has of what it follows; `.max` where there
+    /// is only one.
+    private func highestSent(_ slot: borrowing Slot) -> UInt8 {
+        let span = slot.renumbering.current
+        let encoding = Int(span.encoding)
+        guard span.encoding != .max, encodings.isOccupied(encoding) else { return .max }
+        let highest = encodings[encoding].layers.highest.spatial
+        return highest > 0 ? min(span.point.spatial, highest) : .max
+    }
+
+    private func name(of encoding: Int, _ spatial: UInt8) -> LayerName? {
+        let names = publications[encodings[encoding].publication].configuration.encodings
+        return LayerName(
+            rid: names[encodings[encoding].position].rid,
+            spatial: spatial == .max ? nil : Int(spatial)
+        ).distinct
     }
 }
 

@@ -4,18 +4,25 @@ internal import RTP
 extension Core {
     /// The options of a publication, lowest first: fewer pixels, then fewer frames.
     ///
-    /// Live ones only, and none above what its publisher's role allows. At most
+    /// Those that are live, or rest until somebody wants them, and none above what its publisher's
+    /// role allows. At most
     /// `LayerOption.maximumCount`; `options` needs room for so many, or allocates.
     func options(of publication: Int, at now: Instant, into options: inout List<LayerOption>) {
         options.removeAll()
         let cap = publications[publication].configuration.cap
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
-            guard encodings[Int(encoding)].isLive else { continue }
-            var layers = encodings[Int(encoding)].layers.live.rawValue
+            guard encodings[Int(encoding)].isOffered else { continue }
+            let isLive = encodings[Int(encoding)].isLive
+            var layers =
+                isLive
+                ? encodings[Int(encoding)].layers.offered.rawValue
+                : encodings[Int(encoding)].layers.known.rawValue
             while layers != 0, options.count < LayerOption.maximumCount {
                 let layer = LayerPoint(index: layers.trailingZeroBitCount)
-                let option = option(layer, of: encoding, at: now)
+                let option =
+                    isLive
+                    ? option(layer, of: encoding, at: now) : restingOption(layer, of: encoding)
                 if cap.admits(option) { insert(option, into: &options) }
                 layers &= layers &- 1
             }
@@ -35,7 +42,28 @@ extension Core {
             width: Int(size.width),
             height: Int(size.height),
             frameRate: rate.frameRate,
-            bitrate: rate.bitrate
+            bitrate: rate.bitrate,
+            usualBitrate: encodings[index].layers.usualRate(of: layer)
+        )
+    }
+
+    /// What was switched off, as it was.
+    private func restingOption(_ layer: LayerPoint, of encoding: Int32) -> LayerOption {
+        let index = Int(encoding)
+        let size = encodings[index].layers.size(of: layer.spatial)
+        let target = LayerTarget(
+            encoding: encoding,
+            spatial: layer.spatial,
+            temporal: layer.temporal
+        )
+        let last = encodings[index].lastOption
+        return LayerOption(
+            target: target,
+            width: Int(size.width),
+            height: Int(size.height),
+            frameRate: last?.target == target ? last?.frameRate ?? 0 : 0,
+            bitrate: 0,
+            usualBitrate: encodings[index].layers.usualRate(of: layer)
         )
     }
 

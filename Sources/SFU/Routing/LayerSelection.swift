@@ -32,6 +32,9 @@ extension Core {
             if isOpen, encodings[encoding].layers.measure(at: now) { isNews = true }
             let isLive = encodings[encoding].isActive(at: now)
             if isLive != encodings[encoding].isLive { isNews = true }
+            if !isLive, rests(position, of: publication, at: now) != encodings[encoding].isOffered {
+                isNews = true
+            }
             if isLive { isBusy = true }
         }
         if isNews { refreshLayers(of: publication, at: now) }
@@ -48,7 +51,12 @@ extension Core {
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
             encodings[encoding].isLive = encodings[encoding].isActive(at: now)
-            if encodings[encoding].isLive { isLive = true }
+            encodings[encoding].isOffered =
+                encodings[encoding].isLive || rests(position, of: publication, at: now)
+            if encodings[encoding].isLive {
+                isLive = true
+                encodings[encoding].askedFor = nil
+            }
         }
         // What has fallen silent altogether goes on as it was when it comes again.
         guard isLive else { return }
@@ -60,7 +68,8 @@ extension Core {
         publications[publication].options.removeAll()
         for index in 0..<options.count {
             publications[publication].options.append(options[index])
-            encodings[Int(options[index].target.encoding)].lastOption = options[index]
+            let encoding = Int(options[index].target.encoding)
+            if encodings[encoding].isLive { encodings[encoding].lastOption = options[index] }
         }
         for index in 0..<publications[publication].subscribers.count {
             chooseLayer(of: Int(publications[publication].subscribers[index]), at: now)

@@ -27,14 +27,21 @@ struct LayerOption: BitwiseCopyable {
     var frameRate: Double
     /// Bits a second, likewise.
     var bitrate: Int
+    /// The most that it took of late, or is said to be going to take; 0 while unknown.
+    var usualBitrate = 0
 
     var pixels: Int { width * height }
 
     /// What it takes, in bits a second, by measure or else by a guess from its size.
     var likelyBitrate: Int {
         if bitrate > 0 { return bitrate }
+        if usualBitrate > 0 { return usualBitrate }
         return pixels > 0 ? pixels * Self.usualBitsPerPixel : Self.usualBitrate
     }
+
+    /// What there must be room for before anybody turns to it, in bits a second: what starts anew
+    /// begins with little.
+    var risingBitrate: Int { max(likelyBitrate, usualBitrate) }
 
     /// Bits a second and pixel that encoders usually spend, and where not even the size is known.
     private static let usualBitsPerPixel = 2

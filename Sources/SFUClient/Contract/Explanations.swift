@@ -29,6 +29,8 @@ public enum SubscriptionExplain: IPCMethod {
         public var advice: String?
         /// The estimate from which on it would be sent more, in bits a second.
         public var needed: Int?
+        /// When a layer is tried again to which a step up has failed of late, in Unix seconds.
+        public var retryAt: Double?
         /// The last turns to other layers, 32 at most, oldest first.
         public var decisions: [LayerTurn]
 
@@ -41,6 +43,7 @@ public enum SubscriptionExplain: IPCMethod {
             limit: LayerLimitWord,
             advice: String? = nil,
             needed: Int? = nil,
+            retryAt: Double? = nil,
             decisions: [LayerTurn] = []
         ) {
             self.sent = sent
@@ -51,6 +54,7 @@ public enum SubscriptionExplain: IPCMethod {
             self.limit = limit
             self.advice = advice
             self.needed = needed
+            self.retryAt = retryAt
             self.decisions = decisions
         }
 
@@ -65,6 +69,7 @@ public enum SubscriptionExplain: IPCMethod {
             try container.encode(limit, forKey: .limit)
             try container.encodeIfPresent(advice, forKey: .advice)
             try container.encodeIfPresent(needed, forKey: .needed)
+            try container.encodeIfPresent(retryAt, forKey: .retryAt)
             try container.encode(decisions, forKey: .decisions)
         }
     }

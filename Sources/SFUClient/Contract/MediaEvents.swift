@@ -168,12 +168,24 @@ public struct SubscriptionLayerChanged: EventData {
     /// Layers by their RIDs; absent where nothing was or is forwarded, or there is no simulcast.
     public var from: String?
     public var to: String?
+    /// The highest spatial layer that was or is forwarded, from 0; absent where the encoding has
+    /// but one.
+    public var fromSpatial: Int?
+    public var toSpatial: Int?
 
-    public init(_ reference: SubscriptionReference, from: String?, to: String?) {
+    public init(
+        _ reference: SubscriptionReference,
+        from: String?,
+        to: String?,
+        fromSpatial: Int? = nil,
+        toSpatial: Int? = nil
+    ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
         self.from = from
         self.to = to
+        self.fromSpatial = fromSpatial
+        self.toSpatial = toSpatial
     }
 }

@@ -152,7 +152,7 @@ import Testing
                     held: wish.held,
                     priority: wish.priority,
                     mayStop: wish.mayStop,
-                    mayRise: wish.mayRise
+                    ceiling: wish.mayRise ? wish.ladder.count - 1 : -1
                 )
             )
         }

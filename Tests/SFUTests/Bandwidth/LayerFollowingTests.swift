@@ -78,6 +78,66 @@ struct LayerFollowingTests {
         #expect(upwards <= 200)
     }
 
+    /// A publisher as Chromium is: it switches off what nobody watches, and what comes back begins
+    /// with few frames and bits and comes to its rate in so many seconds.
+    struct Ramp: CustomTestStringConvertible, Sendable {
+        var seconds: Double
+
+        var testDescription: String { "in \(seconds) s" }
+    }
+
+    static let ramps = Scenarios.isFull ? [Ramp(seconds: 1), Ramp(seconds: 3)] : [Ramp(seconds: 1)]
+
+    @Test(arguments: ramps, Scenarios.seeds)
+    func `a publisher that sends no more than is watched is followed as well`(
+        ramp: Ramp,
+        seed: UInt64
+    ) throws {
+        // When the path becomes narrow, narrower, and wide again.
+        let (down, further, up) = Scenarios.isFull ? (10.0, 40.0, 60.0) : (5.5, 10.0, 14.0)
+        let end = up + 8 + 2 * ramp.seconds
+        var settings = LayeredCall.Settings()
+        settings.capacity = [(0, 3e6), (down, 600e3), (further, 200e3), (up, 3e6)]
+        settings.obeyingWithRamp = ramp.seconds
+        var call = try LayeredCall(settings, seed: seed)
+        call.run(until: end)
+        tell("obeying, ramp \(ramp.seconds) s, wishes \(call.wishes)", call)
+        let first = call.changes(in: 0..<down)
+        // Besides what the path takes to be known, the encoder has to come to its rate.
+        #expect(first.last?.width == Self.top && (first.last?.second ?? down) <= 5 + ramp.seconds)
+        let middle = call.changes(in: down..<further)
+        #expect(middle.map(\.width) == [Self.middle])
+        #expect((middle.last?.second ?? further) <= down + 4)
+        let lowest = call.changes(in: further..<up)
+        #expect(lowest.map(\.width) == [Self.lowest])
+        #expect((lowest.last?.second ?? up) <= further + 4)
+        let last = call.changes(in: up..<end)
+        #expect(last.last?.width == Self.top && last.count <= 2)
+        #expect((last.last?.second ?? end) <= up + 8 + ramp.seconds)
+        // Within five seconds what nobody watches costs nothing.
+        let isOff = call.wishes.contains { (0...5).contains($0.second) && $0.mask == 4 }
+        #expect(isOff || ramp.seconds > 1)
+    }
+
+    /// Without media only probes tell that there is room again, which takes seconds.
+    @Test(.enabled(if: Scenarios.isFull), arguments: Scenarios.seeds)
+    func `what nobody could be sent is asked for again when there is room`(
+        seed: UInt64
+    ) throws {
+        var settings = LayeredCall.Settings()
+        settings.capacity = [(0, 1.5e6), (5, 50e3), (25, 1.5e6)]
+        settings.obeyingWithRamp = 1
+        var call = try LayeredCall(settings, seed: seed)
+        call.run(until: 25)
+        let holds = call.takeHolds()
+        #expect(holds == [.quality])
+        #expect(call.wishes.last?.mask == 0)
+        call.run(until: 40)
+        tell("obeying, 50 to 1,500 kbit/s, wishes \(call.wishes)", call)
+        let returned = call.takeHolds()
+        #expect(returned == [nil])
+    }
+
     @Test(arguments: Scenarios.seeds)
     func `O-9 below the lowest layer the video goes off, the sound stays, and all comes back`(
         seed: UInt64

@@ -187,7 +187,7 @@ struct LayerChoiceTests {
             call.peers[0].reports = []
         }
         let layers = call.takeEvents().compactMap { event -> String?? in
-            if case .layerChanged(_, _, _, let to) = event { .some(to) } else { nil }
+            if case .layerChanged(_, _, _, let to) = event { .some(to?.rid) } else { nil }
         }
         return (call.peers[1].received, layers)
     }

@@ -260,7 +260,7 @@ struct ForwardingTests {
             call.run(milliseconds: 33)
         }
         let changes = call.takeEvents().compactMap { event in
-            if case .layerChanged(_, _, _, let to) = event { to } else { nil }
+            if case .layerChanged(_, _, _, let to) = event { to?.rid } else { nil }
         }
         #expect(changes == ["q", "h", "f", "h"])
         let numbers = call.peers[1].received.map { UInt16($0[2]) << 8 | UInt16($0[3]) }

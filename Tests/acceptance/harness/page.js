@@ -230,6 +230,16 @@ class Peer {
     }
   }
 
+  // Sends the encodings with these rids, and no others.
+  async encode(rids) {
+    for (const sender of this.connection.getSenders()) {
+      if (sender.track?.kind !== "video") continue;
+      const parameters = sender.getParameters();
+      for (const one of parameters.encodings) one.active = rids.includes(one.rid);
+      await sender.setParameters(parameters);
+    }
+  }
+
   speak(on, sweep) {
     for (const source of this.sources) source.speak(on, sweep);
   }

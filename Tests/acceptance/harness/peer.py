@@ -159,5 +159,9 @@ class PagePeer(Peer):
     async def restart_ice(self):
         await self.call("restartIce")
 
+    async def encode(self, rids):
+        """Has the simulcast encodings of these names sent, and the others not."""
+        await self.call("encode", rids)
+
     async def speak(self, on=True, sweep=0):
         await self.call("speak", on, sweep)

@@ -18,6 +18,9 @@ struct LayeredCall: ~Copyable {
         var jitterMilliseconds = 0.0
         /// How long the publisher has been there when the viewer subscribes.
         var head = 3.0
+        /// The publisher switches off what nobody watches, and what comes back takes so many
+        /// seconds to come to its rate; `nil`: it sends all.
+        var obeyingWithRamp: Double?
     }
 
     /// The viewer's downlink: takes what leaves the core for it, and gives it out later.
@@ -55,6 +58,14 @@ struct LayeredCall: ~Copyable {
     let link: Downlink
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
+    /// What the publisher was asked to send, and when it comes to know.
+    private var wanted: [(due: Int64, mask: UInt8)] = []
+    /// Of the viewer's video: why it went off, or `nil` as it came back.
+    private var holds: [VideoHold?] = []
+    /// Each time that the publisher was asked for other encodings.
+    private(set) var wishes: [(second: Double, mask: UInt8)] = []
+    /// Nanoseconds from the worker to the publisher's encoder by way of signalling.
+    private static let signalling: Int64 = 50_000_000
 
     /// Ends when the viewer has subscribed.
     init(_ settings: Settings, seed: UInt64) throws {
@@ -68,6 +79,7 @@ struct LayeredCall: ~Copyable {
         source = LayeredSource(
             rates: settings.rates,
             framesPerSecond: settings.framesPerSecond,
+            rampSeconds: settings.obeyingWithRamp ?? 0,
             at: call.now.nanoseconds,
             seed: seed * 7
         )
@@ -105,6 +117,24 @@ struct LayeredCall: ~Copyable {
         takeRequests()
         deliver(at: now)
         report(at: now)
+        heedEvents()
+    }
+
+    private mutating func heedEvents() {
+        let now = call.now.nanoseconds
+        for event in call.takeEvents() {
+            switch event {
+            case .videoHeld(_, _, let reason): holds.append(reason)
+            case .layersWanted(_, _, let mask):
+                wishes.append((second, mask))
+                wanted.append((now + Self.signalling, mask))
+            default: break
+            }
+        }
+        while let first = wanted.first, first.due <= now {
+            wanted.removeFirst()
+            if settings.obeyingWithRamp != nil { source.send(first.mask, at: now) }
+        }
     }
 
     private mutating func takeRequests() {
@@ -166,9 +196,8 @@ extension LayeredCall {
 
     /// What the worker said of the viewer's video: why it went off, or `nil` as it came back.
     mutating func takeHolds() -> [VideoHold?] {
-        call.takeEvents().compactMap { event -> VideoHold?? in
-            if case .videoHeld(_, _, let reason) = event { .some(reason) } else { nil }
-        }
+        defer { holds = [] }
+        return holds
     }
 
     /// How long the picture stood still at each change of its size, in milliseconds.

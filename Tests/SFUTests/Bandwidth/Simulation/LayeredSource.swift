@@ -1,5 +1,8 @@
 /// What a browser sends of a camera: three encodings of VP8, each of its own rate and with three
 /// temporal layers, and sound.
+///
+/// Where it ramps, an encoding that is switched on begins with few bits and every other frame, as
+/// Chromium's do, and comes to its rate within that time.
 struct LayeredSource {
     /// One encoding on its way through time.
     private struct Layer {
@@ -18,6 +21,9 @@ struct LayeredSource {
         var debt = 0.0
         /// When the encoder does what it was asked.
         var keyframeAt: Int64?
+        var isOn = true
+        /// When it was switched on.
+        var onSince: Int64
     }
 
     /// How many frames' worth a keyframe is.
@@ -28,6 +34,8 @@ struct LayeredSource {
     /// Nanoseconds in which a request reaches the encoder.
     private static let answer: Int64 = 30_000_000
     private static let soundBytes = 60
+    /// Of its rate, what an encoding has that was just switched on.
+    private static let rampStart = 0.2
     /// Temporal layers in turn, what each frame takes of the average, and whether it needs the
     /// lowest layer alone.
     private static let pattern: [(layer: UInt8, share: Double, isSync: Bool)] = [
@@ -35,6 +43,9 @@ struct LayeredSource {
     ]
 
     let framesPerSecond: Int
+    /// Nanoseconds in which an encoding comes to its rate.
+    let ramp: Int64
+    private var frame: UInt32 = 0
     private var layers: [Layer] = []
     private var random: NetworkRandom
     private var nextFrame: Int64
@@ -44,8 +55,15 @@ struct LayeredSource {
     private var transportSequence: UInt16 = 0
 
     /// Sends encodings of these rates, in bits a second, the lowest first.
-    init(rates: [Double], framesPerSecond: Int, at start: Int64, seed: UInt64) {
+    init(
+        rates: [Double],
+        framesPerSecond: Int,
+        rampSeconds: Double = 0,
+        at start: Int64,
+        seed: UInt64
+    ) {
         self.framesPerSecond = framesPerSecond
+        ramp = Int64(rampSeconds * 1e9)
         random = NetworkRandom(seed: seed)
         nextFrame = start
         nextSound = start
@@ -56,7 +74,8 @@ struct LayeredSource {
                     rid: Self.names[index],
                     width: 320 << UInt16(index),
                     rate: rate,
-                    keyframeAt: start
+                    keyframeAt: start,
+                    onSince: start
                 )
             )
         }
@@ -71,6 +90,26 @@ struct LayeredSource {
         }
     }
 
+    /// Encodings are switched on and off, a bit each: one that comes back begins with a keyframe.
+    mutating func send(_ mask: UInt8, at now: Int64) {
+        for index in layers.indices {
+            let isOn = mask & 1 << UInt8(index) != 0
+            if isOn, !layers[index].isOn {
+                layers[index].onSince = now
+                layers[index].keyframeAt = now
+                layers[index].debt = 0
+            }
+            layers[index].isOn = isOn
+        }
+    }
+
+    /// Bits a second that an encoding has now, of all that it is to have.
+    private func rampShare(of layer: Layer, at now: Int64) -> Double {
+        guard ramp > 0 else { return 1 }
+        let passed = Double(now - layer.onSince) / Double(ramp)
+        return min(1, Self.rampStart + (1 - Self.rampStart) * passed)
+    }
+
     /// The packets that are due, each with its wraps.
     mutating func packets(at now: Int64) -> [(bytes: [UInt8], rollover: UInt64)] {
         var packets: [(bytes: [UInt8], rollover: UInt64)] = []
@@ -81,7 +120,12 @@ struct LayeredSource {
         }
         if now >= nextFrame {
             nextFrame += 1_000_000_000 / Int64(framesPerSecond)
-            for index in layers.indices { appendFrame(of: index, at: now, to: &packets) }
+            frame &+= 1
+            for index in layers.indices where layers[index].isOn {
+                let share = rampShare(of: layers[index], at: now)
+                if share < 0.5, frame % 2 == 0, layers[index].keyframeAt == nil { continue }
+                appendFrame(of: index, share, at: now, to: &packets)
+            }
         }
         return packets
     }
@@ -105,6 +149,7 @@ struct LayeredSource {
 
     private mutating func appendFrame(
         of index: Int,
+        _ ramp: Double,
         at now: Int64,
         to packets: inout [(bytes: [UInt8], rollover: UInt64)]
     ) {
@@ -124,7 +169,8 @@ struct LayeredSource {
             layers[index].debt -= repaid
             share -= repaid
         }
-        var left = max(60, Int(layers[index].rate / 8 / Double(framesPerSecond) * share))
+        let rate = layers[index].rate * ramp
+        var left = max(60, Int(rate / 8 / Double(framesPerSecond) * share))
         var isFirst = true
         while left > 0 {
             let size = min(left, Self.payload)
@@ -170,7 +216,7 @@ struct LayeredSource {
         return Media.packet(
             payloadType: 96,
             sequence: layer.sequence,
-            timestamp: UInt32(layer.picture) &* UInt32(90_000 / framesPerSecond),
+            timestamp: frame &* UInt32(90_000 / framesPerSecond),
             ssrc: layer.ssrc,
             marker: isLast,
             elements: [(4, Array("1".utf8)), takeNumber(), (10, Array(layer.rid.utf8))],
