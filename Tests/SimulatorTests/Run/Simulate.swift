@@ -43,7 +43,7 @@ enum Simulate {
                 }
             }
             if options.seeds.count == 1 { print("trace \(String(world.trace.value, radix: 16))") }
-            if progress.isDue { progress.show() }
+            if progress.isDue, seed != options.seeds.last { progress.show() }
             if let hours = options.hours, progress.virtualHours >= hours { break }
         }
         progress.show()
@@ -95,6 +95,7 @@ struct Progress {
         sums.events += world.tally.events
         sums.checks += world.tally.checks
         sums.alive += world.tally.alive
+        sums.rounds += world.tally.rounds
     }
 
     /// Whether it is time to say how far it has come.
@@ -107,7 +108,7 @@ struct Progress {
             "\(seeds) seeds, \(rounded(virtualHours)) virtual hours, "
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
-                + "\(sums.events) events, \(sums.checks) sums, \(sums.alive) alive"
+                + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, \(sums.alive) alive"
         )
         fflush(nil)
     }

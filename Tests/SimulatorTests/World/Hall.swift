@@ -289,7 +289,6 @@ extension World {
         client.worker = answer.worker
         client.begunAt = now
         client.repaired = answer.repaired
-        var sent = Batch(capacity: 16)
         client.peer.connect(
             fragment: answer.fragment,
             password: answer.password,
@@ -297,7 +296,7 @@ extension World {
             at: now,
             into: &sent
         )
-        send(&sent, from: client)
+        sendAll(from: client)
         plan(client, at: now)
     }
 }

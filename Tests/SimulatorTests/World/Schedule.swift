@@ -2,18 +2,22 @@ import RTP
 
 /// What is to happen, soonest first; of what is to happen at one time, in the order it was said.
 struct Schedule<Happening> {
+    /// Small and plain, as it moves often.
     private struct Entry {
         var time: Int64
         var order: UInt64
-        var happening: Happening
+        /// In `happenings`.
+        var place: Int
 
         func comes(before other: Self) -> Bool {
-            (time, order) < (other.time, other.order)
+            time < other.time || (time == other.time && order < other.order)
         }
     }
 
     /// A binary heap.
     private var entries: [Entry] = []
+    private var happenings: [Happening?] = []
+    private var free: [Int] = []
     private var lastOrder: UInt64 = 0
 
     var count: Int { entries.count }
@@ -23,8 +27,13 @@ struct Schedule<Happening> {
 
     mutating func add(_ happening: Happening, at time: Instant) {
         lastOrder += 1
-        let entry = Entry(time: time.nanoseconds, order: lastOrder, happening: happening)
-        entries.append(entry)
+        let home = free.popLast() ?? happenings.count
+        if home == happenings.count {
+            happenings.append(happening)
+        } else {
+            happenings[home] = happening
+        }
+        entries.append(Entry(time: time.nanoseconds, order: lastOrder, place: home))
         var place = entries.count - 1
         while place > 0, entries[place].comes(before: entries[(place - 1) / 2]) {
             entries.swapAt(place, (place - 1) / 2)
@@ -33,13 +42,16 @@ struct Schedule<Happening> {
     }
 
     mutating func takeNext() -> (time: Instant, happening: Happening)? {
-        guard let first = entries.first else { return nil }
+        guard let first = entries.first, let happening = happenings[first.place].take() else {
+            return nil
+        }
+        free.append(first.place)
         let last = entries.removeLast()
         if !entries.isEmpty {
             entries[0] = last
             sink()
         }
-        return (Instant(nanoseconds: first.time), first.happening)
+        return (Instant(nanoseconds: first.time), happening)
     }
 
     private mutating func sink() {

@@ -82,8 +82,12 @@ final class World {
     var lastToken = UInt64(1) << 62
     /// Unix time may jump.
     var unixOffset = 1_700_000_000.0
-    /// Publishers send at the full rate.
-    var isBusy = true
+    /// How much publishers send.
+    var pace = Pace.settling
+    /// What a client has just sent.
+    var sent = Batch(capacity: 64)
+    /// What a received packet makes a client say: nothing.
+    var unsaid = Batch(capacity: 1)
 
     let identity: DTLSIdentity
     let context = SRTPContext(engine: .best)
@@ -94,6 +98,16 @@ final class World {
         var path: Path
         var ssrc: UInt32
         var sequence: UInt16
+    }
+
+    /// Milliseconds from packet to packet of sound, and from frame to frame.
+    struct Pace {
+        var audio: Int64
+        var video: Int64
+
+        static let wild = Self(audio: 20, video: 100)
+        static let settling = Self(audio: 100, video: 200)
+        static let quiet = Self(audio: 1_000, video: 1_000)
     }
 
     /// What a history came to.

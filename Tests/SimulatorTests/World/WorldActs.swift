@@ -101,7 +101,6 @@ extension World {
             guard let result, let answer = result.sdp.flatMap(WorldAnswer.init),
                 seat.client === client
             else { return }
-            var sent = Batch(capacity: 16)
             client.peer.restart(
                 seed: restart,
                 fragment: answer.fragment,
@@ -109,7 +108,7 @@ extension World {
                 at: now,
                 into: &sent
             )
-            send(&sent, from: client)
+            sendAll(from: client)
             client.repaired = answer.repaired
             plan(client, at: now)
             guard seat.publishes, let stream = result.streams.first else { return }

@@ -14,8 +14,7 @@ extension World: SimulatedNetwork {
             underWay[Wire(path: path, ssrc: ssrc, sequence: sequence)] = again
             return
         }
-        var unused = Batch(capacity: 1)
-        let found = client.peer.receive(bytes.span, at: now, into: &unused)
+        let found = client.peer.receive(bytes.span, at: now, into: &unsaid)
         guard case .rtp(let length) = found else {
             return violate(.readable, "client \(client.index) cannot decrypt a packet")
         }
@@ -43,7 +42,13 @@ extension World: SimulatedNetwork {
 
     private static func hash(_ bytes: [UInt8]) -> UInt64 {
         var hash = TraceHash()
-        for byte in bytes { hash.note(byte) }
+        var place = 0
+        while place + 8 <= bytes.count {
+            hash.note(bytes.span.u32(at: place))
+            hash.note(bytes.span.u32(at: place + 4))
+            place += 8
+        }
+        for byte in bytes[place...] { hash.note(byte) }
         return hash.value
     }
 
@@ -109,15 +114,14 @@ extension World: SimulatedNetwork {
     /// Something has come to a client.
     func arrive(_ parcel: Parcel, at index: Int) {
         guard let client = clients[index], !client.isGone else { return }
-        var answers = Batch(capacity: 32)
         switch parcel {
         case .media(let bytes): client.take(clear: bytes, at: now)
         case .datagram(let bytes):
-            let found = client.peer.receive(bytes.span, at: now, into: &answers)
+            let found = client.peer.receive(bytes.span, at: now, into: &sent)
             switch found {
             case .rtcp(let length):
                 if !strikes(.lostKeyframeRequest) || !Self.asksForKeyframe(client, length) {
-                    client.take(report: client.peer.clear(length: length), into: &answers)
+                    client.take(report: client.peer.clear(length: length), into: &sent)
                 }
             case .connected:
                 trace.note(index)
@@ -125,7 +129,7 @@ extension World: SimulatedNetwork {
             case .nothing, .rtp, .undecryptable, .failed: break
             }
         }
-        send(&answers, from: client)
+        sendAll(from: client)
         plan(client, at: now)
     }
 
@@ -142,11 +146,10 @@ extension World: SimulatedNetwork {
     func tick(_ index: Int) {
         guard let client = clients[index], !client.isGone, client.nextTick == now else { return }
         client.nextTick = nil
-        client.audioInterval = isBusy ? 20 : 500
-        client.videoInterval = isBusy ? 100 : 500
-        var sent = Batch(capacity: 64)
+        client.audioInterval = pace.audio
+        client.videoInterval = pace.video
         let next = client.tick(at: now, using: &random, into: &sent)
-        send(&sent, from: client)
+        sendAll(from: client)
         plan(client, at: next)
     }
 
@@ -159,7 +162,7 @@ extension World: SimulatedNetwork {
     }
 
     /// Puts what a client sends into its link.
-    func send(_ sent: inout Batch, from client: WorldClient) {
+    func sendAll(from client: WorldClient) {
         for position in 0..<sent.count {
             let (first, second) = client.up.arrivals(at: now, using: &random)
             let bytes = sent.bytes(at: position)

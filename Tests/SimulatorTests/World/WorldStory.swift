@@ -44,14 +44,15 @@ extension World {
     private func watchSums() {
         askForSums()
         checkCalls()
-        after(milliseconds: isBusy ? Self.sumsMilliseconds : 10_000) { [unowned self] in
+        let isQuiet = pace.audio == Pace.quiet.audio
+        after(milliseconds: isQuiet ? 10_000 : Self.sumsMilliseconds) { [unowned self] in
             watchSums()
         }
     }
 
     /// All that can go wrong does, and people do what they like.
     private func rage(milliseconds: Int64) {
-        isBusy = true
+        pace = .wild
         hasFaults = true
         for client in livingClients {
             client.up = Link(using: &random)
@@ -146,7 +147,7 @@ extension World {
     /// Everybody sees and hears within five seconds what they may.
     private func awaitLife(_ when: String) {
         guard violation == nil else { return }
-        isBusy = true
+        pace = .settling
         let start = now
         run(milliseconds: Self.liveness)
         guard violation == nil else { return }
@@ -247,7 +248,7 @@ extension World {
 
     /// Little happens, for long.
     private func rest(milliseconds: Int64) {
-        isBusy = false
+        pace = .quiet
         let end = now.advanced(milliseconds: milliseconds)
         while now < end, violation == nil {
             if random.chance(0.3) { act() }
