@@ -83,7 +83,7 @@ final class SimulatedWorker {
         }
         takeCommands(at: now, through: network)
         core.expire(at: now, into: &output)
-        flush(at: now, through: network)
+        if !omissions.contains(.flush) { flush(at: now, through: network) }
         while let event = core.takeEvent() { events.append(event) }
     }
 

@@ -45,6 +45,8 @@ final class Seat {
     let slots: Int
     let takesRTX: Bool
     let tellsArrivals: Bool
+    /// Its slots follow who talks.
+    let follows: Bool
     var client: WorldClient?
     /// A call about it is under way.
     var isBusy = false
@@ -68,6 +70,7 @@ final class Seat {
         slots = Int(random.pick(1...3))
         takesRTX = random.chance(0.8)
         tellsArrivals = random.chance(0.25)
+        follows = random.chance(0.2)
     }
 
     var isFree: Bool { hasJoined && !isBusy && !isUnknown }
@@ -177,15 +180,29 @@ extension World {
 
     /// Notes what an answer says of the streams.
     private func note(_ result: JSON, of seat: Seat, in hall: Hall) {
+        if seat.follows { follow(seat, in: hall) }
         seat.stream = result.streams.first
         guard let client = seat.client, let stream = seat.stream else { return }
         hall.publishers[stream] = UInt32(client.index)
         for other in hall.seats where other.number != seat.number { watchAll(other, in: hall) }
     }
 
+    /// Has all slots follow who talks.
+    private func follow(_ seat: Seat, in hall: Hall) {
+        guard let offer = seat.client?.offer else { return }
+        rights.follow(seat.number)
+        let more: [String: JSON] = [
+            "participant": .string(seat.name),
+            "audioMids": .array(offer.mids(.audio).map { .string($0) }),
+            "videoMids": .array(offer.mids(.video).map { .string($0) }),
+        ]
+        ask("talkers.subscribe", more, about: seat, in: hall) { _ in }
+    }
+
     /// Watches what there is, as far as there are slots.
     func watchAll(_ seat: Seat, in hall: Hall) {
-        guard seat.isFree, seat.client != nil, seat.subscriptions.count < seat.slots else { return }
+        guard seat.isFree, !seat.follows, seat.client != nil, seat.subscriptions.count < seat.slots
+        else { return }
         let watched = Set(seat.subscriptions.map(\.stream))
         let streams = hall.seats.filter { $0.number != seat.number }.compactMap(\.stream)
         guard let stream = streams.first(where: { !watched.contains($0) }) else { return }

@@ -36,11 +36,15 @@ struct RightsLedger {
     private var seats: [UInt32: Int] = [:]
     /// Participants whom a muted room does not hold back.
     private var moderators: Set<Int> = []
+    /// Participants whose slots follow who talks: they may have whoever is in the room.
+    private var followers: Set<Int> = []
 
     mutating func note(client: UInt32, of seat: Int, isModerator: Bool) {
         seats[client] = seat
         if isModerator { moderators.insert(seat) }
     }
+
+    mutating func follow(_ seat: Int) { followers.insert(seat) }
 
     mutating func close(_ closure: Closure) { closures.insert(closure) }
 
@@ -66,7 +70,8 @@ struct RightsLedger {
         guard mark.room == viewer.room else {
             return (.rooms, "of room \(mark.room) in room \(viewer.room)")
         }
-        guard pairs.contains(Pair(viewer: viewer.seat, publisher: mark.publisher)) else {
+        let pair = Pair(viewer: viewer.seat, publisher: mark.publisher)
+        guard pairs.contains(pair) || followers.contains(viewer.seat) else {
             return (.subscriptions, "seat \(viewer.seat) watches no client \(mark.publisher)")
         }
         let closed = reasons(mark.publisher, mark.kind, mark.room, viewer).first {

@@ -19,6 +19,7 @@ struct SentLayer {
     /// The last packets, in a circle.
     private var kept: [[UInt8]] = []
 
+    static let levelID: UInt8 = 1
     static let midID: UInt8 = 4
     static let ridID: UInt8 = 10
     static let repairedID: UInt8 = 11
@@ -49,6 +50,7 @@ struct SentLayer {
         room: UInt32,
         publisher: UInt32,
         size: Int,
+        isTalking: Bool,
         at now: Instant
     ) -> [(bytes: [UInt8], index: UInt64)] {
         let isKeyframe = kind == .video && wantsKeyframe
@@ -69,14 +71,26 @@ struct SentLayer {
                 part: part
             )
             let index = firstIndex + UInt64(sent)
-            let bytes = packet(mark, index: index, size: size, at: now)
+            let bytes = packet(
+                mark,
+                index: index,
+                size: size,
+                isTalking: isTalking,
+                at: now
+            )
             sent += 1
             keep(bytes)
             return (bytes, index)
         }
     }
 
-    private func packet(_ mark: MediaMark, index: UInt64, size: Int, at now: Instant) -> [UInt8] {
+    private func packet(
+        _ mark: MediaMark,
+        index: UInt64,
+        size: Int,
+        isTalking: Bool,
+        at now: Instant
+    ) -> [UInt8] {
         let isVideo = kind == .video
         let ticks = now.nanoseconds / 1_000 * (isVideo ? 90 : 48) / 1_000
         var type = isVideo ? SimulatedTrack.videoPayloadType : SimulatedTrack.audioPayloadType
@@ -84,7 +98,8 @@ struct SentLayer {
         var bytes: [UInt8] = [0x90, type]
         bytes += UInt16(truncatingIfNeeded: index).wire
         bytes += UInt32(truncatingIfNeeded: ticks).wire + ssrc.wire
-        bytes += extensions(ridID: Self.ridID)
+        let level: [UInt8] = isVideo ? [] : [Self.levelID << 4, isTalking ? 0x80 | 20 : 90]
+        bytes += extensions(ridID: Self.ridID, level)
         bytes += isVideo ? descriptor(mark) : [0x78]
         bytes += [UInt8](repeating: 0x5a, count: size)
         return bytes + mark.bytes
@@ -104,8 +119,9 @@ struct SentLayer {
         return descriptor + [0x10, 0, 0, 0x9d, 0x01, 0x2a] + size
     }
 
-    private func extensions(ridID: UInt8) -> [UInt8] {
-        var elements: [UInt8] = []
+    /// With the loudness of sound, where there is any (RFC 6464).
+    private func extensions(ridID: UInt8, _ level: [UInt8] = []) -> [UInt8] {
+        var elements = level
         for (id, text) in [(Self.midID, mid), (ridID, rid ?? "")] where !text.isEmpty {
             elements.append(id << 4 | UInt8(text.utf8.count - 1))
             elements += Array(text.utf8)

@@ -37,6 +37,8 @@ final class WorldClient {
     var replays = false
     private var audioDue = Instant(nanoseconds: 0)
     private var videoDue = Instant(nanoseconds: 0)
+    private var talkDue = Instant(nanoseconds: 0)
+    private var isTalking = false
     private var receptions: [UInt32: Reception] = [:]
     /// When it last saw a frame, or heard a packet, of whom.
     private(set) var lastSeen: [Source: Instant] = [:]
@@ -117,6 +119,10 @@ final class WorldClient {
         let isVideoDue = videoDue <= now
         if isAudioDue { audioDue = now.advanced(milliseconds: audioInterval) }
         if isVideoDue { videoDue = now.advanced(milliseconds: videoInterval) }
+        if talkDue <= now {
+            isTalking.toggle()
+            talkDue = now.advanced(milliseconds: random.pick(500...6_000))
+        }
         for place in offer.layers.indices {
             let isDue = offer.layers[place].kind == .audio ? isAudioDue : isVideoDue
             guard isDue else { continue }
@@ -128,6 +134,7 @@ final class WorldClient {
                 room: room,
                 publisher: UInt32(index),
                 size: Int(random.pick(10...60)),
+                isTalking: isTalking,
                 at: now
             )
             for packet in packets {

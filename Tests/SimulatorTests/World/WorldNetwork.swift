@@ -98,6 +98,7 @@ extension World: SimulatedNetwork {
             parcel = .media(packet.bytes)
             // Its number is another then, and a viewer misses the one that it had.
             if packet.sequence != wire.sequence { return }
+            if client.path != WorldClient.path(of: client.index), strikes(.staleAddress) { return }
         }
         guard !client.isGone, client.path == path else { return }
         carry(parcel, to: client)

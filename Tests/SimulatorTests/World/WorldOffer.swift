@@ -10,6 +10,12 @@ struct WorldOffer {
     var layers: [SentLayer] = []
     /// Pairs of an audio and a video m-line to receive on.
     var slots = 0
+    /// The mids of the slots for a kind.
+    func mids(_ kind: MediaKind) -> [String] {
+        let kinds = Set(layers.map(\.kind)).count
+        return (0..<slots).map { String(kinds + 2 * $0 + (kind == .audio ? 0 : 1)) }
+    }
+
     /// Whether lost packets come again as RTX, or as they were.
     var takesRTX = true
     /// Whether it tells when packets arrive.
@@ -68,7 +74,9 @@ struct WorldOffer {
         let (video, rtx) = (SimulatedTrack.videoPayloadType, SimulatedTrack.rtxPayloadType)
         let isAudio = kind == .audio
         var lines = ["a=extmap:\(SentLayer.midID) \(ExtensionKind.mid.uri)"]
-        if !isAudio {
+        if isAudio {
+            lines.append("a=extmap:\(SentLayer.levelID) \(ExtensionKind.audioLevel.uri)")
+        } else {
             lines += [
                 "a=extmap:\(SentLayer.ridID) \(ExtensionKind.rid.uri)",
                 "a=extmap:\(SentLayer.repairedID) \(ExtensionKind.repairedRID.uri)",

@@ -15,7 +15,7 @@ extension World {
         tally.rounds += 1
         worker.omissions = []
         if strikes(.forgottenWithdrawal) { worker.omissions.insert(.withdrawal) }
-        if strikes(.forgottenFlush, oneIn: 200) { worker.omissions.insert(.flush) }
+        if strikes(.forgottenFlush, oneIn: 20) { worker.omissions.insert(.flush) }
         if strikes(.forgottenRing) { worker.omissions.insert(.publishing) }
         worker.round(at: now, through: self)
         for other in worker.rung.sorted() { wake(other) }
