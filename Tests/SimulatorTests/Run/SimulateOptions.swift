@@ -8,7 +8,7 @@ struct SimulateOptions {
     private var lengthName = "usual"
 
     static let help = """
-        usage: sfu-simulate [--seeds N] [--first N] [--seed N] [--hours H] [--length short|usual]
+        usage: sfu-simulate [--seeds N] [--first N] [--seed N] [--hours H] [--length NAME]
                             [--twice] [--plant NAME|all]
 
         Lives through whole rooms in virtual time, one history for each seed, and looks at every
@@ -18,7 +18,8 @@ struct SimulateOptions {
           --first N       the seed of the first (1)
           --seed N        this one alone, and its trace
           --hours H       stop after so many virtual hours
-          --length NAME   how long a history is: short, some 30 s, or usual, some 6 minutes
+          --length NAME   how long a history is: short, some 40 s, usual, some 6 minutes, or day,
+                          24 hours
           --twice         live through each twice: the traces must be the same
           --plant NAME    plant a bug, and say which seed finds it; all: one after the other
 
@@ -68,8 +69,13 @@ struct SimulateOptions {
             return hours != nil
         case "--length":
             lengthName = value
-            if value == "short" { length = .short }
-            return value == "short" || value == "usual"
+            switch value {
+            case "short": length = .short
+            case "usual": length = .usual
+            case "day": length = .day
+            default: return false
+            }
+            return true
         case "--plant":
             plants = value == "all" ? Plant.allCases : [Plant(rawValue: value)].compactMap { $0 }
             return !plants.isEmpty

@@ -8,6 +8,9 @@ final class Hall {
     let name: String
     /// What its packets are marked with; a room made anew has another.
     let number: UInt32
+    /// Only who has the floor is seen and heard, besides moderators.
+    let isLecture: Bool
+    var floorHolder: Seat?
     var seats: [Seat] = []
     /// A call about the room as a whole is under way.
     var isBusy = false
@@ -18,8 +21,9 @@ final class Hall {
     /// Whose client sends a stream.
     var publishers: [String: UInt32] = [:]
 
-    init(name: String, number: UInt32) {
+    init(name: String, number: UInt32, isLecture: Bool) {
         self.name = name
+        self.isLecture = isLecture
         self.number = number
     }
 }
@@ -116,10 +120,15 @@ extension World {
 
     func openHall(named name: String? = nil) {
         lastHall += 1
-        let hall = Hall(name: name ?? "room-\(lastHall)", number: lastHall)
+        let hall = Hall(
+            name: name ?? "room-\(lastHall)",
+            number: lastHall,
+            isLecture: random.chance(0.2)
+        )
         halls.append(hall)
         hall.isBusy = true
-        call("room.create", params(hall)) { [unowned self] outcome in
+        let settings: JSON = hall.isLecture ? ["mode": "lecture"] : [:]
+        call("room.create", params(hall, ["settings": settings])) { [unowned self] outcome in
             hall.isBusy = false
             hall.isOpen = outcome.result != nil
             if case .lost = outcome { hall.isUnknown = true }
@@ -137,7 +146,11 @@ extension World {
         let seat = Seat(number: lastSeat, publishes: publishes, using: &random)
         hall.seats.append(seat)
         var more: [String: JSON] = ["participant": .string(seat.name)]
-        if seat.isModerator { more["role"] = "moderator" }
+        if seat.isModerator {
+            more["role"] = "moderator"
+        } else if hall.isLecture {
+            rights.close(.floor(publisher: seat.number))
+        }
         ask("participant.join", more, about: seat, in: hall) { [unowned self] result in
             guard result != nil else { return }
             seat.hasJoined = true
@@ -240,7 +253,17 @@ extension World {
         }
         seat.subscriptions = []
         ledgers[client.index] = nil
+        after(milliseconds: Self.remembered) { [unowned self] in forget(client) }
     }
+
+    /// What still comes for somebody who has gone is looked at for a while.
+    private func forget(_ client: WorldClient) {
+        tally.frames += client.frames
+        clients[client.index] = nil
+        clientsByPath = clientsByPath.filter { $0.value != client.index }
+    }
+
+    private static let remembered: Int64 = 60_000
 
     private func makeClient(_ index: Int, for seat: Seat, in hall: Hall) -> WorldClient {
         let layers = seat.publishes ? layers(of: seat, client: index) : []

@@ -20,6 +20,8 @@ struct RightsLedger {
         case mode(publisher: Int)
         case role(publisher: Int)
         case unpublished(publisher: Int)
+        /// In a lecture somebody else, or nobody, has the floor.
+        case floor(publisher: Int)
         /// The viewer's own switch for a subscription.
         case watch(viewer: Int, publisher: UInt32, MediaKind)
     }
@@ -90,7 +92,7 @@ struct RightsLedger {
         var all: [Closure] = [
             .room(room), .client(publisher), .client(UInt32(viewer.index)),
             .mute(publisher: seat, kind), .own(publisher: seat, kind), .mode(publisher: seat),
-            .role(publisher: seat), .unpublished(publisher: seat),
+            .role(publisher: seat), .unpublished(publisher: seat), .floor(publisher: seat),
             .watch(viewer: viewer.seat, publisher: publisher, kind),
         ]
         if kind == .audio, !moderators.contains(seat) { all.append(.roomMute(room)) }

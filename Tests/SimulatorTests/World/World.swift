@@ -91,7 +91,8 @@ final class World {
 
     let identity: DTLSIdentity
     let context = SRTPContext(engine: .best)
-    let isSpread: Bool
+    /// How many rooms there are, as a rule.
+    let roomCount: Int
 
     /// A packet by what of it stays in clear.
     struct Wire: Hashable {
@@ -130,7 +131,7 @@ final class World {
         random = SimulatedRandom(state: seed &* 0x9e37_79b9_7f4a_7c15)
         plantRandom = SimulatedRandom(state: ~seed)
         let count = random.chance(0.6) ? 2 : 1
-        isSpread = count == 2
+        roomCount = Int(random.pick(1...2))
         let state = Mutex(SimulatedRandom(state: random.next()))
         var limits = ControlLimits()
         limits.workerSpread = 0
@@ -155,7 +156,7 @@ final class World {
         callers = Callers()
         let mesh = RelayMesh(workers: count)
         var core = CoreLimits.default
-        core.packetPool = 4_096
+        core.packetPool = random.chance(0.3) ? 1_024 : 4_096
         for index in 0..<count {
             workers.append(
                 SimulatedWorker(

@@ -9,7 +9,7 @@ extension World {
     func act() {
         guard let hall = random.pick(halls.filter(\.isOpen)) else { return }
         guard let seat = random.pick(hall.seats.filter(\.isFree)) else { return }
-        switch random.pick(0...29) {
+        switch random.pick(0...33) {
         case 0: leave(seat, hall)
         case 1: drop(seat, hall)
         case 2, 3: takeOver(seat, hall)
@@ -27,6 +27,8 @@ extension World {
         case 26: tryAnother(seat, hall)
         case 27: look(seat, hall)
         case 28: enterOrClose(hall)
+        case 29: prefer(seat, hall)
+        case 30, 31, 32: passFloor(seat, hall)
         default: turn(seat, hall)
         }
     }
@@ -53,6 +55,7 @@ extension World {
     /// Somebody has left the room.
     func forget(_ seat: Seat, in hall: Hall) {
         retire(seat)
+        if hall.floorHolder === seat { hall.floorHolder = nil }
         seat.hasJoined = false
         seat.subscriptions = []
         hall.seats.removeAll { $0 === seat }
@@ -287,6 +290,46 @@ extension World {
                 endStream(of: seat, in: hall)
             }
         }
+    }
+
+    /// In a lecture the floor goes to somebody, or is taken back.
+    private func passFloor(_ seat: Seat, _ hall: Hall) {
+        guard hall.isLecture, !seat.isModerator else { return }
+        let closure = RightsLedger.Closure.floor(publisher: seat.number)
+        if let holder = hall.floorHolder {
+            guard holder === seat else { return }
+            ask("floor.release", who(seat), about: seat, in: hall) { [unowned self] in
+                rights.close(closure)
+                hall.floorHolder = nil
+                endStream(of: seat, in: hall)
+            } then: { _ in
+                if seat.isUnknown { hall.isUnknown = true }
+            }
+            return
+        }
+        hall.floorHolder = seat
+        ask("floor.request", who(seat), about: seat, in: hall) { [unowned self] result in
+            guard result != nil else { return hall.floorHolder = nil }
+            rights.open(closure)
+            beginStream(of: seat)
+            ask("floor.grant", who(seat), about: seat, in: hall) { result in
+                if result == nil { hall.isUnknown = true }
+            }
+        }
+    }
+
+    /// A viewer wants another size, or this video before others.
+    private func prefer(_ seat: Seat, _ hall: Hall) {
+        guard let subscription = random.pick(seat.subscriptions) else { return }
+        let sizes: [JSON] = [
+            .null, ["width": 320, "height": 180], ["width": 640, "height": 360],
+        ]
+        let more: [String: JSON] = [
+            "subscription": .string(subscription.id),
+            "preferredResolution": random.pick(sizes) ?? .null,
+            "priority": .integer(random.pick(0...1_000)),
+        ]
+        ask("subscription.update", more, about: seat, in: hall) { _ in }
     }
 
     /// Names a stream of another room, which must be refused.

@@ -6,13 +6,15 @@ import SFUClient
 
 // The whole of a history: wild times and quiet ones, and what must be so after each.
 extension World {
-    /// How long the quiet times of a history are, in virtual milliseconds.
+    /// How often a history is wild and then quiet, and for how many virtual milliseconds.
     struct Length {
+        var rounds: Int
         var wild: Int64
         var quiet: Int64
 
-        static let usual = Self(wild: 15_000, quiet: 300_000)
-        static let short = Self(wild: 6_000, quiet: 5_000)
+        static let usual = Self(rounds: 2, wild: 15_000, quiet: 150_000)
+        static let short = Self(rounds: 2, wild: 6_000, quiet: 2_500)
+        static let day = Self(rounds: 48, wild: 20_000, quiet: 1_760_000)
     }
 
     /// What must have come back when faults stop, in milliseconds.
@@ -24,18 +26,18 @@ extension World {
         openConnection(hearing: true)
         openConnection(hearing: false)
         watchSums()
-        let rooms = random.pick(1...2)
-        for _ in 0..<rooms { openHall() }
+        for _ in 0..<roomCount { openHall() }
         run(milliseconds: 3_000)
-        for round in 0..<2 {
+        for round in 0..<length.rounds {
             rage(milliseconds: round == 0 ? length.wild : length.wild / 2)
             calm()
             awaitLife("when the faults have stopped")
             restore()
             awaitLife("when all is open again")
-            rest(milliseconds: length.quiet / 2)
+            rest(milliseconds: length.quiet)
             guard violation == nil else { return violation }
         }
+        calm()
         awaitLife("after a quiet time")
         conclude()
         return violation
@@ -201,6 +203,11 @@ extension World {
         }
         halls.removeAll { $0.isUnknown || !$0.isOpen }
         for hall in halls { restore(hall) }
+        // Some rooms have ended for good, and in others few are left.
+        while halls.count < roomCount { openHall() }
+        for hall in halls where hall.isOpen && hall.seats.count < 3 {
+            enter(hall, publishes: true)
+        }
         awaitCalls()
         run(milliseconds: 1_500)
         for hall in halls {
@@ -252,6 +259,11 @@ extension World {
         let end = now.advanced(milliseconds: milliseconds)
         while now < end, violation == nil {
             if random.chance(0.3) { act() }
+            if random.chance(0.1), let client = random.pick(livingClients) {
+                // Silence that ends a transport, unless the quiet time ends before.
+                client.up.downUntil = now.advanced(milliseconds: random.pick(5_000...50_000))
+                client.down.downUntil = client.up.downUntil
+            }
             run(
                 milliseconds: min(random.pick(5_000...30_000), max(1, end.milliseconds(since: now)))
             )
@@ -291,6 +303,7 @@ extension World {
             if !left.isEmpty { violate(.memory, "worker \(worker.index) still has \(left)") }
         }
         for client in clients.values { tally.frames += client.frames }
+        clients = [:]
     }
 
     /// An event that was heard says what the daemon has done of itself.
