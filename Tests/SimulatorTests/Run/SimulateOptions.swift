@@ -18,8 +18,8 @@ struct SimulateOptions {
           --first N       the seed of the first (1)
           --seed N        this one alone, and its trace
           --hours H       stop after so many virtual hours
-          --length NAME   how long a history is: short, some 40 s, usual, some 6 minutes, or day,
-                          24 hours
+          --length NAME   how long a history is: moment (10 s) or short (30 s), as CI has it,
+                          usual (6 minutes) or day (24 hours)
           --twice         live through each twice: the traces must be the same
           --plant NAME    plant a bug, and say which seed finds it; all: one after the other
 
@@ -70,6 +70,7 @@ struct SimulateOptions {
         case "--length":
             lengthName = value
             switch value {
+            case "moment": length = .moment
             case "short": length = .short
             case "usual": length = .usual
             case "day": length = .day

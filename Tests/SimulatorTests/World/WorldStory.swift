@@ -12,6 +12,8 @@ extension World {
         var wild: Int64
         var quiet: Int64
 
+        /// For each change to the project.
+        static let moment = Self(rounds: 1, wild: 1_500, quiet: 500)
         static let usual = Self(rounds: 2, wild: 15_000, quiet: 150_000)
         static let short = Self(rounds: 2, wild: 6_000, quiet: 2_500)
         static let day = Self(rounds: 48, wild: 20_000, quiet: 1_760_000)
@@ -64,6 +66,7 @@ extension World {
         while now < end, violation == nil {
             act()
             if random.chance(0.25) { fail() }
+            if random.chance(0.1) { fill() }
             run(milliseconds: random.pick(20...700))
         }
     }
@@ -151,22 +154,30 @@ extension World {
         guard violation == nil else { return }
         pace = .settling
         let start = now
-        run(milliseconds: Self.liveness)
-        guard violation == nil else { return }
-        for hall in halls where hall.isOpen && !hall.isUnknown {
-            for seat in hall.seats where seat.isFree { judge(seat, in: hall, since: start, when) }
+        let end = now.advanced(milliseconds: Self.liveness)
+        var lacks: [String] = []
+        repeat {
+            run(milliseconds: 250)
+            lacks = whatLacks(since: start)
+        } while violation == nil && !lacks.isEmpty && now < end
+        if let first = lacks.first { violate(.liveness, "\(first) \(when)") }
+    }
+
+    /// What somebody may see or hear, and has not since a moment.
+    private func whatLacks(since start: Instant) -> [String] {
+        halls.filter { $0.isOpen && !$0.isUnknown }.flatMap { hall in
+            hall.seats.filter(\.isFree).flatMap { whatLacks($0, in: hall, since: start) }
         }
     }
 
-    private func judge(_ seat: Seat, in hall: Hall, since start: Instant, _ when: String) {
-        guard let client = seat.client else { return }
+    private func whatLacks(_ seat: Seat, in hall: Hall, since start: Instant) -> [String] {
+        guard let client = seat.client else { return [] }
         guard client.isConnected else {
             // A handshake that met with losses may wait for longer.
-            if let begun = client.begunAt, begun > calmed, begun <= start {
-                violate(.liveness, "\(seat.name) has not connected \(when)")
-            }
-            return
+            guard let begun = client.begunAt, begun > calmed, begun <= start else { return [] }
+            return ["\(seat.name) has not connected"]
         }
+        var lacks: [String] = []
         for subscription in seat.subscriptions {
             guard let publisher = clients[Int(subscription.publisher)], !publisher.isGone,
                 publisher.isConnected,
@@ -181,11 +192,11 @@ extension World {
                 if let seen = client.lastSeen[source], seen > start {
                     tally.alive += 1
                 } else {
-                    let word = "\(seat.name) has no \(kind) of \(sender.name) \(when)"
-                    violate(.liveness, word)
+                    lacks.append("\(seat.name) has no \(kind) of \(sender.name)")
                 }
             }
         }
+        return lacks
     }
 
     /// Undoes what people have done, so that all may be seen and heard.
@@ -203,17 +214,24 @@ extension World {
         }
         halls.removeAll { $0.isUnknown || !$0.isOpen }
         for hall in halls { restore(hall) }
-        // Some rooms have ended for good, and in others few are left.
-        while halls.count < roomCount { openHall() }
-        for hall in halls where hall.isOpen && hall.seats.count < 3 {
-            enter(hall, publishes: true)
-        }
+        awaitCalls()
+        fill()
         awaitCalls()
         run(milliseconds: 1_500)
         for hall in halls {
             for seat in hall.seats { watchAll(seat, in: hall) }
         }
         awaitCalls()
+    }
+
+    /// Some rooms have ended for good, in others few are left, and some have fallen silent.
+    private func fill() {
+        while halls.count < roomCount { openHall() }
+        for hall in halls where hall.isOpen && !hall.isUnknown {
+            for seat in hall.seats where seat.isUnknown && !seat.isBusy { restore(seat, in: hall) }
+            let publishers = hall.seats.count { $0.publishes }
+            if hall.seats.count < 3 || publishers == 0 { enter(hall, publishes: publishers < 2) }
+        }
     }
 
     private func restore(_ hall: Hall) {
@@ -259,7 +277,8 @@ extension World {
         let end = now.advanced(milliseconds: milliseconds)
         while now < end, violation == nil {
             if random.chance(0.3) { act() }
-            if random.chance(0.1), let client = random.pick(livingClients) {
+            if random.chance(0.3) { fill() }
+            if random.chance(0.05), let client = random.pick(livingClients) {
                 // Silence that ends a transport, unless the quiet time ends before.
                 client.up.downUntil = now.advanced(milliseconds: random.pick(5_000...50_000))
                 client.down.downUntil = client.up.downUntil
