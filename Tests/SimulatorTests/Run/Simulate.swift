@@ -108,7 +108,8 @@ struct Progress {
             "\(seeds) seeds, \(rounded(virtualHours)) virtual hours, "
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
-                + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, \(sums.alive) alive"
+                + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, "
+                + "\(sums.alive) alive"
         )
         fflush(nil)
     }
