@@ -19,6 +19,8 @@ from harness.link import Link
 from harness.looks import ALICE
 from harness.process import until
 
+pytestmark = pytest.mark.alone
+
 TOP, MIDDLE, LOW = (1280, 720), (640, 360), (320, 180)
 CAMERA = dict(
     codec="VP8", simulcast=True, bitrates=[120_000, 350_000, 1_500_000],

@@ -83,6 +83,7 @@ async def test_an_m_line_that_sends_is_a_slot_too(room, peers, stack):
     await expect.heard(alice.peer, alices.audio, BOB["tone"], alices.since)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("codec, width, height", [("VP8", 960, 540), ("AV1", 640, 360)])
 async def test_the_encoder_grows_to_its_full_size(room, peers, codec, width, height):
     # Its estimate starts at 300 kbit/s: without our feedback it would stay small.

@@ -27,7 +27,10 @@ def has_namespaces() -> bool:
     return subprocess.run([*NAMESPACE, "sh", "-c", shaping], capture_output=True).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not has_namespaces(), reason="may not shape a network of its own")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not has_namespaces(), reason="may not shape a network of its own"),
+]
 
 
 async def daemon(link: str, limits: dict, directory, *flags: str) -> Sfud:

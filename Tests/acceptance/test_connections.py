@@ -108,6 +108,7 @@ async def test_a_browser_that_stood_still_comes_back(room, peers):
         await victim.close()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 async def test_the_first_frame_comes_within_half_a_second(room, peers, capsys):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)

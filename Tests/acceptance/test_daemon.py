@@ -233,6 +233,7 @@ async def test_health_and_metrics(start_sfud):
     await daemon.stop()
 
 
+@pytest.mark.alone
 async def test_it_idles(sfud):
     def cpu_seconds() -> float:
         fields = Path(f"/proc/{sfud.process.pid}/stat").read_text().rsplit(")", 1)[1].split()

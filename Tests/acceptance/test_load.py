@@ -52,6 +52,7 @@ def figures(report: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
+@pytest.mark.alone
 @pytest.mark.seconds(90)
 @pytest.mark.parametrize("profile", ["gcm", "cm"])
 async def test_fifty_viewers_miss_nothing(sfud, ipc, profile):
@@ -123,6 +124,7 @@ async def test_without_a_daemon_it_says_so(tmp_path):
     assert "none.sock" in errors and len(errors.splitlines()) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.seconds(120)
 async def test_the_bench_measures_sfud_beside_its_floors():
     bench = await start(

@@ -95,6 +95,7 @@ async def test_what_is_published_is_recorded(recorder, peers, tmp_path, stack, c
     ]
 
 
+@pytest.mark.alone
 async def test_sound_and_picture_agree(recorder, peers):
     """A beep begins with each twentieth picture; so it does in the recording, within 40 ms."""
     await recorder.join("alice", await peers("aiortc"), **ALICE, fps=20, beeps=True)

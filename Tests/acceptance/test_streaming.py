@@ -15,6 +15,8 @@ from harness.media import hue_distance
 from harness.process import until
 from harness.rtmp import Nginx, Viewer, probe, sounds
 
+pytestmark = pytest.mark.alone
+
 KEY = "s3cr3t-k3y"
 
 

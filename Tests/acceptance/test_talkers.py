@@ -14,6 +14,8 @@ from harness.media import hue_distance
 from harness.process import until
 from harness.room import Room
 
+pytestmark = pytest.mark.alone
+
 #: How fast a tone rises that tells how much of a word was missed.
 HERTZ_A_SECOND = 1000
 #: Below it there is no sound: what an encoder makes of digital silence.

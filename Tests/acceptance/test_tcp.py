@@ -149,6 +149,7 @@ async def test_a_peer_that_stops_reading_costs_the_others_nothing(room, peers):
 
 
 @SFUD
+@pytest.mark.alone
 async def test_a_slow_connection_costs_video_before_audio(room, peers):
     link = await TCPLink.open()
     try:

@@ -1,7 +1,7 @@
-import SFU
 import SFUClient
 import Testing
 
+@testable import SFU
 @testable import sfud
 
 /// Sendbird's live events (A3): types, states, hosts; names begin with the rows they prove.
@@ -135,6 +135,38 @@ import Testing
         driver.takeCommands().compactMap { command in
             guard case .bind(_, let binding?) = command else { return nil }
             return binding.open
+        }
+    }
+
+    @Test func `L-6 a host who goes from camera to screen keeps the place`() throws {
+        var driver = try event(in: "ongoing")
+        try driver.join("other", ["role": "moderator"])
+        try driver.offer("host", "0:video:sendonly")
+        // Who comes second waits.
+        try driver.offer("other", "0:video:sendonly")
+        #expect(try gates(driver) == ["host camera open", "other camera closed"])
+        _ = driver.takeGates()
+        try driver.offer(
+            "host",
+            "0:video:inactive",
+            "1:video:sendonly",
+            sources: ["1": "screen"]
+        )
+        #expect(driver.takeGates() == [true])
+        #expect(try gates(driver) == ["other camera closed", "host screen open"])
+        // Who stops leaves the place to the next.
+        try driver.offer("host", "0:video:inactive", "1:video:inactive")
+        #expect(try gates(driver) == ["other camera open"])
+    }
+
+    /// Whose streams may pass.
+    private func gates(_ driver: ControlDriver) throws -> [String] {
+        let room = try #require(driver.plane.rooms["r"]?.room)
+        return room.streams.listed.map { stream in
+            let place = room.hosts.firstIndex(of: stream.participant) ?? .max
+            let isOpen = place < room.settings.maxHosts
+            return "\(stream.participant) \(stream.isScreen ? "screen" : "camera") "
+                + (isOpen ? "open" : "closed")
         }
     }
 

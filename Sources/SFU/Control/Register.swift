@@ -11,14 +11,38 @@ package protocol Registered: Sendable {
 /// A room is shown at every join. Were its lists sorted and written anew each time, a thousand
 /// joins would cost what a million participants do.
 package struct Register<Element: Registered>: Sendable {
-    private struct Place: Sendable {
-        var birth: UInt64
-        var name: String
-        var isListed: Bool
+    /// Names in the order in which what they name came.
+    private struct Order: Sendable {
+        private(set) var names: [String] = []
+        private var births: [UInt64] = []
+
+        mutating func insert(_ name: String, born birth: UInt64) {
+            let place = place(of: birth)
+            names.insert(name, at: place)
+            births.insert(birth, at: place)
+        }
+
+        mutating func remove(born birth: UInt64) {
+            let place = place(of: birth)
+            names.remove(at: place)
+            births.remove(at: place)
+        }
+
+        /// Where a birth is, or would be.
+        private func place(of birth: UInt64) -> Int {
+            var low = 0
+            var high = births.count
+            while low < high {
+                let middle = (low + high) / 2
+                if births[middle] < birth { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
     }
 
     private var elements: [String: Element] = [:]
-    private var order: [Place] = []
+    private var inList = Order()
+    private var apart = Order()
     private var changed: Set<String> = []
 
     package var count: Int { elements.count }
@@ -27,17 +51,15 @@ package struct Register<Element: Registered>: Sendable {
     package var values: Dictionary<String, Element>.Values { elements.values }
 
     /// In order.
-    package var listed: [Element] { listedNames.compactMap { elements[$0] } }
+    package var listed: [Element] { inList.names.compactMap { elements[$0] } }
     /// Those that are not listed, in order.
-    package var unlisted: [Element] {
-        order.lazy.filter { !$0.isListed }.compactMap { elements[$0.name] }
-    }
-    package var listedNames: [String] { order.lazy.filter(\.isListed).map(\.name) }
+    package var unlisted: [Element] { apart.names.compactMap { elements[$0] } }
+    package var listedNames: [String] { inList.names }
 
     package subscript(name: String) -> Element? {
         get { elements[name] }
         _modify {
-            let before = place(of: name)
+            let before = elements[name].map { ($0.birth, $0.isListed) }
             defer { settle(name, before) }
             yield &elements[name]
         }
@@ -50,27 +72,23 @@ package struct Register<Element: Registered>: Sendable {
         return taken
     }
 
-    private func place(of name: String) -> Place? {
-        elements[name].map { Place(birth: $0.birth, name: name, isListed: $0.isListed) }
-    }
-
     /// Brings order and changes to what `name` now is.
-    private mutating func settle(_ name: String, _ before: Place?) {
+    private mutating func settle(_ name: String, _ before: (birth: UInt64, isListed: Bool)?) {
         changed.insert(name)
-        let after = place(of: name)
-        if let before, before.birth == after?.birth, before.isListed == after?.isListed { return }
-        if let before { order.remove(at: index(of: before.birth)) }
-        if let after { order.insert(after, at: index(of: after.birth)) }
-    }
-
-    /// Where a birth is, or would be.
-    private func index(of birth: UInt64) -> Int {
-        var low = 0
-        var high = order.count
-        while low < high {
-            let middle = (low + high) / 2
-            if order[middle].birth < birth { low = middle + 1 } else { high = middle }
+        let after = elements[name].map { (birth: $0.birth, isListed: $0.isListed) }
+        if let before, let after, before == after { return }
+        if let before {
+            if before.isListed {
+                inList.remove(born: before.birth)
+            } else {
+                apart.remove(born: before.birth)
+            }
         }
-        return low
+        guard let after else { return }
+        if after.isListed {
+            inList.insert(name, born: after.birth)
+        } else {
+            apart.insert(name, born: after.birth)
+        }
     }
 }

@@ -10,10 +10,16 @@ extension Room {
         _ change: inout Change
     ) {
         guard let publisher = participants[id] else { return }
+        let place = hosts.firstIndex(of: id)
         for transport in publisher.transports {
             for isScreen in [false, true] {
                 settleStream(of: publisher, transport, isScreen, reason, &shared, &change)
             }
+        }
+        // Who goes from one stream to another has not stopped sending.
+        if let place, let last = hosts.firstIndex(of: id) {
+            hosts.remove(at: last)
+            hosts.insert(id, at: place)
         }
         settleCaps(of: id, &change)
         settleGates(of: id, &shared, &change)
