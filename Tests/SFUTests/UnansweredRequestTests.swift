@@ -3,7 +3,7 @@ import Testing
 
 @testable import SFU
 
-@Suite struct KeyframeRequestTests {
+@Suite struct UnansweredRequestTests {
     /// Requests may be what is lost: five seconds after the path is whole a picture must be there.
     @Test func `who does not answer is asked every four seconds at least`() {
         var requests = KeyframeRequests()
