@@ -28,6 +28,7 @@ enum Simulate {
         var status: Int32 = 0
         for seed in options.seeds {
             let world = World(seed: seed, identity: identity)
+            world.isVerbose = options.seeds.count == 1
             let violation = world.live(options.length)
             progress.note(world)
             if let violation {

@@ -35,6 +35,8 @@ final class World {
     }
 
     let seed: UInt64
+    /// Whether a violation tells what the workers were at.
+    var isVerbose = false
     let plant: Plant?
     var random: SimulatedRandom
     /// For what a plant does, so that it changes nothing else.

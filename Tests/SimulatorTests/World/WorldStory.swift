@@ -160,7 +160,11 @@ extension World {
             run(milliseconds: 250)
             lacks = whatLacks(since: start)
         } while violation == nil && !lacks.isEmpty && now < end
-        if let first = lacks.first { violate(.liveness, "\(first) \(when)") }
+        guard let first = lacks.first else { return }
+        let slots = workers.flatMap { worker in
+            worker.core.videoSlots.map { "\n  worker \(worker.index), \($0)" }
+        }
+        violate(.liveness, "\(first) \(when)\(isVerbose ? slots.joined() : "")")
     }
 
     /// What somebody may see or hear, and has not since a moment.
