@@ -15,6 +15,13 @@ BENCH_FLAGS ?=
 # How long `make fuzz` stays with each target, in seconds, and with which ones (all).
 TIME ?= 60
 TARGETS ?=
+# How many histories `make simulate` lives through, how long each is (LENGTH=short), which one alone
+# (SEED=7), which bug is planted (PLANT=all), and what else sfu-simulate is told.
+SEEDS ?= 1000
+SEED ?=
+LENGTH ?=
+PLANT ?=
+SIMULATE_FLAGS ?=
 
 BUILD := .build
 SOURCES := Package.swift Sources Tests benchmarks
@@ -24,7 +31,7 @@ ENVIRONMENT := .venv/.installed-for
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
 .PHONY: help run build benchmarks bench test unit acceptance gate gate-update lint test-asan test-tsan \
-	fuzz install packages bench-packages test-packages clean
+	fuzz simulate install packages bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +89,12 @@ test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 fuzz: test-packages ## Fuzzes every parser and what peers with keys send; TIME=60, TARGETS=sdp
 	@Scripts/fuzz --time $(TIME) $(TARGETS)
 
+simulate: test-packages ## Lives through whole rooms in virtual time; SEEDS=1000, SEED=7, PLANT=all
+	SFUD_SIMULATE=1 $(SWIFT) build -c release --product sfu-simulate \
+		--scratch-path .build-simulate -Xswiftc -enable-testing
+	.build-simulate/release/sfu-simulate $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) \
+		$(addprefix --length ,$(LENGTH)) $(addprefix --plant ,$(PLANT)) $(SIMULATE_FLAGS)
+
 install: build ## Installs sfud, sfuctl, a systemd unit and the documents under PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/systemd/system" \
 		"$(DESTDIR)$(PREFIX)/share/doc/sfud"
@@ -100,7 +113,7 @@ test-packages: ## Installs the Debian packages that the tests need, if any is mi
 	@Scripts/install-packages --tests
 
 clean: ## Removes what was built
-	rm -rf .build .build-asan .build-fuzz .build-tsan .venv
+	rm -rf .build .build-asan .build-fuzz .build-simulate .build-tsan .venv
 
 # GStreamer's Python bindings come from Debian, the rest from PyPI.
 $(ENVIRONMENT): Tests/acceptance/requirements.txt | test-packages

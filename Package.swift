@@ -27,6 +27,7 @@ let daemon: [Target.Dependency] = [
 let fuzzed: [Target.Dependency] = [
     "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming", "sfud",
 ]
+let simulated: [Target.Dependency] = ["LoadPeer", "RTP", "SFU", "SFUClient", "Sockets", "sfud"]
 
 let package = Package(
     name: "sfud",
@@ -126,6 +127,12 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "SimulatorTests",
+            dependencies: simulated,
+            exclude: ["Run"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "BenchTests",
             dependencies: ["RTP", "sfu-bench"],
             swiftSettings: strict
@@ -141,17 +148,35 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Scripts/fuzz makes FuzzTests a program, and so sfud a library; it says where libFuzzer is.
-if let libFuzzer = Context.environment["SFUD_FUZZ"] {
+// Scripts/fuzz and `make simulate` make programs of tests, and so sfud a library.
+let libFuzzer = Context.environment["SFUD_FUZZ"]
+let isSimulator = Context.environment["SFUD_SIMULATE"] != nil
+if libFuzzer != nil || isSimulator {
     package.products = []
     package.targets.removeAll { $0.type == .test || $0.type == .executable }
-    package.targets += [
+    package.targets.append(
         .target(
             name: "sfud",
             dependencies: daemon,
             exclude: ["main.swift"],
             swiftSettings: strict
-        ),
+        )
+    )
+}
+if isSimulator {
+    package.targets.append(
+        .executableTarget(
+            name: "sfu-simulate",
+            dependencies: simulated,
+            path: "Tests/SimulatorTests",
+            exclude: ["Daemon", "WorldTests.swift"],
+            swiftSettings: strict
+        )
+    )
+}
+// It says where libFuzzer is.
+if let libFuzzer {
+    package.targets += [
         .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
         .executableTarget(
             name: "sfud-fuzz",

@@ -208,7 +208,8 @@ struct ControlPlane {
     mutating func expire(at now: Instant) {
         if case .by(let end) = ending, end <= now { finish() }
         if let end = draining.deadline, end <= now { endDraining(at: now) }
-        for (name, due) in timers where due <= now { expire(name, at: now) }
+        // In order, so that one history is like the other.
+        for name in timers.filter({ $0.value <= now }).keys.sorted() { expire(name, at: now) }
     }
 
     private mutating func expire(_ name: String, at now: Instant) {

@@ -22,8 +22,8 @@ package struct LoadPeer: ~Copyable {
     package static let checkMilliseconds: Int64 = 2_500
     private static let firstCheckMilliseconds: Int64 = 50
 
-    package let localFragment: String
-    package let localPassword: String
+    package private(set) var localFragment: String
+    package private(set) var localPassword: String
     package private(set) var isConnected = false
     package private(set) var profile: SRTPProfile?
     /// What the handshake agreed on, for who listens beside this peer.
@@ -82,6 +82,23 @@ package struct LoadPeer: ~Copyable {
         username = Array("\(fragment):\(localFragment)".utf8)
         remotePassword = Array(password.utf8)
         fingerprints = [fingerprint]
+        check(at: now, into: &output)
+    }
+
+    /// Restarts ICE (RFC 8445 §9); the DTLS association and its keys stay.
+    ///
+    /// `seed` makes its new credentials, `fragment` and `password` are an answer's.
+    package mutating func restart(
+        seed: UInt64,
+        fragment: String,
+        password: String,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        localFragment = Self.fragment(seed: seed)
+        localPassword = Self.password(seed: seed)
+        username = Array("\(fragment):\(localFragment)".utf8)
+        remotePassword = Array(password.utf8)
         check(at: now, into: &output)
     }
 

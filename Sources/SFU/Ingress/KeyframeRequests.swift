@@ -26,8 +26,9 @@ struct KeyframeRequests: BitwiseCopyable {
     }
 
     static let intervalMilliseconds: Int64 = 400
-    /// An encoder that does not answer is asked ever less often.
-    static let maximumBackoff: Int64 = 4
+    /// An encoder that does not answer is asked ever less often, but every 3.2 s at the least: it
+    /// may be the requests that are lost, and pictures must be back soon when they no longer are.
+    static let maximumBackoff: Int64 = 3
     /// Who comes so soon after another is waited for, while the request is not out.
     static let rushMilliseconds: Int64 = 100
     /// Nobody waits longer than this for the request, so that a second is enough for a picture.

@@ -3,7 +3,7 @@ import SFU
 
 /// What the end of each payload says: whose it is, so that it can be told wherever it turns up.
 struct MediaMark: Hashable {
-    static let length = 17
+    static let length = 18
     private static let magic: UInt32 = 0x5346_5544
 
     /// The room that it was sent in; one that is made anew has another number.
@@ -11,13 +11,35 @@ struct MediaMark: Hashable {
     /// The index of the client that sent it.
     var publisher: UInt32
     var kind: MediaKind
+    /// Counts the packets of this layer.
     var number: UInt32
+    /// Of simulcast video, 0 the smallest.
+    var layer: UInt8 = 0
+    /// Of video: what of a frame the packet is.
+    var part: Part = []
 
-    init(room: UInt32, publisher: UInt32, kind: MediaKind, number: UInt32) {
+    struct Part: OptionSet, Hashable {
+        var rawValue: UInt8
+
+        static let keyframe = Self(rawValue: 1)
+        static let start = Self(rawValue: 2)
+        static let end = Self(rawValue: 4)
+    }
+
+    init(
+        room: UInt32,
+        publisher: UInt32,
+        kind: MediaKind,
+        number: UInt32,
+        layer: UInt8 = 0,
+        part: Part = []
+    ) {
         self.room = room
         self.publisher = publisher
         self.kind = kind
         self.number = number
+        self.layer = layer
+        self.part = part
     }
 
     init?(_ payload: Span<UInt8>) {
@@ -26,11 +48,14 @@ struct MediaMark: Hashable {
         room = payload.u32(at: start + 4)
         publisher = payload.u32(at: start + 8)
         number = payload.u32(at: start + 12)
-        kind = payload[start + 16] == 0 ? .audio : .video
+        kind = payload[start + 16] & 1 == 0 ? .audio : .video
+        layer = payload[start + 16] >> 1
+        part = Part(rawValue: payload[start + 17])
     }
 
     var bytes: [UInt8] {
-        Self.magic.wire + room.wire + publisher.wire + number.wire + [kind == .audio ? 0 : 1]
+        Self.magic.wire + room.wire + publisher.wire + number.wire
+            + [layer << 1 | (kind == .audio ? 0 : 1), part.rawValue]
     }
 }
 

@@ -13,7 +13,7 @@ import Testing
 /// Only threads, sockets and the network are played. Each thread goes round when its turn comes,
 /// by the seed after a quarter of a millisecond or after many: so commands, events, packets in
 /// rings and replies wait for one another in ever other orders.
-final class SimulatedDaemon {
+final class SimulatedDaemon: SimulatedNetwork {
     /// What went from one client to another.
     struct Flow: Hashable {
         var publisher: Int
@@ -279,7 +279,7 @@ extension SimulatedDaemon {
                 }
             } else if workers[turn].nextRound <= now {
                 workers[turn].nextRound = nextTurn()
-                round(workers[turn])
+                workers[turn].round(at: now, through: self)
             }
         }
     }
@@ -349,7 +349,7 @@ extension SimulatedDaemon {
 // What leaves.
 extension SimulatedDaemon {
     /// Reads a media packet as its receiver will, the moment the core has written it.
-    func noteWritten(_ bytes: [UInt8], to path: Path) {
+    func written(_ bytes: [UInt8], to path: Path, by worker: Int) {
         guard case .rtp = Datagram(bytes.span), let client = clients[path] else { return }
         var unused = Batch(capacity: 1)
         guard case .rtp(let length) = client.peer.receive(bytes.span, at: now, into: &unused)
@@ -383,7 +383,7 @@ extension SimulatedDaemon {
     }
 
     /// A datagram has left the socket of a worker.
-    func leave(_ bytes: [UInt8], to path: Path) {
+    func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
         guard let client = clients[path] else { return }
         if case .rtp = Datagram(bytes.span) {
             let wire = Wire(
@@ -404,18 +404,5 @@ extension SimulatedDaemon {
         let found = client.peer.receive(bytes.span, at: now, into: &answers)
         if case .rtcp(let length) = found { client.take(report: client.peer.clear(length: length)) }
         deliver(&answers, from: client)
-    }
-}
-
-/// A small seeded generator (SplitMix64).
-struct SimulatedRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }
