@@ -221,6 +221,30 @@ import Testing
         #expect(driver.plane.rooms["r"]?.room.subscriptions.isEmpty == true)
     }
 
+    @Test func `R-6 of a subscription that ends with the change nothing else is told`() throws {
+        var driver = ControlDriver()
+        let roles: JSON = [
+            ["name": "moderator", "publish": ["audio": true, "video": true]],
+            ["name": "silent", "publish": ["audio": false, "video": true]],
+            ["name": "student", "subscribe": ["roles": ["moderator"]]],
+        ]
+        try driver.room("r", ["roles": roles])
+        try driver.join("m", ["role": "moderator"])
+        try driver.join("s", ["role": "student"])
+        let stream = try #require(
+            try driver.offer("m", "0:audio:sendonly", "1:video:sendonly")[0].stream
+        )
+        try driver.offer("s", "0:audio:recvonly", "1:video:recvonly")
+        try driver.watch("s", stream)
+        _ = driver.takeTold()
+        try driver.done("role.changeAll", ["room": "r", "role": "silent", "from": ["moderator"]])
+        #expect(
+            driver.takeTold() == [
+                "participant.roleChanged all", "stream.changed all", "subscription.disconnected s",
+            ]
+        )
+    }
+
     @Test func `R-7 nobody is told anything of video that ends with the change`() throws {
         var driver = ControlDriver()
         try driver.room()

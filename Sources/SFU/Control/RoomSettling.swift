@@ -160,14 +160,14 @@ extension Room {
             let publisher = participants[stream.participant],
             let subscriber = participants[subscription.participant]
         else { return }
-        let mayReceive = mayReceive(from: publisher, subscriber) == .open
+        let verdict = mayReceive(from: publisher, subscriber)
         for kind in MediaKind.allCases {
             guard let slot = subscription.slot(kind) else { continue }
             var feed = stream.home(kind).map {
                 Feed(
                     home: $0,
                     subscription: number,
-                    open: mayReceive && subscription.isOn(kind)
+                    open: verdict == .open && subscription.isOn(kind)
                 )
             }
             if kind == .video {
@@ -184,6 +184,8 @@ extension Room {
             subscription.preroll = nil
             subscriptions[number] = subscription
         }
+        // What the roles allow no longer ends with this call, which is all that is told of it.
+        guard verdict != .closed(.role) else { return }
         let reason = whyNoVideo(subscription, stream, publisher, subscriber)
         guard reason != subscription.videoDisabled else { return }
         let audience = Audience.only([subscriber.id])

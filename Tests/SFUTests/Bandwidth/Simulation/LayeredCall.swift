@@ -64,6 +64,8 @@ struct LayeredCall: ~Copyable {
     private var holds: [VideoHold?] = []
     /// Each time that the publisher was asked for other encodings.
     private(set) var wishes: [(second: Double, mask: UInt8)] = []
+    /// What the worker has told of how hard pressed it is.
+    private(set) var pressures: [WorkerPressure] = []
     /// Nanoseconds from the worker to the publisher's encoder by way of signalling.
     private static let signalling: Int64 = 50_000_000
 
@@ -125,6 +127,7 @@ struct LayeredCall: ~Copyable {
         for event in call.takeEvents() {
             switch event {
             case .videoHeld(_, _, let reason): holds.append(reason)
+            case .pressure(let pressure, _): pressures.append(pressure)
             case .layersWanted(_, _, let mask):
                 wishes.append((second, mask))
                 wanted.append((now + Self.signalling, mask))
