@@ -15,7 +15,7 @@ struct Detectors {
     private(set) var losses = LossControl()
     private var events = LossEvents()
     private(set) var first = FirstTrain()
-    private(set) var surge = Surge()
+    private var pace = QueuePace()
 
     /// Nothing known of delays compares with what comes now.
     mutating func startAfresh() {
@@ -23,7 +23,7 @@ struct Detectors {
         trendline.reset()
         queue.reset()
         acknowledged.reset()
-        surge.reset()
+        pace.reset()
     }
 
     /// Notes a packet that arrived, at `arrived` on the viewer's clock.
@@ -32,7 +32,7 @@ struct Detectors {
         acknowledged.add(bytes: bytes, arrived: arrived)
         queue.add(sent: entry.time, arrived: arrived)
         first.add(bytes: bytes, sent: entry.time, arrived: arrived)
-        surge.add(bytes: bytes, sent: entry.time, arrived: arrived, waited: queue.latest)
+        pace.add(bytes: bytes, arrived: arrived, waited: queue.latest)
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -68,7 +68,7 @@ struct Detectors {
         return RateControl.Input(
             usage: trendline.usage,
             acknowledged: acknowledged.bitsPerSecond,
-            pace: surge.pace,
+            pace: pace.rate,
             roundTrip: roundTrip,
             waiting: queue.delay,
             rule: contention.update(queue, at: now),
@@ -83,13 +83,6 @@ struct Detectors {
     mutating func learn(_ rate: Double) {
         acknowledged.learn(rate)
         losses.learn(rate)
-    }
-
-    /// The path has just become narrow: what it takes from now on, in bits a second.
-    mutating func takeSurge() -> Double? {
-        guard let rate = surge.rate else { return nil }
-        surge.reset()
-        return rate
     }
 
     /// Has loss judged, now that the delays allow `rate`.

@@ -128,11 +128,6 @@ extension BandwidthEstimator {
             }
             prober.noteResult(shown, situation, at: now)
         }
-        if let rate = detectors.value.takeSurge(), rate < rates.estimate {
-            prober.noteDrop(from: before, to: rate, at: now)
-            rates.learn(max(rate, Self.minimum), at: now)
-            reason = .overuse
-        }
         detectors.value.judgeLoss(delayBased: rates.estimate, floor: Self.minimum)
         settle(reason, at: now)
     }
