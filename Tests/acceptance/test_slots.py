@@ -9,6 +9,7 @@ from harness.ipc import Refused
 from harness.looks import ALICE, BOB, CAROL
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("first, second", [("VP8", "VP8"), ("H264", "H264"), ("VP8", "VP9")])
 async def test_a_slot_changes_from_one_publisher_to_another(room, peers, first, second):
     alice = await room.join("alice", await peers("Chromium"), codec=first, **ALICE)
@@ -33,6 +34,7 @@ async def test_a_slot_changes_from_one_publisher_to_another(room, peers, first, 
     assert after["keyFramesDecoded"] > before["keyFramesDecoded"]
 
 
+@pytest.mark.alone
 async def test_two_slots_show_two_publishers(room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("Chromium"), **BOB)
@@ -79,6 +81,7 @@ async def test_ones_own_stream_comes_back(room, peers):
     await expect.heard(alice.peer, seen.audio, ALICE["tone"], seen.since)
 
 
+@pytest.mark.alone
 async def test_the_publisher_switches_off_and_on(room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("Chromium"), slots=1)
@@ -164,6 +167,7 @@ async def test_a_stream_ends_when_it_is_unpublished(room, peers):
     assert (await room.call("stream.list"))["streams"] == []
 
 
+@pytest.mark.alone
 async def test_one_leaves_and_comes_again(room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("Chromium"), slots=1)
