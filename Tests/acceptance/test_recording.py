@@ -114,7 +114,7 @@ async def test_sound_and_picture_agree(recorder, peers):
     sound = recorded.decodes(Path(audio["path"]))
     beeps = [
         audio["start"] + recorded.moment(sound, at)
-        for at in onsets(recorded.samples(sound), 48_000)
+        for at in recorded.onsets(recorded.samples(sound))
     ]
     # Sender reports come within the first seconds; what was sent before them is not exact.
     settled = [beep for beep in beeps if beep > audio["start"] + 6]
@@ -123,19 +123,6 @@ async def test_sound_and_picture_agree(recorder, peers):
               for beep in settled]
     print("picture after sound, in ms:", [round(1000 * one) for one in errors])
     assert all(abs(error) <= 0.040 for error in errors), errors
-
-
-def onsets(samples, rate: int) -> list[int]:
-    """Where sound begins after a tenth of a second of silence."""
-    found, quiet = [], 0
-    for at, sample in enumerate(samples):
-        if abs(sample) < 1000:
-            quiet += 1
-            continue
-        if quiet > rate // 10:
-            found.append(at)
-        quiet = 0
-    return found
 
 
 async def test_muted_and_gone_are_gaps(recorder, peers):

@@ -74,19 +74,6 @@ async def session(room: Room, peers, codec: str) -> tuple[Marks, list[dict]]:
     return marks, sorted(news.data["files"], key=lambda file: file["start"])
 
 
-def onsets(samples, rate: int = 48_000) -> list[int]:
-    """Where sound begins after a tenth of a second of silence."""
-    found, quiet = [], 0
-    for at, sample in enumerate(samples):
-        if abs(sample) < 1000:
-            quiet += 1
-            continue
-        if quiet > rate // 10:
-            found.append(at)
-        quiet = 0
-    return found
-
-
 def pauses(times: list[float], least: float) -> list[tuple[float, float]]:
     return [(one, other) for one, other in pairwise(times) if other - one > least]
 
@@ -118,7 +105,7 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
             moment
             for moment in (
                 file["start"] + recorded.moment(track, at)
-                for at in onsets(recorded.samples(track))
+                for at in recorded.onsets(recorded.samples(track))
             )
             if moment > file["start"] + 9
         ]

@@ -175,6 +175,18 @@ struct ControlDriver {
 
 // Shorthands of the stories that the tests tell.
 extension ControlDriver {
+    /// A server with taps, and a room of a moderator `m` and publishers.
+    static func tapped(_ publishers: String...) throws -> ControlDriver {
+        var driver = ControlDriver(recordings: "/recordings")
+        try driver.room("r")
+        try driver.join("m", ["role": "moderator"])
+        for name in publishers {
+            try driver.join(name)
+            try driver.offer(name, "0:audio:sendonly", "1:video:sendonly")
+        }
+        return driver
+    }
+
     mutating func room(_ name: String = "r", _ settings: JSON = [:]) throws {
         try done("room.create", ["room": .string(name), "settings": settings])
     }

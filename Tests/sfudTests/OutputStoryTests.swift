@@ -10,17 +10,6 @@ import Testing
 @Suite struct OutputStoryTests {
     private static let tap = 1
 
-    private func driver(on names: String...) throws -> ControlDriver {
-        var driver = ControlDriver(recordings: "/recordings")
-        try driver.room("r")
-        try driver.join("m", ["role": "moderator"])
-        for name in names {
-            try driver.join(name)
-            try driver.offer(name, "0:audio:sendonly", "1:video:sendonly")
-        }
-        return driver
-    }
-
     private func stream(of name: String, _ driver: ControlDriver) throws -> String {
         try #require(driver.plane.rooms["r"]?.room.participants[name]?.streams.first)
     }
@@ -55,7 +44,7 @@ import Testing
     }
 
     @Test func `E-3 E-30 a stream goes out, and all hear of it`() throws {
-        var driver = try driver(on: "a", "b")
+        var driver = try ControlDriver.tapped("a", "b")
         let stream = try stream(of: "a", driver)
         _ = driver.takeTold()
         driver.commands = []
@@ -90,7 +79,7 @@ import Testing
     }
 
     @Test func `the description says what goes where`() throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         let stream = try stream(of: "a", driver)
         let more: [String: JSON] = ["video": ["address": "[::1]:6000"]]
         let result = try driver.done("tap.start", params(stream, more))
@@ -106,7 +95,7 @@ import Testing
     }
 
     @Test func `one kind alone may go out`() throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         let stream = try stream(of: "a", driver)
         driver.commands = []
         try driver.done("tap.start", params(stream, kinds: ["video"]))
@@ -114,7 +103,7 @@ import Testing
     }
 
     @Test func `E-3 with the stream, the room or its codec it ends, and says why`() throws {
-        var driver = try driver(on: "a", "b")
+        var driver = try ControlDriver.tapped("a", "b")
         for (name, reason) in [("a", "stream-ended"), ("b", "codec-changed")] {
             let stream = try stream(of: name, driver)
             try driver.done("tap.start", params(stream))
@@ -217,7 +206,7 @@ import Testing
 
     @Test(arguments: wrong)
     func `E-30 what cannot be or may not be is refused`(_ row: Wrong) throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         let params = params(try stream(of: "a", driver), row.more)
         guard case .failure(let error) = driver.call("tap.start", params) else {
             Issue.record("not refused")
@@ -229,7 +218,7 @@ import Testing
     }
 
     @Test func `what there is not is refused`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         try driver.join("a")
         try driver.offer("a", "0:audio:sendonly")
         let stream = try stream(of: "a", driver)
@@ -246,7 +235,7 @@ import Testing
     }
 
     @Test func `a room has so many, and a server`() throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         let stream = try stream(of: "a", driver)
         driver.plane.shared.outputs.roomLimit = 2
         for _ in 0..<2 { try driver.done("tap.start", params(stream)) }

@@ -9,17 +9,6 @@ import Testing
 @Suite struct StreamingStoryTests {
     private static let tap = 1
 
-    private func driver(on names: String...) throws -> ControlDriver {
-        var driver = ControlDriver(recordings: "/recordings")
-        try driver.room("r")
-        try driver.join("m", ["role": "moderator"])
-        for name in names {
-            try driver.join(name)
-            try driver.offer(name, "0:audio:sendonly", "1:video:sendonly")
-        }
-        return driver
-    }
-
     @discardableResult
     private func start(_ driver: inout ControlDriver, _ more: [String: JSON] = [:]) throws -> String
     {
@@ -44,7 +33,7 @@ import Testing
     }
 
     @Test func `E-29 E-37 all hear of a live stream, and who comes later is told`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         _ = driver.takeTold()
         let step = StreamingCodeTests.start(["by": "m", "width": 640])
         let id = driver.send(step.method, step.params)
@@ -79,7 +68,7 @@ import Testing
     }
 
     @Test func `E-29 a server that does not take it is the answer, and no event`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         _ = driver.takeTold()
         let step = StreamingCodeTests.start()
         let id = driver.send(step.method, step.params)
@@ -95,7 +84,7 @@ import Testing
     }
 
     @Test func `E-29 a server that goes and comes is told of, and one that stays away`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         try start(&driver)
         _ = driver.takeTold()
         driver.tell(.tap(.interrupted(1, cause: "connection-lost")), from: Self.tap)
@@ -116,7 +105,7 @@ import Testing
     }
 
     @Test func `E-29 a room has several, and stops one or all`() throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         let first = try start(&driver, ["url": "rtmp://h/1"])
         try start(&driver, ["url": "rtmp://h/2"])
         try start(&driver, ["url": "rtmp://h/3"])
@@ -128,7 +117,7 @@ import Testing
     }
 
     @Test func `E-29 with the room they end, those too that have not begun`() throws {
-        var driver = try driver(on: "a")
+        var driver = try ControlDriver.tapped("a")
         try start(&driver)
         let step = StreamingCodeTests.start(["url": "rtmp://h/2"])
         let id = driver.send(step.method, step.params)
@@ -147,7 +136,7 @@ import Testing
     }
 
     @Test func `E-29 whoever asks and goes is not answered`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         let step = StreamingCodeTests.start()
         let id = driver.send(step.method, step.params)
         driver.plane.connectionClosed(driver.connection)
@@ -157,7 +146,7 @@ import Testing
     }
 
     @Test func `E-30 the stage follows who talks, and stays where nobody does`() throws {
-        var driver = try driver(on: "a", "b", "c")
+        var driver = try ControlDriver.tapped("a", "b", "c")
         try start(&driver)
         #expect(shown(&driver) == ["a"], "somebody is better than nobody")
         try driver.begin("b")
@@ -173,7 +162,7 @@ import Testing
     }
 
     @Test func `E-30 V-10 the stage is with those pinned, and a screen before all`() throws {
-        var driver = try driver(on: "a", "b", "c")
+        var driver = try ControlDriver.tapped("a", "b", "c")
         try start(&driver)
         try driver.begin("a")
         _ = shown(&driver)
@@ -205,7 +194,7 @@ import Testing
     }
 
     @Test func `E-30 of a stage one picture is read, and all sound`() throws {
-        var driver = try driver(on: "a", "b")
+        var driver = try ControlDriver.tapped("a", "b")
         driver.commands = []
         try start(&driver)
         func tracks(_ orders: [TapOrder]) -> [String] {
@@ -231,7 +220,7 @@ import Testing
     }
 
     @Test func `in a grid everybody keeps the tile`() throws {
-        var driver = try driver(on: "a", "b", "c")
+        var driver = try ControlDriver.tapped("a", "b", "c")
         try start(&driver, ["layout": "grid"])
         #expect(shown(&driver) == ["a", "b", "c"])
         try driver.begin("c")
@@ -244,7 +233,7 @@ import Testing
     }
 
     @Test func `a grid has nine tiles, for talkers first`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.tapped()
         for number in 0..<11 {
             try driver.join("p\(number)")
             try driver.offer("p\(number)", "0:audio:sendonly", "1:video:sendonly")

@@ -88,24 +88,13 @@ final class SimulatedDaemon: SimulatedNetwork {
                 limits: limits
             )
         )
-        let mesh = RelayMesh(workers: count)
-        var core = CoreLimits.default
-        core.packetPool = 8_192
-        for index in 0..<count {
-            workers.append(
-                SimulatedWorker(
-                    index: index,
-                    core: Core(
-                        limits: core,
-                        seed: random.next(),
-                        identity: identity,
-                        engine: .best
-                    ),
-                    relays: mesh.port(of: index),
-                    at: now
-                )
-            )
-        }
+        workers = SimulatedWorker.mesh(
+            of: count,
+            packetPool: 8_192,
+            identity: identity,
+            at: now,
+            random: &random
+        )
     }
 }
 

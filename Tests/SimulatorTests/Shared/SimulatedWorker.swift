@@ -66,6 +66,28 @@ final class SimulatedWorker {
         refusesUntil = now
     }
 
+    /// Workers with rings between them, each with a core of its own.
+    static func mesh(
+        of count: Int,
+        packetPool: Int,
+        identity: DTLSIdentity,
+        at now: Instant,
+        random: inout SimulatedRandom
+    ) -> [SimulatedWorker] {
+        let mesh = RelayMesh(workers: count)
+        var limits = CoreLimits.default
+        limits.packetPool = packetPool
+        return (0..<count).map { index in
+            let core = Core(
+                limits: limits,
+                seed: random.next(),
+                identity: identity,
+                engine: .best
+            )
+            return SimulatedWorker(index: index, core: core, relays: mesh.port(of: index), at: now)
+        }
+    }
+
     /// One round, step by step as in `WorkerLoop.run`.
     func round(at now: Instant, through network: some SimulatedNetwork) {
         let datagrams = arrived

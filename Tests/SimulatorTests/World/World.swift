@@ -156,24 +156,14 @@ final class World {
         stalled = Array(repeating: now, count: count)
         mirrors = Array(repeating: [], count: count)
         callers = Callers()
-        let mesh = RelayMesh(workers: count)
-        var core = CoreLimits.default
-        core.packetPool = random.chance(0.3) ? 1_024 : 4_096
-        for index in 0..<count {
-            workers.append(
-                SimulatedWorker(
-                    index: index,
-                    core: Core(
-                        limits: core,
-                        seed: random.next(),
-                        identity: identity,
-                        engine: .best
-                    ),
-                    relays: mesh.port(of: index),
-                    at: now
-                )
-            )
-        }
+        let packetPool = random.chance(0.3) ? 1_024 : 4_096
+        workers = SimulatedWorker.mesh(
+            of: count,
+            packetPool: packetPool,
+            identity: identity,
+            at: now,
+            random: &random
+        )
     }
 
     /// Virtual seconds since the beginning.

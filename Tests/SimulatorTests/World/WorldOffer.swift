@@ -32,21 +32,12 @@ struct WorldOffer {
             sections.append(format(.audio) + ["a=recvonly"])
             sections.append(format(.video) + ["a=recvonly"])
         }
-        let mids = sections.indices.map(String.init).joined(separator: " ")
-        var lines = [
-            "v=0", "o=- 1 \(version) IN IP4 127.0.0.1", "s=-", "t=0 0",
-            "a=group:BUNDLE \(mids)",
-        ]
-        let digest = FingerprintAttribute(hash: "sha-256", digest: fingerprint.digest).digestText
-        for (mid, section) in sections.enumerated() {
-            lines += section
-            lines += [
-                "c=IN IP4 0.0.0.0", "a=mid:\(mid)", "a=ice-ufrag:\(fragment)",
-                "a=ice-pwd:\(password)", "a=fingerprint:sha-256 \(digest)", "a=setup:actpass",
-                "a=rtcp-mux", "a=rtcp-rsize",
-            ]
-        }
-        return lines.joined(separator: "\r\n") + "\r\n"
+        return OfferedDescription(
+            version: version,
+            fragment: fragment,
+            password: password,
+            fingerprint: fingerprint
+        ).text(of: sections)
     }
 
     private func microphone(_ layer: SentLayer) -> [String] {

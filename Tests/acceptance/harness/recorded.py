@@ -95,6 +95,19 @@ def samples(track: Track) -> array.array:
     return array.array("h", raw)
 
 
+def onsets(samples, rate: int = 48_000) -> list[int]:
+    """Where sound begins after a tenth of a second of silence."""
+    found, quiet = [], 0
+    for at, sample in enumerate(samples):
+        if abs(sample) < 1000:
+            quiet += 1
+            continue
+        if quiet > rate // 10:
+            found.append(at)
+        quiet = 0
+    return found
+
+
 def moment(track: Track, sample: int) -> float:
     """When a sample is heard, in the file's time."""
     packet, offset = divmod(sample + LOOK_AHEAD, PACKET)
