@@ -159,6 +159,21 @@ import Testing
         #expect(try gates(driver) == ["other camera open"])
     }
 
+    @Test func `L-6 R-7 of streams that all end with a change of roles only that is told`() throws {
+        var driver = try event(in: "ongoing")
+        for id in ["other", "viewer"] { try driver.join(id, ["role": "moderator"]) }
+        // The first in the room waits for the place of the second.
+        let stream = try #require(try driver.offer("other", "0:video:sendonly")[0].stream)
+        try driver.offer("host", "0:video:sendonly")
+        try driver.offer("viewer", "0:video:recvonly")
+        try driver.watch("viewer", stream)
+        _ = driver.takeTold()
+        try driver.done("role.changeAll", ["room": "r", "role": "viewer"])
+        let told = driver.takeTold()
+        #expect(told.filter { $0 == "stream.destroyed all" }.count == 2)
+        #expect(!told.contains { $0.hasPrefix("subscription.video") }, "\(told)")
+    }
+
     /// Whose streams may pass.
     private func gates(_ driver: ControlDriver) throws -> [String] {
         let room = try #require(driver.plane.rooms["r"]?.room)

@@ -156,10 +156,9 @@ extension Room {
         settle(rolesOf: ids, &shared, &change)
     }
 
-    /// Brings all to what the roles now say: first the streams, so that nobody is told anything
-    /// of one that goes anyway.
+    /// Brings all to what the roles now say: first the publishers, then their viewers.
     mutating func settle(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
-        for id in ids { settle(publisher: id, ending: EndReason.role, &shared, &change) }
+        settle(publishers: ids, ending: EndReason.role, &shared, &change)
         for id in ids { review(subscriptionsTouching: id, &shared, &change) }
     }
 

@@ -9,6 +9,31 @@ extension Room {
         _ shared: inout Shared,
         _ change: inout Change
     ) {
+        settle(publishers: [id], ending: reason, &shared, &change)
+    }
+
+    /// The same for several whose rights change at once: first the streams of all, so that nobody
+    /// is told anything of one that goes anyway.
+    mutating func settle(
+        publishers ids: [String],
+        ending reason: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        for id in ids { settleStreams(of: id, ending: reason, &shared, &change) }
+        for id in ids {
+            settleCaps(of: id, &change)
+            settleGates(of: id, &shared, &change)
+        }
+        settleHosts(&shared, &change)
+    }
+
+    private mutating func settleStreams(
+        of id: String,
+        ending reason: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
         guard let publisher = participants[id] else { return }
         let place = hosts.firstIndex(of: id)
         for transport in publisher.transports {
@@ -21,9 +46,6 @@ extension Room {
             hosts.remove(at: last)
             hosts.insert(id, at: place)
         }
-        settleCaps(of: id, &change)
-        settleGates(of: id, &shared, &change)
-        settleHosts(&shared, &change)
     }
 
     private mutating func settleStream(
