@@ -119,6 +119,34 @@ import Testing
         #expect(second.videoMid == "1" && second.audioMid == nil)
     }
 
+    @Test func `the slot of a stream that ends is free for what the same offer brings`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        for id in ["a", "viewer"] { try driver.join(id) }
+        let sources: JSON = ["2": "screen"]
+        let mids = try driver.offer(
+            "a",
+            "0:audio:sendonly",
+            "1:video:inactive",
+            "2:video:sendonly",
+            sources: sources
+        )
+        try driver.offer("viewer", "0:audio:recvonly", "1:video:recvonly")
+        let camera = try driver.watch("viewer", try #require(mids[0].stream))
+        try driver.watch("viewer", try #require(mids[2].stream))
+        #expect(camera.videoMid == nil)
+        try driver.offer(
+            "a",
+            "0:audio:sendonly",
+            "1:video:sendonly",
+            "2:video:inactive",
+            sources: sources
+        )
+        let room = try #require(driver.plane.rooms["r"]?.room)
+        #expect(room.subscriptions.count == 1)
+        #expect(room.subscriptions.values.first?.videoSlot?.mid == "1")
+    }
+
     @Test func `what belongs together is played in sync`() throws {
         var (driver, stream) = try call(slots: [
             "0:audio:recvonly", "1:audio:recvonly", "2:video:recvonly", "3:video:recvonly",

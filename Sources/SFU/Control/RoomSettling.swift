@@ -20,7 +20,12 @@ extension Room {
         _ shared: inout Shared,
         _ change: inout Change
     ) {
-        for id in ids { settleStreams(of: id, ending: reason, &shared, &change) }
+        let line = hosts
+        // Those that end first: the slots that carried them are free for what comes.
+        for id in ids { endStreams(of: id, reason, &change) }
+        for id in ids { carryStreams(of: id, &shared, &change) }
+        // Who goes from one stream to another has not stopped sending.
+        hosts = line.filter { hosts.contains($0) } + hosts.filter { !line.contains($0) }
         for id in ids {
             settleCaps(of: id, &change)
             settleGates(of: id, &shared, &change)
@@ -28,44 +33,40 @@ extension Room {
         settleHosts(&shared, &change)
     }
 
-    private mutating func settleStreams(
+    /// Ends the streams that have nothing left to carry.
+    private mutating func endStreams(
         of id: String,
-        ending reason: String,
+        _ reason: String,
+        _ change: inout Change
+    ) {
+        guard let publisher = participants[id] else { return }
+        for transport in publisher.transports {
+            for isScreen in [false, true]
+            where tracksOnStage(of: publisher, transport, isScreen: isScreen).isEmpty {
+                let stream = stream(of: id, transport.name, isScreen: isScreen)
+                if let stream { end(stream: stream.id, reason, &change) }
+            }
+        }
+    }
+
+    /// Makes streams of what a participant sends, or brings those that are there up to date.
+    private mutating func carryStreams(
+        of id: String,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
         guard let publisher = participants[id] else { return }
-        let place = hosts.firstIndex(of: id)
         for transport in publisher.transports {
             for isScreen in [false, true] {
-                settleStream(of: publisher, transport, isScreen, reason, &shared, &change)
+                let tracks = tracksOnStage(of: publisher, transport, isScreen: isScreen)
+                guard !tracks.isEmpty else { continue }
+                if let stream = stream(of: id, transport.name, isScreen: isScreen) {
+                    carry(tracks, in: stream.id, &shared, &change)
+                } else {
+                    create(of: publisher, transport, isScreen, tracks, &shared, &change)
+                }
             }
         }
-        // Who goes from one stream to another has not stopped sending.
-        if let place, let last = hosts.firstIndex(of: id) {
-            hosts.remove(at: last)
-            hosts.insert(id, at: place)
-        }
-    }
-
-    private mutating func settleStream(
-        of publisher: Participant,
-        _ transport: Transport,
-        _ isScreen: Bool,
-        _ reason: String,
-        _ shared: inout Shared,
-        _ change: inout Change
-    ) {
-        let tracks = transport.tracks.filter {
-            ($0.source == .screen) == isScreen && isOnStage($0, publisher)
-        }
-        guard let id = stream(of: publisher.id, transport.name, isScreen: isScreen)?.id else {
-            guard !tracks.isEmpty else { return }
-            create(of: publisher, transport, isScreen, tracks, &shared, &change)
-            return
-        }
-        guard !tracks.isEmpty else { return end(stream: id, reason, &change) }
-        carry(tracks, in: id, &shared, &change)
     }
 
     private mutating func create(
@@ -251,8 +252,17 @@ extension Room {
         }
     }
 
-    private func isOnStage(_ track: Track, _ publisher: Participant) -> Bool {
-        !track.withdrawn && mayPublish(publisher, track.kind, from: track.source).isOnStage
+    /// What a participant sends on a transport that belongs to a camera, or to a screen, and that
+    /// its rights let others see.
+    private func tracksOnStage(
+        of publisher: Participant,
+        _ transport: Transport,
+        isScreen: Bool
+    ) -> [Track] {
+        transport.tracks.filter { track in
+            (track.source == .screen) == isScreen && !track.withdrawn
+                && mayPublish(publisher, track.kind, from: track.source).isOnStage
+        }
     }
 
     private func freshStreamID(_ random: inout RandomSource) -> String {

@@ -186,6 +186,9 @@ extension ReferenceRoom {
     }
 
     private mutating func settleSubscriptions(from before: ReferenceRoom) {
+        // The slots of streams that have ended are free for those that have got another kind.
+        let left = Set(streams.map(\.id))
+        subscriptions.removeAll { !left.contains($0.stream) }
         var settled: [Subscription] = []
         for var subscription in subscriptions {
             guard let stream = streams.first(where: { $0.id == subscription.stream }),
