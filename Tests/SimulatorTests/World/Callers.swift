@@ -102,6 +102,7 @@ extension World {
         callers.lastCall += 1
         let number = callers.lastCall
         trace.note(method)
+        tell("call \(number) \(method) \(params.filter { $0.key != "sdp" })")
         callers.calls[number] = Callers.Call(
             method: method,
             connection: id,
@@ -140,6 +141,7 @@ extension World {
         }
         callers.settled.insert(id)
         callers.calls[id]?.isEmitted = true
+        tell("reply \(id) to \(call.method)")
         switch reply.outcome {
         case .success(let result): call.emitted(.done(result))
         case .failure(let error):
@@ -205,6 +207,7 @@ extension World {
     func kill(_ connection: ConnectionID) {
         guard let line = callers.connections[connection], line.isOpen else { return }
         callers.connections[connection]?.isOpen = false
+        tell("connection \(connection) dies")
         plane.connectionClosed(connection)
         let lost = callers.calls.filter { $0.value.connection == connection }.keys.sorted()
         for id in lost {

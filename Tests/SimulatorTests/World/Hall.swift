@@ -169,6 +169,7 @@ extension World {
         if random.chance(0.2) { more["audioFallback"] = false }
         beginStream(of: seat)
         clients[client.index] = client
+        tell("client \(client.index) of \(seat.name) begins, at \(client.path.remote)")
         clientsByPath[client.path] = client.index
         rights.note(
             client: UInt32(client.index),
@@ -245,6 +246,7 @@ extension World {
         guard let client = seat.client else { return }
         rights.close(.client(UInt32(client.index)))
         client.isGone = true
+        tell("client \(client.index) of \(seat.name) ends")
         seat.client = nil
         seat.stream = nil
         // With the transport the subscriptions have ended.

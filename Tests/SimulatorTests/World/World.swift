@@ -35,8 +35,10 @@ final class World {
     }
 
     let seed: UInt64
-    /// Whether a violation tells what the workers were at.
+    /// Whether a violation tells what the workers were at, and what happened before it.
     var isVerbose = false
+    /// The last things that happened, if a violation is to tell them.
+    private var chronicle: [String] = []
     let plant: Plant?
     var random: SimulatedRandom
     /// For what a plant does, so that it changes nothing else.
@@ -172,8 +174,18 @@ final class World {
     /// Notes the first thing that did not hold; the history ends there.
     func violate(_ invariant: Invariant, _ text: String) {
         guard violation == nil else { return }
-        violation = Violation(invariant: invariant, text: text, seconds: seconds)
+        let before = chronicle.suffix(Self.chronicled).map { "\n  \($0)" }.joined()
+        violation = Violation(invariant: invariant, text: text + before, seconds: seconds)
     }
+
+    /// Notes something that happened.
+    func tell(_ text: @autoclosure () -> String) {
+        guard isVerbose else { return }
+        chronicle.append("\(seconds) \(text())")
+        if chronicle.count > 2 * Self.chronicled { chronicle.removeFirst(Self.chronicled) }
+    }
+
+    private static let chronicled = 80
 
     func violate(_ objection: (Invariant, String)?) {
         guard let objection else { return }

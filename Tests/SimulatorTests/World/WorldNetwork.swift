@@ -185,6 +185,7 @@ extension World: SimulatedNetwork {
         moves += 1
         client.path = WorldClient.path(of: client.index, move: moves)
         clientsByPath[client.path] = client.index
+        tell("client \(client.index) moves to \(client.path.remote)")
     }
 }
 

@@ -107,6 +107,7 @@ extension World {
     private func stallWorker() {
         let worker = Int(random.pick(0...Int64(workers.count - 1)))
         stalled[worker] = now.advanced(milliseconds: random.pick(20...2_000))
+        tell("worker \(worker) stands still")
         lastStall = max(lastStall, stalled[worker])
     }
 
@@ -115,6 +116,7 @@ extension World {
         let length = random.chance(0.1) ? random.pick(5_000...35_000) : random.pick(100...2_000)
         let end = now.advanced(milliseconds: length)
         for worker in stalled.indices { stalled[worker] = end }
+        tell("all stand still for \(length) ms")
         controlStalled = end
         lastStall = max(lastStall, end)
     }
@@ -251,9 +253,11 @@ extension World {
         guard !seat.isBusy else { return }
         guard seat.hasJoined, !seat.isUnknown, seat.client?.isConnected == true else {
             // Nobody knows what became of it: it leaves, as far as it is there.
+            seat.isUnknown = false
             ask("participant.leave", ["participant": .string(seat.name)], about: seat, in: hall) {
                 [unowned self] _ in
-                forget(seat, in: hall)
+                // Of this call, too, the reply may be lost.
+                if !seat.isUnknown { forget(seat, in: hall) }
             }
             return
         }
