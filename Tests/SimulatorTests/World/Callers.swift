@@ -31,6 +31,8 @@ struct Callers {
     struct Line {
         var rooms: Set<String>?
         var hears = false
+        /// It has asked for events, or will: a connection that takes its place does, too.
+        var isForEvents = false
         /// It reads nothing before, in nanoseconds.
         var stalledUntil: Int64 = 0
         /// The last of what it reads comes then: lines keep their order.
@@ -78,6 +80,7 @@ extension World {
     /// Opens a connection, and one that hears events if none does.
     func openConnection(hearing: Bool) {
         let id = callers.open()
+        callers.connections[id]?.isForEvents = hearing
         guard hearing else { return }
         var params: [String: JSON] = [:]
         if !callers.heard.isEmpty {
@@ -215,7 +218,7 @@ extension World {
             callers.settled.insert(id)
             call.then(.lost)
         }
-        openConnection(hearing: line.hears)
+        openConnection(hearing: line.isForEvents)
     }
 
     /// Looks for calls that nobody has answered; `true` where none is open.

@@ -28,7 +28,9 @@ extension Core {
             words += "; publication \(publication), open \(publications[publication].isOpen)"
             for position in 0..<publications[publication].encodings.count {
                 let encoding = Int(publications[publication].encodings[position])
-                words += "; encoding \(encoding), \(encodings[encoding].keyframes)"
+                words += "; encoding \(encoding)\(encodings[encoding].isLive ? ", live" : "")"
+                words += "\(encodings[encoding].isOffered ? ", offered" : "")"
+                words += ", \(encodings[encoding].rate), \(encodings[encoding].keyframes)"
             }
             return words
         }

@@ -185,7 +185,7 @@ final class World {
         if chronicle.count > 2 * Self.chronicled { chronicle.removeFirst(Self.chronicled) }
     }
 
-    private static let chronicled = 80
+    private static let chronicled = 100
 
     func violate(_ objection: (Invariant, String)?) {
         guard let objection else { return }

@@ -163,6 +163,7 @@ extension World {
             lacks = whatLacks(since: start)
         } while violation == nil && !lacks.isEmpty && now < end
         guard let first = lacks.first else { return }
+        for lack in lacks { tell(lack) }
         let slots = workers.flatMap { worker in
             worker.core.videoSlots.map { "\n  worker \(worker.index), \($0)" }
         }
@@ -338,6 +339,7 @@ extension World {
         guard let room = event.room?.rawValue,
             let hall = halls.last(where: { $0.name == room })
         else { return }
+        if event.event != "talkers.changed" { tell("\(room) \(event.event) \(event.data)") }
         switch event.event {
         case "participant.connection":
             guard event.data["connection"]?.text == "disconnected" else { return }
