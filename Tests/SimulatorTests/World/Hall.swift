@@ -20,6 +20,9 @@ final class Hall {
     var isUnknown = false
     /// Whose client sends a stream.
     var publishers: [String: UInt32] = [:]
+    /// Why the daemon has said that a subscription has no video now; it may say so before who
+    /// asked for the subscription has read the reply.
+    var heldBack: [String: String] = [:]
 
     init(name: String, number: UInt32, isLecture: Bool) {
         self.name = name
@@ -36,8 +39,6 @@ final class Seat {
         var publisher: UInt32
         /// What slots were free for.
         var kinds: Set<MediaKind>
-        /// Why the daemon has said that there is no video now.
-        var heldBack: String?
     }
 
     let number: Int
@@ -242,9 +243,13 @@ extension World {
     }
 
     /// Somebody's client is there no longer; what was known of its media goes with it.
-    func retire(_ seat: Seat) {
+    ///
+    /// `isProven` says that the reply to the call that ended it has come. A refusal, as of who is
+    /// not there, does not say that an earlier call has passed all workers.
+    func retire(_ seat: Seat, isProven: Bool = true) {
         guard let client = seat.client else { return }
-        rights.close(.client(UInt32(client.index)))
+        if isProven { rights.close(.client(UInt32(client.index))) }
+        client.mayHear = !isProven
         client.isGone = true
         tell("client \(client.index) of \(seat.name) ends")
         seat.client = nil

@@ -53,8 +53,8 @@ extension World {
     }
 
     /// Somebody has left the room.
-    func forget(_ seat: Seat, in hall: Hall) {
-        retire(seat)
+    func forget(_ seat: Seat, in hall: Hall, isProven: Bool = true) {
+        retire(seat, isProven: isProven)
         if hall.floorHolder === seat { hall.floorHolder = nil }
         seat.hasJoined = false
         seat.subscriptions = []

@@ -29,6 +29,8 @@ final class WorldClient {
     var begunAt: Instant?
     /// Nobody is there any more.
     var isGone = false
+    /// Its end was not proved: media may come for a while.
+    var mayHear = false
     /// Milliseconds from one packet of audio to the next, and from frame to frame.
     var audioInterval: Int64 = 20
     var videoInterval: Int64 = 100

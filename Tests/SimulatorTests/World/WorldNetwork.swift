@@ -90,6 +90,7 @@ extension World: SimulatedNetwork {
                 sequence: bytes.span.u16(at: 2)
             )
             guard !client.isGone else {
+                guard !client.mayHear else { return }
                 return violate(.rights, "media goes to client \(client.index), which has ended")
             }
             // Nobody can read what comes before the keys do.

@@ -193,7 +193,7 @@ extension World {
             else { continue }
             for kind in MediaKind.allCases
             where rights.mayHave(kind, of: subscription.publisher, client) {
-                if kind == .video, subscription.heldBack == "quality" { continue }
+                if kind == .video, hall.heldBack[subscription.id] == "quality" { continue }
                 guard subscription.kinds.contains(kind) else { continue }
                 let source = WorldClient.Source(publisher: subscription.publisher, kind: kind)
                 if let seen = client.lastSeen[source], seen > start {
@@ -256,9 +256,9 @@ extension World {
             // Nobody knows what became of it: it leaves, as far as it is there.
             seat.isUnknown = false
             ask("participant.leave", ["participant": .string(seat.name)], about: seat, in: hall) {
-                [unowned self] _ in
+                [unowned self] result in
                 // Of this call, too, the reply may be lost.
-                if !seat.isUnknown { forget(seat, in: hall) }
+                if !seat.isUnknown { forget(seat, in: hall, isProven: result != nil) }
             }
             return
         }
@@ -361,13 +361,8 @@ extension World {
             }
         case "subscription.videoDisabled", "subscription.videoEnabled":
             let isDisabled = event.event == "subscription.videoDisabled"
-            let reason = isDisabled ? event.data["reason"]?.text : nil
-            for seat in hall.seats {
-                for place in seat.subscriptions.indices
-                where seat.subscriptions[place].id == event.data["subscription"]?.text {
-                    seat.subscriptions[place].heldBack = reason
-                }
-            }
+            guard let id = event.data["subscription"]?.text else { return }
+            hall.heldBack[id] = isDisabled ? event.data["reason"]?.text : nil
         default: break
         }
     }
