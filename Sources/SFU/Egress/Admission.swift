@@ -84,7 +84,9 @@ extension Slot {
     /// Goes over to other layers of the same encoding, if this packet allows it.
     ///
     /// Down only a packet does that comes right after the last one and begins a picture: what is
-    /// not there yet of the picture before must find the layers that it was begun with.
+    /// not there yet of the picture before must find the layers that it was begun with. Up one
+    /// does with its picture's first frame alone: what came before it has been left out, or would
+    /// be when it comes late.
     private mutating func turn(
         _ info: borrowing PacketInfo,
         to wanted: LayerPoint,
@@ -93,9 +95,17 @@ extension Slot {
         let span = renumbering.current
         let index = info.number + span.offset
         guard index > renumbering.highest, index >= span.first else { return }
+        let isNext = index == renumbering.highest + 1
+        // Of layers that build on one another the lowest comes first.
+        let isLowest = LayerPoint(index: Int(info.layer)).spatial == 0
+        let isAlone = !info.flags.contains(.nestsLayers) && isNext
         let isOtherPicture = info.timestamp &+ span.timestampOffset != renumbering.lastTimestamp
-        let beginsPicture = isOtherPicture && index == renumbering.highest + 1
-        let next = span.point.next(towards: wanted, at: info, mayFall: beginsPicture)
+        let next = span.point.next(
+            towards: wanted,
+            at: info,
+            mayFall: isNext && isOtherPicture,
+            mayRise: isLowest || isAlone
+        )
         guard next != span.point else { return }
         if next.spatial != span.point.spatial { isLayerNoted = false }
         renumbering.turn(to: next, from: index, after: &earlier)
@@ -149,14 +159,16 @@ extension Slot {
 }
 
 extension LayerPoint {
-    /// How far one can go towards `wanted` with a packet; down only where it begins a picture.
+    /// How far one can go towards `wanted` with a packet; down only where it begins a picture, up
+    /// only where nothing of its picture is missing before it.
     ///
     /// Down at once where the layers below have been forwarded too; up where the frame and all
     /// that follow it can be decoded. More or other spatial layers need a keyframe.
     func next(
         towards wanted: LayerPoint,
         at info: borrowing PacketInfo,
-        mayFall: Bool
+        mayFall: Bool,
+        mayRise: Bool
     ) -> LayerPoint {
         let flags = info.flags
         if flags.contains(.keyframeStart) { return wanted }
@@ -167,7 +179,7 @@ extension LayerPoint {
         if mayFall, wanted.spatial < spatial, flags.contains(.nestsLayers) {
             point = LayerPoint(spatial: wanted.spatial, temporal: point.temporal)
         }
-        guard wanted.temporal > point.temporal, info.bases.contains(point) else { return point }
+        guard mayRise, wanted.temporal > point.temporal, info.bases.contains(point) else { return point }
         var temporal = wanted.temporal
         while temporal > point.temporal {
             let higher = LayerPoint(spatial: point.spatial, temporal: temporal)

@@ -45,6 +45,7 @@ struct DecoderModel {
     private var structure: DependencyStructure?
     /// Frame numbers of the dependency descriptors that came.
     private var numbers: Set<UInt16> = []
+    private var lastNumbers: [UInt16] = []
 
     private(set) var violations: [String] = []
     private(set) var packets = 0
@@ -158,8 +159,9 @@ struct DecoderModel {
         } else if step <= 0 || step > 10 * 90_000 {
             fail("timestamp steps by \(step) over a switch")
         }
+        // Who begins anew with a keyframe has left the picture before, which nothing needs.
         if step != 0, !previous.marker, before.encoding == origin.encoding, !hasHole,
-            lost.isEmpty
+            !origin.isKeyframe, lost.isEmpty
         {
             fail("a picture ends without its marker")
         }
@@ -172,7 +174,10 @@ struct DecoderModel {
         highestLayer.spatial = max(highestLayer.spatial, closed.origin.spatial)
         highestLayer.temporal = max(highestLayer.temporal, closed.origin.temporal)
         let isWhole = closed.positions.count == Int(closed.origin.count)
-        let isCutOff = arrival.map { $0.origin?.encoding != closed.origin.encoding } ?? true
+        let isCutOff =
+            arrival.map {
+                $0.origin?.encoding != closed.origin.encoding || $0.origin?.isKeyframe == true
+            } ?? true
         // In S modes the first picture's lowest layer goes along for its descriptor alone.
         let isForDescriptor =
             coding == .av1Independent && closed.origin.isKeyframe && closed.origin.spatial == 0
@@ -214,7 +219,12 @@ struct DecoderModel {
         }
         if coding.codec == .av1, let number = frame.pictureID {
             if !numbers.insert(number).inserted { fail("frame number \(number) twice") }
-            numbers.remove(number &- 2_000)
+            lastNumbers.append(number)
+            // They wrap.
+            if lastNumbers.count > 4_000 {
+                numbers.subtract(lastNumbers.prefix(2_000))
+                lastNumbers.removeFirst(2_000)
+            }
         }
         decoded[name] = isGood
         if !isGood { broken += 1 }

@@ -114,6 +114,9 @@ struct LayerDriver: ~Copyable {
     /// Lets the network run empty, and all who want something again have it.
     mutating func finish() {
         for _ in 0..<40 { step(aims: false) }
+        // The last picture's, too.
+        for index in held.indices { held[index].delay = 0 }
+        send([])
         for _ in 0..<4 { askAgain() }
         takeReceived()
         for index in models.indices { models[index].finish() }

@@ -16,7 +16,9 @@ struct LayerSwitchTests {
         network: LayerDriver.Network
     ) throws {
         var driver = try LayerDriver(coding, network, seed: 7)
-        let share = Self.switches / (Coding.allCases.count * LayerDriver.Network.allCases.count)
+        var share = Self.switches / (Coding.allCases.count * LayerDriver.Network.allCases.count)
+        // Where layers build on one another, one that comes late is what most goes wrong with.
+        if coding == .vp9Layers, network == .disordered { share *= 5 }
         while driver.switches < share { driver.step() }
         driver.finish()
         for model in driver.models {
