@@ -26,22 +26,19 @@ extension Slot {
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         let encoding = Int32(bitPattern: info.encoding)
-        let flags = info.flags
-        let isStart = kind == .audio || flags.contains(.keyframeStart)
         switch source {
         case .idle:
             return .drop(.noSubscriber)
         case .waiting:
-            guard isStart, encoding == wanted || kind == .audio else {
-                return late(info, otherwise: .awaitingKeyframe, after: &earlier)
-            }
+            guard mayBegin(with: info, after: earlier), encoding == wanted || kind == .audio
+            else { return late(info, otherwise: .awaitingKeyframe, after: &earlier) }
             source = .flowing(encoding)
             return begin(info, at: point, after: &earlier)
         case .flowing(encoding):
             return follow(info, to: point, after: &earlier)
         case .switching(from: encoding, to: _):
             return follow(info, to: renumbering.current.point, after: &earlier)
-        case .switching(from: _, to: encoding) where isStart:
+        case .switching(from: _, to: encoding) where mayBegin(with: info, after: earlier):
             source = .flowing(encoding)
             return begin(info, at: point, after: &earlier)
         case .flowing, .switching:
@@ -126,15 +123,33 @@ extension Slot {
         return .forward(span, index: index)
     }
 
+    /// Whether a packet can be played by itself, and the rest of its picture comes after it.
+    private func mayBegin(
+        with info: borrowing PacketInfo,
+        after earlier: borrowing Renumbering.Earlier
+    ) -> Bool {
+        let flags = info.flags
+        guard kind == .audio || flags.contains(.keyframeStart) else { return false }
+        return !isOver(info, after: earlier)
+    }
+
+    /// Whether a packet belongs to a stretch of which later ones have been sent.
+    private func isOver(
+        _ info: borrowing PacketInfo,
+        after earlier: borrowing Renumbering.Earlier
+    ) -> Bool {
+        guard renumbering.hasStarted, let (_, index) = renumbering.place(info, after: earlier)
+        else { return false }
+        return index < renumbering.highest
+    }
+
     /// A packet of a stretch that is over still fills its hole.
     private mutating func late(
         _ info: borrowing PacketInfo,
         otherwise reason: DropReason,
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
-        guard renumbering.hasStarted,
-            let (_, index) = renumbering.place(info, after: earlier), index < renumbering.highest
-        else { return .drop(reason) }
+        guard isOver(info, after: earlier) else { return .drop(reason) }
         return place(info, otherwise: reason, after: &earlier)
     }
 
@@ -159,8 +174,7 @@ extension Slot {
 }
 
 extension LayerPoint {
-    /// How far one can go towards `wanted` with a packet; down only where it begins a picture, up
-    /// only where nothing of its picture is missing before it.
+    /// How far one can go towards `wanted` with a packet.
     ///
     /// Down at once where the layers below have been forwarded too; up where the frame and all
     /// that follow it can be decoded. More or other spatial layers need a keyframe.
@@ -179,7 +193,9 @@ extension LayerPoint {
         if mayFall, wanted.spatial < spatial, flags.contains(.nestsLayers) {
             point = LayerPoint(spatial: wanted.spatial, temporal: point.temporal)
         }
-        guard mayRise, wanted.temporal > point.temporal, info.bases.contains(point) else { return point }
+        guard mayRise, wanted.temporal > point.temporal, info.bases.contains(point) else {
+            return point
+        }
         var temporal = wanted.temporal
         while temporal > point.temporal {
             let higher = LayerPoint(spatial: point.spatial, temporal: temporal)
