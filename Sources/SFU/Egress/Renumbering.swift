@@ -195,12 +195,21 @@ struct Renumbering: BitwiseCopyable {
 
     /// A packet was sent at `index`, or waits to be.
     mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {
-        guard index > highest else { return }
-        highest = index
-        lastTimestamp = info.timestamp &+ span.timestampOffset
+        let timestamp = info.timestamp &+ span.timestampOffset
+        let picture = info.pictureID &+ span.pictureOffset
+        if index > highest {
+            highest = index
+            hasStarted = true
+        } else {
+            // What comes late is the newest for all that, where something empty was sent after it.
+            let step = Int32(bitPattern: timestamp &- lastTimestamp)
+            // VP8's and VP9's picture ids have 15 bits.
+            let pictures = Int16(bitPattern: (picture &- lastPicture) << 1)
+            guard step > 0 || (step == 0 && pictures > 0) else { return }
+        }
+        lastTimestamp = timestamp
         lastArrival = info.arrival
-        hasStarted = true
-        lastPicture = info.pictureID &+ span.pictureOffset
+        lastPicture = picture
         lastTL0 = info.tl0PictureIndex &+ span.tl0Offset
     }
 }

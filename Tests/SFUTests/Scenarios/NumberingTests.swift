@@ -77,6 +77,32 @@ struct NumberingTests {
         #expect(found == indexes, "\(name)")
     }
 
+    @Test func `pictures go on after the last, though something empty was sent behind it`() throws {
+        var renumbering = Renumbering(random: 7)
+        var earlier = Renumbering.none
+        var info = PacketInfo()
+        info.encoding = 0
+        info.number = 10
+        info.pictureID = 100
+        renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+        let start = renumbering.highest + 1
+        renumbering.sent(info, index: start, span: renumbering.current)
+        renumbering.filled(index: start + 2)
+        // The picture before what was filled comes late.
+        info.number = 11
+        info.pictureID = 101
+        info.timestamp = 3_000
+        let place = renumbering.place(info, after: earlier)
+        let (span, index) = try #require(place)
+        #expect(index == start + 1)
+        renumbering.sent(info, index: index, span: span)
+        info.number = 50
+        info.pictureID = 140
+        info.timestamp = 120_000
+        renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+        #expect(info.pictureID &+ renumbering.current.pictureOffset == 102)
+    }
+
     @Test func `what went out under a number is found again, however often it wrapped`() {
         var renumbering = Renumbering(random: 1)
         var earlier = Renumbering.none
