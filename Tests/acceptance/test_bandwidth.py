@@ -26,6 +26,8 @@ CAMERA = dict(
     codec="VP8", simulcast=True, bitrates=[120_000, 350_000, 1_500_000],
     width=1280, height=720, fps=15, noise=True,
 )
+# So little moves that no encoding has to leave frames out to keep to its rate.
+CALM = CAMERA | dict(fps=30, noise=False)
 
 
 @pytest.fixture
@@ -77,8 +79,8 @@ def freezes(frames) -> list[float]:
     ]
 
 
-async def watch(room, peers, links, slots: int = 1, **link):
-    alice = await room.join("alice", await peers("Chromium"), **ALICE, **CAMERA)
+async def watch(room, peers, links, slots: int = 1, camera=CAMERA, **link):
+    alice = await room.join("alice", await peers("Chromium"), **ALICE, **camera)
 
     async def all_layers():
         [stream] = (await room.call("stream.list"))["streams"]
@@ -161,7 +163,7 @@ async def test_too_little_for_video_keeps_the_sound(room, peers, links):
 
 @pytest.mark.seconds(90)
 async def test_a_preference_takes_effect_at_once(room, peers, links):
-    alice, bob, _ = await watch(room, peers, links)
+    alice, bob, _ = await watch(room, peers, links, camera=CALM)
     mid = bob.seen.video
     await steady(bob, mid, TOP, within=15, hold=1)
     times = []
@@ -186,7 +188,8 @@ async def test_a_preference_takes_effect_at_once(room, peers, links):
         await asyncio.sleep(0.7)
     print("until the first picture:", sorted(f"{one:.3f}" for one in times))
     # The bar is 0.3 s at the 95th percentile; two cores encode, decode and measure here.
-    assert sorted(times)[len(times) // 2] <= 1
+    assert sorted(times)[len(times) // 2] <= 0.3
+    assert max(times) <= 1
     changed = [one for one in room.ipc.events if one.event == "subscription.layerChanged"]
     assert len(changed) >= len(times)
 

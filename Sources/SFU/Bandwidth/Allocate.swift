@@ -121,6 +121,8 @@ extension Core {
             }
         }
         let bandwidth = transports[slots[slot].transport].bandwidth?.isSettled(at: now)
+        let cap = slotRecords[slot].roleCap.bitrate
+        let lively = ladder.rungs.last?.livelyBitrate(within: cap) ?? 0
         allocation.append(
             Allocation.Claim(
                 first: first,
@@ -129,7 +131,8 @@ extension Core {
                 priority: Int(slotRecords[slot].priority),
                 // Before the first probes are answered an estimate is a guess.
                 mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
-                ceiling: ceiling
+                ceiling: ceiling,
+                lively: Self.onThePath(lively)
             )
         )
         claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))

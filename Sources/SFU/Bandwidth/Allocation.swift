@@ -17,6 +17,8 @@ struct Allocation: ~Copyable {
         var mayStop: Bool
         /// The highest rung that it may climb to; below `held` it may not climb.
         var ceiling: Int
+        /// What its highest rung may come to take, in bits a second.
+        var lively: Int
         /// The rung that it is given; -1: none fits.
         fileprivate(set) var given = -1
 
@@ -26,7 +28,8 @@ struct Allocation: ~Copyable {
             held: Int,
             priority: Int,
             mayStop: Bool,
-            ceiling: Int
+            ceiling: Int,
+            lively: Int = 0
         ) {
             self.first = first
             self.count = count
@@ -34,6 +37,7 @@ struct Allocation: ~Copyable {
             self.priority = priority
             self.mayStop = mayStop
             self.ceiling = min(ceiling, count - 1)
+            self.lively = lively
         }
     }
 
@@ -72,11 +76,12 @@ struct Allocation: ~Copyable {
         order.append(Int32(claims.count - 1))
     }
 
-    /// What all slots together would take if there were room, in bits a second.
+    /// What all slots together would take if there were room, and may come to take, in bits a
+    /// second.
     var wanted: Int {
         var sum = 0
         for index in 0..<claims.count where claims[index].count > 0 {
-            sum += bitrate(of: index, at: claims[index].count - 1)
+            sum += max(bitrate(of: index, at: claims[index].count - 1), claims[index].lively)
         }
         return sum
     }

@@ -86,6 +86,7 @@ struct BandwidthEstimator: ~Copyable {
     /// What the allocation would send if it could, which bounds probing, and what it sends now.
     mutating func setWanted(_ bitsPerSecond: Int, allocated: Int) {
         wanted = Double(max(0, bitsPerSecond))
+        prober.noteWish(wanted)
         self.allocated = Double(max(0, allocated))
     }
 

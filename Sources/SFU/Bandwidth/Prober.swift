@@ -1,8 +1,9 @@
 /// Decides when to probe, and at what rate.
 ///
-/// At the start three and six times the first rate; as long as a probe shows at least 70 % of what
-/// it was sent at, twice that; then whenever more is wanted than the estimate allows and nothing
-/// speaks against it, and soon after a large drop that may have been an accident.
+/// At the start, and where much more is wanted than before, three and six times the estimate; as
+/// long as a probe shows at least 70 % of what it was sent at, twice that; then whenever more is
+/// wanted than the estimate allows and nothing speaks against it, and soon after a large drop that
+/// may have been an accident.
 struct Prober {
     /// Why a probe is sent.
     enum Reason: UInt8 { case initial, further, wanted, recovery }
@@ -36,6 +37,8 @@ struct Prober {
     ///
     /// Where flows share a path, a probe of the largest would show it nearly all of the path.
     private static let calm: Int64 = 10_000_000_000
+    /// So many times what was wanted before is a new wish: a larger picture, not a livelier one.
+    private static let newWish = 2.0
     private static let shortWait = 15_000_000.0
     private static let timeout: Int64 = 1_000_000_000
     /// A drop below this share, within `dropWindow`, is followed by a probe at `recovered` of it.
@@ -55,6 +58,9 @@ struct Prober {
     private var beforeDrop = 0.0
     private var droppedAt: Int64 = .min / 2
     private var nextWanted: Int64 = .min / 2
+    /// What is wanted, and whether that is so much more than it was that it is asked about at once.
+    private var wish = 0.0
+    private var isNewWish = false
     /// The last result, in bits a second.
     private(set) var lastResult: Double?
 
@@ -63,7 +69,13 @@ struct Prober {
         guard started else { return nil }
         if queued.0 != nil { return now }
         guard wantsMore(situation) else { return nil }
-        return max(nextWanted, lastProbe + Self.timeout)
+        return max(isNewWish ? lastProbe : nextWanted, lastProbe + Self.timeout)
+    }
+
+    /// Notes what is wanted, in bits a second.
+    mutating func noteWish(_ wanted: Double) {
+        isNewWish = isNewWish || wanted > Self.newWish * wish
+        wish = wanted
     }
 
     /// The next probe, if it is time for one.
@@ -72,8 +84,7 @@ struct Prober {
             guard situation.wanted > 0 else { return nil }
             started = true
             mayGoFurther = true
-            queue(situation.estimate * Self.firstScales.0)
-            queue(situation.estimate * Self.firstScales.1)
+            begin(from: situation.estimate)
             nextWanted = now + Self.interval
         }
         guard !situation.isCongested else {
@@ -122,6 +133,7 @@ struct Prober {
         beforeDrop = max(beforeDrop, before)
         droppedAt = now
         mayGoFurther = false
+        isNewWish = false
         queued = (nil, nil)
         nextWanted = max(nextWanted, now + Self.interval)
         if after < Self.largeDrop * beforeDrop { nextWanted = now + Self.timeout }
@@ -140,12 +152,20 @@ struct Prober {
         if queued.0 == nil { queued.0 = rate } else { queued.1 = rate }
     }
 
+    /// Asks anew for all that is wanted.
+    private mutating func begin(from estimate: Double) {
+        isNewWish = false
+        queue(estimate * Self.firstScales.0)
+        queue(estimate * Self.firstScales.1)
+    }
+
     private mutating func askWhetherMoreFits(_ situation: Situation, at now: Int64) {
-        guard started, now >= nextWanted, now - lastProbe >= Self.timeout,
+        guard started, isNewWish || now >= nextWanted, now - lastProbe >= Self.timeout,
             wantsMore(situation), situation.isApplicationLimited || isCalm(situation, at: now)
         else { return }
         nextWanted = now + Self.interval
         mayGoFurther = true
+        if isNewWish { return begin(from: situation.estimate) }
         let isAfterLargeDrop =
             now - droppedAt < Self.dropWindow
             && situation.estimate < Self.largeDrop * beforeDrop

@@ -35,12 +35,17 @@ struct KeyframeRequests: BitwiseCopyable {
     static let longestMilliseconds: Int64 = 960
     /// Keyframes that were asked for take this share of an encoding's bits at most.
     static let share = 0.2
+    /// Nobody asked for it: the publisher has answered for another encoding, with keyframes of all.
+    /// libwebrtc hears no further request so soon after.
+    static let unaskedMilliseconds: Int64 = 300
     /// An encoding that sends little leaves room for keyframes, as if it had so many bits a second.
     static let leastBitrate = 150_000
 
     private var state = State.satisfied
     private var lastAsked: Instant?
     private var lastCame: Instant?
+    /// Whether somebody had waited for that one.
+    private var wasWanted = false
     /// Bytes of the last keyframe, or of what has come of it.
     private var keyframeBytes = 0
     private var keyframeTimestamp: UInt32?
@@ -82,6 +87,7 @@ struct KeyframeRequests: BitwiseCopyable {
 
     /// The time in which the share of the bits makes up for the last keyframe, in nanoseconds.
     private func cost(_ bitrate: Int) -> Int64 {
+        guard wasWanted else { return Self.unaskedMilliseconds * 1_000_000 }
         guard bitrate > 0 else { return 0 }
         let bits = Double(max(bitrate, Self.leastBitrate)) * Self.share
         let seconds = Double(keyframeBytes) * 8 / bits
@@ -91,6 +97,7 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Counts a packet; a keyframe that begins is what everybody waited for.
     mutating func receive(_ info: borrowing PacketInfo, bytes: Int) {
         if info.flags.contains(.keyframeStart) {
+            wasWanted = isWanted
             satisfy()
             lastCame = info.arrival
             keyframeBytes = bytes

@@ -43,6 +43,12 @@ struct LayerOption: BitwiseCopyable {
     /// begins with little.
     var risingBitrate: Int { max(likelyBitrate, usualBitrate) }
 
+    /// What it may take when its picture moves, within `cap` if its publisher keeps to one, in bits
+    /// a second: a still one says little of that.
+    func livelyBitrate(within cap: Int?) -> Int {
+        max(risingBitrate, min(pixels * Self.usualBitsPerPixel, cap ?? .max))
+    }
+
     /// Bits a second and pixel that encoders usually spend, and where not even the size is known.
     private static let usualBitsPerPixel = 2
     private static let usualBitrate = 300_000

@@ -138,6 +138,35 @@ struct LayerFollowingTests {
         #expect(returned == [nil])
     }
 
+    /// A still picture takes few bits, so what is sent says little of what there is room for.
+    @Test(arguments: Scenarios.seeds)
+    func `O-12 a picture that takes few bits is large as soon as it is wanted so`(
+        seed: UInt64
+    ) throws {
+        var settings = LayeredCall.Settings()
+        settings.isStill = true
+        settings.rates = [30e3, 80e3, 400e3]
+        settings.capacity = [(0, 10e6)]
+        var call = try LayeredCall(settings, seed: seed)
+        var times: [Double] = []
+        for turn in 0..<8 {
+            let begin = call.second
+            let isLarge = turn % 2 == 1
+            call.prefer(isLarge ? .none : LayerCap(width: 320, height: 180))
+            call.run(until: begin + 3)
+            let width = isLarge ? Self.top : Self.lowest
+            let first = call.viewer.frames.first {
+                $0.time > Int64(begin * 1e9) && $0.width == width
+            }
+            times.append(try #require(first.map { Double($0.time) / 1e9 - begin }))
+        }
+        tell("wishes on 10,000 kbit/s: \(times.map { Int($0 * 1_000) }) ms", call)
+        // At first the path has to show that it has room; the middle one is seen meanwhile.
+        #expect(times[1] <= 0.5)
+        times.remove(at: 1)
+        #expect((times.max() ?? 3) <= 0.2)
+    }
+
     @Test(arguments: Scenarios.seeds)
     func `O-9 below the lowest layer the video goes off, the sound stays, and all comes back`(
         seed: UInt64

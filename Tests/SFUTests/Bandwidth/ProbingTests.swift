@@ -52,6 +52,27 @@ struct ProbingTests {
         #expect(second?.bitsPerSecond == 400_000)
     }
 
+    @Test func `who wants much more than before is asked for at once, as at the start`() {
+        var prober = Prober()
+        prober.noteWish(200e3)
+        while let probe = prober.take(Self.situation(wanted: 200e3), at: 0) {
+            Self.send(probe, &prober)
+        }
+        // Little more is no new wish.
+        prober.noteWish(390e3)
+        let early = prober.take(Self.situation(wanted: 390e3), at: 1_100_000_000)
+        #expect(early == nil)
+        prober.noteWish(2e6)
+        let first = prober.take(Self.situation(), at: 1_200_000_000)
+        #expect(first?.bitsPerSecond == 900_000)
+        Self.send(first, &prober)
+        let second = prober.take(Self.situation(), at: 1_200_000_000)
+        #expect(second?.bitsPerSecond == 1_800_000)
+        Self.send(second, &prober)
+        let third = prober.take(Self.situation(), at: 2_300_000_000)
+        #expect(third == nil, "it has been asked about")
+    }
+
     @Test func `nothing is probed into a queue`() {
         var prober = Prober()
         var situation = Self.situation()

@@ -373,14 +373,15 @@ struct ForwardingTests {
 }
 
 extension Call {
-    mutating func bind(slot: UInt32, publication: UInt32?) {
-        let binding = publication.map {
+    mutating func bind(slot: UInt32, publication: UInt32?, preference: LayerCap = .none) {
+        var binding = publication.map {
             Binding(
                 publication: PublicationID(index: $0, generation: 1),
                 subscription: 7,
                 open: true
             )
         }
+        binding?.preference = preference
         apply(.bind(SlotID(index: slot, generation: 1), binding))
     }
 

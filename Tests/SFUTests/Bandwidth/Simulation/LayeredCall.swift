@@ -21,6 +21,8 @@ struct LayeredCall: ~Copyable {
         /// The publisher switches off what nobody watches, and what comes back takes so many
         /// seconds to come to its rate; `nil`: it sends all.
         var obeyingWithRamp: Double?
+        /// The picture hardly moves.
+        var isStill = false
     }
 
     /// The viewer's downlink: takes what leaves the core for it, and gives it out later.
@@ -82,6 +84,7 @@ struct LayeredCall: ~Copyable {
             rates: settings.rates,
             framesPerSecond: settings.framesPerSecond,
             rampSeconds: settings.obeyingWithRamp ?? 0,
+            isStill: settings.isStill,
             at: call.now.nanoseconds,
             seed: seed * 7
         )
@@ -104,6 +107,11 @@ struct LayeredCall: ~Copyable {
 
     /// Seconds since the viewer subscribed.
     var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
+
+    /// Says what the viewer wants to see of the video.
+    mutating func prefer(_ preference: LayerCap) {
+        call.bind(slot: 0, publication: 1, preference: preference)
+    }
 
     mutating func run(until end: Double) {
         while second < end { step() }

@@ -26,8 +26,9 @@ struct LayeredSource {
         var onSince: Int64
     }
 
-    /// How many frames' worth a keyframe is.
+    /// How many frames' worth a keyframe is, and one of a picture that hardly moves.
     private static let keyframe = 5.0
+    private static let stillKeyframe = 30.0
     private static let repaid = 0.2
     private static let noise = 0.15
     private static let payload = 1_100
@@ -45,6 +46,8 @@ struct LayeredSource {
     let framesPerSecond: Int
     /// Nanoseconds in which an encoding comes to its rate.
     let ramp: Int64
+    /// Whether the picture hardly moves: frames are small, and nothing makes up for a keyframe.
+    let isStill: Bool
     private var frame: UInt32 = 0
     private var layers: [Layer] = []
     private var random: NetworkRandom
@@ -59,11 +62,13 @@ struct LayeredSource {
         rates: [Double],
         framesPerSecond: Int,
         rampSeconds: Double = 0,
+        isStill: Bool = false,
         at start: Int64,
         seed: UInt64
     ) {
         self.framesPerSecond = framesPerSecond
         ramp = Int64(rampSeconds * 1e9)
+        self.isStill = isStill
         random = NetworkRandom(seed: seed)
         nextFrame = start
         nextSound = start
@@ -85,7 +90,8 @@ struct LayeredSource {
 
     /// A viewer's wish for a keyframe has come from the core.
     mutating func ask(_ ssrc: UInt32, at now: Int64) {
-        for index in layers.indices where layers[index].ssrc == ssrc {
+        // libwebrtc begins all encodings anew where one is asked for.
+        for index in layers.indices where isStill || layers[index].ssrc == ssrc {
             layers[index].keyframeAt = layers[index].keyframeAt ?? now + Self.answer
         }
     }
@@ -162,8 +168,8 @@ struct LayeredSource {
         if part.layer == 0 { layers[index].tl0 &+= 1 }
         var share = part.share * max(0.3, 1 + Self.noise * random.normal())
         if isKeyframe {
-            share = Self.keyframe
-            layers[index].debt += Self.keyframe - 1
+            share = isStill ? Self.stillKeyframe : Self.keyframe
+            layers[index].debt += isStill ? 0 : Self.keyframe - 1
         } else {
             let repaid = min(layers[index].debt, Self.repaid)
             layers[index].debt -= repaid
