@@ -19,4 +19,23 @@ import Testing
         // And not so often that it harms.
         #expect(gaps.suffix(10).allSatisfy { $0 >= 3_000 }, "\(gaps)")
     }
+
+    /// `make simulate SEED=8725`: it had been asked in vain while it could not hear.
+    @Test func `who is heard again is asked at once, however often in vain before`() {
+        var requests = KeyframeRequests()
+        var now = Instant(nanoseconds: 0)
+        _ = requests.want(at: now, bitrate: 0)
+        while now.nanoseconds < 4_000_000_000 {
+            _ = requests.isDue(at: now)
+            now = now.advanced(milliseconds: 10)
+        }
+        #expect((requests.deadline?.milliseconds(since: now) ?? 0) >= 2_000)
+        requests.hear(at: now)
+        #expect(requests.deadline == now)
+        let isAsked = requests.isDue(at: now)
+        #expect(isAsked)
+        // Once is enough: it is asked again as if this were the first time.
+        requests.hear(at: now.advanced(milliseconds: 10))
+        #expect(requests.deadline == now.advanced(milliseconds: 400))
+    }
 }

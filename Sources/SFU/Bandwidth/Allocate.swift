@@ -40,7 +40,8 @@ extension Core {
         let isProbed = estimate != nil && allocation.wanted > 0 && paddedSlot(of: transport) != nil
         transports[transport].bandwidth?.estimator.setWanted(
             isProbed ? other + allocation.wanted : 0,
-            allocated: other + allocation.given
+            allocated: other + allocation.given,
+            isStarved: isProbed && allocation.given == 0
         )
     }
 

@@ -26,6 +26,10 @@ struct BandwidthEstimator: ~Copyable {
     /// Below this share of the estimate what is allocated is as much as fits of steps that are
     /// larger than what is left.
     static let steppedShare = 0.9
+    /// Nanoseconds of waiting that are as good as none, and what is believed of sound that comes
+    /// through like that.
+    static let shortWait = 15_000_000.0
+    static let passing = 0.95
 
     var packets = SentPackets()
     var detectors = LaterBox<Detectors>()
@@ -36,6 +40,7 @@ struct BandwidthEstimator: ~Copyable {
     let maximum: Double
     var wanted = 0.0
     var allocated = 0.0
+    var isStarved = false
     /// The estimate in bits a second.
     var current: Double
     var cause = BandwidthExplanation.Cause.start
@@ -83,9 +88,11 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// What the allocation would send if it could, which bounds probing, and what it sends now.
-    mutating func setWanted(_ bitsPerSecond: Int, allocated: Int) {
+    /// What the allocation would send if it could, which bounds probing, and what it sends now;
+    /// `isStarved` says that this is no video at all, though some is wanted.
+    mutating func setWanted(_ bitsPerSecond: Int, allocated: Int, isStarved: Bool = false) {
         wanted = Double(max(0, bitsPerSecond))
+        self.isStarved = isStarved
         prober.noteWish(wanted)
         self.allocated = Double(max(0, allocated))
     }
@@ -181,7 +188,7 @@ struct BandwidthEstimator: ~Copyable {
             isCongested: usage == .over || loss == .decreasing || isQueuedAtStart,
             isRecovering: loss == .increasing,
             isApplicationLimited: load.isLimited,
-            isStepped: allocated > 0 && allocated < Self.steppedShare * current,
+            isStepped: isStarved || allocated > 0 && allocated < Self.steppedShare * current,
             waiting: waiting
         )
     }

@@ -39,7 +39,6 @@ struct Prober {
     private static let calm: Int64 = 10_000_000_000
     /// So many times what was wanted before is a new wish: a larger picture, not a livelier one.
     private static let newWish = 2.0
-    private static let shortWait = 15_000_000.0
     private static let timeout: Int64 = 1_000_000_000
     /// A drop below this share, within `dropWindow`, is followed by a probe at `recovered` of it.
     private static let largeDrop = 0.66
@@ -141,7 +140,7 @@ struct Prober {
 
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
         let calm = situation.isStepped ? Self.interval : Self.calm
-        return now - droppedAt > calm && situation.waiting < Self.shortWait
+        return now - droppedAt > calm && situation.waiting < BandwidthEstimator.shortWait
     }
 
     private func wantsMore(_ situation: Situation) -> Bool {

@@ -119,6 +119,9 @@ struct RateControl {
         if rate > capacity.upper { capacity.reset() }
     }
 
+    /// Brings the estimate up to what comes through anyway.
+    mutating func raise(to rate: Double) { estimate = max(estimate, rate) }
+
     /// Brings the estimate down to what something else allows.
     mutating func limit(to rate: Double) { estimate = min(estimate, rate) }
 

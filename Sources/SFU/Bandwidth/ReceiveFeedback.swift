@@ -128,8 +128,18 @@ extension BandwidthEstimator {
             }
             prober.noteResult(shown, situation, at: now)
         }
+        keepWhatPasses(input)
         detectors.value.judgeLoss(delayBased: rates.estimate, floor: Self.minimum)
         settle(reason, at: now)
+    }
+
+    /// Sound is sent whatever the estimate: where it comes through without waiting, the path
+    /// carries that much.
+    private mutating func keepWhatPasses(_ input: RateControl.Input) {
+        guard isStarved, input.usage == .normal, input.waiting < Self.shortWait,
+            let acknowledged = input.acknowledged
+        else { return }
+        rates.raise(to: min(Self.passing * acknowledged, allocated, maximum))
     }
 
     /// Takes what comes through for what the path carries, in the first second of reports.

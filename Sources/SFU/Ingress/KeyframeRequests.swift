@@ -35,7 +35,7 @@ struct KeyframeRequests: BitwiseCopyable {
     static let longestMilliseconds: Int64 = 960
     /// Keyframes that were asked for take this share of an encoding's bits at most.
     static let share = 0.2
-    /// Nobody asked for it: the publisher has answered for another encoding, with keyframes of all.
+    /// A keyframe that nobody asked for is an answer for another encoding, with keyframes of all:
     /// libwebrtc hears no further request so soon after.
     static let unaskedMilliseconds: Int64 = 300
     /// An encoding that sends little leaves room for keyframes, as if it had so many bits a second.
@@ -92,6 +92,14 @@ struct KeyframeRequests: BitwiseCopyable {
         let bits = Double(max(bitrate, Self.leastBitrate)) * Self.share
         let seconds = Double(keyframeBytes) * 8 / bits
         return min(Int64(min(seconds, 10) * 1_000), Self.longestMilliseconds) * 1_000_000
+    }
+
+    /// The publisher is heard after a silence: what it was asked meanwhile may never have come, so
+    /// it need not wait for as long as it was asked in vain.
+    mutating func hear(at now: Instant) {
+        guard case .wanted(let since, let askAt, let tries) = state, tries > 0 else { return }
+        let again = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
+        state = .wanted(since: since, askAt: min(askAt, max(now, again)), tries: 0)
     }
 
     /// Counts a packet; a keyframe that begins is what everybody waited for.

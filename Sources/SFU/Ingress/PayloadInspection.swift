@@ -76,8 +76,11 @@ extension Core {
         encodings[encoding].nestsLayers = info.flags.contains(.nestsLayers)
         let length = Int(info.payloadOffset) + Int(info.payloadLength)
         let isNewLayer = encodings[encoding].layers.receive(info, bytes: length)
-        if isNews || isNewLayer || !encodings[encoding].isLive {
-            refreshLayers(of: publication, at: info.arrival)
+        let isBack = !encodings[encoding].isLive
+        if isNews || isNewLayer || isBack { refreshLayers(of: publication, at: info.arrival) }
+        if isBack {
+            encodings[encoding].keyframes.hear(at: info.arrival)
+            scheduleKeyframe(of: encoding)
         }
         // After that: what viewers have just begun to want has come.
         encodings[encoding].keyframes.receive(info, bytes: length)

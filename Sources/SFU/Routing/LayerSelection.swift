@@ -83,6 +83,11 @@ extension Core {
         let outcome = encodings[encoding].keyframes
             .want(at: now, bitrate: bitrate, notBefore: notBefore ?? now)
         statistics.keyframeWishes.count(outcome)
+        scheduleKeyframe(of: encoding)
+    }
+
+    /// Has the publisher asked when it is time.
+    mutating func scheduleKeyframe(of encoding: Int) {
         guard let due = encodings[encoding].keyframes.deadline else { return }
         guard let transport = publications[encodings[encoding].publication].transport else {
             return scheduleMirrors(by: due)

@@ -184,4 +184,16 @@ struct LayerFollowingTests {
         let first = call.viewer.frames.first { $0.time > 40_000_000_000 }
         #expect((first?.time ?? .max) <= 48_000_000_000)
     }
+
+    /// On a path that sound alone fills, the queue that it makes says that there is even less.
+    @Test(arguments: Scenarios.seeds)
+    func `O-9 video is soon back on a path that sound alone had filled`(seed: UInt64) throws {
+        var settings = LayeredCall.Settings()
+        settings.capacity = [(0, 1.5e6), (5, 48e3), (25, 1.5e6)]
+        var call = try LayeredCall(settings, seed: seed)
+        call.run(until: 40)
+        tell("1,500 to 48 to 1,500 kbit/s", call)
+        let first = call.viewer.frames.first { $0.time > 25_000_000_000 }
+        #expect((first?.time ?? .max) <= 30_000_000_000)
+    }
 }
