@@ -22,12 +22,13 @@ from harness.process import until
 pytestmark = pytest.mark.alone
 
 TOP, MIDDLE, LOW = (1280, 720), (640, 360), (320, 180)
+# With so many specks the layers take what they may, and none has to leave many frames out.
 CAMERA = dict(
     codec="VP8", simulcast=True, bitrates=[120_000, 350_000, 1_500_000],
-    width=1280, height=720, fps=15, noise=True,
+    width=1280, height=720, fps=30, noise=60,
 )
-# So little moves that no encoding has to leave frames out to keep to its rate.
-CALM = CAMERA | dict(fps=30, noise=False)
+# Hardly anything moves: this takes a quarter of that.
+CALM = CAMERA | dict(noise=0)
 
 
 @pytest.fixture
@@ -94,40 +95,32 @@ async def watch(room, peers, links, slots: int = 1, camera=CAMERA, **link):
     return alice, bob, path
 
 
-# At 600 kbit/s a keyframe of noise takes half a second of the path, and a machine that is busy
-# encoding sends half of the frames: three runs of four are on the middle one after 0.7 to 1.4 s
-# and stay, one goes to the lowest and back. In virtual time it does so at once.
-@pytest.mark.parametrize("rate, size, within", [(3_000_000, TOP, 5), (200_000, LOW, 15)])
+@pytest.mark.parametrize(
+    "rate, size, within", [(3_000_000, TOP, 5), (600_000, MIDDLE, 8), (200_000, LOW, 8)]
+)
 @pytest.mark.seconds(90)
 async def test_a_joiner_gets_the_layer_that_fits(room, peers, links, rate, size, within):
     alice, bob, _ = await watch(room, peers, links, rate=rate, delay=0.02)
     print("after", await steady(bob, bob.seen.video, size, within, hold=5))
 
 
-@pytest.mark.seconds(240)
+@pytest.mark.seconds(120)
 async def test_layers_follow_the_bandwidth(room, peers, links):
-    alice, bob, link = await watch(room, peers, links, rate=5_000_000, delay=0.02)
+    alice, bob, link = await watch(room, peers, links, rate=3_000_000, delay=0.02)
     mid = bob.seen.video
-    await expect.first_frame(bob.peer, mid, ALICE["hue"], bob.seen.since)
-    await asyncio.sleep(3)
-
-    link.rate = 250_000
-    print("low after", await steady(bob, mid, LOW, within=40, hold=2))
-    explained = await room.call("subscription.explain", subscription=bob.seen.id)
-    print(explained)
-    assert explained["limit"] == "bandwidth" and explained["estimate"] < 1_000_000
-    assert (explained["sent"]["width"], explained["sent"]["height"]) == LOW
-
-    link.rate = 5_000_000
-    begin = time.time()
-
-    async def larger():
-        frames = await bob.peer.frames(mid, begin)
-        return next((one for one in frames if one.width > LOW[0]), None)
-
-    print("more after", (await until(larger, "a larger picture", 40)).time - begin)
-    stands = freezes(await bob.peer.frames(mid, bob.seen.since))
-    print("still at switches:", [f"{one:.3f}" for one in stands])
+    await steady(bob, mid, TOP, within=10)
+    for rate, size, within in [
+        (600_000, MIDDLE, 8), (200_000, LOW, 8), (3_000_000, TOP, 12),
+    ]:
+        begin = time.time()
+        link.rate = rate
+        after = await steady(bob, mid, size, within, hold=5)
+        stands = freezes(await bob.peer.frames(mid, begin))
+        print(f"{rate}: {size} after {after:.2f} s, still", [f"{one:.3f}" for one in stands])
+        explained = await room.call("subscription.explain", subscription=bob.seen.id)
+        assert (explained["sent"]["width"], explained["sent"]["height"]) == size
+        assert explained["limit"] == ("none" if size == TOP else "bandwidth"), explained
+        assert size == TOP or explained["estimate"] <= rate * 1.3, explained
     await expect.heard(bob.peer, bob.seen.audio, ALICE["tone"], time.time())
 
 

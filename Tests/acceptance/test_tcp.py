@@ -153,7 +153,7 @@ async def test_a_peer_that_stops_reading_costs_the_others_nothing(room, peers):
 async def test_a_slow_connection_costs_video_before_audio(room, peers):
     link = await TCPLink.open()
     try:
-        hard = {"noise": True, "width": 320, "height": 180}
+        hard = {"noise": 600, "width": 320, "height": 180}
         alice = await room.join("alice", await peers("Chromium"), **ALICE, **hard)
         bob = await room.join("bob", await peers("Chromium"), slots=1, link=link)
         seen = await bob.subscribe(alice.stream, audioFallback=False)

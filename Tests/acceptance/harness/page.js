@@ -60,9 +60,9 @@ class Source {
     this.gain.setValueAtTime(0, time + 0.2);
   }
 
-  // Something that an encoder finds hard, so that it uses all the bits that it may.
+  // Something that an encoder finds hard, the harder the more specks there are.
   drawNoise(width, height) {
-    for (let speck = 0; speck < 600; speck++) {
+    for (let speck = 0; speck < this.noise; speck++) {
       const light = 30 + Math.random() * 40;
       this.context.fillStyle = `hsl(${this.hue} 100% ${light}%)`;
       const [x, y] = [Math.random() * width, Math.random() * height];

@@ -30,14 +30,14 @@ class Peer(abc.ABC):
         width: int = 640,
         height: int = 360,
         fps: int = 20,
-        noise: bool = False,
+        noise: int = 0,
         bitrates: list[int] | None = None,
         beeps: bool = False,
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
         Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
-        slots as well; with `noise` (browsers only) the picture is hard to encode; `bitrates`
+        slots as well; `noise` specks (browsers only) make the picture hard to encode; `bitrates`
         (browsers only) is the most that each layer may take, lowest first, in bits a second. Takes
         effect with the next offer. With `speech` the microphone is silent until `speak`,
         with `beeps` (browsers and aiortc) it is heard for a fifth of each second, in browsers from
@@ -119,7 +119,7 @@ class PagePeer(Peer):
         width=640,
         height=360,
         fps=20,
-        noise=False,
+        noise=0,
         bitrates=None,
         beeps=False,
     ):
