@@ -85,6 +85,27 @@ struct NegotiationTests {
         #expect(second.sdp.split(separator: " ")[2] == "2")
     }
 
+    /// Who reports arrivals by number has no use for send times: four bytes of each packet.
+    @Test(arguments: [(feedback: "transport-cc", id: 0), (feedback: "goog-remb", id: 2)])
+    func `send times go to those alone who do not report arrivals`(
+        row: (feedback: String, id: UInt8)
+    ) throws {
+        var bench = NegotiationBench()
+        let offer = TestOffer([
+            .init(
+                mid: "v0",
+                kind: "video",
+                direction: "recvonly",
+                extra: ["extmap:2 \(ExtensionKind.absoluteSendTime.uri)"],
+                codecs: ["96 VP8/90000|\(row.feedback),nack pli|"]
+            )
+        ])
+        let answer = try bench.answer(offer)
+        #expect(AnswerInvariants(offer: offer.text, answer: answer.sdp).violations == [])
+        #expect(answer.sdp.contains("a=extmap:2 "))
+        #expect(answer.configuration.slots[0].extensions[.absoluteSendTime] == row.id)
+    }
+
     @Test func `simulcast is taken by RID`() throws {
         var bench = NegotiationBench()
         var offer = TestOffer([.init(mid: "0", kind: "video", rids: ["q", "h", "f"])])

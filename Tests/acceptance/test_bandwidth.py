@@ -141,8 +141,9 @@ async def test_too_little_for_video_keeps_the_sound(room, peers, links):
     samples = after["totalSamplesReceived"] - before["totalSamplesReceived"]
     concealed = after["concealedSamples"] - before["concealedSamples"]
     print(f"{concealed} of {samples} samples made up")
-    # The bar is 2 %; probes of a path of 60 kbit/s are heard now and then.
-    assert concealed <= samples * 0.1, f"{concealed} of {samples} samples made up"
+    # The bar is 2 %, and met where the machine has nothing else to do: of 60 kbit/s the sound
+    # takes 57, so that any other packet is in its way.
+    assert concealed <= samples * 0.05, f"{concealed} of {samples} samples made up"
     explained = await room.call("subscription.explain", subscription=bob.seen.id)
     assert explained["sent"] is None and explained["limit"] == "bandwidth"
 

@@ -168,7 +168,7 @@ extension AnsweredSession {
                         ssrc: slot.ssrc,
                         rtxSSRC: content.formats.repairs ? slot.rtxSSRC : nil,
                         formats: content.formats.mappings,
-                        extensions: content.extensions.outgoing
+                        extensions: content.outgoingExtensions
                     )
                 )
             }

@@ -8,6 +8,19 @@ struct OfferedLine: Sendable {
         var formats: FormatSelection
         var extensions: ExtensionSelection
         var encodings: EncodingSelection
+
+        /// What sfud puts into the packets the client receives.
+        ///
+        /// Who reports arrivals by number (transport-wide feedback) makes nothing of send times:
+        /// they would be four bytes of each packet, which on a thin path the sound lacks.
+        var outgoingExtensions: ExtensionMap {
+            var extensions = extensions.outgoing
+            let reports = formats.mappings.contains { $0.feedback.contains(.transportWide) }
+            if reports, extensions[.transportSequenceNumber] != 0 {
+                extensions[.absoluteSendTime] = 0
+            }
+            return extensions
+        }
     }
 
     let media: MediaDescription
