@@ -18,6 +18,8 @@ class Source {
     this.counter = 0;
     this.fps = fps;
     this.beeps = beeps;
+    // Of each beep when it was, by the wall's clock and by that of the sound.
+    this.clocks = [];
     this.video = this.canvas.captureStream(fps).getVideoTracks()[0];
     this.audioContext = new AudioContext();
     this.oscillator = this.audioContext.createOscillator();
@@ -56,6 +58,7 @@ class Source {
   // A fifth of a second, from now on.
   beep() {
     const time = this.audioContext.currentTime;
+    this.clocks.push([now(), time]);
     this.gain.setValueAtTime(0.5, time);
     this.gain.setValueAtTime(0, time + 0.2);
   }
@@ -218,6 +221,11 @@ class Peer {
         : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
       transceiver.setCodecPreferences([...wanted, ...others]);
     }
+  }
+
+  // When the first source has beeped, by the wall's clock and by that of its sound.
+  clocks() {
+    return this.sources[0].clocks;
   }
 
   // Changes what each encoding sends, lowest first, in the words of RTCRtpEncodingParameters.
