@@ -76,14 +76,19 @@ struct Allocation: ~Copyable {
         order.append(Int32(claims.count - 1))
     }
 
-    /// What all slots together would take if there were room, and may come to take, in bits a
-    /// second.
+    /// What all slots together would take if there were room and one more picture began to move,
+    /// in bits a second.
+    ///
+    /// That all begin at once is not worth asking every viewer's path for.
     var wanted: Int {
         var sum = 0
+        var livelier = 0
         for index in 0..<claims.count where claims[index].count > 0 {
-            sum += max(bitrate(of: index, at: claims[index].count - 1), claims[index].lively)
+            let highest = bitrate(of: index, at: claims[index].count - 1)
+            sum += highest
+            livelier = max(livelier, claims[index].lively - highest)
         }
-        return sum
+        return sum + livelier
     }
 
     /// What they were given, in bits a second.

@@ -158,6 +158,27 @@ import Testing
         }
     }
 
+    /// A path is asked for no more than may be needed soon: pictures do not all begin to move.
+    @Test func `of still pictures the one with most to come is wanted as if it moved`() {
+        var allocation = Allocation()
+        for (bitrate, lively) in [(250_000, 1_800_000), (100_000, 400_000), (600_000, 500_000)] {
+            let first = allocation.rungCount
+            allocation.append(rung: bitrate)
+            allocation.append(
+                Allocation.Claim(
+                    first: first,
+                    count: 1,
+                    held: 0,
+                    priority: 0,
+                    mayStop: true,
+                    ceiling: 0,
+                    lively: lively
+                )
+            )
+        }
+        #expect(allocation.wanted == 250_000 + 100_000 + 600_000 + 1_550_000)
+    }
+
     /// Whatever is asked: never more than there is, but for what may not stop; nobody above its
     /// ladder; and the same again when asked again with what was given.
     @Test(arguments: 1...2_000 as ClosedRange<UInt64>)
