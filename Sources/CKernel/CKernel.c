@@ -12,8 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,8 +32,6 @@ int64_t kernel_process_nanoseconds(void) { return clock_nanoseconds(CLOCK_PROCES
 int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 #ifdef __GLIBC__
-void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
-
 void kernel_trim_heap(void) { malloc_trim(0); }
 #else
 void kernel_trim_heap(void) {}
@@ -273,11 +269,6 @@ bool kernel_child_ended(int pid) {
 }
 
 void kernel_child_kill(int pid) { kill(pid, SIGKILL); }
-
-void kernel_serve_in_background(void) {
-    signal(SIGPIPE, SIG_IGN);
-    setpriority(PRIO_PROCESS, 0, 5);
-}
 
 int64_t kernel_read(int descriptor, uint8_t *bytes, int64_t count) {
     ssize_t read_count;

@@ -69,6 +69,12 @@ final class Worker: Sendable {
     ) {
         let thread = Thread { @Sendable in
             unsafe kernel_name_thread("worker-\(setup.index)")
+            // Calls, disks and other processes then cost a packet microseconds, not milliseconds.
+            let failure = kernel_take_short_turns()
+            if failure < 0 {
+                let cause = SystemError(operation: "short turns", number: -failure)
+                setup.log.debug("worker has long turns", [("cause", "\(cause)")])
+            }
             do throws(SystemError) {
                 let poller = try WorkerLoop.poller(for: setup, commands)
                 var loop = WorkerLoop(setup, poller, commands, events)

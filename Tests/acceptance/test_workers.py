@@ -1,6 +1,8 @@
 """Rooms that span workers: publisher and viewer on different ones, each with its own port."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +89,21 @@ async def test_one_leaves_and_comes_again(spread, peers):
     await expect.moving(bob.peer, bobs.video, ALICE["hue"], bobs.since)
     await expect.moving(again.peer, alices.video, BOB["hue"], alices.since)
     await expect.heard(again.peer, alices.audio, BOB["tone"], alices.since)
+
+
+async def test_workers_are_woken_before_what_is_busy(start_sfud):
+    """With short turns on a processor, so that neither calls nor other processes delay packets."""
+    daemon = await start_sfud(workers=2)
+    turns = {}
+    for thread in Path(f"/proc/{daemon.process.pid}/task").iterdir():
+        try:
+            turn = re.search(r"slice\s*:\s*(\d+)", (thread / "sched").read_text())
+        except FileNotFoundError:
+            continue
+        if turn:
+            turns[(thread / "comm").read_text().strip()] = int(turn[1])
+    await daemon.stop()
+    if not turns:
+        pytest.skip("this kernel does not say how long a thread's turns are")
+    assert turns.pop("worker-0") == turns.pop("worker-1") == 100_000
+    assert turns and min(turns.values()) > 100_000

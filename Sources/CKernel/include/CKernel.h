@@ -30,6 +30,12 @@ int64_t kernel_process_nanoseconds(void);
 int64_t kernel_thread_nanoseconds(void);
 /// Names the calling thread for who looks at the process; the first 15 bytes count.
 void kernel_name_thread(const char *name);
+/// Asks for short turns on a processor for the calling thread: 0.1 ms, the least there is.
+///
+/// Its share stays what it is. But one that wakes with a short turn goes before a thread that is
+/// in the midst of a long one (Linux 6.12 or later, sched_setattr(2)); otherwise it waits until
+/// that one has had its turn, some 3 ms. Returns 0 or -errno; older kernels take it and do nothing.
+int kernel_take_short_turns(void);
 /// Gives what is free of the heap back to the system.
 void kernel_trim_heap(void);
 

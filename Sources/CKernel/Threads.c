@@ -1,0 +1,29 @@
+// What a thread or process is called, and how it shares the processors with others.
+
+#define _GNU_SOURCE 1
+
+#include "CKernel.h"
+
+#include <errno.h>
+#include <linux/sched/types.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+int kernel_take_short_turns(void) {
+    // Policy and niceness stay as they are.
+    struct sched_attr attributes;
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) < 0) return -errno;
+    attributes.sched_flags = 0;
+    attributes.sched_runtime = 100000;
+    return syscall(SYS_sched_setattr, 0, &attributes, 0) < 0 ? -errno : 0;
+}
+
+void kernel_serve_in_background(void) {
+    signal(SIGPIPE, SIG_IGN);
+    setpriority(PRIO_PROCESS, 0, 5);
+}
