@@ -183,8 +183,8 @@ class Ear {
 }
 
 class Peer {
-  constructor() {
-    this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  constructor(configuration) {
+    this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle", ...configuration });
     this.sources = [];
     this.pictures = new Map();
     this.ears = new Map();

@@ -1,0 +1,272 @@
+"""Faults of the system and of those who drive the daemon, beside a room that must not notice.
+
+The room is `sfu-bench load --check`: it fails where a packet is lost, doubled, late in number, or is
+not the very one that was sent. Names begin with the row of docs/reliability.md.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import process
+from harness.ipc import IPC, Refused
+from harness.sfud import Sfud, binary
+from test_load import figures, finish, start
+
+
+@contextlib.asynccontextmanager
+async def unharmed(daemon: Sfud, seconds: int = 6):
+    """Runs while a room of five plays, and judges the room in the end."""
+    load = await start(
+        *("sfu-bench", "load", "--ipc", daemon.ipc),
+        *("--viewers", 4, "--seconds", seconds, "--check"),
+    )
+    try:
+        async with IPC(daemon.ipc) as ipc:
+
+            async def plays():
+                return (await ipc.call("server.stats"))["rtpOut"] > 500
+
+            await process.until(plays, "a room that plays")
+        yield load
+        assert load.returncode is None, "the room ended before the fault did"
+    finally:
+        status, output, errors = await finish(load)
+    assert status == 0, f"{errors}\n{output}"
+    report = figures(output)
+    assert int(report["copies received"]) == int(report["copies expected"]) > 1000
+    print(f"beside it {report['copies received']} copies, none lost")
+
+
+async def raw(daemon: Sfud):
+    return await asyncio.open_unix_connection(str(daemon.ipc), limit=1 << 21)
+
+
+def request(number: int, method: str, **params) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(message).encode() + b"\n"
+
+
+def descriptors(daemon: Sfud) -> int:
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+@pytest.mark.seconds(60)
+async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfud, ipc):
+    """Each follows a room from where the last one was, has something said, and dies in mid-line."""
+    await ipc.call("room.create", room="followed")
+    since, heard = (await ipc.call("room.get", room="followed"))["seq"], []
+    async with unharmed(sfud):
+        before = descriptors(sfud)
+        begin = time.monotonic()
+        for turn in range(1000):
+            reader, writer = await raw(sfud)
+            last = heard[-1] if heard else since
+            writer.write(
+                request(1, "events.subscribe", rooms=["followed"], since={"followed": last})
+                + request(2, "message.publish", room="followed", topic="t", message=str(turn))
+                + request(3, "room.get", room="followed")[:20]
+            )
+            # The event of what it says itself it does not wait for every time.
+            while len(heard) < turn // 2 * 2:
+                message = json.loads(await reader.readline())
+                assert "error" not in message, message
+                if message.get("method") == "event":
+                    assert message["params"]["event"] == "message.received", message
+                    heard.append(message["params"]["seq"])
+            writer.transport.abort()
+        seconds = time.monotonic() - begin
+
+        async def forgotten():
+            return descriptors(sfud) <= before
+
+        await process.until(forgotten, "no descriptor of theirs")
+    print(f"1,000 clients died within {seconds:.1f} s, {len(heard)} events heard")
+    assert heard == list(range(since + 1, since + 1 + len(heard))) and len(heard) >= 998
+
+
+@pytest.mark.seconds(60)
+async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc):
+    """They ask the same at once, without waiting: each call has one reply, and both see one room."""
+    rounds = 200
+    async with unharmed(sfud), IPC(sfud.ipc) as other:
+        await ipc.call("events.subscribe")
+        await ipc.call("room.create", room="r")
+
+        async def both(method: str, **params):
+            calls = (one.call(method, room="r", **params) for one in (ipc, other))
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        for turn in range(rounds):
+            name = f"p{turn}"
+            joined = await both("participant.join", participant=name)
+            # Who joins twice takes over: both are right, and there is one.
+            assert not [one for one in joined if isinstance(one, Exception)], joined
+            left = await both("participant.leave", participant=name)
+            refused = [one for one in left if isinstance(one, Refused)]
+            assert len(refused) == 1 and refused[0].code == 4005, left
+        states = await both("room.get")
+        assert states[0] == states[1] and states[0]["participants"] == []
+    seen = [one.seq for one in ipc.events if one.room == "r"]
+    assert seen == list(range(seen[0], seen[0] + len(seen)))
+    left = [one.data["participant"] for one in ipc.events if one.event == "participant.left"]
+    assert [one for one in left if one.startswith("p")] == [f"p{turn}" for turn in range(rounds)]
+
+
+async def test_j6_a_flood_of_calls_keeps_nobody_else_waiting(sfud, ipc):
+    """One writes calls as fast as the socket takes them; another asks in between."""
+    await ipc.call("room.create", room="r")
+    line = request(1, "room.get", room="r") * 100
+    waits = []
+    async with unharmed(sfud):
+        reader, writer = await raw(sfud)
+        answered = 0
+
+        async def flood():
+            while True:
+                writer.write(line)
+                await writer.drain()
+
+        async def drain():
+            nonlocal answered
+            while chunk := await reader.read(1 << 16):
+                answered += chunk.count(b"\n")
+
+        tasks = [asyncio.create_task(flood()), asyncio.create_task(drain())]
+        try:
+            for _ in range(100):
+                begin = time.monotonic()
+                await ipc.call("room.get", room="r")
+                waits.append(time.monotonic() - begin)
+                await asyncio.sleep(0.02)
+        finally:
+            for task in tasks:
+                task.cancel()
+            writer.transport.abort()
+    waits.sort()
+    print(f"{answered} calls of one; another waited {waits[50] * 1e3:.1f}, at most {waits[-1] * 1e3:.1f} ms")
+    assert answered > 1000
+    assert waits[50] < 0.1
+
+
+async def strace(daemon: Sfud, *inject: str):
+    """Has system calls of the daemon fail; skips where processes may not be looked into."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not there")
+    tracer = await asyncio.create_subprocess_exec(
+        "strace", "-f", "-qq", "-o", "/dev/null", "-p", str(daemon.process.pid),
+        *(part for one in inject for part in ("-e", f"inject={one}")),
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    status = Path(f"/proc/{daemon.process.pid}/status")
+    for _ in range(50):
+        if tracer.returncode is not None:
+            pytest.skip(f"strace: {(await tracer.stderr.read()).decode()}")
+        if not re.search(r"TracerPid:\s+0\n", status.read_text()):
+            return tracer
+        await asyncio.sleep(0.1)
+    raise AssertionError("strace does not begin")
+
+
+@pytest.mark.parametrize("error", ["EINTR", "ENOMEM", "EAGAIN"])
+async def test_i3_failing_receives_lose_nothing(sfud, error):
+    """Every third call to receive fails: what came waits for the next."""
+    async with unharmed(sfud):
+        tracer = await strace(sfud, f"recvmmsg:error={error}:when=3+3")
+        await asyncio.sleep(3)
+        tracer.send_signal(signal.SIGINT)
+        await tracer.wait()
+
+
+async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sfud, ipc):
+    pid = sfud.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    async with unharmed(sfud):
+        taken = {int(one) for one in os.listdir(f"/proc/{pid}/fd")}
+        free = next(number for number in range(len(taken) + 1) if number not in taken)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limits[1]))
+        try:
+            for _ in range(20):
+                reader, writer = await raw(sfud)
+                with contextlib.suppress(ConnectionError):
+                    assert await asyncio.wait_for(reader.read(), 5) == b"", "it is let in"
+                writer.close()
+            assert (await ipc.call("server.info"))["contract"] == 1
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        async with IPC(sfud.ipc) as again:
+            assert (await again.call("server.info"))["contract"] == 1
+    assert sfud.log_text().count("descriptor") <= 10
+
+
+async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
+    async with unharmed(sfud):
+        for _ in range(20_000):
+            for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGWINCH):
+                sfud.process.send_signal(number)
+
+
+async def test_k4_a_second_signal_ends_it_at_once(start_sfud):
+    """Both come before it could heed the first."""
+    daemon = await start_sfud()
+    async with daemon.client() as ipc:
+        await ipc.call("room.create", room="r")
+        daemon.process.send_signal(signal.SIGSTOP)
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        daemon.process.send_signal(signal.SIGCONT)
+        status = await asyncio.wait_for(daemon.process.wait(), 2)
+    print(f"it ended with {status} after {(time.monotonic() - begin) * 1e3:.0f} ms")
+    assert status == 130 and not daemon.ipc.exists()
+
+
+async def test_k1_killed_under_load_it_is_back_within_a_second(start_sfud):
+    """On the old ports and socket, while the old clients go on sending."""
+    daemon = await start_sfud()
+    load = await start("sfu-bench", "load", "--ipc", daemon.ipc, "--viewers", 20, "--seconds", 30)
+    try:
+        async with daemon.client() as ipc:
+
+            async def plays():
+                return (await ipc.call("server.stats"))["rtpOut"] > 2000
+
+            await process.until(plays, "a room that plays")
+            boot = (await ipc.call("server.info"))["boot"]
+        os.kill(daemon.process.pid, signal.SIGKILL)
+        begin = time.monotonic()
+        await daemon.process.wait()
+        child = await process.start(
+            binary(), "--ipc", daemon.ipc, "--udp", daemon.udp, "--workers", "2",
+            output=daemon.log, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            line = await asyncio.wait_for(child.stdout.readline(), 5)
+            seconds = time.monotonic() - begin
+            assert line.startswith(b"ready "), daemon.log_text()
+            print(f"ready {seconds * 1e3:.0f} ms after the kill")
+            assert seconds < 1
+            async with daemon.client() as ipc:
+                assert (await ipc.call("server.info"))["boot"] != boot
+                assert (await ipc.call("room.list"))["rooms"] == []
+            after = Sfud(daemon.directory)
+            after.process = child
+            async with unharmed(after, seconds=3):
+                pass
+            child.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(child.wait(), 2) == 0
+        finally:
+            await process.kill(child)
+    finally:
+        if load.returncode is None:
+            load.send_signal(signal.SIGINT)
+        await finish(load)
