@@ -123,6 +123,11 @@ struct Assembly {
                 interfaces: interfaces
             )
         }
+        var limits = configuration.limits.control
+        limits.memoryMegabytes = MemoryAllowance.megabytes(
+            configured: limits.memoryMegabytes,
+            allowed: MemoryAllowance.current()
+        )
         return ControlSetup(
             version: Daemon.version,
             bootID: String(generator.next(), radix: 16),
@@ -133,7 +138,7 @@ struct Assembly {
             tcpCandidates: listeners.map { reached($0.map(\.address)) },
             udp: sockets.joined().map(\.address.endpointText),
             tcp: listeners.joined().map(\.address.endpointText),
-            limits: configuration.limits.control,
+            limits: limits,
             recordings: configuration.recordings,
             streamingSchemes: configuration.streamingSchemes,
             tapNetworks: configuration.tapNetworks

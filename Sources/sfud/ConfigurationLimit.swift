@@ -32,6 +32,7 @@ struct ConfigurationLimit: Sendable {
         Self(name: "messageBytes", range: 0...1 << 30, path: \.control.messageBytes),
         Self(name: "workerSpread", range: 0...65_536, path: \.control.workerSpread),
         Self(name: "workerLoadPercent", range: 10...100, path: \.control.workerLoadPercent),
+        Self(name: "memoryMegabytes", range: 0...16_777_216, path: \.control.memoryMegabytes),
         Self(
             name: "workerLagMilliseconds",
             range: 5...10_000,

@@ -93,6 +93,8 @@ struct ControlLimits: Hashable, Sendable {
     var workerSpread = 8
     /// Percent of a worker's time from which on it gets nobody new.
     var workerLoadPercent = 85
+    /// What the process may have resident before nobody new is let in, in 2^20 bytes; 0: no limit.
+    var memoryMegabytes = 0
     /// Rooms that are recorded at one time.
     var recordings = 100
     /// Tracks that are recorded at one time; those of a stream that come later are left out.

@@ -10,6 +10,7 @@ extension ControlLimits {
         limits.subscriptionsPerParticipant = subscriptionsPerParticipant
         limits.workerSpread = workerSpread
         limits.workerLoadPercent = workerLoadPercent
+        limits.memoryMegabytes = memoryMegabytes
         return limits
     }
 

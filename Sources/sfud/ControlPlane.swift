@@ -32,6 +32,10 @@ struct ControlPlane {
     var outputs: [TapID: OutputEntry] = [:]
     /// How many transports have connected, or ended, since the start.
     var transportChanges = 0
+    /// Grows with what may leave holes in the heap, or wants them filled.
+    var heapChanges: Int { transportChanges &+ Int(truncatingIfNeeded: shared.memory.refused) }
+    /// Who was turned away for want of time or memory.
+    var joinsRefused: UInt64 { shared.load.refused &+ shared.memory.refused }
     /// Rooms with something to do of their own, and when.
     private var timers: [String: Instant] = [:]
     private var ending = Ending.no

@@ -102,6 +102,7 @@ extension ControlPlane {
         guard rooms.count < setup.limits.rooms else {
             throw .limitReached("rooms", setup.limits.rooms)
         }
+        try refuseMoreMemory()
         let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
         try checkRoles(of: settings)
         let room = SFU::Room(
@@ -121,6 +122,10 @@ extension ControlPlane {
             IPCReply.encoded(id: caller.request, result: show(name))
         )
         commit(operation, [:], in: name)
+    }
+
+    private mutating func refuseMoreMemory() throws(IPCError) {
+        do throws(Refusal) { try shared.memory.refuseMore() } catch { throw IPCError(error) }
     }
 
     func checkRoles(of settings: RoomSettings) throws(IPCError) {

@@ -81,7 +81,7 @@ extension ControlPlane {
             participants: participantCount,
             uptimeSeconds: shared.unixTime - setup.startTime,
             forwarding: ForwardingInfo(Array(answers.values)),
-            joinsRefused: shared.load.refused
+            joinsRefused: joinsRefused
         )
     }
 }

@@ -17,6 +17,7 @@ struct EventLoop: ~Copyable {
     private var trimmer = HeapTrimmer()
     private var watchdog: Watchdog
     private let manager: ServiceManager
+    private var memory = ResidentMemory()
     /// When to go at the latest, once a signal has come.
     private var lastMoment: Instant?
 
@@ -89,7 +90,7 @@ struct EventLoop: ~Copyable {
             control.expire(at: now)
             ipc.expire(at: now)
             serveMetrics(at: now)
-            if trimmer.isDue(changes: control.transportChanges, at: now) { kernel_trim_heap() }
+            if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             if let outcome = carryOut(at: now) { return outcome }
             ipc.flush(with: poller, at: now)
             if let lastMoment, lastMoment <= now { return .stopped }
@@ -145,6 +146,7 @@ struct EventLoop: ~Copyable {
         case .connection(let id):
             if readiness.readable {
                 let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+                control.shared.memory.residentMegabytes = memory.bytes(at: now) >> 20
                 for line in ipc.read(id, at: now) {
                     control.receive(line, from: id, at: now, unixTime: unixTime)
                 }
@@ -192,7 +194,8 @@ struct EventLoop: ~Copyable {
                 rooms: control.roomCount,
                 participants: control.participantCount,
                 connections: ipc.count,
-                joinsRefused: control.shared.load.refused,
+                joinsRefused: control.joinsRefused,
+                memoryLimit: setup.limits.memoryMegabytes << 20,
                 process: .current(startTime: setup.startTime)
             )
             http.publish(metrics: Array(metrics.text.utf8), at: now)

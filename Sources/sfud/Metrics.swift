@@ -8,6 +8,8 @@ struct Metrics {
     var participants: Int
     var connections: Int
     var joinsRefused: UInt64 = 0
+    /// Bytes from which on nobody new is let in; 0: none.
+    var memoryLimit = 0
     var process: ProcessStatistics
 
     /// The page.
@@ -73,7 +75,7 @@ struct Metrics {
         page.add(
             "sfud_joins_refused_total",
             .counter,
-            "Joins refused because the workers were too busy.",
+            "Joins refused because the workers were too busy, or memory short.",
             Double(joinsRefused)
         )
     }
@@ -138,6 +140,12 @@ struct Metrics {
             .gauge,
             "Resident memory.",
             Double(process.residentBytes)
+        )
+        page.add(
+            "sfud_memory_limit_bytes",
+            .gauge,
+            "Resident memory from which on nobody new is let in; 0: no limit.",
+            Double(memoryLimit)
         )
         page.add(
             "process_start_time_seconds",

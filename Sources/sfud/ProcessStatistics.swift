@@ -1,5 +1,4 @@
 import CKernel
-import Foundation
 
 /// What the whole process uses.
 struct ProcessStatistics: Equatable {
@@ -10,15 +9,9 @@ struct ProcessStatistics: Equatable {
 
     /// As it is now.
     static func current(startTime: Double) -> Self {
-        // Fields in pages: size, resident, … (proc(5)).
-        let statm = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        let pages = statm.flatMap { text in
-            let fields = text.split(separator: " ")
-            return fields.count > 1 ? Int(fields[1]) : nil
-        }
-        return Self(
+        Self(
             cpuNanoseconds: kernel_process_nanoseconds(),
-            residentBytes: (pages ?? 0) * Int(getpagesize()),
+            residentBytes: ResidentMemory.bytes,
             startTime: startTime
         )
     }

@@ -208,6 +208,41 @@ async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sf
     assert sfud.log_text().count("descriptor") <= 10
 
 
+async def test_i6_before_memory_ends_nobody_new_is_let_in(start_sfud, tmp_path):
+    """What is kept of messages takes it; what plays goes on, and when it is free all is as before."""
+    config = tmp_path / "sfud.json5"
+    config.write_text("{ limits: { memoryMegabytes: 130, messagesPerTopic: 65536 } }")
+    daemon = await start_sfud("--config", str(config))
+    async with unharmed(daemon, seconds=12), daemon.client() as ipc:
+        await ipc.call("room.create", room="door")
+        full = None
+        for number in range(100):
+            try:
+                await ipc.call("room.create", room=f"r{number}")
+            except Refused as refused:
+                full = refused
+                break
+            say = {"room": f"r{number}", "topic": "t", "persist": True, "message": "m" * 4000}
+            await asyncio.gather(*(ipc.call("message.publish", **say) for _ in range(1000)))
+        print(f"{number} rooms in {daemon.resident_bytes() >> 20} MiB: {full}")
+        assert full and (full.code, full.reason) == (4029, "limit-reached")
+        assert daemon.resident_bytes() < 145 << 20
+        with pytest.raises(Refused, match="memory"):
+            await ipc.call("participant.join", room="door", participant="late")
+        for one in range(number):
+            await ipc.call("room.close", room=f"r{one}")
+
+        async def let_in():
+            try:
+                return await ipc.call("participant.join", room="door", participant="late")
+            except Refused:
+                return None
+
+        await process.until(let_in, "memory to be free again", seconds=8, every=2.5)
+        print(f"{daemon.resident_bytes() >> 20} MiB when all had gone")
+    await daemon.stop()
+
+
 async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
     async with unharmed(sfud):
         for _ in range(20_000):

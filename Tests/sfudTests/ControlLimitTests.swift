@@ -68,6 +68,33 @@ import Testing
         #expect(subscriptions.named == "subscriptionsPerParticipant")
     }
 
+    @Test func `I6 where memory is short nobody new comes, and who is there stays`() throws {
+        var limits = ControlLimits()
+        limits.memoryMegabytes = 200
+        var driver = ControlDriver(limits: limits)
+        try driver.room()
+        try driver.join("a")
+        try driver.join("b")
+        try driver.offer("a", "0:audio:recvonly")
+        driver.plane.shared.memory.residentMegabytes = 200
+        let steps: [(inout ControlDriver) throws -> Void] = [
+            { driver in try driver.room("other") }, { driver in try driver.join("c") },
+            { driver in try driver.offer("b", "0:audio:recvonly") },
+        ]
+        for step in steps {
+            let refusal = #expect(throws: IPCError.self) { try step(&driver) }
+            #expect(refusal?.code == 4029)
+            #expect(refusal?.details["limit"] == "memoryMegabytes")
+            #expect(refusal?.details["value"] == 200)
+            #expect(refusal?.details["load"] == 200)
+        }
+        #expect(driver.plane.joinsRefused == 3)
+        // Who joins again takes no more than before.
+        try driver.join("a")
+        driver.plane.shared.memory.residentMegabytes = 199
+        for step in steps { try step(&driver) }
+    }
+
     @Test func `roles and topics are bounded, and told by name`() throws {
         var limits = ControlLimits()
         limits.rolesPerRoom = 4

@@ -102,6 +102,20 @@ extension Refusal {
         )
     }
 
+    /// There is no memory for more; both figures are in 2^20 bytes.
+    static func outOfMemory(_ limit: Int, resident: Int) -> Self {
+        Self(
+            code: 4029,
+            reason: "limit-reached",
+            message:
+                "there is no memory for more: \(resident) MiB are taken, the limit is \(limit) MiB",
+            details: [
+                "limit": .text("memoryMegabytes"), "value": .number(limit),
+                "load": .number(resident),
+            ]
+        )
+    }
+
     static func noFreeSlot(_ message: String) -> Self {
         Self(code: 4030, reason: "no-free-slot", message: message)
     }

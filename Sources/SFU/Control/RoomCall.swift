@@ -341,6 +341,7 @@ extension Room {
         package var limits: Limits
         /// How busy the workers are.
         package var load: LoadBook
+        package var memory: MemoryBook
         /// In seconds; renewed before each call.
         package var unixTime = 0.0
         /// The same moment on the workers' clock.
@@ -357,6 +358,7 @@ extension Room {
             self.random = random
             self.limits = limits
             load = LoadBook(workers: locals.count, loadPercent: limits.workerLoadPercent)
+            memory = MemoryBook(limitMegabytes: limits.memoryMegabytes)
         }
     }
 
@@ -371,6 +373,8 @@ extension Room {
         package var workerSpread = 8
         /// Percent of a worker's time from which on it gets nobody new.
         package var workerLoadPercent = 85
+        /// What may be resident before nobody new is let in, in 2^20 bytes; 0: no limit.
+        package var memoryMegabytes = 0
 
         package init() {}
     }

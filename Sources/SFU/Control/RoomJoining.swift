@@ -37,6 +37,7 @@ extension Room {
                 limit
             )
         }
+        try shared.memory.refuseMore()
         try shared.load.admit(at: shared.now)
         let participant = Participant(
             id: call.participant,

@@ -37,7 +37,10 @@ extension Room {
             throw .limitReached("transportsPerParticipant", limit)
         }
         // Who had one may come back at any time; who never had is as good as a join.
-        if !participant.hasConnected { try shared.load.refuseTransport() }
+        if !participant.hasConnected {
+            try shared.memory.refuseMore()
+            try shared.load.refuseTransport()
+        }
         guard let worker = workerForTransport(shared),
             let id = shared.identifiers[worker].transports.allocate()
         else {
