@@ -38,7 +38,7 @@ enum MemoryAllowance {
 
     /// The files that bound the memory of a process with such a `/proc/self/cgroup`.
     ///
-    /// They are of its group and of those around it, in both versions of control groups (cgroups(7)).
+    /// They are of its group and of those around it, in either version (cgroups(7)).
     static func files(groups: String) -> [String] {
         groups.split(separator: "\n").flatMap { line -> [String] in
             // The hierarchy, its controllers, the group.
