@@ -182,6 +182,12 @@ struct SDPTests {
                 cause: "m="
             ),
             Bad(
+                testDescription: "spaces for formats",
+                text: "v=0\nm=audio 9 UDP/BFCP  \n",
+                line: 2,
+                cause: "m="
+            ),
+            Bad(
                 testDescription: "payload type 128",
                 text: "v=0\nm=audio 9 RTP/AVP 128\n",
                 line: 2,

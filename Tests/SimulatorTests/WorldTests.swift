@@ -1,3 +1,4 @@
+import RTP
 import SFU
 import Testing
 
@@ -15,6 +16,24 @@ import Testing
             #expect(world.tally.frames > 20 && world.tally.alive > 0, "too little to tell")
         }
         #expect(worlds[0].trace.value == worlds[1].trace.value)
+    }
+
+    /// Milliseconds that the clock shows in the midst of a history.
+    enum Uptime: Int64, CaseIterable, Sendable {
+        case microsecondsIn32Bits = 4_294_967
+        case millisecondsIn31Bits = 2_147_483_648
+        case millisecondsIn32Bits = 4_294_967_296
+        case aThousandDays = 86_400_000_000
+    }
+
+    @Test(arguments: Uptime.allCases)
+    func `L10 a clock that has gone for long is a clock like others`(_ uptime: Uptime) throws {
+        let identity = try #require(Self.identity)
+        let start = Instant(nanoseconds: (uptime.rawValue - 3_000) * 1_000_000)
+        let world = World(seed: 2, identity: identity, start: start)
+        let violation = world.live(.moment)
+        #expect(violation == nil)
+        #expect(world.seconds > 6 && world.tally.frames > 20 && world.tally.alive > 0)
     }
 
     @Test func `M1 a bug that is planted is found`() throws {

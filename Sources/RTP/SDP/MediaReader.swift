@@ -11,7 +11,9 @@ struct MediaReader {
     init(_ line: SDPLines.Line) throws(SDPError) {
         let fields = line.value.fields(limit: 4)
         // A number of ports after a slash makes no sense with multiplexing: it is refused.
-        guard fields.count == 4, fields[0].isToken, let port: UInt16 = fields[1].decimal() else {
+        guard fields.count == 4, fields[0].isToken, let port: UInt16 = fields[1].decimal(),
+            !fields[3].trimmed.isEmpty
+        else {
             throw line.error("m= is not of the form media port protocol formats")
         }
         media = MediaDescription(
@@ -21,7 +23,7 @@ struct MediaReader {
         )
         media.line = line.number
         guard media.isRTP else {
-            media.otherFormats = String(fields[3])
+            media.otherFormats = String(fields[3].trimmed)
             return
         }
         for field in fields[3].fields() {

@@ -110,7 +110,8 @@ struct PeerTrial: ~Copyable {
         while true {
             core.expire(at: now, into: &output)
             try settle()
-            let due = core.deadline ?? end
+            // When both have gone nothing is due any more.
+            let due = core.deadline ?? end.advanced(milliseconds: 1)
             if due > now {
                 guard now < end else { return }
                 now = min(due, end)

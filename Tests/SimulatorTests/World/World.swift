@@ -43,7 +43,9 @@ final class World {
     var random: SimulatedRandom
     /// For what a plant does, so that it changes nothing else.
     var plantRandom: SimulatedRandom
-    var now = Instant(nanoseconds: 1_000_000_000)
+    /// When it begins, by the clock of the machine: how long that has been up.
+    let start: Instant
+    var now: Instant
     var schedule = Schedule<Happening>()
     var trace = TraceHash()
     private(set) var violation: Violation?
@@ -128,8 +130,15 @@ final class World {
         var alive = 0
     }
 
-    init(seed: UInt64, identity: DTLSIdentity, plant: Plant? = nil) {
+    init(
+        seed: UInt64,
+        identity: DTLSIdentity,
+        plant: Plant? = nil,
+        start: Instant = Instant(nanoseconds: 1_000_000_000)
+    ) {
         self.seed = seed
+        self.start = start
+        now = start
         self.plant = plant
         self.identity = identity
         random = SimulatedRandom(state: seed &* 0x9e37_79b9_7f4a_7c15)
@@ -169,7 +178,7 @@ final class World {
     }
 
     /// Virtual seconds since the beginning.
-    var seconds: Double { Double(now.nanoseconds - 1_000_000_000) / 1e9 }
+    var seconds: Double { Double(now.nanoseconds - start.nanoseconds) / 1e9 }
 
     /// Notes the first thing that did not hold; the history ends there.
     func violate(_ invariant: Invariant, _ text: String) {

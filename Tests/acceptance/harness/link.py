@@ -2,7 +2,8 @@
 
 A `Link` is a relay of datagrams: the client talks to the link's address instead of sfud's, which
 `rewrite` puts into the answer. What goes down to the client passes a bottleneck: a queue that is
-emptied at a rate, a delay, random loss. What goes up is delayed only.
+emptied at a rate, a delay, random loss. What goes up is delayed, lost by a share of its own, and like what
+goes down now and then late or doubled.
 """
 
 import asyncio
@@ -34,6 +35,9 @@ class Link:
         #: Shares of datagrams lost downwards and upwards.
         self.loss = 0.0
         self.loss_up = 0.0
+        #: Shares of datagrams, either way, that are overtaken by later ones, and that come twice.
+        self.reorder = 0.0
+        self.duplicate = 0.0
         #: Seconds that a datagram may wait in the queue before further ones are dropped.
         self.queue = 0.3
         self.sent = 0
@@ -104,9 +108,24 @@ class Link:
         self._push(start + self.delay, self._down, data, self._client)
 
     def _push(self, at, transport, data, address):
-        self._number += 1
-        heapq.heappush(self._heap, (at, self._number, transport, data, address))
+        times = [at]
+        if self._random.random() < self.reorder:
+            times = [at + self._random.uniform(0.005, 0.1)]
+        if self._random.random() < self.duplicate:
+            times.append(at + self._random.uniform(0, 0.1))
+        for time_ in times:
+            self._number += 1
+            heapq.heappush(self._heap, (time_, self._number, transport, data, address))
         self._wake.set()
+
+    async def rebind(self) -> None:
+        """From now on sfud sees the client at another port, and what it sends to the old one is lost:
+        as where a NAT forgets."""
+        old, address = self._up, self._up.get_extra_info("peername")
+        self._up, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: _Endpoint(self._from_sfud), remote_addr=address
+        )
+        old.close()
 
     async def _run(self):
         while True:
