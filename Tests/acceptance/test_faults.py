@@ -250,6 +250,37 @@ async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
                 sfud.process.send_signal(number)
 
 
+async def test_i13_without_random_numbers_there_are_no_weak_keys_but_none():
+    if not shutil.which("strace"):
+        pytest.skip("strace is not there")
+    trace = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=getrandom:error=EIO")
+    child = await asyncio.create_subprocess_exec(
+        *trace, str(binary()), "--ipc", "/nowhere", "--udp", "127.0.0.1:0", "--workers", "1",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await asyncio.wait_for(child.communicate(), 10)
+    if b"ptrace" in errors or b"PTRACE" in errors:
+        pytest.skip("processes may not be looked into")
+    assert child.returncode == 71 and b"ready" not in output, errors
+    assert len(errors.decode().splitlines()) == 1, errors
+    print(errors.decode().strip())
+
+
+async def test_k5_a_new_daemon_beside_one_that_drains(start_sfud):
+    """Both serve: what plays on the old one, and what begins on the new one."""
+    old = await start_sfud()
+    async with unharmed(old, seconds=8):
+        new = await start_sfud()
+        async with old.client() as ipc:
+            await ipc.call("server.drain")
+            with pytest.raises(Refused) as refusal:
+                await ipc.call("room.create", room="late")
+            assert refusal.value.code == 4503
+        async with unharmed(new, seconds=3):
+            pass
+        await new.stop()
+
+
 async def test_k4_a_second_signal_ends_it_at_once(start_sfud):
     """Both come before it could heed the first."""
     daemon = await start_sfud()

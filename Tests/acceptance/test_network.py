@@ -75,9 +75,10 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
         sent = (await alice.peer.stats())["out"]
         asked = sum(one.get("nackCount", 0) for one in sent if one["kind"] == "video")
     print(f"{side}: {len(frames)} frames, the longest gap {gap:.2f} s, {asked} NACKs")
-    assert len(frames) > 0.8 * ALICE.get("fps", 20) * 10
-    assert gap < 1
-    assert asked < 200
+    # Twenty a second are drawn; of the packets a twentieth is late, up to 100 ms.
+    assert len(frames) > 100
+    assert gap < 3
+    assert asked < 50
     if side == "publisher":
         stats = await room.ipc.call("server.stats")
         assert stats["drops"].get("srtp-replay", 0) > 10, stats["drops"]
