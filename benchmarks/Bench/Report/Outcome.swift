@@ -111,7 +111,8 @@ struct Outcome: Sendable {
         let columns: [(Figure, String, Double)] = [
             (.packetsPerSecond, "%.0f packets/s", 1), (.cpuMicroseconds, "%.2f µs/packet", 1),
             (.cpuShare, "%.0f %% CPU", 100), (.clientShare, "client %.0f %%", 100),
-            (.loss, "lost %.3f %%", 100), (.latency50, "p50 %.2f", 1),
+            (.loss, "lost %.3f %%", 100), (.audioLoss, "sound %.3f %%", 100),
+            (.latency50, "p50 %.2f", 1),
             (.latency99, "p99 %.2f", 1), (.latency999, "p99.9 %.2f ms", 1),
             (.burst, "burst %.0f", 1), (.joinsPerSecond, "%.0f joins/s", 1),
             (.joinsPerCPUSecond, "%.0f joins/CPU s", 1), (.bytesPerViewer, "%.0f B/viewer", 1),
