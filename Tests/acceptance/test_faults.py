@@ -36,7 +36,7 @@ async def unharmed(daemon: Sfud, seconds: int = 6):
             async def plays():
                 return (await ipc.call("server.stats"))["rtpOut"] > 500
 
-            await process.until(plays, "a room that plays")
+            await process.until(plays, "a room that plays", seconds=20)
         yield load
         assert load.returncode is None, "the room ended before the fault did"
     finally:
