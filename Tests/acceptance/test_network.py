@@ -86,6 +86,7 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
     await link.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("side", ["publisher", "viewer"])
 async def test_f4_a_client_whose_address_changes_is_followed(room, peers, side):
     """A NAT gives it another port, twice in mid-call; nobody tells it."""
