@@ -69,7 +69,7 @@ final class Worker: Sendable {
     ) {
         let thread = Thread { @Sendable in
             unsafe kernel_name_thread("worker-\(setup.index)")
-            // Calls, disks and other processes then cost a packet microseconds, not milliseconds.
+            // A packet then need not wait for the end of another thread's turn.
             let failure = kernel_take_short_turns()
             if failure < 0 {
                 let cause = SystemError(operation: "short turns", number: -failure)

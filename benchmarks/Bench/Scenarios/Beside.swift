@@ -16,18 +16,9 @@ extension Bench {
                 try await with(adapter, load) { session in
                     self.progress.show("sfud: connecting")
                     try await session.populate(small)
-                    // The large room has an engine of its own: what it gets is told apart.
-                    var settings = session.engine.settings
-                    settings.firstClient = 20_000
-                    let engine = try Engine(settings, library: self.library)
-                    let crowd = Session(session.adapter, engine, session.running)
-                    do {
+                    try await session.withCrowd(self.library) { crowd in
                         try await self.beside(load, session, crowd, viewers: viewers)
-                    } catch {
-                        await engine.stop()
-                        throw error
                     }
-                    await engine.stop()
                 }
             }
         }

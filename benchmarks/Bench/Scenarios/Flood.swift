@@ -15,17 +15,9 @@ extension Bench {
         let load = trial([room])
         try await with(adapter, load) { session in
             try await session.populate([room])
-            var settings = session.engine.settings
-            settings.firstClient = 20_000
-            let engine = try Engine(settings, library: self.library)
-            let crowd = Session(session.adapter, engine, session.running)
-            do {
+            try await session.withCrowd(self.library) { crowd in
                 try await self.flood(load, session, crowd, adapter, joins: joins)
-            } catch {
-                await engine.stop()
-                throw error
             }
-            await engine.stop()
         }
     }
 

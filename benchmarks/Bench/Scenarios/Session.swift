@@ -46,6 +46,21 @@ final class Session: Sendable {
         }
     }
 
+    /// Lets `body` use further clients at the same SFU; theirs is an engine of its own, so that what
+    /// they get is told apart.
+    func withCrowd(_ library: Library, _ body: (Session) async throws -> Void) async throws {
+        var settings = engine.settings
+        settings.firstClient = 20_000
+        let own = try Engine(settings, library: library)
+        do {
+            try await body(Session(adapter, own, running))
+        } catch {
+            await own.stop()
+            throw error
+        }
+        await own.stop()
+    }
+
     /// Makes the rooms and connects everybody: first all who publish, then those who only watch.
     ///
     /// `places` are those of each room where more will come.
