@@ -46,8 +46,9 @@ final class Session: Sendable {
         }
     }
 
-    /// Lets `body` use further clients at the same SFU; theirs is an engine of its own, so that what
-    /// they get is told apart.
+    /// Lets `body` use further clients at the same SFU.
+    ///
+    /// Theirs is an engine of its own, so that what they get is told apart.
     func withCrowd(_ library: Library, _ body: (Session) async throws -> Void) async throws {
         var settings = engine.settings
         settings.firstClient = 20_000
