@@ -39,6 +39,7 @@ package struct Core: ~Copyable {
     var cursor = FlushCursor()
     var departures = Departures()
     var arrivalCount = 0
+    var aside = BatchAside()
 
     /// Loudness that no header tells, and what finds it out.
     var soundings = Soundings()

@@ -7,6 +7,8 @@ package struct SendStamp: Equatable {
     /// Whether there was any.
     package var hasMedia: Bool { first != 0 }
 
+    package init() {}
+
     /// Takes the earlier one.
     package mutating func join(_ other: Self) {
         guard other.hasMedia else { return }

@@ -9,12 +9,17 @@ import Sockets
 struct ForwardingClock {
     /// Of the media of the batch under way, by the wall clock.
     private var arrivals: [Int64] = []
+    /// Of what overtakes it.
+    private var overtaking: [Int64] = []
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
     /// The least of all batches since it was last asked for, each from its first arrival.
     private var leastLag: Int64?
 
-    init() { arrivals.reserveCapacity(Core.batchCapacity) }
+    init() {
+        arrivals.reserveCapacity(Core.batchCapacity)
+        overtaking.reserveCapacity(Core.batchCapacity)
+    }
 
     /// Notes a media packet, which the next `settle` counts; 0 is no stamp.
     mutating func noteArrival(_ unixNanoseconds: Int64) {
@@ -35,6 +40,24 @@ struct ForwardingClock {
             }
         }
         arrivals.removeAll(keepingCapacity: true)
+    }
+
+    /// As `noteArrival`, of what `settleOvertaking` counts.
+    mutating func noteOvertaking(_ unixNanoseconds: Int64) {
+        guard unixNanoseconds != 0, overtaking.count < Core.batchCapacity else { return }
+        overtaking.append(unixNanoseconds)
+    }
+
+    /// Ends what has overtaken a batch; it tells nothing of how long others wait.
+    mutating func settleOvertaking(_ stamp: SendStamp) {
+        if stamp.hasMedia {
+            let end = wallClock()
+            for arrival in overtaking {
+                first.note(nanoseconds: stamp.first &- arrival)
+                last.note(nanoseconds: end &- arrival)
+            }
+        }
+        overtaking.removeAll(keepingCapacity: true)
     }
 
     /// How long every batch since the last call has been here at least, in milliseconds; `nil`:

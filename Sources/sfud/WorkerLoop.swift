@@ -11,13 +11,17 @@ struct WorkerLoop: ~Copyable {
     private let events: Mailbox<Event>
     var poller: Poller
     var core: Core
-    private var relays: WorkerRelays
+    var relays: WorkerRelays
     var output = Batch(capacity: Core.batchCapacity)
     private var outbox: Outbox
+    /// For what comes while a batch is let out; `nil` while they are in use.
+    var besides: Inbox? = Inbox(capacity: besidesCapacity)
+    var latecomers: Latecomers? = Latecomers()
+    var lateCount = 0
     var streams: Streams
     private var locals: LocalAddresses
-    private var counters: SocketCounters
-    private var forwarding = ForwardingClock()
+    var counters: SocketCounters
+    var forwarding = ForwardingClock()
     /// Datagrams taken since the last flush.
     var taken = 0
     /// Whether the poller tells when a socket is writable, by socket.
@@ -79,7 +83,8 @@ struct WorkerLoop: ~Copyable {
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
-            let deadline = relays.rest() ? deadline : now
+            let mayRest = relays.rest() && lateCount == 0
+            let deadline = mayRest ? deadline : now
             let rest = Instant.monotonic()
             let ready = poller.wait(until: deadline, at: rest)
             relays.rise()
@@ -87,6 +92,7 @@ struct WorkerLoop: ~Copyable {
             meter.slept(now.nanoseconds(since: rest))
             // What came while it was at work is its own backlog, and no stall.
             let rounds = Self.rounds(late: now.milliseconds(since: max(deadline, rest)))
+            takeLatecomers(at: now)
             var hasCommands = false
             for index in 0..<ready {
                 let found = poller[index]
@@ -143,6 +149,7 @@ struct WorkerLoop: ~Copyable {
             if taken + inbox.capacity > Core.batchCapacity {
                 flush(at: now)
                 weigh(at: .monotonic())
+                takeLatecomers(at: now)
             }
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
@@ -168,14 +175,19 @@ struct WorkerLoop: ~Copyable {
         }
         if output.free < Core.replyCapacity { send(at: now) }
         if case .rtp = Datagram(inbox[index]) { forwarding.noteArrival(inbox.arrival(index)) }
+        let path = path(of: index, of: inbox, socket: socket)
+        core.receive(inbox[index], on: path, at: now, into: &output)
+    }
+
+    /// Between which addresses a datagram has come.
+    mutating func path(of index: Int, of inbox: borrowing Inbox, socket: Int) -> Path {
         let local = inbox.local(index)
         let number = locals.number(
             socket: socket,
             address: local.address,
             interface: local.interface
         )
-        let path = Path(remote: inbox.remote(index), local: number)
-        core.receive(inbox[index], on: path, at: now, into: &output)
+        return Path(remote: inbox.remote(index), local: number)
     }
 
     /// Takes what other workers hand on, a bounded number of batches like a socket's.
@@ -213,13 +225,30 @@ struct WorkerLoop: ~Copyable {
     /// Sends all that the core has to say.
     mutating func flush(at now: Instant) {
         relays.send(from: &core, at: now)
-        while core.flush(into: &output, at: now) { send(at: now) }
+        var stamp = SendStamp()
+        var now = now
+        var turn = now
+        while core.flush(into: &output, at: now) {
+            send(at: now)
+            let time = Instant.monotonic()
+            guard time.nanoseconds(since: turn) >= Self.turnNanoseconds else { continue }
+            stamp.join(takeStamp())
+            now = time
+            letOvertake(at: now)
+            turn = .monotonic()
+        }
         send(at: now)
         taken = 0
-        var stamp = outbox.takeStamp()
-        stamp.join(streams.takeStamp())
+        stamp.join(takeStamp())
         forwarding.settle(stamp)
         if let trouble = outbox.takeTrouble() { report(trouble) }
+    }
+
+    /// When the sends since the last call began to return.
+    mutating func takeStamp() -> SendStamp {
+        var stamp = outbox.takeStamp()
+        stamp.join(streams.takeStamp())
+        return stamp
     }
 
     /// Gives to the sockets what the core has written for them.

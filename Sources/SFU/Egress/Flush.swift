@@ -120,7 +120,8 @@ extension Core {
         queued.removeAll()
         cursor = FlushCursor()
         arrivalCount = 0
-        pool.reclaim()
+        // A batch that has been put aside may still read what it retired.
+        if !aside.isThere { pool.reclaim() }
     }
 
     /// Counts what became of each packet of the batch: forwarded, or dropped and why.
@@ -148,7 +149,10 @@ extension Core {
     /// Drops the packets of a publication that ends with the batch under way.
     mutating func discardArrivals(of publication: Int) {
         guard publications[publication].isQueued else { return }
-        precondition(!cursor.isUnderWay, "a batch is let out before commands are carried out")
+        precondition(
+            !cursor.isUnderWay && !aside.isThere,
+            "a batch is let out before commands are carried out"
+        )
         settle(publication)
         queued.remove(Int32(publication))
     }

@@ -61,6 +61,8 @@ struct Publication: ~Copyable {
     var lastArrival: Int32 = -1
     var arrivalCount = 0
     var isQueued = false
+    /// Whether they are in the batch that has been put aside.
+    var isAside = false
 
     /// Whether somebody speaks; at the home of audio alone.
     var speech = SpeechDetector()

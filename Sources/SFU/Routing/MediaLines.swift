@@ -242,6 +242,7 @@ extension Core {
             at: configuration.id
         )
         departures.insert(index, transport: transport)
+        aside.departures.insert(index, transport: transport)
         transports[transport].slots.append(Int32(index))
     }
 

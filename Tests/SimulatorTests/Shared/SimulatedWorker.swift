@@ -92,12 +92,11 @@ final class SimulatedWorker {
     func round(at now: Instant, through network: some SimulatedNetwork) {
         let datagrams = arrived
         arrived = []
-        for (number, datagram) in datagrams.enumerated() {
-            if number % Core.batchCapacity == 0 { flush(at: now, through: network) }
-            if output.free < Core.replyCapacity { send(at: now, through: network) }
-            taken += 1
-            core.receive(datagram.bytes.span, on: datagram.path, at: now, into: &output)
-        }
+        let half = datagrams.count / 2
+        receive(datagrams[..<half], at: now, through: network)
+        // As if the rest had come while the first half was let out.
+        let late = letOvertake(datagrams[half...], at: now, through: network)
+        receive(late[...], at: now, through: network)
         resume(at: now, through: network)
         if !omissions.contains(.flush) { flush(at: now, through: network) }
         for _ in 0..<Self.relayRounds where takeRelayed(at: now) {
@@ -107,6 +106,48 @@ final class SimulatedWorker {
         core.expire(at: now, into: &output)
         if !omissions.contains(.flush) { flush(at: now, through: network) }
         while let event = core.takeEvent() { events.append(event) }
+    }
+
+    private func receive(
+        _ datagrams: ArraySlice<(path: Path, bytes: [UInt8])>,
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) {
+        for (number, datagram) in datagrams.enumerated() {
+            if number % Core.batchCapacity == 0 { flush(at: now, through: network) }
+            receive(datagram, at: now, through: network)
+        }
+    }
+
+    private func receive(
+        _ datagram: (path: Path, bytes: [UInt8]),
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) {
+        if output.free < Core.replyCapacity { send(at: now, through: network) }
+        taken += 1
+        core.receive(datagram.bytes.span, on: datagram.path, at: now, into: &output)
+    }
+
+    /// Lets what may go before the batch that has been received; returns what may not.
+    private func letOvertake(
+        _ datagrams: ArraySlice<(path: Path, bytes: [UInt8])>,
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) -> [(path: Path, bytes: [UInt8])] {
+        guard !datagrams.isEmpty else { return [] }
+        core.putAside()
+        var late: [(path: Path, bytes: [UInt8])] = []
+        for datagram in datagrams {
+            if core.mayOvertake(datagram.bytes.span, on: datagram.path) {
+                receive(datagram, at: now, through: network)
+            } else {
+                late.append(datagram)
+            }
+        }
+        flush(at: now, through: network)
+        core.takeUp()
+        return late
     }
 
     /// Takes what the ring to it holds; returns whether there was anything.

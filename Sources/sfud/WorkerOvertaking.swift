@@ -1,0 +1,73 @@
+import RTP
+import SFU
+import Sockets
+
+/// How a small room gets by while a large one has its turn.
+extension WorkerLoop {
+    /// How long a batch is let out before those are looked at who could overtake it.
+    static let turnNanoseconds: Int64 = 500_000
+    /// Datagrams that are looked at after each turn, so that few wait to be looked at again.
+    static let besidesCapacity = 16
+
+    /// Takes what has come since the batch under way was received, and lets out at once what may
+    /// overtake it; the rest waits in its order.
+    mutating func letOvertake(at now: Instant) {
+        guard var inbox = besides.take(), var latecomers = latecomers.take() else {
+            preconditionFailure("one batch is let out at a time")
+        }
+        core.putAside()
+        var hasOvertaken = false
+        for socket in setup.sockets.indices where latecomers.free >= inbox.capacity {
+            guard inbox.receive(from: setup.sockets[socket]) == nil else { continue }
+            counters.note(queueDrops: inbox.queueDrops, socket: socket)
+            for index in 0..<inbox.count {
+                guard !inbox.isTruncated(index) else {
+                    counters.noteOversized(bytes: inbox.length(index))
+                    continue
+                }
+                let path = path(of: index, of: inbox, socket: socket)
+                if core.mayOvertake(inbox[index], on: path) {
+                    if output.free < Core.replyCapacity { send(at: now) }
+                    forwarding.noteOvertaking(inbox.arrival(index))
+                    core.receive(inbox[index], on: path, at: now, into: &output)
+                    hasOvertaken = true
+                } else if !latecomers.append(
+                    inbox[index],
+                    on: path,
+                    arrival: inbox.arrival(index)
+                ) {
+                    counters.noteOversized(bytes: inbox.length(index))
+                }
+            }
+        }
+        if hasOvertaken {
+            relays.send(from: &core, at: now)
+            while core.flush(into: &output, at: now) { send(at: now) }
+            send(at: now)
+            forwarding.settleOvertaking(takeStamp())
+        }
+        core.takeUp()
+        lateCount = latecomers.count
+        besides = consume inbox
+        self.latecomers = consume latecomers
+    }
+
+    /// Receives those who have waited; before anything that came later.
+    mutating func takeLatecomers(at now: Instant) {
+        guard lateCount > 0 else { return }
+        guard var latecomers = latecomers.take() else {
+            preconditionFailure("no batch is being let out")
+        }
+        for index in 0..<latecomers.count {
+            if output.free < Core.replyCapacity { send(at: now) }
+            if case .rtp = Datagram(latecomers[index]) {
+                forwarding.noteArrival(latecomers.arrival(index))
+            }
+            core.receive(latecomers[index], on: latecomers.path(index), at: now, into: &output)
+        }
+        taken += lateCount
+        lateCount = 0
+        latecomers.removeAll()
+        self.latecomers = consume latecomers
+    }
+}

@@ -1,0 +1,117 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// L8: a small room's packets beside a large one's batch.
+struct OvertakingTests {
+    private static let crowd = 150
+
+    /// One who speaks to many, and one who speaks to one.
+    private static func call() throws -> Call {
+        var call = try Call()
+        call.join(publications: [Media.audio(0)])
+        call.join(publications: [Media.audio(1)])
+        for viewer in 0...UInt32(crowd) {
+            call.join(slots: [Media.slot(viewer, kind: .audio, ssrc: 0x1_0000 + viewer)])
+        }
+        for peer in call.peers.indices { call.connect(peer) }
+        for viewer in 0..<UInt32(crowd) { call.bind(slot: viewer, publication: 0) }
+        call.bind(slot: UInt32(crowd), publication: 1)
+        for speaker in 0...1 { call.send(packet(1), from: speaker) }
+        return call
+    }
+
+    private static func packet(_ sequence: UInt16) -> [UInt8] {
+        Media.packet(
+            payloadType: 111,
+            sequence: sequence,
+            timestamp: UInt32(sequence) * 960,
+            ssrc: 0x1111,
+            payload: [1, 2, 3]
+        )
+    }
+
+    /// What a speaker's packet looks like on its way.
+    private static func datagram(_ call: inout Call, _ sequence: UInt16, from peer: Int) -> [UInt8]
+    {
+        var sent = Batch(capacity: 2)
+        call.peers[peer].peer.sendRTP(packet(sequence).span, index: UInt64(sequence), into: &sent)
+        return sent[0].indices.map { sent[0][$0] }
+    }
+
+    @Test func `L8 who has few viewers overtakes a batch to many, and nobody gets it twice`() throws
+    {
+        var call = try Self.call()
+        let before = call.peers.map(\.received.count)
+        let many = Self.datagram(&call, 2, from: 0)
+        let next = Self.datagram(&call, 3, from: 0)
+        let few = (2...3).map { Self.datagram(&call, $0, from: 1) }
+        let paths = call.peers.map(\.path)
+        let isAlone = call.mayOvertake(few[0], from: 1)
+        #expect(!isAlone, "there is nothing to overtake")
+
+        var output = Batch(capacity: Core.batchCapacity)
+        call.core.receive(many.span, on: paths[0], at: call.now, into: &output)
+        let isMore = call.core.flush(into: &output, at: call.now)
+        #expect(isMore && output.count == Core.batchCapacity)
+        call.hand(&output)
+
+        call.core.putAside()
+        let wrong = [
+            ("it would overtake itself", call.mayOvertake(next, from: 0)),
+            ("not a stream of that peer", call.mayOvertake(few[0], from: 2)),
+            ("STUN may move media", call.mayOvertake([0, 1, 0, 0], from: 1)),
+        ]
+        for (reason, isTaken) in wrong { #expect(!isTaken, "\(reason)") }
+        for datagram in few {
+            let isTaken = call.mayOvertake(datagram, from: 1)
+            #expect(isTaken)
+            call.core.receive(datagram.span, on: paths[1], at: call.now, into: &output)
+        }
+        let isEvenMore = call.core.flush(into: &output, at: call.now)
+        #expect(!isEvenMore && output.count == 2)
+        call.hand(&output)
+        call.core.takeUp()
+
+        let isAnythingLeft = call.core.flush(into: &output, at: call.now)
+        #expect(!isAnythingLeft && output.count == Self.crowd - Core.batchCapacity)
+        call.hand(&output)
+        call.core.receive(next.span, on: paths[0], at: call.now, into: &output)
+        while call.core.flush(into: &output, at: call.now) { call.hand(&output) }
+        call.hand(&output)
+
+        for (index, peer) in call.peers.enumerated() {
+            #expect(peer.received.count == before[index] + (index > 1 ? 2 : 0), "peer \(index)")
+            #expect(peer.undecryptable == 0)
+        }
+        let statistics = call.statistics()
+        #expect(statistics.isBalanced)
+    }
+
+    @Test func `L8 who has many viewers does not overtake`() throws {
+        var call = try Self.call()
+        let many = Self.datagram(&call, 2, from: 0)
+        call.core.putAside()
+        let mayOvertake = call.mayOvertake(many, from: 0)
+        #expect(!mayOvertake)
+        call.core.takeUp()
+    }
+}
+
+extension Call {
+    fileprivate func mayOvertake(_ datagram: [UInt8], from peer: Int) -> Bool {
+        core.mayOvertake(datagram.span, on: peers[peer].path)
+    }
+
+    /// Hands to the peers what the core has written.
+    fileprivate mutating func hand(_ output: inout Batch) {
+        for position in 0..<output.count {
+            let path = output.path(at: position)
+            guard let index = peers.firstIndex(where: { $0.path == path }) else { continue }
+            _ = take(output[position].indices.map { output[position][$0] }, at: index)
+        }
+        output.removeAll()
+    }
+}
