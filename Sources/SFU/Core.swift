@@ -34,8 +34,10 @@ package struct Core: ~Copyable {
     /// Where RTCP is decrypted: reports and requests come through even if the pool is full.
     let rtcpPlace: Int32
 
-    /// Publications with packets in the batch under way, and how far `flush` has come.
-    var queued = List<Int32>(capacity: 64)
+    /// Publications with packets in the batch under way, those with many viewers that wait until
+    /// the others are out, and how far `flush` has come.
+    var queued = List<Int32>(capacity: batchCapacity)
+    var crowded = List<Int32>(capacity: batchCapacity)
     var cursor = FlushCursor()
     var departures = Departures()
     var arrivalCount = 0
@@ -141,15 +143,23 @@ package struct Core: ~Copyable {
         }
     }
 
+    /// Timers that one call of `expire` looks at, at most: some tenths of a millisecond.
+    private static let timersAtOnce = 128
+
     /// Datagrams that one call of `receive`, `expire` or `apply` may add at most.
     package static let replyCapacity = 16
 
-    /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
+    /// Does what is due, as far as `output` has room, and so much of it that media need not wait
+    /// long; `deadline` tells when to come again.
     package mutating func expire(at now: Instant, into output: inout Batch) {
         self.now = now
         forgiveStall(at: now)
         measureSoundings(at: now)
-        while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
+        var looked = 0
+        while output.free >= Self.replyCapacity, looked < Self.timersAtOnce,
+            let entry = timers.pop(dueAt: now)
+        {
+            looked += 1
             guard transports.contains(entry.transport) else { continue }
             let index = Int(entry.transport.index)
             guard transports[index].scheduled == entry.deadline else { continue }

@@ -13,7 +13,7 @@ struct ForwardingClock {
     private var overtaking: [Int64] = []
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
-    /// The least of all batches since it was last asked for, each from its first arrival.
+    /// The least of all batches since it was last asked for: how long the first of each waited.
     private var leastLag: Int64?
 
     init() {
@@ -27,13 +27,18 @@ struct ForwardingClock {
         arrivals.append(unixNanoseconds)
     }
 
+    /// Begins to let the batch out: what waited for that stood in a queue.
+    mutating func begin() {
+        guard let first = arrivals.first else { return }
+        let lag = max(0, wallClock() &- first)
+        leastLag = min(leastLag ?? lag, lag)
+    }
+
     /// Ends the batch; nobody was sent anything of it where `stamp` knows of no media.
     mutating func settle(_ stamp: SendStamp) {
         guard !arrivals.isEmpty else { return }
         if stamp.hasMedia {
             let end = wallClock()
-            let lag = max(0, end &- (arrivals.first ?? end))
-            leastLag = min(leastLag ?? lag, lag)
             for arrival in arrivals {
                 first.note(nanoseconds: stamp.first &- arrival)
                 last.note(nanoseconds: end &- arrival)
@@ -60,8 +65,8 @@ struct ForwardingClock {
         overtaking.removeAll(keepingCapacity: true)
     }
 
-    /// How long every batch since the last call has been here at least, in milliseconds; `nil`:
-    /// there was none with media.
+    /// How long every batch since the last call has waited at least, in milliseconds; `nil`: there
+    /// was none with media.
     mutating func takeLeastLag() -> Double? {
         defer { leastLag = nil }
         return leastLag.map { Double($0) / 1_000_000 }

@@ -3,8 +3,8 @@ import SFU
 
 /// Datagrams that came while a batch was let out, and have to wait for its end.
 struct Latecomers: ~Copyable {
-    /// So many fit into a batch beside one receive call.
-    static let capacity = 64
+    /// As many as a batch can hold: they are the next one.
+    static let capacity = Core.batchCapacity
     private static let stride = 1_536
 
     private var bytes = [UInt8](repeating: 0, count: capacity * stride)

@@ -225,6 +225,7 @@ struct WorkerLoop: ~Copyable {
     /// Sends all that the core has to say.
     mutating func flush(at now: Instant) {
         relays.send(from: &core, at: now)
+        forwarding.begin()
         var stamp = SendStamp()
         var now = now
         var turn = now

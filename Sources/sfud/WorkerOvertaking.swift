@@ -7,7 +7,7 @@ extension WorkerLoop {
     /// How long a batch is let out before those are looked at who could overtake it.
     static let turnNanoseconds: Int64 = 500_000
     /// Datagrams that are looked at after each turn, so that few wait to be looked at again.
-    static let besidesCapacity = 16
+    static let besidesCapacity = 32
 
     /// Takes what has come since the batch under way was received, and lets out at once what may
     /// overtake it; the rest waits in its order.
@@ -28,7 +28,9 @@ extension WorkerLoop {
                 let path = path(of: index, of: inbox, socket: socket)
                 if core.mayOvertake(inbox[index], on: path) {
                     if output.free < Core.replyCapacity { send(at: now) }
-                    forwarding.noteOvertaking(inbox.arrival(index))
+                    if case .rtp = Datagram(inbox[index]) {
+                        forwarding.noteOvertaking(inbox.arrival(index))
+                    }
                     core.receive(inbox[index], on: path, at: now, into: &output)
                     hasOvertaken = true
                 } else if !latecomers.append(

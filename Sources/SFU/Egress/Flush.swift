@@ -12,8 +12,11 @@ struct FlushCursor: BitwiseCopyable {
 
 /// Step 7's order: which viewer's turn it is.
 extension Core {
-    /// Lets the received batch out, one destination after the other, so that what goes to one
-    /// address lies together: audio first, then publications in the order in which they came.
+    /// Lets the received batch out: first what goes to few viewers, who would wait long for the
+    /// many, then the rest.
+    ///
+    /// Each goes one destination after the other, so that what goes to one address lies together:
+    /// audio first, then publications in the order in which they came.
     ///
     /// Returns `true` where the output is full and more is left: send it and call again.
     package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
@@ -22,13 +25,19 @@ extension Core {
         self.now = now
         let sendTime = Self.sendTime(at: now)
         if !replays.isEmpty, sendReplays(sendTime: sendTime, into: &output) { return true }
-        if !cursor.isUnderWay { prepareFlush() }
-        let isFull =
-            queued.count == 1
-            ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)
-            : walkDestinations(sendTime: sendTime, into: &output)
-        if !isFull { finishFlush() }
-        return isFull
+        repeat {
+            if !cursor.isUnderWay { prepareFlush() }
+            let isFull =
+                queued.count == 1
+                ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)
+                : walkDestinations(sendTime: sendTime, into: &output)
+            if isFull { return true }
+            finishWalk()
+        } while !queued.isEmpty
+        arrivalCount = 0
+        // A batch that has been put aside may still read what it retired.
+        if !aside.isThere { pool.reclaim() }
+        return false
     }
 
     /// 6.18 fixed-point seconds of the sender's clock (the abs-send-time extension).
@@ -39,11 +48,27 @@ extension Core {
 
     private mutating func prepareFlush() {
         cursor.isUnderWay = true
+        putCrowdsLast()
         for position in 0..<queued.count { levelSizes(of: Int(queued[position])) }
         guard queued.count > 1 else { return }
         chainViewers(ofPublicationsOf: .audio)
         chainViewers(ofPublicationsOf: .video)
         cursor.slot = departures.first(at: 0)
+    }
+
+    private mutating func putCrowdsLast() {
+        var few = 0
+        for position in 0..<queued.count {
+            let publication = queued[position]
+            if publications[Int(publication)].hasManyViewers {
+                crowded.append(publication)
+            } else {
+                queued[few] = publication
+                few += 1
+            }
+        }
+        queued.removeAll(from: few)
+        if queued.isEmpty { swap(&queued, &crowded) }
     }
 
     private mutating func chainViewers(ofPublicationsOf kind: MediaKind) {
@@ -114,14 +139,12 @@ extension Core {
 
     private func prefetchKey(of transport: Int) { destinations[transport].key?.prefetch() }
 
-    private mutating func finishFlush() {
+    private mutating func finishWalk() {
         for position in 0..<queued.count { settle(Int(queued[position])) }
         departures.removeAll()
         queued.removeAll()
         cursor = FlushCursor()
-        arrivalCount = 0
-        // A batch that has been put aside may still read what it retired.
-        if !aside.isThere { pool.reclaim() }
+        swap(&queued, &crowded)
     }
 
     /// Counts what became of each packet of the batch: forwarded, or dropped and why.
@@ -150,7 +173,7 @@ extension Core {
     mutating func discardArrivals(of publication: Int) {
         guard publications[publication].isQueued else { return }
         precondition(
-            !cursor.isUnderWay && !aside.isThere,
+            !cursor.isUnderWay && crowded.isEmpty && !aside.isThere,
             "a batch is let out before commands are carried out"
         )
         settle(publication)

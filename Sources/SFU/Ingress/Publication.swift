@@ -31,6 +31,8 @@ struct Publication: ~Copyable {
     let kind: MediaKind
     /// Indices of the slots that carry it, in their order: so they are walked in memory order.
     var subscribers = List<Int32>()
+    /// More than anybody else on the worker could wait for without noticing.
+    var hasManyViewers: Bool { subscribers.count > 16 }
     /// Payload types, flat, so that a lookup touches no array.
     var formats = List<FormatMapping>()
 

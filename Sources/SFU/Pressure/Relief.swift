@@ -73,6 +73,7 @@ extension Core {
         return ReliefPlan.Claim(
             slot: Int32(slot),
             priority: Int(slotRecords[slot].priority),
+            isInCrowd: publications[publication].hasManyViewers,
             isFeatured: isFeatured,
             mayStop: slotRecords[slot].mayFallBack,
             whole: whole.likelyBitrate,

@@ -5,6 +5,9 @@ struct ReliefPlan {
         var slot: Int32
         /// The subscriber's, 0 to 1,000: lower ones give up first.
         var priority: Int
+        /// It is one of the many viewers of a publication: among equals first, as it is they who
+        /// make the work, and not a small room beside them.
+        var isInCrowd: Bool
         /// It shows somebody who talks or is pinned, or a screen: among equals last.
         var isFeatured: Bool
         /// Its video may be switched off; others lose it only when none of these is left.
@@ -57,6 +60,7 @@ struct ReliefPlan {
         claims.indices.sorted { left, right in
             let (one, other) = (claims[left], claims[right])
             if one.priority != other.priority { return one.priority < other.priority }
+            if one.isInCrowd != other.isInCrowd { return one.isInCrowd }
             if one.isFeatured != other.isFeatured { return other.isFeatured }
             let (oneWas, otherWas) = (wasCut(left), wasCut(right))
             if oneWas != otherWas { return oneWas }

@@ -59,6 +59,12 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
 
     mutating func removeAll() { count = 0 }
 
+    /// Takes out all from `index` on.
+    mutating func removeAll(from index: Int) {
+        precondition(index >= 0 && index <= count)
+        count = index
+    }
+
     /// Makes room for `minimum` elements in all.
     mutating func reserve(_ minimum: Int) {
         while capacity < minimum { grow() }

@@ -7,6 +7,7 @@ struct ReliefPlanTests {
     private static func claim(
         _ slot: Int32,
         priority: Int = 0,
+        isInCrowd: Bool = false,
         isFeatured: Bool = false,
         mayStop: Bool = true,
         lowest: Int = 100
@@ -14,6 +15,7 @@ struct ReliefPlanTests {
         ReliefPlan.Claim(
             slot: slot,
             priority: priority,
+            isInCrowd: isInCrowd,
             isFeatured: isFeatured,
             mayStop: mayStop,
             whole: 1_000,
@@ -59,6 +61,20 @@ struct ReliefPlanTests {
         plan.claims = Self.four
         plan.share(kept: row.kept)
         #expect(plan.claims.map(\.cut) == row.cuts)
+    }
+
+    @Test func `a room for a crowd gives up before the small ones beside it`() {
+        var plan = ReliefPlan()
+        plan.claims = [Self.claim(0, priority: 1), Self.claim(1), Self.claim(2, priority: 1)]
+        plan.claims += (3..<43).map {
+            Self.claim($0, priority: 1, isInCrowd: true, isFeatured: true)
+        }
+        for kept in [0.9, 0.5, 0.15] {
+            plan.share(kept: kept)
+            #expect(plan.claims[1].cut == .lowest, "an order that is asked for goes first")
+            #expect(plan.claims[0].cut == .none && plan.claims[2].cut == .none, "\(kept)")
+            #expect(plan.claims[3...].contains { $0.cut == .lowest })
+        }
     }
 
     @Test func `where there is one layer only, as many lose it as need be`() {

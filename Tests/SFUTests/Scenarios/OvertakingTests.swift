@@ -59,12 +59,14 @@ struct OvertakingTests {
         call.hand(&output)
 
         call.core.putAside()
-        let wrong = [
-            ("it would overtake itself", call.mayOvertake(next, from: 0)),
-            ("not a stream of that peer", call.mayOvertake(few[0], from: 2)),
-            ("STUN may move media", call.mayOvertake([0, 1, 0, 0], from: 1)),
+        let verdicts = [
+            ("it would overtake itself", call.mayOvertake(next, from: 0), false),
+            ("not a stream of that peer", call.mayOvertake(few[0], from: 2), false),
+            ("a header that is cut off", call.mayOvertake([0x80, 111], from: 1), false),
+            ("RTCP of a viewer", call.mayOvertake([0x80, 201, 0, 1], from: 3), true),
+            ("a check", call.mayOvertake([0, 1, 0, 0], from: 1), true),
         ]
-        for (reason, isTaken) in wrong { #expect(!isTaken, "\(reason)") }
+        for (name, found, isRight) in verdicts { #expect(found == isRight, "\(name)") }
         for datagram in few {
             let isTaken = call.mayOvertake(datagram, from: 1)
             #expect(isTaken)
@@ -85,6 +87,40 @@ struct OvertakingTests {
         for (index, peer) in call.peers.enumerated() {
             #expect(peer.received.count == before[index] + (index > 1 ? 2 : 0), "peer \(index)")
             #expect(peer.undecryptable == 0)
+        }
+        let statistics = call.statistics()
+        #expect(statistics.isBalanced)
+    }
+
+    @Test func `L8 in one batch what goes to few is out before what goes to many`() throws {
+        var call = try Self.call()
+        let before = call.peers.map(\.received.count)
+        let many = Self.datagram(&call, 2, from: 0)
+        let few = Self.datagram(&call, 2, from: 1)
+        let next = Self.datagram(&call, 3, from: 1)
+        let paths = call.peers.map(\.path)
+        var output = Batch(capacity: Core.batchCapacity)
+        call.core.receive(many.span, on: paths[0], at: call.now, into: &output)
+        call.core.receive(few.span, on: paths[1], at: call.now, into: &output)
+        let isMore = call.core.flush(into: &output, at: call.now)
+        #expect(isMore)
+        let first = output.path(at: 0)
+        #expect(first == paths.last)
+        call.hand(&output)
+
+        call.core.putAside()
+        let mayOvertake = call.mayOvertake(next, from: 1)
+        #expect(mayOvertake, "nothing of it is left in the batch")
+        call.core.receive(next.span, on: paths[1], at: call.now, into: &output)
+        while call.core.flush(into: &output, at: call.now) { call.hand(&output) }
+        call.hand(&output)
+        call.core.takeUp()
+        while call.core.flush(into: &output, at: call.now) { call.hand(&output) }
+        call.hand(&output)
+
+        for (index, peer) in call.peers.enumerated() where index > 1 {
+            let isLast = index == call.peers.count - 1
+            #expect(peer.received.count == before[index] + (isLast ? 2 : 1), "peer \(index)")
         }
         let statistics = call.statistics()
         #expect(statistics.isBalanced)

@@ -108,7 +108,11 @@ struct Watch: Sendable {
         let slots = snapshot.slots.since(earlier.snapshot.slots)
         let seconds = Double(snapshot.at.nanoseconds(since: earlier.snapshot.at)) / 1e9
         outcome[.loss] = Double(slots.gaps) / Double(max(1, slots.owed))
+        // What is held back on purpose is no gap; what was sent and did not come is.
+        let audio = snapshot.audio.since(earlier.snapshot.audio)
+        outcome[.audioLoss] = Double(audio.gaps) / Double(max(1, audio.owed))
         outcome[.packetsPerSecond] = Double(slots.received) / seconds
+        outcome[.latency50] = snapshot.latency.milliseconds(0.5)
         outcome[.latency99] = snapshot.latency.milliseconds(0.99)
         outcome[.delay99] = delay?.since(earlier.delay).milliseconds(0.99)
         outcome[.cpuShare] = Double(usage.nanoseconds(since: earlier.usage)) / 1e9 / seconds
