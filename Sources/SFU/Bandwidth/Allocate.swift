@@ -80,7 +80,7 @@ extension Core {
         scheduleAllocation(of: transport, by: max(now, next))
     }
 
-    private mutating func scheduleAllocation(of transport: Int, by due: Instant) {
+    mutating func scheduleAllocation(of transport: Int, by due: Instant) {
         if let own = transports[transport].allocationDue, own <= due { return }
         transports[transport].allocationDue = due
         schedule(transport)

@@ -39,6 +39,23 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
+    /// Media goes another way from now on, of which nothing is known: neither what the old one
+    /// carried nor what was lost on it at its end says how much this one carries.
+    mutating func restart(at now: Instant) {
+        let (wanted, allocated) = (estimator.wanted, estimator.allocated)
+        let isStarved = estimator.isStarved
+        estimator = BandwidthEstimator(
+            at: now,
+            startBitrate: Self.startBitrate,
+            maximum: Self.maximumBitrate
+        )
+        estimator.setWanted(Int(wanted), allocated: Int(allocated), isStarved: isStarved)
+        firstReport = nil
+        lastLoss = nil
+        repairs = nil
+        keepPace(at: now)
+    }
+
     mutating func takeNext(at now: Instant) -> Pacer.Item? {
         let item = pacer.next(at: now)
         taken = item?.probe

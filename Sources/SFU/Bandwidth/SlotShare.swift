@@ -90,6 +90,13 @@ struct SlotShare: ~Copyable {
         lastRise = nil
     }
 
+    /// What the path did not carry is no reason any more to leave it alone: it is another one.
+    mutating func forgetFailures() {
+        rest = nil
+        failed = nil
+        lastRise = nil
+    }
+
     /// Takes down what it would be given, and the lowest rung; returns what the cut leaves of it.
     mutating func cutting(_ option: LayerOption?, lowest: LayerOption?) -> LayerOption? {
         whole = option

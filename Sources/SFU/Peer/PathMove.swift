@@ -116,12 +116,25 @@ extension Core {
         )
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
         take(path, for: transport)
-        transports[transport].path = path
+        setPath(path, of: transport, at: now)
         transports[transport].pathHeard = now
         updateDestination(of: transport)
         heard(from: transport, at: now)
         startDTLS(transport, at: now, into: &output)
         schedule(transport)
+    }
+
+    /// Has media go over a path, which is got to know anew where it is another one.
+    mutating func setPath(_ path: Path?, of transport: Int, at now: Instant) {
+        let old = transports[transport].path
+        transports[transport].path = path
+        guard let path, let old, path != old, transports[transport].bandwidth != nil else { return }
+        transports[transport].bandwidth?.restart(at: now)
+        for position in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[position])
+            if slotRecords[slot].share.isMade { slotRecords[slot].share.value.forgetFailures() }
+        }
+        scheduleAllocation(of: transport, by: now)
     }
 
     /// Enters a path as this transport's; whoever had it goes on over another, or waits.

@@ -166,7 +166,7 @@ extension Core {
         )
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
         take(path, for: transport)
-        transports[transport].path = transports[transport].ice.selected
+        setPath(transports[transport].ice.selected, of: transport, at: now)
         if transports[transport].path == path { transports[transport].pathHeard = now }
         updateDestination(of: transport)
         startDTLS(transport, at: now, into: &output)

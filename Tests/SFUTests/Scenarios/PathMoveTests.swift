@@ -87,6 +87,31 @@ struct PathMoveTests {
         #expect(received == [0, 2, 2])
     }
 
+    @Test func `F4 a peer that moves gets all that it wants until its new path says otherwise`()
+        throws
+    {
+        var call = try Self.call()
+        // Nothing is heard of what is sent: the old way has ended.
+        for _ in 0..<40 {
+            call.core.transports[1].bandwidth?.estimator.sent(
+                1,
+                bytes: 1_200,
+                at: call.now,
+                probe: nil
+            )
+            call.run(milliseconds: 100)
+        }
+        call.core.transports[1].bandwidth?.estimator.current = 12_000
+        call.peers[1].path = Self.elsewhere
+        call.check(from: 1)
+        let estimate = call.core.transports[1].bandwidth?.estimator.estimate
+        let usable = call.core.transports[1].bandwidth?.usableEstimate(at: call.now)
+        #expect(estimate == PathBandwidth.startBitrate)
+        #expect(usable == .some(nil))
+        let due = call.core.transports[1].allocationDue
+        #expect(due != nil || call.core.transports[1].allocatedAt == call.now)
+    }
+
     /// Our checks come to nothing: RFC 8445 lets peers expect none of a lite agent.
     private static func silence(_ call: inout Call) {
         call.loses = { toCore, datagram in !toCore && datagram[0] == 0 && datagram[1] == 1 }
