@@ -86,7 +86,12 @@ struct Detectors {
     }
 
     /// Has loss judged, now that the delays allow `rate`.
-    mutating func judgeLoss(delayBased rate: Double, floor: Double) {
-        losses.update(delayBased: rate, acknowledged: acknowledged.bitsPerSecond, floor: floor)
+    mutating func judgeLoss(delayBased rate: Double, floor: Double, isApplicationLimited: Bool) {
+        losses.update(
+            delayBased: rate,
+            acknowledged: acknowledged.bitsPerSecond,
+            isApplicationLimited: isApplicationLimited,
+            floor: floor
+        )
     }
 }

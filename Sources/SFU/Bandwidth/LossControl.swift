@@ -80,7 +80,14 @@ struct LossControl {
     mutating func takeBack() { lost = max(0, lost - 1) }
 
     /// Ends the observation under way if it is long enough, and judges again.
-    mutating func update(delayBased: Double, acknowledged: Double?, floor: Double) {
+    ///
+    /// Where little is sent for want of more, what came through is not all that the path carries.
+    mutating func update(
+        delayBased: Double,
+        acknowledged: Double?,
+        isApplicationLimited: Bool,
+        floor: Double
+    ) {
         guard let begin = started, packets >= Self.fewestPackets,
             ended - begin >= Self.length
         else { return }
@@ -98,7 +105,8 @@ struct LossControl {
         bytes = 0
         averageLoss = measureLoss()
         guard count >= Self.fewestObservations else { return }
-        judge(delayBased: delayBased, acknowledged: acknowledged, floor: floor)
+        let shown = isApplicationLimited ? nil : acknowledged
+        judge(delayBased: delayBased, acknowledged: acknowledged, shown: shown, floor: floor)
     }
 
     /// A probe or a new path has shown more than was known.
@@ -108,7 +116,12 @@ struct LossControl {
 
     mutating func reset() { self = LossControl() }
 
-    private mutating func judge(delayBased: Double, acknowledged: Double?, floor: Double) {
+    private mutating func judge(
+        delayBased: Double,
+        acknowledged: Double?,
+        shown: Double?,
+        floor: Double
+    ) {
         if state == .free { model.capacity = delayBased }
         let current = model
         // What came through did so at any loss.
@@ -116,7 +129,7 @@ struct LossControl {
         var best = current
         var bestScore = -Double.infinity
         for index in 0..<5 {
-            guard let candidate = candidate(index, current, delayBased, acknowledged) else {
+            guard let candidate = candidate(index, current, delayBased, shown) else {
                 continue
             }
             var trial = Model(inherent: current.inherent, capacity: min(candidate, bound))
@@ -139,15 +152,15 @@ struct LossControl {
         _ index: Int,
         _ current: Model,
         _ delayBased: Double,
-        _ acknowledged: Double?
+        _ shown: Double?
     ) -> Double? {
         switch index {
         case 0: current.capacity
         case 1: current.capacity * 1.02
         case 2:
             // Less than came through would be more caution than the loss asks for.
-            max(current.capacity * 0.95, min(current.capacity, acknowledged ?? 0))
-        case 3: acknowledged.map { min($0, delayBased) }
+            max(current.capacity * 0.95, min(current.capacity, shown ?? 0))
+        case 3: shown.map { min($0, delayBased) }
         default: delayBased
         }
     }

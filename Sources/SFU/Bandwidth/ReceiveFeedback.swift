@@ -129,7 +129,11 @@ extension BandwidthEstimator {
             prober.noteResult(shown, situation, at: now)
         }
         keepWhatPasses(input)
-        detectors.value.judgeLoss(delayBased: rates.estimate, floor: Self.minimum)
+        detectors.value.judgeLoss(
+            delayBased: rates.estimate,
+            floor: Self.minimum,
+            isApplicationLimited: load.isLimited
+        )
         settle(reason, at: now)
     }
 

@@ -50,6 +50,10 @@ struct SteadySender {
     var clockOffset: Int64 = 5_000_000_000
     /// Whether feedback comes back at all.
     var isHeard = true
+    /// Of a packet.
+    var bytes = 1_200
+    /// Milliseconds between two packets.
+    var interval = 10
     private var waiting: [Int64] = []
     private var base: UInt16
 
@@ -58,24 +62,25 @@ struct SteadySender {
         base = sequence
     }
 
-    /// Sends 1,200 bytes each 10 ms (960 kbit/s) for a while, heard of each 100 ms after 40 ms.
+    /// Sends 1,200 bytes each 10 ms (960 kbit/s), or what it is set to, for a while, heard of each
+    /// 100 ms after 40 ms.
     mutating func run(
         milliseconds: Int,
         _ estimator: inout BandwidthEstimator,
         isLost: (UInt16) -> Bool = { _ in false }
     ) {
-        for _ in 0..<milliseconds / 10 {
-            estimator.sent(sequence, bytes: 1_200, at: now, probe: nil)
+        for _ in 0..<milliseconds / interval {
+            estimator.sent(sequence, bytes: bytes, at: now, probe: nil)
             let arrival = now.advanced(milliseconds: 20).nanoseconds + clockOffset
             waiting.append(isLost(sequence) ? -1 : arrival)
             sequence &+= 1
-            if waiting.count == 10 {
+            if waiting.count * interval >= 100 {
                 let heard = now.advanced(milliseconds: 40)
                 if isHeard { ViewerFeedback.give(waiting, from: base, to: &estimator, at: heard) }
                 base = sequence
                 waiting.removeAll()
             }
-            now = now.advanced(milliseconds: 10)
+            now = now.advanced(milliseconds: Int64(interval))
             estimator.expire(at: now)
         }
     }

@@ -72,6 +72,31 @@ struct BandwidthEstimatorTests {
         #expect(late.explanation.lossPermille <= 30, "not the 100 that each first message says")
     }
 
+    @Test func `H2 bursts that lose all do not make a path look narrow`() {
+        for seed in 1...100 as ClosedRange<UInt64> {
+            var random = NetworkRandom(seed: seed)
+            var estimator = Self.estimator()
+            var sender = SteadySender()
+            sender.run(milliseconds: 3_000, &estimator)
+            // From here on there is less to send than the path is known to carry.
+            estimator.setWanted(1_000_000, allocated: 160_000)
+            sender.interval = 15
+            var least = Int.max
+            for burst in 0..<12 {
+                let calm = burst == 0 ? 3_000 : 1_000 + Int(2_000 * random.unit())
+                let length = 50 + Int(450 * random.unit())
+                let hasKeyframe = random.unit() < 0.3
+                for time in stride(from: 0, to: calm + length, by: 60) {
+                    let isLost = time > calm
+                    sender.bytes = isLost && hasKeyframe ? 900 : 150 + Int(300 * random.unit())
+                    sender.run(milliseconds: 60, &estimator) { _ in isLost }
+                    least = min(least, estimator.explanation.estimate)
+                }
+            }
+            #expect(least > 300_000, "seed \(seed): \(least)")
+        }
+    }
+
     @Test func `messages that overtake one another do no harm`() {
         var estimator = Self.estimator()
         let start = Instant(nanoseconds: 1_000_000_000)
