@@ -92,6 +92,33 @@ struct DTLSRobustnessTests {
         #expect(alert[0] == 21)
     }
 
+    /// Suites of RFC 5246, 4492 and 4279, and one that means nothing.
+    static let weakSuites: [(name: String, value: [UInt8])] = [
+        ("no encryption", [0x00, 0x02]), ("RC4", [0xc0, 0x07]), ("3DES", [0xc0, 0x08]),
+        ("no forward secrecy", [0x00, 0x9c]), ("CBC", [0xc0, 0x09]),
+        ("CBC, SHA-256", [0xc0, 0x23]), ("nobody authenticated", [0xc0, 0x18]),
+        ("a shared secret", [0x00, 0xa8]), ("unknown", [0x7a, 0x7a]),
+    ]
+
+    @Test(arguments: weakSuites.indices)
+    func `B5 a hello with nothing but a weak suite is refused`(row: Int) throws {
+        var link = try DTLSLink(client: there, server: here)
+        let takenHello = takeDatagram(&link.client)
+        var hello = try #require(takenHello)
+        // Record, handshake header, version and random; then two lengths and the suites.
+        let session = 13 + 12 + 34
+        let cookie = session + 1 + Int(hello[session])
+        let start = cookie + 1 + Int(hello[cookie])
+        let count = Int(hello[start]) << 8 | Int(hello[start + 1])
+        let suite = Self.weakSuites[row].value
+        for place in 0..<count { hello[start + 2 + place] = suite[place % 2] }
+        link.serverEnd.note(link.server.receive(hello.span, at: link.now))
+        #expect(link.serverEnd.reason == .handshakeFailed, "\(Self.weakSuites[row].name)")
+        let takenAlert = takeDatagram(&link.server)
+        let alert = try #require(takenAlert)
+        #expect(alert[0] == 21)
+    }
+
     @Test func `a last flight that was lost is sent again`() throws {
         var link = try DTLSLink(client: there, server: here)
         // Hello, flight, client's end, and then the server's end, lost twice.

@@ -136,8 +136,9 @@ async def test_simulcast_of_any_codec_is_forwarded(room, peers, stack, codec):
     await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since, freeze=1)
 
 
-async def test_a_call_over_ipv6(start_sfud, peers):
-    daemon = await start_sfud(host="[::1]")
+@pytest.mark.parametrize("workers", [2, 8])
+async def test_a_call_over_ipv6(start_sfud, peers, workers):
+    daemon = await start_sfud(host="[::1]", workers=workers)
     async with daemon.client() as ipc:
         room = await Room(ipc).open()
         alice = await room.join("alice", await peers("aiortc"), **ALICE)

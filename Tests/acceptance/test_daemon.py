@@ -203,6 +203,27 @@ async def test_a_socket_left_behind_is_taken_over(start_sfud):
     assert await asyncio.wait_for(child.wait(), 2) == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+async def test_j5_another_user_may_not_connect(start_sfud, tmp_path):
+    """Who may drive the daemon is who may write to its socket: its own user and group."""
+    daemon = await start_sfud()
+    nobody = 65534
+    # All may come as far as the socket itself.
+    for parent in [daemon.ipc.parent, *daemon.ipc.parent.parents]:
+        if not parent.stat().st_mode & stat.S_IXOTH and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
+    attempt = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    for user, status in ((nobody, 1), (0, 0)):
+        result = subprocess.run(
+            ["python3", "-c", attempt, daemon.ipc], capture_output=True, text=True, timeout=10,
+            user=user, group=user, extra_groups=[],
+        )  # fmt: skip
+        assert result.returncode == status, result.stderr
+        assert status == 0 or "PermissionError" in result.stderr, result.stderr
+    async with daemon.client() as ipc:
+        assert await ipc.call("server.info")
+
+
 def get(port: int, path: str) -> tuple[int, str, str]:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:

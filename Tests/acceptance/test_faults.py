@@ -12,6 +12,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -44,7 +45,8 @@ async def unharmed(daemon: Sfud, seconds: int = 6):
     assert status == 0, f"{errors}\n{output}"
     report = figures(output)
     assert int(report["copies received"]) == int(report["copies expected"]) > 1000
-    print(f"beside it {report['copies received']} copies, none lost")
+    latency = report["latency p50 p99 p99.9 max"]
+    print(f"beside it {report['copies received']} copies, none lost, within {latency}")
 
 
 async def raw(daemon: Sfud):
@@ -92,6 +94,36 @@ async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfu
         await process.until(forgotten, "no descriptor of theirs")
     print(f"1,000 clients died within {seconds:.1f} s, {len(heard)} events heard")
     assert heard == list(range(since + 1, since + 1 + len(heard))) and len(heard) >= 998
+
+
+@pytest.mark.seconds(90)
+async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, ipc):
+    """One hears of all of it, and asks for the list of all."""
+
+    async def all_of(method: str, calls: list[dict]):
+        for start in range(0, len(calls), 250):
+            await asyncio.gather(*(ipc.call(method, **one) for one in calls[start : start + 250]))
+
+    async with unharmed(sfud, seconds=12):
+        await ipc.call("events.subscribe")
+        await ipc.call("room.create", room="big")
+        members = [
+            {"room": "big", "participant": f"p{number}", "role": "participant"}
+            for number in range(1000)
+        ]
+        await all_of("participant.join", members)
+        await all_of("room.create", [{"room": f"small{number}"} for number in range(9990)])
+        reader, writer = await asyncio.open_unix_connection(str(sfud.ipc), limit=1 << 26)
+        begin = time.monotonic()
+        writer.write(request(1, "room.list"))
+        line = await asyncio.wait_for(reader.readline(), 20)
+        seconds = time.monotonic() - begin
+        writer.close()
+    listed = json.loads(line)["result"]["rooms"]
+    assert len(listed) >= 9991
+    joined = [one for one in ipc.events if one.event == "participant.joined"]
+    assert len([one for one in joined if one.room == "big"]) == 1000
+    print(f"{len(listed)} rooms, {len(line)} bytes, within {seconds * 1000:.0f} ms")
 
 
 @pytest.mark.seconds(60)
@@ -191,6 +223,11 @@ async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sf
     pid = sfud.process.pid
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     async with unharmed(sfud):
+
+        async def gone():
+            return 'msg="ipc disconnected"' in sfud.log_text()
+
+        await process.until(gone, "whoever looked whether it plays has left its descriptor")
         taken = {int(one) for one in os.listdir(f"/proc/{pid}/fd")}
         free = next(number for number in range(len(taken) + 1) if number not in taken)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limits[1]))
@@ -248,6 +285,45 @@ async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
         for _ in range(20_000):
             for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGWINCH):
                 sfud.process.send_signal(number)
+
+
+@pytest.mark.sfud("--tcp", "127.0.0.1:0")
+@pytest.mark.seconds(60)
+async def test_e16_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
+    """Ten thousand from 200 addresses, which say nothing or nonsense and stay as long as they may."""
+    address = (await ipc.call("server.info"))["tcp"][0].rsplit(":", 1)
+    target = (address[0], int(address[1]))
+    # A quarter of each worker's 1,024 connections is for those whom nobody has validated.
+    places = 2 * 256
+    kept: list[socket.socket] = []
+    most = 0
+    async with unharmed(sfud):
+        before = descriptors(sfud)
+        begin = time.monotonic()
+        for number in range(10_000):
+            one = socket.socket()
+            one.bind((f"127.9.0.{1 + number % 200}", 0))
+            one.setblocking(False)
+            one.connect_ex(target)
+            if number % 2:
+                with contextlib.suppress(OSError):
+                    one.send(bytes([0, 20]) + os.urandom(20))
+            kept.append(one)
+            if len(kept) > 800:
+                kept.pop(0).close()
+            if number % 20 == 0:
+                most = max(most, descriptors(sfud) - before)
+                await asyncio.sleep(0)
+        seconds = time.monotonic() - begin
+        for one in kept:
+            one.close()
+
+        async def forgotten():
+            return descriptors(sfud) <= before
+
+        await process.until(forgotten, "no descriptor of theirs")
+    print(f"10,000 connections within {seconds:.1f} s, at most {most} at a time")
+    assert 100 < most <= places
 
 
 async def test_i13_without_random_numbers_there_are_no_weak_keys_but_none():

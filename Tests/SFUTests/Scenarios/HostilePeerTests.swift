@@ -66,6 +66,37 @@ struct HostilePeerTests {
         #expect(senders.count == 40)
     }
 
+    /// What a viewer says of our last report: when that was, and how long it has had it, in
+    /// milliseconds before now.
+    static let echoes: [(name: String, sent: Int64, held: Int64, roundTrip: Int64?)] = [
+        ("one like any", 80, 30, 50), ("at once", 20, 20, 0),
+        ("before it was sent", -5_000, 0, nil), ("held for longer than there was", 80, 4_000, nil),
+        ("a minute ago", 60_000, 0, nil), ("nine hours ago", 32_000_000, 0, nil),
+        ("held for nine hours", 80, 32_000_000, nil),
+    ]
+
+    @Test(arguments: echoes.indices)
+    func `C13 a round trip that cannot be is not believed`(row: Int) throws {
+        var call = try ForwardingTests.call()
+        call.run(milliseconds: 500)
+        call.core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
+        let echo = Self.echoes[row]
+        let then = call.core.ntp(at: call.now.advanced(milliseconds: -echo.sent))
+        var report = ReceptionReport(ssrc: SSRC(rawValue: 0xaaaa))
+        report.lastSenderReport = then.compact
+        report.delaySinceLastSenderReport = UInt32(echo.held * 65_536 / 1_000)
+        let reports = [report]
+        call.sendRTCP(from: 1) { output in
+            ReceiverReport.encode(
+                sender: SSRC(rawValue: 1),
+                reports: reports.span,
+                into: &output
+            )
+        }
+        let found = call.core.transports[1].roundTripNanoseconds.map { ($0 + 500_000) / 1_000_000 }
+        #expect(found == echo.roundTrip, "\(echo.name)")
+    }
+
     @Test func `elements of a wrong length are not passed on`() throws {
         var call = try ForwardingTests.call()
         var packet: [UInt8] = [0x90, 111] + UInt16(1).bytes + UInt32(960).bytes

@@ -112,6 +112,41 @@ struct PathMoveTests {
         #expect(due != nil || call.core.transports[1].allocatedAt == call.now)
     }
 
+    @Test(arguments: [2, 200])
+    func `A8 who nominates a thousand times a second harms nobody and keeps eight addresses`(
+        addresses: Int
+    ) throws {
+        var call = try Self.call()
+        let others = (1..<addresses).map { Path.from(port: 6_666, host: 0x0a00_0000 + UInt32($0)) }
+        let paths = [call.peers[1].path] + others
+        let before = call.occupancy
+        var moves = 0
+        for round in 0..<2_000 {
+            call.peers[1].path = paths[round % addresses]
+            let old = call.core.transports[1].path
+            call.check(from: 1)
+            let now = call.core.transports[1].path
+            if now != old { moves += 1 }
+            if round % 20 == 0 {
+                let number = UInt16(2 + round / 20)
+                call.sendVideo(sequence: number, pictureID: number, isKeyframe: false)
+            }
+            call.run(milliseconds: 1)
+        }
+        // Fifty a second from addresses that are known, and from others twenty times as many.
+        #expect(moves <= (addresses == 2 ? 150 : 2_000), "\(moves)")
+        let received = Self.received(call)
+        #expect(received[2] == 101, "the other viewer")
+        let kept = call.occupancy
+        #expect(kept.paths <= before.paths + 7 && kept.transports == before.transports)
+
+        call.run(milliseconds: 1_000)
+        call.check(from: 1)
+        call.sendVideo(sequence: 102, pictureID: 102, isKeyframe: false)
+        let after = Self.received(call)
+        #expect(after[1] == received[1] + 1 && after[2] == 102, "at the one that it named last")
+    }
+
     /// Our checks come to nothing: RFC 8445 lets peers expect none of a lite agent.
     private static func silence(_ call: inout Call) {
         call.loses = { toCore, datagram in !toCore && datagram[0] == 0 && datagram[1] == 1 }
