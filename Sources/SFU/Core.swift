@@ -143,23 +143,15 @@ package struct Core: ~Copyable {
         }
     }
 
-    /// Timers that one call of `expire` looks at, at most: some tenths of a millisecond.
-    private static let timersAtOnce = 128
-
     /// Datagrams that one call of `receive`, `expire` or `apply` may add at most.
     package static let replyCapacity = 16
 
-    /// Does what is due, as far as `output` has room, and so much of it that media need not wait
-    /// long; `deadline` tells when to come again.
+    /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
     package mutating func expire(at now: Instant, into output: inout Batch) {
         self.now = now
         forgiveStall(at: now)
         measureSoundings(at: now)
-        var looked = 0
-        while output.free >= Self.replyCapacity, looked < Self.timersAtOnce,
-            let entry = timers.pop(dueAt: now)
-        {
-            looked += 1
+        while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
             guard transports.contains(entry.transport) else { continue }
             let index = Int(entry.transport.index)
             guard transports[index].scheduled == entry.deadline else { continue }

@@ -4,28 +4,51 @@ import Sockets
 /// Measures how long media is in the daemon: from the kernel's stamp at its arrival to the return
 /// of the calls that sent the first and the last copy of its batch.
 ///
-/// It costs two readings of the clock a batch. What waits in a send queue is not measured; the
+/// It costs three readings of the clock a batch. What waits in a send queue is not measured; the
 /// queue's own figures tell of it. Nor is what another worker hands on.
 struct ForwardingClock {
-    /// Of the media of the batch under way, by the wall clock.
-    private var arrivals: [Int64] = []
-    /// Of what overtakes it.
-    private var overtaking: [Int64] = []
+    /// When the media of one batch came, by the wall clock.
+    private struct Arrivals {
+        private var stamps: [Int64] = []
+
+        var first: Int64? { stamps.first }
+
+        init() { stamps.reserveCapacity(Core.batchCapacity) }
+
+        /// Notes a media packet; 0 is no stamp.
+        mutating func note(_ unixNanoseconds: Int64) {
+            guard unixNanoseconds != 0, stamps.count < Core.batchCapacity else { return }
+            stamps.append(unixNanoseconds)
+        }
+
+        /// Ends the batch; nobody was sent anything of it where `stamp` knows of no media.
+        mutating func settle(
+            _ stamp: SendStamp,
+            _ first: inout ForwardingTimes,
+            _ last: inout ForwardingTimes
+        ) {
+            guard !stamps.isEmpty else { return }
+            if stamp.hasMedia {
+                let end = wallClock()
+                for arrival in stamps {
+                    first.note(nanoseconds: stamp.first &- arrival)
+                    last.note(nanoseconds: end &- arrival)
+                }
+            }
+            stamps.removeAll(keepingCapacity: true)
+        }
+    }
+
+    private var arrivals = Arrivals()
+    /// Of what overtakes the batch under way; it tells nothing of how long others wait.
+    private var overtaking = Arrivals()
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
     /// The least of all batches since it was last asked for: how long the first of each waited.
     private var leastLag: Int64?
 
-    init() {
-        arrivals.reserveCapacity(Core.batchCapacity)
-        overtaking.reserveCapacity(Core.batchCapacity)
-    }
-
-    /// Notes a media packet, which the next `settle` counts; 0 is no stamp.
-    mutating func noteArrival(_ unixNanoseconds: Int64) {
-        guard unixNanoseconds != 0, arrivals.count < Core.batchCapacity else { return }
-        arrivals.append(unixNanoseconds)
-    }
+    mutating func noteArrival(_ unixNanoseconds: Int64) { arrivals.note(unixNanoseconds) }
+    mutating func noteOvertaking(_ unixNanoseconds: Int64) { overtaking.note(unixNanoseconds) }
 
     /// Begins to let the batch out: what waited for that stood in a queue.
     mutating func begin() {
@@ -34,36 +57,8 @@ struct ForwardingClock {
         leastLag = min(leastLag ?? lag, lag)
     }
 
-    /// Ends the batch; nobody was sent anything of it where `stamp` knows of no media.
-    mutating func settle(_ stamp: SendStamp) {
-        guard !arrivals.isEmpty else { return }
-        if stamp.hasMedia {
-            let end = wallClock()
-            for arrival in arrivals {
-                first.note(nanoseconds: stamp.first &- arrival)
-                last.note(nanoseconds: end &- arrival)
-            }
-        }
-        arrivals.removeAll(keepingCapacity: true)
-    }
-
-    /// As `noteArrival`, of what `settleOvertaking` counts.
-    mutating func noteOvertaking(_ unixNanoseconds: Int64) {
-        guard unixNanoseconds != 0, overtaking.count < Core.batchCapacity else { return }
-        overtaking.append(unixNanoseconds)
-    }
-
-    /// Ends what has overtaken a batch; it tells nothing of how long others wait.
-    mutating func settleOvertaking(_ stamp: SendStamp) {
-        if stamp.hasMedia {
-            let end = wallClock()
-            for arrival in overtaking {
-                first.note(nanoseconds: stamp.first &- arrival)
-                last.note(nanoseconds: end &- arrival)
-            }
-        }
-        overtaking.removeAll(keepingCapacity: true)
-    }
+    mutating func settle(_ stamp: SendStamp) { arrivals.settle(stamp, &first, &last) }
+    mutating func settleOvertaking(_ stamp: SendStamp) { overtaking.settle(stamp, &first, &last) }
 
     /// How long every batch since the last call has waited at least, in milliseconds; `nil`: there
     /// was none with media.

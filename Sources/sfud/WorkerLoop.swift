@@ -146,11 +146,13 @@ struct WorkerLoop: ~Copyable {
         at now: Instant
     ) {
         for _ in 0..<rounds {
-            if taken + inbox.capacity > Core.batchCapacity {
+            if taken + lateCount + inbox.capacity > Core.batchCapacity {
                 flush(at: now)
                 weigh(at: .monotonic())
-                takeLatecomers(at: now)
             }
+            takeLatecomers(at: now)
+            // They may be a batch of their own: what is in the socket has its turn after them.
+            guard taken + inbox.capacity <= Core.batchCapacity else { return }
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
                 return

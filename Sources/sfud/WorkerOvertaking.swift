@@ -16,8 +16,9 @@ extension WorkerLoop {
             preconditionFailure("one batch is let out at a time")
         }
         core.putAside()
-        var hasOvertaken = false
+        var overtaking = 0
         for socket in setup.sockets.indices where latecomers.free >= inbox.capacity {
+            guard overtaking + inbox.capacity <= Core.batchCapacity else { break }
             guard inbox.receive(from: setup.sockets[socket]) == nil else { continue }
             counters.note(queueDrops: inbox.queueDrops, socket: socket)
             for index in 0..<inbox.count {
@@ -32,7 +33,7 @@ extension WorkerLoop {
                         forwarding.noteOvertaking(inbox.arrival(index))
                     }
                     core.receive(inbox[index], on: path, at: now, into: &output)
-                    hasOvertaken = true
+                    overtaking += 1
                 } else if !latecomers.append(
                     inbox[index],
                     on: path,
@@ -42,7 +43,7 @@ extension WorkerLoop {
                 }
             }
         }
-        if hasOvertaken {
+        if overtaking > 0 {
             relays.send(from: &core, at: now)
             while core.flush(into: &output, at: now) { send(at: now) }
             send(at: now)
