@@ -30,6 +30,8 @@ package struct Core: ~Copyable {
     /// Checks from addresses that none has validated.
     var strangers: SourceLimiter
     var timers = TimerQueue()
+    /// When `expire` was last called.
+    var lastExpiry: Instant?
     var pool: PacketPool
     /// Where RTCP is decrypted: reports and requests come through even if the pool is full.
     let rtcpPlace: Int32
@@ -146,12 +148,23 @@ package struct Core: ~Copyable {
     /// Datagrams that one call of `receive`, `expire` or `apply` may add at most.
     package static let replyCapacity = 16
 
-    /// Does what is due, as far as `output` has room; `deadline` tells when to come again.
-    package mutating func expire(at now: Instant, into output: inout Batch) {
+    /// Timers that one call of `expire` looks at, so that media need not wait long: some tenths
+    /// of a millisecond.
+    package static let timersAtOnce = 32
+
+    /// Does some of what is due, as far as `output` has room.
+    ///
+    /// Returns `true` where more is due that there is room for: call again. `deadline` tells when
+    /// to come otherwise.
+    package mutating func expire(at now: Instant, into output: inout Batch) -> Bool {
         self.now = now
         forgiveStall(at: now)
         measureSoundings(at: now)
-        while output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) {
+        defer { srtpContext.finish() }
+        for _ in 0..<Self.timersAtOnce {
+            guard output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) else {
+                return false
+            }
             guard transports.contains(entry.transport) else { continue }
             let index = Int(entry.transport.index)
             guard transports[index].scheduled == entry.deadline else { continue }
@@ -159,7 +172,7 @@ package struct Core: ~Copyable {
             expire(transport: index, at: now, into: &output)
             schedule(index)
         }
-        srtpContext.finish()
+        return output.free >= Self.replyCapacity && timers.first.isDue(at: now)
     }
 
     /// When `expire(at:)` or `relay(into:at:)` next has something to do, if ever.

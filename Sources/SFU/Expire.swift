@@ -71,9 +71,14 @@ extension Core {
     }
 
     /// Silence while the process itself stood still says nothing about the peers.
+    ///
+    /// It stood still since something was due, or since it was last here: timers that are late
+    /// because there are many of them are no silence.
     mutating func forgiveStall(at now: Instant) {
+        let last = lastExpiry ?? now
+        lastExpiry = now
         guard let first = timers.first else { return }
-        let stall = now.nanoseconds(since: first)
+        let stall = now.nanoseconds(since: max(first, last))
         guard stall > 1_000_000_000 else { return }
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             let heard = transports[index].lastHeard.advanced(nanoseconds: stall)

@@ -118,7 +118,7 @@ struct WorkerLoop: ~Copyable {
             flush(at: now)
             receiveRelayed(at: now)
             let open = !hasCommands || takeCommands()
-            core.expire(at: now, into: &output)
+            expire(at: now)
             flush(at: now)
             expireStreams(at: now)
             watchSockets()

@@ -17,9 +17,14 @@ extension WorkerLoop {
         }
         core.putAside()
         var overtaking = 0
-        for socket in setup.sockets.indices where latecomers.free >= inbox.capacity {
-            guard overtaking + inbox.capacity <= Core.batchCapacity else { break }
-            guard inbox.receive(from: setup.sockets[socket]) == nil else { continue }
+        var socket = 0
+        while socket < setup.sockets.count, latecomers.free >= inbox.capacity,
+            overtaking + inbox.capacity <= Core.batchCapacity
+        {
+            guard inbox.receive(from: setup.sockets[socket]) == nil else {
+                socket += 1
+                continue
+            }
             counters.note(queueDrops: inbox.queueDrops, socket: socket)
             for index in 0..<inbox.count {
                 guard !inbox.isTruncated(index) else {
@@ -42,6 +47,8 @@ extension WorkerLoop {
                     counters.noteOversized(bytes: inbox.length(index))
                 }
             }
+            // Who may overtake can be behind what was taken.
+            if inbox.count < inbox.capacity { socket += 1 }
         }
         if overtaking > 0 {
             relays.send(from: &core, at: now)
@@ -54,6 +61,25 @@ extension WorkerLoop {
         besides = consume inbox
         self.latecomers = consume latecomers
     }
+
+    /// Does what is due, in turns between which small rooms get by.
+    ///
+    /// A round ends in any case, so that what has come is not kept waiting by what falls due.
+    mutating func expire(at now: Instant) {
+        var now = now
+        var turn = now
+        for _ in 0..<Self.expiriesOfRound {
+            guard core.expire(at: now, into: &output) else { return }
+            let time = Instant.monotonic()
+            guard time.nanoseconds(since: turn) >= Self.turnNanoseconds else { continue }
+            now = time
+            letOvertake(at: now)
+            turn = .monotonic()
+        }
+    }
+
+    /// Calls of `Core.expire` in one round, of `Core.timersAtOnce` timers each.
+    private static let expiriesOfRound = 32
 
     /// Receives those who have waited; before anything that came later.
     mutating func takeLatecomers(at now: Instant) {

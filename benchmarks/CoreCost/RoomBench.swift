@@ -128,7 +128,7 @@ struct RoomBench: ~Copyable {
             copies += output.count
             output.removeAll()
         }
-        core.expire(at: now, into: &output)
+        while core.expire(at: now, into: &output) {}
         output.removeAll()
     }
 

@@ -108,7 +108,7 @@ struct PeerTrial: ~Copyable {
         let end = now.advanced(milliseconds: milliseconds)
         var spins = 0
         while true {
-            core.expire(at: now, into: &output)
+            while core.expire(at: now, into: &output) {}
             try settle()
             // When both have gone nothing is due any more.
             let due = core.deadline ?? end.advanced(milliseconds: 1)

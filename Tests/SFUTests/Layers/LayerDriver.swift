@@ -203,7 +203,7 @@ struct LayerDriver: ~Copyable {
 
     private mutating func tick(milliseconds: Int64) {
         call.now = call.now.advanced(milliseconds: milliseconds)
-        call.core.expire(at: call.now, into: &call.output)
+        while call.core.expire(at: call.now, into: &call.output) {}
         call.settle()
         for index in call.peers.indices {
             guard let due = call.peers[index].peer.deadline, due <= call.now else { continue }

@@ -111,12 +111,36 @@ struct LifecycleTests {
         call.run(milliseconds: 500)
         _ = call.takeEvents()
         call.now = call.now.advanced(milliseconds: milliseconds)
-        call.core.expire(at: call.now, into: &call.output)
+        while call.core.expire(at: call.now, into: &call.output) {}
         call.settle()
         call.run(milliseconds: 3_000)
         #expect(call.takeEvents().isEmpty)
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         #expect(call.peers[1].received.count == 1)
+    }
+
+    @Test func `a stall is forgiven once, however many calls it takes to do what is due`() throws {
+        var call = try Call()
+        let count = Core.timersAtOnce + 8
+        for index in 0..<count {
+            call.join(publications: [Media.audio(0)])
+            call.connect(index)
+        }
+        // Nothing comes of them any more: 5 of the 8 seconds after which that is told.
+        call.silent = Set(0..<count)
+        call.run(milliseconds: 5_000)
+        _ = call.takeEvents()
+        call.now = call.now.advanced(milliseconds: 35_000)
+        #expect(call.core.expire(at: call.now, into: &call.output))
+        while call.core.expire(at: call.now, into: &call.output) { call.settle() }
+        call.settle()
+        call.run(milliseconds: 1_000)
+        #expect(call.takeEvents().isEmpty)
+        call.run(milliseconds: 3_000)
+        let silent = call.takeEvents().filter {
+            if case .transport(_, .reconnecting) = $0 { true } else { false }
+        }
+        #expect(silent.count == count)
     }
 
     @Test func `the next tenant of a place never sees the last one's media`() throws {

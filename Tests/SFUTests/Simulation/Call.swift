@@ -189,7 +189,7 @@ struct Call: ~Copyable {
         let end = now.advanced(milliseconds: milliseconds)
         while now < end {
             now = now.advanced(milliseconds: 1)
-            core.expire(at: now, into: &output)
+            while core.expire(at: now, into: &output) {}
             settle()
             for index in peers.indices {
                 guard let due = peers[index].peer.deadline, due <= now else { continue }

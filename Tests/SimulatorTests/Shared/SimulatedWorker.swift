@@ -51,6 +51,7 @@ final class SimulatedWorker {
     private let workers: Int
 
     private static let relayRounds = 4
+    private static let expiriesOfRound = 32
 
     init(
         index: Int,
@@ -103,7 +104,9 @@ final class SimulatedWorker {
             flush(at: now, through: network)
         }
         takeCommands(at: now, through: network)
-        core.expire(at: now, into: &output)
+        for _ in 0..<Self.expiriesOfRound {
+            guard core.expire(at: now, into: &output) else { break }
+        }
         if !omissions.contains(.flush) { flush(at: now, through: network) }
         while let event = core.takeEvent() { events.append(event) }
     }

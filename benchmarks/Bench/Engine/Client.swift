@@ -47,6 +47,7 @@ final class Client {
     func receiveRTP(
         _ datagram: Span<UInt8>,
         _ viewing: inout Viewing,
+        arrival: Instant,
         at now: Instant,
         into output: inout Batch
     ) {
@@ -65,7 +66,10 @@ final class Client {
         }
         let medium = slots[slot].medium
         let known = slots[slot].count(packet, overhead: wire.overhead, at: now)
-        if let known { viewing.note(now.nanoseconds &- known.sentAt, medium) }
+        if let known {
+            viewing.note(now.nanoseconds &- known.sentAt, medium)
+            viewing.noteArrival(arrival.nanoseconds &- known.sentAt)
+        }
         let isKept = frames != nil && medium == .video
         guard known == nil || isKept || viewing.takesSample() else { return }
         look(into: datagram, slot, at: now, output: &output)
@@ -140,6 +144,8 @@ final class Client {
 struct Viewing {
     private(set) var audio = LatencyHistogram()
     private(set) var video = LatencyHistogram()
+    /// Until it was in the client's socket, where it may wait for the bench.
+    private(set) var arrivals = LatencyHistogram()
     private let period: UInt64
     private var count: UInt64 = 0
 
@@ -159,7 +165,10 @@ struct Viewing {
         }
     }
 
+    mutating func noteArrival(_ nanoseconds: Int64) { arrivals.note(nanoseconds: nanoseconds) }
+
     mutating func forget() {
+        arrivals = LatencyHistogram()
         audio = LatencyHistogram()
         video = LatencyHistogram()
     }

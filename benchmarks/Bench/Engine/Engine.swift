@@ -71,6 +71,7 @@ final class Engine: Sendable {
         for _ in 0..<max(1, settings.sockets) {
             let socket = try UDPSocket.open(Address(ipv4: 0, port: 0))
             _ = socket.setBuffers(.init(receive: EngineSettings.buffer, send: 4 << 20))
+            _ = socket.stampArrivals()
             sockets.append(socket)
         }
         self.sockets = sockets

@@ -95,10 +95,13 @@ struct MediaLoop: ~Copyable {
         for _ in 0..<16 {
             guard inbox.receive(from: socket) == nil else { return }
             let now = Instant.monotonic()
+            let offset = wallClockOffset()
             if let drops = inbox.queueDrops { queueDrops[number] = drops }
             for position in 0..<inbox.count {
                 guard let client = client(at: inbox.local(position).address) else { continue }
-                take(inbox[position], client, at: now)
+                let stamp = inbox.arrival(position)
+                let arrival = stamp == 0 ? now : Instant(nanoseconds: stamp &- offset)
+                take(inbox[position], client, arrival: arrival, at: now)
             }
             publish(at: now)
             guard inbox.count == inbox.capacity else { return }
@@ -112,9 +115,14 @@ struct MediaLoop: ~Copyable {
         return clients.indices.contains(index) ? clients[index] : nil
     }
 
-    private mutating func take(_ datagram: Span<UInt8>, _ client: Client, at now: Instant) {
+    private mutating func take(
+        _ datagram: Span<UInt8>,
+        _ client: Client,
+        arrival: Instant,
+        at now: Instant
+    ) {
         if !client.slots.isEmpty, case .rtp = Datagram(datagram) {
-            client.receiveRTP(datagram, &viewing, at: now, into: &output)
+            client.receiveRTP(datagram, &viewing, arrival: arrival, at: now, into: &output)
         } else {
             switch client.receive(datagram, at: now, into: &output) {
             case .connected: connected += 1
@@ -242,6 +250,7 @@ extension MediaLoop {
         snapshot.connected = connected
         snapshot.audioLatency = viewing.audio
         snapshot.videoLatency = viewing.video
+        snapshot.arrivals = viewing.arrivals
         viewing.forget()
         snapshot.refusedSends = refusedSends
         snapshot.queueDrops = queueDrops.reduce(0) { $0 + UInt64($1) }

@@ -9,6 +9,8 @@ struct Snapshot: Sendable {
     /// Since the snapshot before this one.
     var audioLatency = LatencyHistogram()
     var videoLatency = LatencyHistogram()
+    /// The same without what packets waited in the bench's own sockets.
+    var arrivals = LatencyHistogram()
     var connected = 0
     var retransmissions: UInt64 = 0
     var strangers: UInt64 = 0

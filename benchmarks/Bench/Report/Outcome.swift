@@ -14,6 +14,8 @@ enum Figure: String, Sendable, CaseIterable {
     case loss, audioLoss, videoLoss
     /// End to end, in milliseconds.
     case latency50, latency99, latency999, latencyMax
+    /// The same until it was in the client's socket, by the kernel's stamps.
+    case arrival99
     /// Inside the SFU, in milliseconds.
     case delay50, delay99, delay999
     /// The most packets to one receiver within a millisecond.
@@ -114,6 +116,7 @@ struct Outcome: Sendable {
             (.loss, "lost %.3f %%", 100), (.audioLoss, "sound %.3f %%", 100),
             (.latency50, "p50 %.2f", 1),
             (.latency99, "p99 %.2f", 1), (.latency999, "p99.9 %.2f ms", 1),
+            (.arrival99, "at the socket p99 %.2f ms", 1),
             (.burst, "burst %.0f", 1), (.joinsPerSecond, "%.0f joins/s", 1),
             (.joinsPerCPUSecond, "%.0f joins/CPU s", 1), (.bytesPerViewer, "%.0f B/viewer", 1),
             (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
@@ -157,6 +160,7 @@ extension Outcome {
         self[.latency99] = latency.milliseconds(0.99)
         self[.latency999] = latency.milliseconds(0.999)
         self[.latencyMax] = Double(latency.longest) / 1e6
+        self[.arrival99] = result.after.arrivals.milliseconds(0.99)
         self[.burst] = Double(result.final.video.burst)
         self[.residentBytes] = Double(result.usageAfter.resident)
         if let delay = result.delay, delay.counts.contains(where: { $0 > 0 }) {

@@ -114,6 +114,8 @@ struct Watch: Sendable {
         outcome[.packetsPerSecond] = Double(slots.received) / seconds
         outcome[.latency50] = snapshot.latency.milliseconds(0.5)
         outcome[.latency99] = snapshot.latency.milliseconds(0.99)
+        outcome[.arrival99] = snapshot.arrivals.milliseconds(0.99)
+        outcome[.delay50] = delay?.since(earlier.delay).milliseconds(0.5)
         outcome[.delay99] = delay?.since(earlier.delay).milliseconds(0.99)
         outcome[.cpuShare] = Double(usage.nanoseconds(since: earlier.usage)) / 1e9 / seconds
         outcome[.kernelDrops] = Double(counters.kernelDrops - earlier.counters.kernelDrops)
