@@ -35,8 +35,10 @@ struct Connection {
     var phase = Phase.open
     /// When the line that is under way began.
     var lineStart: Instant?
-    /// Since when it has taken nothing while more waits than the limit.
-    private(set) var stalled: Instant?
+    /// Whether it has taken nothing of late while more waits than the limit.
+    private var isStalled = false
+    /// For how many milliseconds, as far as they have been counted.
+    private var stalledMilliseconds: Int64?
     private var taken: UInt64 = 0
     var budget: CallBudget
     /// It has made more calls than it may, and is not read before.
@@ -58,18 +60,25 @@ struct Connection {
     }
 
     /// Whether there is something that time alone can end.
-    var needsSweep: Bool { lineStart != nil || phase != .open || stalled != nil }
+    var needsSweep: Bool { lineStart != nil || phase != .open || isStalled }
 
     /// Looks whether the other side takes what waits for it; returns whether it does not.
-    mutating func notesStall(_ limit: Int, at now: Instant) -> Bool {
+    mutating func notesStall(_ limit: Int) -> Bool {
         let isMoving = output.taken != taken
         taken = output.taken
-        guard output.count > limit else {
-            stalled = nil
-            return false
-        }
-        if isMoving || stalled == nil { stalled = now }
-        return true
+        isStalled = output.count > limit
+        if isMoving || !isStalled { stalledMilliseconds = nil }
+        return isStalled
+    }
+
+    /// Counts time in which it could have taken something; returns how much that is in all.
+    ///
+    /// Counted from the first look on: what sfud itself did before, an answer of megabytes or
+    /// nothing at all, says nothing about who reads it.
+    mutating func addStall(milliseconds: Int64) -> Int64 {
+        guard isStalled else { return 0 }
+        stalledMilliseconds = stalledMilliseconds.map { $0 + milliseconds } ?? 0
+        return stalledMilliseconds ?? 0
     }
 
     /// What it should be waited for: who does not read is not read from either, nor is who asks

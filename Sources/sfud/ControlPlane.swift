@@ -10,6 +10,8 @@ import Sockets
 struct ControlPlane {
     let setup: ControlSetup
     var rooms: [String: RoomEntry] = [:]
+    /// How many rooms begin at which worker.
+    var roomCounts: [Int]
     var journals: ControlJournals
     /// Handles, ids and randomness, lent to a room for a call.
     var shared: SFU::Room.Shared
@@ -54,6 +56,7 @@ struct ControlPlane {
 
     init(_ setup: ControlSetup) {
         self.setup = setup
+        roomCounts = [Int](repeating: 0, count: setup.workers)
         // The first line says better; nothing happens before it.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
         recordings = RecordingBook(endedLimit: setup.limits.recordingsListed)

@@ -16,6 +16,8 @@ struct RoomEntry {
     /// Whose custom has changed since they were written.
     private var stale: Set<String> = []
     private var streams = WrittenList()
+    /// As it was shown last, and all of that as JSON.
+    private var written: (room: SFUClient::Room, text: EncodedJSON)?
 
     init(room: SFU::Room, settings: RoomSettings, limits: ControlLimits) {
         self.room = room
@@ -26,15 +28,37 @@ struct RoomEntry {
     var id: RoomID { RoomID(room.name) }
 
     /// The room as a result shows it; `seq` is that of its last event.
-    mutating func shown(seq: UInt64) -> ShownRoom {
-        for id in room.takeChangedParticipants().union(stale) {
+    mutating func shown(seq: UInt64) -> EncodedJSON {
+        let changed = writeChanges()
+        let shown = inWords(seq: seq)
+        if let written, !changed, written.room == shown { return written.text }
+        let whole = ShownRoom(
+            room: shown,
+            participants: participants.text(inOrder: room.participants.listedNames),
+            streams: streams.text(inOrder: room.streams.listedNames)
+        )
+        let text = EncodedJSON(bytes: JSON.encoded(whole))
+        written = (shown, text)
+        return text
+    }
+
+    /// Writes those of the long lists who have changed; returns whether anybody has.
+    private mutating func writeChanges() -> Bool {
+        let changedParticipants = room.takeChangedParticipants().union(stale)
+        let changedStreams = room.takeChangedStreams()
+        for id in changedParticipants {
             let shown = room.participants[id].flatMap { $0.admitted ? show($0) : nil }
             participants[id] = shown.map { JSON.encoded($0) }
         }
         stale = []
-        for id in room.takeChangedStreams() {
+        for id in changedStreams {
             streams[id] = room.streams[id].map { JSON.encoded(StreamInfo($0)) }
         }
+        return !changedParticipants.isEmpty || !changedStreams.isEmpty
+    }
+
+    /// All but the long lists.
+    private func inWords(seq: UInt64) -> SFUClient::Room {
         var shown = SFUClient::Room(
             room: id,
             state: RoomState(room.state),
@@ -52,11 +76,7 @@ struct RoomEntry {
         shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
         shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
         shown.awaited = room.awaited.map(AwaitedParticipant.init)
-        return ShownRoom(
-            room: shown,
-            participants: participants.text(inOrder: room.participants.listedNames),
-            streams: streams.text(inOrder: room.streams.listedNames)
-        )
+        return shown
     }
 
     func show(_ participant: SFU::Room.Participant) -> ParticipantInfo {
@@ -105,10 +125,12 @@ extension ControlPlane {
         try refuseMoreMemory()
         let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
         try checkRoles(of: settings)
+        let worker = leastLoadedWorker
+        roomCounts[worker] += 1
         let room = SFU::Room(
             name: name,
             settings: SFU::Room.Settings(settings),
-            worker: leastLoadedWorker,
+            worker: worker,
             at: shared.unixTime
         )
         rooms[name] = RoomEntry(room: room, settings: settings, limits: setup.limits)
@@ -136,8 +158,7 @@ extension ControlPlane {
 
     /// Rooms without transports count too, as they were made to get some.
     private var leastLoadedWorker: Int {
-        var load = shared.identifiers.prefix(setup.workers).map { $0.transports.used }
-        for entry in rooms.values { load[entry.room.worker] += 1 }
+        let load = zip(shared.identifiers, roomCounts).map { $0.transports.used + $1 }
         return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
     }
 
@@ -196,7 +217,8 @@ extension ControlPlane {
         operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
         noteDeadline(of: name)
-        if rooms[name]?.room.isClosed == true {
+        if let room = rooms[name]?.room, room.isClosed {
+            roomCounts[room.worker] -= 1
             rooms[name] = nil
             // What is in process here is not in process in a later room of the same name.
             for epoch in journals.underWay(name) { operations[epoch]?.process = nil }

@@ -6,7 +6,7 @@ import SFUClient
 
 extension ControlPlane {
     /// A room as a result shows it; `nil` where there is none of that name.
-    mutating func show(_ room: String) -> ShownRoom? {
+    mutating func show(_ room: String) -> EncodedJSON? {
         // In place: a copy would cost as much as the room is large.
         rooms[room]?.shown(seq: journals.numbered(room))
     }

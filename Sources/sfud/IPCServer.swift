@@ -21,6 +21,8 @@ struct IPCServer {
     /// Given up when the table of descriptors is full, to accept and turn away who is waiting.
     private var reserve: Int32
     private var nextSweep: Instant?
+    /// When `expire` last looked.
+    private var lastSweep = Instant(nanoseconds: 0)
 
     init(_ socket: IPCSocket, limits: IPCLimits, log: Log) {
         self.socket = socket
@@ -166,7 +168,7 @@ struct IPCServer {
             guard var connection = connections[id] else { continue }
             connections[id] = nil
             let failure = connection.output.write(to: connection.descriptor)
-            if connection.notesStall(limits.outputBytes, at: now), nextSweep == nil {
+            if connection.notesStall(limits.outputBytes), nextSweep == nil {
                 nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
             }
             let wanted = connection.wantedInterest(outputLimit: limits.outputBytes)
@@ -215,6 +217,8 @@ struct IPCServer {
     mutating func expire(at now: Instant) {
         guard let due = nextSweep, due <= now else { return }
         nextSweep = nil
+        let passed = min(now.milliseconds(since: lastSweep), Self.sweepMilliseconds)
+        lastSweep = now
         let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
         var late: [(ConnectionID, String)] = []
         for (id, connection) in connections {
@@ -225,8 +229,8 @@ struct IPCServer {
                 start <= oldest
             {
                 late.append((id, "limit ipcLineSeconds"))
-            } else if let start = connection.stalled,
-                now.milliseconds(since: start) >= Self.stallMilliseconds
+            } else if let stall = connections[id]?.addStall(milliseconds: passed),
+                stall >= Self.stallMilliseconds
             {
                 late.append((id, "it does not read: limit ipcOutputBytes"))
             } else if connection.needsSweep {

@@ -21,12 +21,12 @@ struct ShownRoom: Encodable {
 }
 
 /// `RoomList.Result`.
-struct ShownRooms: Encodable { var rooms: [ShownRoom] }
+struct ShownRooms: Encodable { var rooms: [EncodedJSON] }
 
 /// `ParticipantJoin.Result`.
 struct ShownJoin: Encodable {
     var state: Admission
-    var room: ShownRoom
+    var room: EncodedJSON
 }
 
 /// The elements of a JSON array, each written when it changed last.

@@ -222,6 +222,37 @@ struct IPCServerTests {
     }
 
     @Test
+    func `time that sfud took itself is not counted as its reader's`() throws {
+        var limits = IPCLimits()
+        limits.outputBytes = 1 << 20
+        try Self.withRig(limits) { rig, path in
+            let reader = Client(path)
+            rig.turns()
+            let answer = [UInt8](repeating: UInt8(ascii: "a"), count: 3 << 20)
+            rig.server.reply(ConnectionID(rawValue: 1), answer)
+            rig.turn()
+            // It was at work for five seconds, or stood still, and looks at its clock only now.
+            rig.now = rig.now.advanced(milliseconds: 5_000)
+            rig.turn()
+            #expect(rig.closed.isEmpty)
+            var received = 0
+            for _ in 0..<2_000 where received <= answer.count {
+                rig.now = rig.now.advanced(milliseconds: 10)
+                rig.turn()
+                received += reader.receive().text.utf8.count
+            }
+            #expect(received == answer.count + 1)
+            // Who takes nothing for as long as that is closed all the same.
+            rig.server.reply(ConnectionID(rawValue: 1), answer)
+            for _ in 0..<30 where rig.closed.isEmpty {
+                rig.now = rig.now.advanced(milliseconds: 100)
+                rig.turn()
+            }
+            #expect(rig.closed.count == 1)
+        }
+    }
+
+    @Test
     func `who calls too often is read later, and loses nothing`() throws {
         var limits = IPCLimits()
         limits.callsPerSecond = 100

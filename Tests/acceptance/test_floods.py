@@ -1,0 +1,168 @@
+"""Too much of what is allowed, over the IPC, beside a room that must not notice.
+
+Names begin with the row of docs/reliability.md.
+"""
+
+import asyncio
+import collections
+import json
+import time
+
+import pytest
+
+from harness import expect
+from harness.ipc import IPC, Refused
+from harness.looks import ALICE, BOB
+from harness.sfud import Sfud
+from test_faults import raw, request, unharmed
+
+
+def resident(daemon: Sfud) -> int:
+    """Bytes."""
+    pages = open(f"/proc/{daemon.process.pid}/statm").read().split()[1]
+    return int(pages) * 4096
+
+
+def processor(daemon: Sfud) -> float:
+    """Seconds that it has used."""
+    fields = open(f"/proc/{daemon.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(60)
+async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
+    """The room has place for a thousand; then two hundred a second leave and come."""
+    await ipc.call("room.create", room="r")
+    lines = [request(n, "participant.join", room="r", participant=f"p{n}") for n in range(5000)]
+    async with unharmed(sfud, seconds=15):
+        reader, writer = await raw(sfud)
+        begin = time.monotonic()
+        writer.write(b"".join(lines))
+        told = [await reader.readline() for _ in lines]
+        seconds = time.monotonic() - begin
+        answers = [json.loads(line) for line in told]
+        assert [answer["id"] for answer in answers] == list(range(5000))
+        assert all("result" in answer for answer in answers[:1000])
+        refused = [answer["error"] for answer in answers[1000:]]
+        assert {(error["code"], error["data"]["limit"]) for error in refused} == {
+            (4029, "participantsPerRoom")
+        }
+        waits = []
+        start = time.monotonic()
+        for turn in range(1000):
+            due = start + turn / 200
+            await asyncio.sleep(max(0, due - time.monotonic()))
+            asked = time.monotonic()
+            await ipc.call("participant.leave", room="r", participant=f"p{turn}")
+            await ipc.call("participant.join", room="r", participant=f"again{turn}")
+            waits.append((time.monotonic() - asked) / 2)
+        writer.close()
+    waits.sort()
+    print(f"5,000 in {seconds * 1e3:.0f} ms; then {waits[500] * 1e3:.1f}, p99 {waits[990] * 1e3:.1f}")
+    assert len((await ipc.call("room.get", room="r"))["participants"]) == 1000
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(60)
+async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc):
+    before = resident(sfud)
+    rooms = [{"room": f"r{number}"} for number in range(10_000)]
+    for start in range(0, len(rooms), 250):
+        await asyncio.gather(*(ipc.call("room.create", **r) for r in rooms[start : start + 250]))
+    bytes_each = (resident(sfud) - before) / len(rooms)
+    with pytest.raises(Refused) as full:
+        await ipc.call("room.create", room="more")
+    assert (full.value.code, full.value.reason) == (4029, "limit-reached")
+    reader, writer = await asyncio.open_unix_connection(str(sfud.ipc), limit=1 << 26)
+    begin = time.monotonic()
+    writer.write(request(1, "room.list"))
+    line = await reader.readline()
+    listing = time.monotonic() - begin
+    writer.close()
+    assert len(json.loads(line)["result"]["rooms"]) == 10_000
+    # Nobody is in them: the daemon has nothing to do.
+    used = processor(sfud)
+    await asyncio.sleep(5)
+    share = (processor(sfud) - used) / 5
+    print(f"{bytes_each:.0f} bytes a room, listed in {listing * 1e3:.0f} ms, idle {share:.1%} CPU")
+    assert bytes_each < 16_384
+    assert share <= 0.01
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(60)
+async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
+    """Ten thousand a second that are kept, and the largest there may be; others read and do not."""
+    await ipc.call("room.create", room="r")
+    await ipc.call("participant.join", room="r", participant="p")
+    small = b"".join(
+        request(1, "message.publish", room="r", topic="t", message="x" * 100, persist=True)
+        for _ in range(100)
+    )
+    largest = request(2, "message.publish", room="r", topic="t", message="x" * 65_536, persist=True)
+    too_large = request(3, "message.publish", room="r", topic="t", message="x" * 262_144)
+    begin = resident(sfud)
+    kinds = collections.Counter()
+    async with unharmed(sfud, seconds=12):
+        async with IPC(sfud.ipc) as hearer:
+            await hearer.call("events.subscribe")
+            reader, writer = await raw(sfud)
+
+            async def drain():
+                while line := await reader.readline():
+                    answer = json.loads(line)
+                    error = answer.get("error")
+                    kinds[answer["id"], error["code"] if error else "done"] += 1
+
+            reading = asyncio.create_task(drain())
+            start = time.monotonic()
+            for turn in range(500):
+                writer.write(small)
+                if turn % 10 == 0:
+                    writer.write(largest + too_large)
+                await writer.drain()
+                await asyncio.sleep(max(0, start + turn / 100 - time.monotonic()))
+            seconds = time.monotonic() - start
+            writer.write_eof()
+            await asyncio.wait_for(reading, 20)
+            writer.close()
+    grown = (resident(sfud) - begin) / (1 << 20)
+    print(f"{sum(kinds.values())} in {seconds:.1f} s, {grown:.0f} MiB more, {dict(kinds)}")
+    assert kinds == {(1, "done"): 50_000, (2, "done"): 50, (3, -32602): 50}
+    # What a room may keep, and what may wait for one who reads slowly, with room to spare.
+    assert grown < 100
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(90)
+async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
+    """A viewer goes from one publisher to the other and back, for five seconds."""
+    alice = await room.join("alice", await peers("aiortc"), **ALICE)
+    bob = await room.join("bob", await peers("aiortc"), **BOB)
+    viewer = await room.join("viewer", await peers("aiortc"), slots=1)
+
+    async def asked_for() -> int:
+        stats = await room.call("stats.get")
+        return sum(e["plis"] for one in stats["streams"] for e in one["encodings"])
+
+    async with unharmed(sfud, seconds=10):
+        before = await asked_for()
+        start = time.monotonic()
+        changes = 0
+        while (elapsed := time.monotonic() - start) < 5:
+            if changes > elapsed * 1000:
+                await asyncio.sleep(0.001)
+            seen = await viewer.subscribe(alice.stream)
+            await room.call("subscription.update", subscription=seen.id, stream=bob.stream)
+            await room.call("subscription.update", subscription=seen.id, video=False)
+            await room.call("subscription.remove", subscription=seen.id)
+            changes += 4
+        plis = await asked_for() - before
+    print(f"{changes / elapsed:.0f} changes a second, {plis / elapsed:.1f} keyframes asked for")
+    assert changes / elapsed > 200
+    # Each publisher is asked once in 400 ms at most.
+    assert plis <= 2 * (elapsed / 0.4 + 1)
+    seen = await viewer.subscribe(alice.stream)
+    await expect.moving(viewer.peer, seen.video, ALICE["hue"], seen.since)
+    await expect.heard(viewer.peer, seen.audio, ALICE["tone"], seen.since)
