@@ -5,6 +5,7 @@ import pytest
 from harness import expect
 from harness.looks import ALICE, BOB
 from harness.room import Room
+from harness.sfud import free_ports
 
 CALLS = [
     ("Chromium", "Chromium", "VP8"),
@@ -147,6 +148,37 @@ async def test_a_call_over_ipv6(start_sfud, peers, workers):
         await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
         remotes = [one["remote"] for one in (await room.call("stats.get"))["transports"]]
         assert all(remote.startswith("[::1]:") for remote in remotes), remotes
+
+
+@pytest.mark.parametrize(
+    "host, further, announced, reached, workers",
+    [
+        ("127.0.0.1", None, None, "127.0.0.1", 5),
+        ("127.0.0.2", "127.0.0.1", None, "127.0.0.", 1),
+        ("0.0.0.0", None, "127.0.0.1", "127.0.0.1", 5),
+        ("[::]", None, "::1", "[::1]", 1),
+        ("127.0.0.1", "[::1]", None, "", 5),
+    ],
+    ids=["one", "two", "any", "any of IPv6", "both families"],
+)
+async def test_k9_peers_connect_whatever_it_listens_on(
+    start_sfud, peers, host, further, announced, reached, workers
+):
+    flags = []
+    if further:
+        flags += ["--udp", f"{further}:{free_ports(workers)}"]
+    if announced:
+        flags += ["--announce", announced]
+    daemon = await start_sfud(*flags, host=host, workers=workers)
+    async with daemon.client() as ipc:
+        room = await Room(ipc).open()
+        alice = await room.join("alice", await peers("aiortc"), **ALICE)
+        bob = await room.join("bob", await peers("aiortc"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+        await expect.heard(bob.peer, seen.audio, ALICE["tone"], seen.since)
+        remotes = [one["remote"] for one in (await room.call("stats.get"))["transports"]]
+        assert all(remote.startswith(reached) for remote in remotes), remotes
 
 
 @pytest.mark.parametrize("kind", ["audio", "video"])

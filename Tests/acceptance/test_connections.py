@@ -1,10 +1,15 @@
 """Transports that restart, fall silent and die, and how soon a picture is there."""
 
+import asyncio
+import datetime
 import os
 import signal
 import time
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from harness import expect
 from harness.chromium import Chromium
@@ -44,6 +49,75 @@ async def test_ice_restarts_in_mid_call(room, peers, who):
     assert after["ssrc"] == before["ssrc"]
     lost = [one.data for one in room.ipc.events if one.data.get("connection") == "reconnecting"]
     assert not lost
+
+
+def certificate(key, digest, days=(-1, 30)) -> x509.Certificate:
+    """Signed by itself, valid for these days from now on."""
+    now = datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "peer")])
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now + datetime.timedelta(days=days[0]))
+        .not_valid_after(now + datetime.timedelta(days=days[1]))
+        .sign(key, digest)
+    )
+
+
+@pytest.mark.parametrize(
+    "make, digest, days",
+    [
+        (lambda: ec.generate_private_key(ec.SECP256R1()), hashes.SHA256(), (-40, -10)),
+        (lambda: ec.generate_private_key(ec.SECP256R1()), hashes.SHA256(), (10, 40)),
+        (lambda: ec.generate_private_key(ec.SECP384R1()), hashes.SHA384(), (-1, 30)),
+        (lambda: ec.generate_private_key(ec.SECP521R1()), hashes.SHA512(), (-1, 30)),
+        (lambda: ed25519.Ed25519PrivateKey.generate(), None, (-1, 30)),
+        (lambda: rsa.generate_private_key(65537, 2048), hashes.SHA256(), (-1, 30)),
+    ],
+    ids=["expired", "not yet", "P-384", "P-521", "Ed25519", "RSA 2048"],
+)
+async def test_b8_odd_certificates_are_good_enough(room, peers, make, digest, days):
+    """A certificate is whose fingerprint was told; what else it says means nothing."""
+    peer = await peers("aiortc")
+    key = make()
+    peer.show(key, certificate(key, digest, days))
+    await room.join("odd", peer, **ALICE)
+
+
+async def test_b8_a_curve_that_nobody_uses_is_refused_at_once(room, peers):
+    odd = await peers("aiortc")
+    key = ec.generate_private_key(ec.SECP256K1())
+    odd.show(key, certificate(key, hashes.SHA256()))
+    joining = asyncio.create_task(room.join("odd", odd, **ALICE))
+    try:
+        await room.ipc.wait_for("participant.connection", change("odd", "disconnected"))
+    finally:
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+    await room.join("usual", await peers("aiortc"), **ALICE)
+
+
+RSA = "publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' }"
+
+
+@pytest.mark.parametrize(
+    "stack, algorithm",
+    [
+        ("Chromium", "{ name: 'RSASSA-PKCS1-v1_5', modulusLength: 4096, " + RSA),
+        ("Chromium", "{ name: 'RSASSA-PKCS1-v1_5', modulusLength: 8192, " + RSA),
+        ("Firefox", "{ name: 'ECDSA', namedCurve: 'P-384' }"),
+    ],
+    ids=["Chromium, RSA 4096", "Chromium, RSA 8192", "Firefox, P-384"],
+)
+async def test_b8_all_that_browsers_can_make_is_taken(sfud, room, peers, stack, algorithm):
+    peer = await peers(stack)
+    await peer.show(algorithm)
+    used = sfud.processor_seconds()
+    await room.join("odd", peer, **ALICE)
+    print(f"{stack}, {algorithm}: {(sfud.processor_seconds() - used) * 1e3:.0f} ms of CPU")
 
 
 # A viewer whom nobody sends to shows life every 2.5 s only: with its connectivity checks.

@@ -13,20 +13,7 @@ import pytest
 from harness import expect
 from harness.ipc import IPC, Refused
 from harness.looks import ALICE, BOB
-from harness.sfud import Sfud
 from test_faults import raw, request, unharmed
-
-
-def resident(daemon: Sfud) -> int:
-    """Bytes."""
-    pages = open(f"/proc/{daemon.process.pid}/statm").read().split()[1]
-    return int(pages) * 4096
-
-
-def processor(daemon: Sfud) -> float:
-    """Seconds that it has used."""
-    fields = open(f"/proc/{daemon.process.pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 @pytest.mark.alone
@@ -66,11 +53,11 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
 @pytest.mark.alone
 @pytest.mark.seconds(60)
 async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc):
-    before = resident(sfud)
+    before = sfud.resident_bytes()
     rooms = [{"room": f"r{number}"} for number in range(10_000)]
     for start in range(0, len(rooms), 250):
         await asyncio.gather(*(ipc.call("room.create", **r) for r in rooms[start : start + 250]))
-    bytes_each = (resident(sfud) - before) / len(rooms)
+    bytes_each = (sfud.resident_bytes() - before) / len(rooms)
     with pytest.raises(Refused) as full:
         await ipc.call("room.create", room="more")
     assert (full.value.code, full.value.reason) == (4029, "limit-reached")
@@ -82,9 +69,9 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
     writer.close()
     assert len(json.loads(line)["result"]["rooms"]) == 10_000
     # Nobody is in them: the daemon has nothing to do.
-    used = processor(sfud)
+    used = sfud.processor_seconds()
     await asyncio.sleep(5)
-    share = (processor(sfud) - used) / 5
+    share = (sfud.processor_seconds() - used) / 5
     print(f"{bytes_each:.0f} bytes a room, listed in {listing * 1e3:.0f} ms, idle {share:.1%} CPU")
     assert bytes_each < 16_384
     assert share <= 0.01
@@ -102,7 +89,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     )
     largest = request(2, "message.publish", room="r", topic="t", message="x" * 65_536, persist=True)
     too_large = request(3, "message.publish", room="r", topic="t", message="x" * 262_144)
-    begin = resident(sfud)
+    begin = sfud.resident_bytes()
     kinds = collections.Counter()
     async with unharmed(sfud, seconds=12):
         async with IPC(sfud.ipc) as hearer:
@@ -127,7 +114,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
             writer.write_eof()
             await asyncio.wait_for(reading, 20)
             writer.close()
-    grown = (resident(sfud) - begin) / (1 << 20)
+    grown = (sfud.resident_bytes() - begin) / (1 << 20)
     print(f"{sum(kinds.values())} in {seconds:.1f} s, {grown:.0f} MiB more, {dict(kinds)}")
     assert kinds == {(1, "done"): 50_000, (2, "done"): 50, (3, -32602): 50}
     # What a room may keep, and what may wait for one who reads slowly, with room to spare.

@@ -67,7 +67,8 @@ package final class DTLSIdentity: @unchecked Sendable {
         // 1.2 at least, and no upper bound: 1.3 comes with an OpenSSL that has it.
         guard unsafe ssl_ctx_set_min_version(context, DTLS1_2_VERSION) == 1,
             unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM") == 1,
-            unsafe ssl_ctx_set_groups(context, "X25519:P-256") == 1
+            // The last two are for certificates that have such a key (Firefox can make them).
+            unsafe ssl_ctx_set_groups(context, "X25519:P-256:P-384:P-521") == 1
         else { return false }
         if !profiles.isEmpty {
             let names = profiles.map(\.libraryName).joined(separator: ":")

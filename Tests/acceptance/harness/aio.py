@@ -113,6 +113,11 @@ class AioPeer(Peer):
             watch = self._watch if track.kind == "video" else self._listen
             self._tasks.append(asyncio.create_task(watch(track)))
 
+    def show(self, key, certificate) -> None:
+        """Has it show another certificate than the usual one; aiortc has no setting for that."""
+        shown = [aiortc.RTCCertificate(key, certificate)]
+        self._connection._RTCPeerConnection__certificates = shown
+
     def _mid(self, track: aiortc.MediaStreamTrack) -> str:
         return next(
             one.mid for one in self._connection.getTransceivers() if one.receiver.track is track

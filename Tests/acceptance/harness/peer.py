@@ -105,6 +105,15 @@ class PagePeer(Peer):
     async def call(self, method: str, *arguments: Any) -> Any:
         return await self.evaluate(f"peer.{method}(...{json.dumps(arguments)})")
 
+    async def show(self, algorithm: str) -> None:
+        """Begins anew with a certificate whose key is of this algorithm, a JavaScript object."""
+        await self.evaluate(
+            f"RTCPeerConnection.generateCertificate({algorithm}).then((shown) => {{"
+            "peer.connection.close();"
+            "window.peer = new peer.constructor({ certificates: [shown] });"
+            "return 0; })"
+        )
+
     async def publish(
         self,
         *,

@@ -106,6 +106,12 @@ class Sfud:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
+    def processor_seconds(self) -> float:
+        """That it has used, to a hundredth."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat.rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
     async def stop(self) -> float:
         """SIGTERM; returns the seconds it took. Fails unless it exits 0 within 2 s."""
         begin = time.monotonic()

@@ -1,0 +1,130 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// Sound and picture stay together at a viewer for hours, however the publisher's clocks run.
+struct LipSyncTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var name: String
+        /// By how many millionths each clock of the publisher runs fast: the sampling of sound
+        /// and of pictures, and the one that its sender reports tell the time by.
+        var audio = 0.0
+        var video = 0.0
+        var wall = 0.0
+
+        var testDescription: String { name }
+    }
+
+    static let rows = [
+        Row(name: "true clocks"),
+        Row(name: "the whole device is fast", audio: 200, video: 200, wall: 200),
+        Row(name: "the sound card is fast", audio: 200),
+        Row(name: "they run apart", audio: 200, video: -200, wall: 100),
+    ]
+
+    /// Where a stream's timestamps are on the viewer's time line: by its last report.
+    private struct Line {
+        let clock: Double
+        var report: (time: NTPTime, timestamp: UInt32)?
+
+        /// Seconds after `origin` at which the sample is to be played.
+        func time(of timestamp: UInt32, since origin: NTPTime) -> Double? {
+            guard let report else { return nil }
+            let ticks = Int32(bitPattern: timestamp &- report.timestamp)
+            return Double(report.time.nanoseconds(since: origin)) / 1e9 + Double(ticks) / clock
+        }
+    }
+
+    @Test(arguments: rows)
+    func `G15 two hours of clocks that run apart part no lips`(row: Row) throws {
+        var call = try ForwardingTests.call()
+        let start = call.now
+        let origin = NTPTime(unixNanoseconds: 1_000_000_000_000_000_000)
+        var lines: [UInt32: Line] = [0xaaaa: Line(clock: 90_000), 0xbbbb: Line(clock: 48_000)]
+        var worst = 0.0
+        var compared = 0
+        for second in 0..<7_200 {
+            let passed = Double(call.now.nanoseconds(since: start)) / 1e9
+            let audio = Self.ticks(passed, 48_000, row.audio) &+ 77_000
+            let video = Self.ticks(passed, 90_000, row.video) &+ 4_294_000_000
+            let told = passed * (1 + row.wall / 1e6) * 1e9
+            let wall = NTPTime(unixNanoseconds: 1_000_000_000_000_000_000 + Int64(told))
+            try Self.send(UInt16(second), audio, video, at: wall, in: &call)
+            call.run(milliseconds: 20)
+            let sent = try Self.take(from: &call, into: &lines)
+            if second >= 5, let heard = lines[0xbbbb]?.time(of: sent[0xbbbb] ?? 0, since: origin),
+                let seen = lines[0xaaaa]?.time(of: sent[0xaaaa] ?? 0, since: origin)
+            {
+                worst = max(worst, abs(heard - seen))
+                compared += 1
+            }
+            for _ in 0..<2 {
+                call.now = call.now.advanced(milliseconds: 490)
+                while call.core.expire(at: call.now, into: &call.output) {}
+                call.settle()
+            }
+            call.check(from: 1)
+        }
+        #expect(compared > 7_000)
+        #expect(worst < 0.01, "\(worst) s")
+    }
+
+    private static func ticks(_ seconds: Double, _ clock: Double, _ skew: Double) -> UInt32 {
+        UInt32(truncatingIfNeeded: Int64(seconds * clock * (1 + skew / 1e6)))
+    }
+
+    /// What is captured now, sound and picture, and what the publisher says of when that is.
+    private static func send(
+        _ number: UInt16,
+        _ audio: UInt32,
+        _ video: UInt32,
+        at wall: NTPTime,
+        in call: inout Call
+    ) throws {
+        let packet = Media.packet(
+            payloadType: 111,
+            sequence: number,
+            timestamp: audio,
+            ssrc: 0x1111,
+            elements: [(4, Array("0".utf8))],
+            payload: [0xfc, 1, 2, 3]
+        )
+        call.send(packet, from: 0)
+        call.sendVideo(sequence: number, pictureID: number, isKeyframe: true, timestamp: video)
+        for (ssrc, timestamp) in [(0x1111, audio), (0x2222, video)] as [(UInt32, UInt32)] {
+            let report = SenderReport(
+                sender: SSRC(rawValue: ssrc),
+                ntp: wall,
+                rtpTimestamp: timestamp,
+                packets: 1,
+                octets: 1
+            )
+            call.sendRTCP(from: 0) { report.encode(into: &$0) }
+        }
+    }
+
+    /// The viewer's news: its streams' reports, and the timestamps of what came.
+    private static func take(
+        from call: inout Call,
+        into lines: inout [UInt32: Line]
+    ) throws -> [UInt32: UInt32] {
+        for bytes in call.peers[1].reports {
+            var blocks = RTCPBlocks(bytes.span)
+            while let block = blocks.next() {
+                guard block.type == RTCPType.senderReport else { continue }
+                let report = try SenderReport(block)
+                lines[report.sender.rawValue]?.report = (report.ntp, report.rtpTimestamp)
+            }
+        }
+        var timestamps: [UInt32: UInt32] = [:]
+        for bytes in call.peers[1].received {
+            let packet = try Packet(bytes.span)
+            timestamps[packet.ssrc.rawValue] = packet.timestamp
+        }
+        call.peers[1].reports = []
+        call.peers[1].received = []
+        call.peers[0].reports = []
+        return timestamps
+    }
+}
