@@ -117,8 +117,9 @@ async def test_layers_follow_the_bandwidth(room, peers, links):
         link.rate = rate
         after = await steady(bob, mid, size, within, hold=5)
         stands = freezes(await bob.peer.frames(mid, begin))
-        print(f"{rate}: {size} after {after:.2f} s, still", [f"{one:.3f}" for one in stands])
         explained = await room.call("subscription.explain", subscription=bob.seen.id)
+        print(f"{rate}: {size} after {after:.2f} s, still", [f"{one:.3f}" for one in stands],
+              f"estimated {explained['estimate']}")
         assert (explained["sent"]["width"], explained["sent"]["height"]) == size
         assert explained["limit"] == ("none" if size == TOP else "bandwidth"), explained
         assert size == TOP or explained["estimate"] <= rate * 1.3, explained

@@ -6,6 +6,7 @@ not the very one that was sent. Names begin with the row of docs/reliability.md.
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -18,8 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import process
+from harness import expect, process
+from harness.clock import WallClock
 from harness.ipc import IPC, Refused
+from harness.looks import ALICE
+from harness.room import Room
 from harness.sfud import Sfud, binary
 from test_load import figures, finish, start
 
@@ -278,6 +282,73 @@ async def test_i6_before_memory_ends_nobody_new_is_let_in(start_sfud, tmp_path):
         await process.until(let_in, "memory to be free again", seconds=8, every=2.5)
         print(f"{daemon.resident_bytes() >> 20} MiB when all had gone")
     await daemon.stop()
+
+
+async def ip(*arguments: str) -> None:
+    command = await asyncio.create_subprocess_exec("ip", *arguments)
+    assert await command.wait() == 0, arguments
+
+
+@pytest.mark.alone
+async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
+    """What cannot be sent meanwhile is lost; nothing ends, and nothing spins.
+
+    The viewer is Chromium: aiortc takes nothing more afterwards, though sfud sends it.
+    """
+    address = "192.0.2.77"
+    await ip("address", "add", f"{address}/32", "dev", "lo")
+    try:
+        daemon = await start_sfud(host=address, workers=1)
+        async with daemon.client() as ipc:
+            room = await Room(ipc).open()
+            alice = await room.join("alice", await peers("aiortc"), **ALICE)
+            bob = await room.join("bob", await peers("Chromium"), slots=1)
+            seen = await bob.subscribe(alice.stream)
+            await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+
+            await ip("address", "delete", f"{address}/32", "dev", "lo")
+            gone = time.time()
+            used = daemon.processor_seconds()
+            await asyncio.sleep(3)
+            assert daemon.processor_seconds() - used < 0.5
+            assert not [one for one in await bob.peer.frames(seen.video, gone + 1)]
+            assert len((await room.call("room.get"))["participants"]) == 2
+
+            await ip("address", "add", f"{address}/32", "dev", "lo")
+            back = time.time()
+            await expect.moving(bob.peer, seen.video, ALICE["hue"], back)
+            await expect.heard(bob.peer, seen.audio, ALICE["tone"], back)
+    finally:
+        with contextlib.suppress(AssertionError):
+            await ip("address", "delete", f"{address}/32", "dev", "lo")
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(90)
+async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tmp_path):
+    """A day on and two back, each for longer than sfud goes without looking."""
+    clock = await WallClock(tmp_path).make()
+    daemon = await start_sfud(under=clock.under)
+    async with daemon.client() as ipc:
+        room = await Room(ipc).open()
+        alice = await room.join("alice", await peers("Chromium"), **ALICE)
+        bob = await room.join("bob", await peers("Chromium"), slots=1)
+        seen = await bob.subscribe(alice.stream)
+        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+        async with unharmed(daemon, seconds=28):
+            for day in (1, -1):
+                clock.seconds = day * 86_400
+                begin = time.time()
+                await asyncio.sleep(11)
+                created = await ipc.call("room.create", room=f"on{day}")
+                assert abs(created["created"] - (time.time() + clock.seconds)) < 2
+                frames = await bob.peer.frames(seen.video, begin)
+                stood = max(b.time - a.time for a, b in itertools.pairwise(frames))
+                assert frames[-1].time - begin > 10 and stood < 2 * expect.FREEZE, stood
+                await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin)
+        changes = [one.data["connection"] for one in ipc.events if "connection" in one.data]
+        assert set(changes) <= {"connecting", "connected", "disconnected"}, changes
+    assert await daemon.stop() < 2
 
 
 async def test_i12_signals_that_mean_nothing_do_nothing(sfud):

@@ -22,7 +22,7 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
     """The room has place for a thousand; then two hundred a second leave and come."""
     await ipc.call("room.create", room="r")
     lines = [request(n, "participant.join", room="r", participant=f"p{n}") for n in range(5000)]
-    async with unharmed(sfud, seconds=15):
+    async with unharmed(sfud, seconds=9):
         reader, writer = await raw(sfud)
         begin = time.monotonic()
         writer.write(b"".join(lines))
@@ -37,7 +37,7 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
         }
         waits = []
         start = time.monotonic()
-        for turn in range(1000):
+        for turn in range(500):
             due = start + turn / 200
             await asyncio.sleep(max(0, due - time.monotonic()))
             asked = time.monotonic()
@@ -46,7 +46,7 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
             waits.append((time.monotonic() - asked) / 2)
         writer.close()
     waits.sort()
-    print(f"5,000 in {seconds * 1e3:.0f} ms; then {waits[500] * 1e3:.1f}, p99 {waits[990] * 1e3:.1f}")
+    print(f"5,000 in {seconds * 1e3:.0f} ms; then {waits[250] * 1e3:.1f}, p99 {waits[495] * 1e3:.1f}")
     assert len((await ipc.call("room.get", room="r"))["participants"]) == 1000
 
 
@@ -70,8 +70,8 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
     assert len(json.loads(line)["result"]["rooms"]) == 10_000
     # Nobody is in them: the daemon has nothing to do.
     used = sfud.processor_seconds()
-    await asyncio.sleep(5)
-    share = (sfud.processor_seconds() - used) / 5
+    await asyncio.sleep(3)
+    share = (sfud.processor_seconds() - used) / 3
     print(f"{bytes_each:.0f} bytes a room, listed in {listing * 1e3:.0f} ms, idle {share:.1%} CPU")
     assert bytes_each < 16_384
     assert share <= 0.01
@@ -91,7 +91,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     too_large = request(3, "message.publish", room="r", topic="t", message="x" * 262_144)
     begin = sfud.resident_bytes()
     kinds = collections.Counter()
-    async with unharmed(sfud, seconds=12):
+    async with unharmed(sfud, seconds=9):
         async with IPC(sfud.ipc) as hearer:
             await hearer.call("events.subscribe")
             reader, writer = await raw(sfud)
@@ -104,7 +104,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
 
             reading = asyncio.create_task(drain())
             start = time.monotonic()
-            for turn in range(500):
+            for turn in range(300):
                 writer.write(small)
                 if turn % 10 == 0:
                     writer.write(largest + too_large)
@@ -116,7 +116,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
             writer.close()
     grown = (sfud.resident_bytes() - begin) / (1 << 20)
     print(f"{sum(kinds.values())} in {seconds:.1f} s, {grown:.0f} MiB more, {dict(kinds)}")
-    assert kinds == {(1, "done"): 50_000, (2, "done"): 50, (3, -32602): 50}
+    assert kinds == {(1, "done"): 30_000, (2, "done"): 30, (3, -32602): 30}
     # What a room may keep, and what may wait for one who reads slowly, with room to spare.
     assert grown < 100
 
@@ -124,7 +124,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
 @pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
-    """A viewer goes from one publisher to the other and back, for five seconds."""
+    """A viewer goes from one publisher to the other and back, for three seconds."""
     alice = await room.join("alice", await peers("aiortc"), **ALICE)
     bob = await room.join("bob", await peers("aiortc"), **BOB)
     viewer = await room.join("viewer", await peers("aiortc"), slots=1)
@@ -133,11 +133,11 @@ async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, 
         stats = await room.call("stats.get")
         return sum(e["plis"] for one in stats["streams"] for e in one["encodings"])
 
-    async with unharmed(sfud, seconds=10):
+    async with unharmed(sfud, seconds=7):
         before = await asked_for()
         start = time.monotonic()
         changes = 0
-        while (elapsed := time.monotonic() - start) < 5:
+        while (elapsed := time.monotonic() - start) < 3:
             if changes > elapsed * 1000:
                 await asyncio.sleep(0.001)
             seen = await viewer.subscribe(alice.stream)
