@@ -153,13 +153,12 @@ async def test_a_call_over_ipv6(start_sfud, peers, workers):
 @pytest.mark.parametrize(
     "host, further, announced, reached, workers",
     [
-        ("127.0.0.1", None, None, "127.0.0.1", 5),
         ("127.0.0.2", "127.0.0.1", None, "127.0.0.", 1),
         ("0.0.0.0", None, "127.0.0.1", "127.0.0.1", 5),
         ("[::]", None, "::1", "[::1]", 1),
         ("127.0.0.1", "[::1]", None, "", 5),
     ],
-    ids=["one", "two", "any", "any of IPv6", "both families"],
+    ids=["two", "any", "any of IPv6", "both families"],
 )
 async def test_k9_peers_connect_whatever_it_listens_on(
     start_sfud, peers, host, further, announced, reached, workers

@@ -326,7 +326,7 @@ async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
 @pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tmp_path):
-    """A day on and two back, each for longer than sfud goes without looking."""
+    """A day on, and two back for longer than sfud goes without looking."""
     clock = await WallClock(tmp_path).make()
     daemon = await start_sfud(under=clock.under)
     async with daemon.client() as ipc:
@@ -335,16 +335,16 @@ async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tm
         bob = await room.join("bob", await peers("Chromium"), slots=1)
         seen = await bob.subscribe(alice.stream)
         await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
-        async with unharmed(daemon, seconds=28):
-            for day in (1, -1):
+        async with unharmed(daemon, seconds=20):
+            for day, seconds in ((1, 3), (-1, 11)):
                 clock.seconds = day * 86_400
                 begin = time.time()
-                await asyncio.sleep(11)
+                await asyncio.sleep(seconds)
                 created = await ipc.call("room.create", room=f"on{day}")
                 assert abs(created["created"] - (time.time() + clock.seconds)) < 2
                 frames = await bob.peer.frames(seen.video, begin)
                 stood = max(b.time - a.time for a, b in itertools.pairwise(frames))
-                assert frames[-1].time - begin > 10 and stood < 2 * expect.FREEZE, stood
+                assert frames[-1].time - begin > seconds - 1 and stood < 2 * expect.FREEZE, stood
                 await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin)
         changes = [one.data["connection"] for one in ipc.events if "connection" in one.data]
         assert set(changes) <= {"connecting", "connected", "disconnected"}, changes

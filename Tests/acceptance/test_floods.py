@@ -16,7 +16,6 @@ from harness.looks import ALICE, BOB
 from test_faults import raw, request, unharmed
 
 
-@pytest.mark.alone
 @pytest.mark.seconds(60)
 async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
     """The room has place for a thousand; then two hundred a second leave and come."""
@@ -77,7 +76,6 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
     assert share <= 0.01
 
 
-@pytest.mark.alone
 @pytest.mark.seconds(60)
 async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     """Ten thousand a second that are kept, and the largest there may be; others read and do not."""
@@ -121,7 +119,6 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     assert grown < 100
 
 
-@pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
     """A viewer goes from one publisher to the other and back, for three seconds."""
