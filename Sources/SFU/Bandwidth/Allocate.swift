@@ -16,8 +16,6 @@ extension Core {
     private static let fallMilliseconds: Int64 = 10
     /// After having found the edge of a path an estimate needs so long to be near it again.
     private static let dipMilliseconds: Int64 = 2_500
-    /// Bursts of loss are over sooner, and the next reports know better.
-    private static let suddenMilliseconds: Int64 = 1_000
 
     /// Shares a viewer's path out among its slots, and turns them to what they are given.
     mutating func allocate(_ transport: Int, at now: Instant) {
@@ -33,7 +31,7 @@ extension Core {
         transports[transport].allocatedEstimate = estimate
         transports[transport].allocatedAt = now
         let budget = estimate.map { max($0 - other, 0) }
-        allocation.share(budget, shortage: shortage(of: transport, to: budget, at: now))
+        allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
         for position in 0..<claimants.count {
             give(position, beside: other, at: now)
         }
@@ -47,26 +45,20 @@ extension Core {
         )
     }
 
-    /// For how long what a viewer has has been too much for its path.
-    private mutating func shortage(
-        of transport: Int,
-        to budget: Int?,
-        at now: Instant
-    ) -> Allocation.Shortage {
+    /// Whether what a viewer has has been too much for its path for a short while only.
+    private mutating func isDip(of transport: Int, to budget: Int?, at now: Instant) -> Bool {
         guard let budget,
             Double(allocation.held) > Double(budget) * Allocation.keepShare
         else {
             transports[transport].exceededSince = nil
-            return .lasting
+            return false
         }
         let since = transports[transport].exceededSince ?? now
         transports[transport].exceededSince = since
-        let passed = now.milliseconds(since: since)
-        guard passed < Self.dipMilliseconds else { return .lasting }
-        let isSudden = passed < Self.suddenMilliseconds
-        let end = isSudden ? Self.suddenMilliseconds : Self.dipMilliseconds
-        scheduleAllocation(of: transport, by: since.advanced(milliseconds: end))
-        return isSudden ? .sudden : .passing
+        let end = since.advanced(milliseconds: Self.dipMilliseconds)
+        guard end > now else { return false }
+        scheduleAllocation(of: transport, by: end)
+        return true
     }
 
     /// A slot is to be turned to what it should be sent now.

@@ -41,15 +41,6 @@ struct Allocation: ~Copyable {
         }
     }
 
-    /// How long it has been that the slots have more than there is.
-    enum Shortage: BitwiseCopyable {
-        /// So short that no picture is taken off for it.
-        case sudden
-        /// A moment: what an estimate that has found the edge needs to be near it again.
-        case passing
-        case lasting
-    }
-
     /// Of what the estimate allows, slots climb only into so much.
     static let riseShare = 0.95
     /// What they have they keep up to so much of it: measured rates swing.
@@ -117,21 +108,18 @@ struct Allocation: ~Copyable {
 
     /// Gives each claim its rung.
     ///
-    /// `budget` is in bits a second, `nil` where nothing is known to bind; `shortage` says for how
-    /// long it has been too little for what the slots have.
-    mutating func share(_ budget: Int?, shortage: Shortage = .lasting) {
+    /// `budget` is in bits a second, `nil` where nothing is known to bind; `isDip` says that it
+    /// was enough a moment ago.
+    mutating func share(_ budget: Int?, isDip: Bool = false) {
         guard let budget else { return giveAll() }
-        let isDip = shortage != .lasting
         let keep = Int(Double(budget) * (isDip ? Self.dipShare : Self.keepShare))
-        // A burst of loss may say anything of a path; a picture would be away for seconds.
-        let lowestKeep = shortage == .sudden ? Int.max : keep
         sort()
         total = 0
         // Who may not be left without comes first: the others would have to make room anyway.
         for isSure in [true, false] {
             for position in 0..<order.count {
                 let index = Int(order[position])
-                if claims[index].mayStop != isSure { giveLowest(index, budget, lowestKeep) }
+                if claims[index].mayStop != isSure { giveLowest(index, budget, keep) }
             }
         }
         climb(within: keep) { $0.held }

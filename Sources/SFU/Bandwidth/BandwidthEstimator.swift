@@ -52,6 +52,10 @@ struct BandwidthEstimator: ~Copyable {
     var start = Start.silent
     var lastSent: Int64?
     var lastSilence: Int64 = .min / 2
+    /// What silence has lowered, as it was.
+    var beforeSilence: Double?
+    /// The place of the first packet that is missing and was followed by none that came.
+    var firstMissing: Int?
     var nextLook: Int64
     /// Bytes of the second under way, and the rate of the one before: for viewers without arrivals.
     var second = SentSecond()
@@ -209,6 +213,7 @@ struct BandwidthEstimator: ~Copyable {
         else { return false }
         lastSilence = now
         let before = current
+        if beforeSilence == nil { beforeSilence = before }
         rates.limit(to: max(current * Self.silenceFactor, Self.minimum))
         prober.noteDrop(from: before, to: rates.estimate, at: now)
         return true

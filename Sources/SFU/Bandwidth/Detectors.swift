@@ -14,6 +14,7 @@ struct Detectors {
     private(set) var acknowledged = AcknowledgedRate()
     private(set) var losses = LossControl()
     private var events = LossEvents()
+    var outages = Outages()
     private(set) var first = FirstTrain()
     private var pace = QueuePace()
 

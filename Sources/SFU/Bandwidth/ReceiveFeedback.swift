@@ -20,7 +20,7 @@ extension BandwidthEstimator {
         while let (number, arrival) = walk.nextArrived() {
             guard let place = packets.place(of: number.rawValue) else { continue }
             let entry = packets[place]
-            guard entry.state == .inFlight || entry.state == .lost else { continue }
+            guard entry.state != .unused, entry.state != .arrived else { continue }
             packets.settle(place, as: .arrived)
             newest = max(newest ?? entry.time, entry.time)
             let arrived = detectors.value.clock.time(of: arrival)
@@ -39,6 +39,7 @@ extension BandwidthEstimator {
         packets.forget(before: time - Self.memory)
         guard let newest else { return }
         lastFeedback = time
+        beforeSilence = nil
         noteRoundTrip(max(0, time - newest))
         adjust(shown: shown, at: time)
     }
@@ -86,7 +87,8 @@ extension BandwidthEstimator {
         lastFeedback.map { now - $0 < 2 * Self.staleness } ?? false
     }
 
-    /// What the message covers and does not tell the arrival of is lost, until told otherwise.
+    /// What the message covers and does not tell the arrival of is missing, until told otherwise;
+    /// what comes after it says what that means.
     private mutating func noteLosses(_ feedback: borrowing TransportFeedback) {
         guard !packets.isEmpty else { return }
         let newest = packets.end - 1
@@ -95,10 +97,39 @@ extension BandwidthEstimator {
         let start = max(first, packets.oldest)
         let end = min(first + feedback.statusCount, packets.end)
         guard start < end else { return }
-        for place in start..<end where packets[place].state == .inFlight {
-            let entry = packets[place]
+        for place in start..<end {
+            switch packets[place].state {
+            case .inFlight:
+                packets.settle(place, as: .missing)
+                firstMissing = min(firstMissing ?? place, place)
+            case .arrived:
+                if let missing = firstMissing { judge(missing, until: place) }
+            case .unused, .missing, .lost: break
+            }
+        }
+    }
+
+    /// What is missing from `first` on, and nothing else, up to `end`, which came, was lost, unless
+    /// the path was away.
+    private mutating func judge(_ first: Int, until end: Int) {
+        firstMissing = nil
+        let start = max(first, packets.oldest)
+        guard start < end else { return }
+        var count = 0
+        for place in start..<end where packets[place].state == .missing { count += 1 }
+        let isOutage = detectors.value.outages.isOutage(
+            from: packets[start].time,
+            to: packets[end].time,
+            packets: count
+        )
+        if isOutage {
+            // Nobody's rate made it, so nobody's rate goes down for it.
+            if let before = beforeSilence { rates.raise(to: before) }
+            return
+        }
+        for place in start..<end where packets[place].state == .missing {
             packets.settle(place, as: .lost)
-            detectors.value.noteLoss(entry, roundTrip: roundTrip)
+            detectors.value.noteLoss(packets[place], roundTrip: roundTrip)
         }
     }
 
@@ -137,10 +168,10 @@ extension BandwidthEstimator {
         settle(reason, at: now)
     }
 
-    /// Sound is sent whatever the estimate: where it comes through without waiting, the path
-    /// carries that much.
+    /// What comes through without waiting is no more than the path carries, whatever was thought of
+    /// it: a machine that was busy when somebody joined, or sound, which is sent in any case.
     private mutating func keepWhatPasses(_ input: RateControl.Input) {
-        guard isStarved, input.usage == .normal, input.waiting < Self.shortWait,
+        guard input.usage == .normal, input.waiting < Self.shortWait,
             let acknowledged = input.acknowledged
         else { return }
         rates.raise(to: min(Self.passing * acknowledged, allocated, maximum))

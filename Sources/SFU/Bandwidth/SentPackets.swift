@@ -3,7 +3,12 @@
 /// Sixteen bytes a packet. It grows with what is in flight, up to `maximum`, and less before the
 /// first report; past that the oldest is forgotten, and feedback on it means nothing any more.
 struct SentPackets: ~Copyable {
-    enum State: UInt8 { case unused, inFlight, arrived, lost }
+    enum State: UInt8 {
+        case unused, inFlight, arrived
+        /// Told not to have come, which says nothing yet, or nothing at all.
+        case missing
+        case lost
+    }
 
     struct Entry: BitwiseCopyable {
         /// When it left, in nanoseconds of our clock.

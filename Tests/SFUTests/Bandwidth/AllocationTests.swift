@@ -18,7 +18,7 @@ import Testing
         var name: String
         var budget: Int?
         var wishes: [Wish]
-        var shortage = Allocation.Shortage.lasting
+        var isDip = false
         var given: [Int]
         var testDescription: String { name }
     }
@@ -78,36 +78,15 @@ import Testing
             name: "a dip is waited out",
             budget: 1_200,
             wishes: [Wish(ladder: simulcast, held: 2)],
-            shortage: .passing,
+            isDip: true,
             given: [2]
         ),
         Row(
             name: "but a deep one is not",
             budget: 1_000,
             wishes: [Wish(ladder: simulcast, held: 2)],
-            shortage: .passing,
+            isDip: true,
             given: [1]
-        ),
-        Row(
-            name: "what is sudden takes no picture off",
-            budget: 10,
-            wishes: [Wish(ladder: simulcast, held: 2)],
-            shortage: .sudden,
-            given: [0]
-        ),
-        Row(
-            name: "but a moment later it goes",
-            budget: 10,
-            wishes: [Wish(ladder: simulcast, held: 0)],
-            shortage: .passing,
-            given: [-1]
-        ),
-        Row(
-            name: "and what is sudden brings none back",
-            budget: 10,
-            wishes: [Wish(ladder: simulcast, held: -1)],
-            shortage: .sudden,
-            given: [-1]
         ),
         Row(
             name: "on the edge nobody climbs",
@@ -155,7 +134,7 @@ import Testing
     func `slots share a path`(_ row: Row) {
         var allocation = Allocation()
         Self.fill(&allocation, row.wishes)
-        allocation.share(row.budget.map { $0 * 1_000 }, shortage: row.shortage)
+        allocation.share(row.budget.map { $0 * 1_000 }, isDip: row.isDip)
         var given: [Int] = []
         for index in 0..<allocation.claims.count { given.append(allocation.claims[index].given) }
         #expect(given == row.given)

@@ -63,7 +63,7 @@ struct SteadySender {
     }
 
     /// Sends 1,200 bytes each 10 ms (960 kbit/s), or what it is set to, for a while, heard of each
-    /// 100 ms after 40 ms.
+    /// 100 ms after 40 ms, or as soon as anything has come.
     mutating func run(
         milliseconds: Int,
         _ estimator: inout BandwidthEstimator,
@@ -74,14 +74,19 @@ struct SteadySender {
             let arrival = now.advanced(milliseconds: 20).nanoseconds + clockOffset
             waiting.append(isLost(sequence) ? -1 : arrival)
             sequence &+= 1
-            if waiting.count * interval >= 100 {
-                let heard = now.advanced(milliseconds: 40)
-                if isHeard { ViewerFeedback.give(waiting, from: base, to: &estimator, at: heard) }
-                base = sequence
-                waiting.removeAll()
-            }
+            if waiting.count * interval >= 100 { report(to: &estimator) }
             now = now.advanced(milliseconds: Int64(interval))
             estimator.expire(at: now)
         }
+    }
+    /// Browsers report when something has come, and then on all that has not.
+    private mutating func report(to estimator: inout BandwidthEstimator) {
+        if isHeard {
+            guard waiting.contains(where: { $0 >= 0 }) else { return }
+            let heard = now.advanced(milliseconds: 40)
+            ViewerFeedback.give(waiting, from: base, to: &estimator, at: heard)
+        }
+        base = sequence
+        waiting.removeAll()
     }
 }

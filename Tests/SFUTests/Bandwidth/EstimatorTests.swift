@@ -167,6 +167,24 @@ struct BandwidthEstimatorTests {
         #expect(estimator.estimate > after)
     }
 
+    @Test func `what comes through without waiting is what a path carries at least`() {
+        var estimator = Self.estimator()
+        var sender = SteadySender()
+        sender.run(milliseconds: 5_000, &estimator)
+        // A busy machine beside a join looks like a narrow path.
+        estimator.rates.limit(to: 60_000)
+        estimator.setWanted(0, allocated: 960_000)
+        sender.run(milliseconds: 300, &estimator)
+        let estimate = estimator.estimate
+        #expect(estimate > 850_000, "not 8 % more each second")
+
+        // What nobody is to be sent is no reason to send it again.
+        estimator.rates.limit(to: 60_000)
+        estimator.setWanted(0, allocated: 30_000)
+        sender.run(milliseconds: 300, &estimator)
+        #expect(estimator.estimate < 70_000)
+    }
+
     @Test func `a viewer that rests is left alone`() {
         var estimator = Self.estimator()
         #expect(estimator.deadline == nil, "nothing was sent")

@@ -1,0 +1,66 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// Paths that carry nothing for a while, and as much as before afterwards.
+struct OutageTests {
+    private static func settled(_ sender: inout SteadySender) -> BandwidthEstimator {
+        var made = BandwidthEstimator(
+            at: Instant(nanoseconds: 0),
+            startBitrate: 1_000_000,
+            maximum: 5_000_000
+        )
+        made.setWanted(1_000_000, allocated: 960_000)
+        sender.run(milliseconds: 6_000, &made)
+        return made
+    }
+
+    @Test(arguments: [230, 480, 980, 1_300, 2_500, 3_000, 5_000, 20_000])
+    func `H12 a path that was away carries what it carried`(milliseconds: Int) {
+        var sender = SteadySender()
+        var estimator = Self.settled(&sender)
+        let before = estimator.estimate
+        sender.run(milliseconds: milliseconds, &estimator) { _ in true }
+        var least = Int.max
+        for _ in 0..<30 {
+            sender.run(milliseconds: 200, &estimator)
+            least = min(least, estimator.estimate)
+        }
+        #expect(least >= before * 9 / 10)
+        #expect(estimator.explanation.lossPermille == 0)
+    }
+
+    @Test func `an address that comes back and carries half is no picture of the old one`() {
+        var sender = SteadySender()
+        var estimator = Self.settled(&sender)
+        sender.run(milliseconds: 3_000, &estimator) { _ in true }
+        // Every other packet is lost from now on.
+        sender.run(milliseconds: 6_000, &estimator) { $0 % 2 == 0 }
+        #expect(estimator.estimate < 600_000)
+    }
+
+    @Test(arguments: [
+        // A policer that fills its bucket once a second.
+        (period: 100, passed: 50, most: 800_000), (period: 100, passed: 70, most: 850_000),
+        // And one that lets a packet by now and then.
+        (period: 30, passed: 1, most: 200_000), (period: 60, passed: 2, most: 200_000),
+    ])
+    func `what loses all again and again is full`(period: Int, passed: Int, most: Int) {
+        var sender = SteadySender()
+        var estimator = Self.settled(&sender)
+        sender.run(milliseconds: 15_000, &estimator) { Int($0) % period >= passed }
+        #expect(estimator.estimate < most)
+    }
+
+    @Test func `silence without loss is believed`() {
+        var sender = SteadySender()
+        var estimator = Self.settled(&sender)
+        let before = estimator.estimate
+        sender.isHeard = false
+        sender.run(milliseconds: 2_500, &estimator)
+        sender.isHeard = true
+        sender.run(milliseconds: 300, &estimator)
+        #expect(estimator.estimate < before * 7 / 10, "what it was is not known")
+    }
+}
