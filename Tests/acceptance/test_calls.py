@@ -4,7 +4,7 @@ import pytest
 
 from harness import expect
 from harness.looks import ALICE, BOB
-from harness.room import Room
+from harness.scene import watching
 from harness.sfud import free_ports
 
 CALLS = [
@@ -140,13 +140,8 @@ async def test_simulcast_of_any_codec_is_forwarded(room, peers, stack, codec):
 @pytest.mark.parametrize("workers", [2, 8])
 async def test_a_call_over_ipv6(start_sfud, peers, workers):
     daemon = await start_sfud(host="[::1]", workers=workers)
-    async with daemon.client() as ipc:
-        room = await Room(ipc).open()
-        alice = await room.join("alice", await peers("aiortc"), **ALICE)
-        bob = await room.join("bob", await peers("aiortc"), slots=1)
-        seen = await bob.subscribe(alice.stream)
-        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
-        remotes = [one["remote"] for one in (await room.call("stats.get"))["transports"]]
+    async with watching(daemon, await peers("aiortc"), await peers("aiortc")) as scene:
+        remotes = await scene.remotes()
         assert all(remote.startswith("[::1]:") for remote in remotes), remotes
 
 
@@ -169,14 +164,9 @@ async def test_k9_peers_connect_whatever_it_listens_on(
     if announced:
         flags += ["--announce", announced]
     daemon = await start_sfud(*flags, host=host, workers=workers)
-    async with daemon.client() as ipc:
-        room = await Room(ipc).open()
-        alice = await room.join("alice", await peers("aiortc"), **ALICE)
-        bob = await room.join("bob", await peers("aiortc"), slots=1)
-        seen = await bob.subscribe(alice.stream)
-        await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
-        await expect.heard(bob.peer, seen.audio, ALICE["tone"], seen.since)
-        remotes = [one["remote"] for one in (await room.call("stats.get"))["transports"]]
+    async with watching(daemon, await peers("aiortc"), await peers("aiortc")) as scene:
+        await scene.heard()
+        remotes = await scene.remotes()
         assert all(remote.startswith(reached) for remote in remotes), remotes
 
 

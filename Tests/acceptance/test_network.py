@@ -6,23 +6,8 @@ import time
 
 import pytest
 
-from harness import expect
 from harness.link import Link
-from harness.looks import ALICE
-
-
-async def watch(room, peers, up: Link | None = None, down: Link | None = None):
-    """Alice, seen by Bob: the publisher behind the one link, the viewer behind the other."""
-    alice = await room.join("alice", await peers("Chromium"), link=up, **ALICE)
-    bob = await room.join("bob", await peers("Chromium"), slots=1, link=down)
-    seen = await bob.subscribe(alice.stream)
-    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
-    return alice, bob, seen
-
-
-def longest_gap(frames) -> float:
-    times = [one.time for one in frames]
-    return max(after - before for before, after in zip(times, times[1:]))
+from harness.scene import longest_gap, watch
 
 
 def changes(room) -> list[str]:
@@ -36,7 +21,7 @@ async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, 
     """All is lost for 50 to 500 ms, again and again (Gilbert and Elliott)."""
     link = await Link.open(delay=0.02)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]
-    alice, bob, seen = await watch(room, peers, **ways)
+    scene = await watch(room, await peers("Chromium"), await peers("Chromium"), **ways)
     chance = random.Random(2)
     begin = time.time()
     lost = 0.0
@@ -48,9 +33,9 @@ async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, 
         link.loss = link.loss_up = 0.0
         lost += burst
     end = time.time()
-    await expect.moving(bob.peer, seen.video, ALICE["hue"], end)
-    await expect.heard(bob.peer, seen.audio, ALICE["tone"], end)
-    gap = longest_gap(await bob.peer.frames(seen.video, begin))
+    await scene.moving(end)
+    await scene.heard(end)
+    gap = longest_gap(await scene.frames(begin))
     print(f"{side}: {lost:.1f} of {end - begin:.0f} s lost, the longest freeze {gap:.2f} s")
     assert gap < 2
     assert not changes(room)
@@ -61,18 +46,18 @@ async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, 
 async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, peers, side):
     link = await Link.open(delay=0.02)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]
-    alice, bob, seen = await watch(room, peers, **ways)
+    scene = await watch(room, await peers("Chromium"), await peers("Chromium"), **ways)
     link.reorder = link.duplicate = 0.05
     begin = time.time()
     await asyncio.sleep(10)
     end = time.time()
     link.reorder = link.duplicate = 0.0
-    frames = [one for one in await bob.peer.frames(seen.video, begin) if one.time < end]
+    frames = [one for one in await scene.frames(begin) if one.time < end]
     gap = longest_gap(frames)
     if side == "viewer":
-        asked = (await bob.peer.inbound(seen.video))["nackCount"]
+        asked = (await scene.bob.peer.inbound(scene.seen.video))["nackCount"]
     else:
-        sent = (await alice.peer.stats())["out"]
+        sent = (await scene.alice.peer.stats())["out"]
         asked = sum(one.get("nackCount", 0) for one in sent if one["kind"] == "video")
     print(f"{side}: {len(frames)} frames, the longest gap {gap:.2f} s, {asked} NACKs")
     # Twenty a second are drawn; of the packets a twentieth is late, up to 100 ms.
@@ -92,13 +77,13 @@ async def test_f4_a_client_whose_address_changes_is_followed(room, peers, side):
     """A NAT gives it another port, twice in mid-call; nobody tells it."""
     link = await Link.open(delay=0.005)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]
-    alice, bob, seen = await watch(room, peers, **ways)
+    scene = await watch(room, await peers("Chromium"), await peers("Chromium"), **ways)
     for turn in range(2):
         begin = time.time()
         await link.rebind()
-        await expect.moving(bob.peer, seen.video, ALICE["hue"], begin + 0.1, frames=40, freeze=8)
-        gap = longest_gap(await bob.peer.frames(seen.video, begin - 0.5))
+        await scene.moving(begin + 0.1, frames=40, freeze=8)
+        gap = longest_gap(await scene.frames(begin - 0.5))
         print(f"{side}: a gap of {gap:.2f} s")
         assert gap < 7
-    await expect.heard(bob.peer, seen.audio, ALICE["tone"], time.time())
+    await scene.heard(time.time())
     await link.close()

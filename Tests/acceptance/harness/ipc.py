@@ -44,7 +44,7 @@ class IPC:
 
     async def open(self) -> "IPC":
         self._reader, self._writer = await asyncio.open_unix_connection(
-            str(self._path), limit=1 << 21
+            str(self._path), limit=1 << 26
         )
         self._task = asyncio.create_task(self._read())
         return self
@@ -98,6 +98,11 @@ class IPC:
         if "error" in reply:
             raise Refused(method, reply["error"])
         return reply["result"]
+
+    async def call_all(self, method: str, calls: list[dict[str, Any]]) -> None:
+        """Calls once with each, 250 at a time: no more than sfud lets wait."""
+        for start in range(0, len(calls), 250):
+            await asyncio.gather(*(self.call(method, **one) for one in calls[start : start + 250]))
 
     async def wait_for(
         self,
