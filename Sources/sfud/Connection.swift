@@ -19,6 +19,14 @@ struct Connection {
         }
     }
 
+    /// Whether it has taken nothing of late while more waits than the limit.
+    private enum Stall: Equatable {
+        case none
+        /// Nothing of it has been counted yet.
+        case begun
+        case counted(milliseconds: Int64)
+    }
+
     /// How far its end has come.
     enum Phase: Equatable {
         case open
@@ -35,10 +43,7 @@ struct Connection {
     var phase = Phase.open
     /// When the line that is under way began.
     var lineStart: Instant?
-    /// Whether it has taken nothing of late while more waits than the limit.
-    private var isStalled = false
-    /// For how many milliseconds, as far as they have been counted.
-    private var stalledMilliseconds: Int64?
+    private var stall = Stall.none
     private var taken: UInt64 = 0
     var budget: CallBudget
     /// It has made more calls than it may, and is not read before.
@@ -60,15 +65,18 @@ struct Connection {
     }
 
     /// Whether there is something that time alone can end.
-    var needsSweep: Bool { lineStart != nil || phase != .open || isStalled }
+    var needsSweep: Bool { lineStart != nil || phase != .open || stall != .none }
 
     /// Looks whether the other side takes what waits for it; returns whether it does not.
     mutating func notesStall(_ limit: Int) -> Bool {
         let isMoving = output.taken != taken
         taken = output.taken
-        isStalled = output.count > limit
-        if isMoving || !isStalled { stalledMilliseconds = nil }
-        return isStalled
+        if output.count <= limit {
+            stall = .none
+        } else if isMoving || stall == .none {
+            stall = .begun
+        }
+        return stall != .none
     }
 
     /// Counts time in which it could have taken something; returns how much that is in all.
@@ -76,9 +84,14 @@ struct Connection {
     /// Counted from the first look on: what sfud itself did before, an answer of megabytes or
     /// nothing at all, says nothing about who reads it.
     mutating func addStall(milliseconds: Int64) -> Int64 {
-        guard isStalled else { return 0 }
-        stalledMilliseconds = stalledMilliseconds.map { $0 + milliseconds } ?? 0
-        return stalledMilliseconds ?? 0
+        var counted: Int64 = 0
+        switch stall {
+        case .none: return 0
+        case .begun: break
+        case .counted(milliseconds: let before): counted = before + milliseconds
+        }
+        stall = .counted(milliseconds: counted)
+        return counted
     }
 
     /// What it should be waited for: who does not read is not read from either, nor is who asks

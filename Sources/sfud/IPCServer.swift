@@ -219,34 +219,43 @@ struct IPCServer {
         nextSweep = nil
         let passed = min(now.milliseconds(since: lastSweep), Self.sweepMilliseconds)
         lastSweep = now
-        let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
-        var late: [(ConnectionID, String)] = []
-        for (id, connection) in connections {
-            resume(id, connection, at: now)
-            if connection.isOver(at: now) {
-                late.append((id, "end of input"))
-            } else if connection.pausedUntil == nil, let start = connection.lineStart,
-                start <= oldest
-            {
-                late.append((id, "limit ipcLineSeconds"))
-            } else if let stall = connections[id]?.addStall(milliseconds: passed),
-                stall >= Self.stallMilliseconds
-            {
-                late.append((id, "it does not read: limit ipcOutputBytes"))
-            } else if connection.needsSweep {
+        // Their names, as a walk over what changes meanwhile would copy all of it.
+        for id in Array(connections.keys) {
+            resume(id, at: now)
+            if let reason = reasonToClose(id, after: passed, at: now) {
+                drop(id, reason: reason)
+            } else if connections[id]?.needsSweep == true {
                 let next = now.advanced(milliseconds: Self.sweepMilliseconds)
                 nextSweep = min(nextSweep ?? next, next)
             }
         }
-        for (id, reason) in late { drop(id, reason: reason) }
+    }
+
+    /// What time has made of a connection that must end; `passed` milliseconds have been since the
+    /// last look.
+    private mutating func reasonToClose(
+        _ id: ConnectionID,
+        after passed: Int64,
+        at now: Instant
+    ) -> String? {
+        guard let connection = connections[id] else { return nil }
+        if connection.isOver(at: now) { return "end of input" }
+        let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
+        if connection.pausedUntil == nil, let start = connection.lineStart, start <= oldest {
+            return "limit ipcLineSeconds"
+        }
+        guard let stall = connections[id]?.addStall(milliseconds: passed),
+            stall >= Self.stallMilliseconds
+        else { return nil }
+        return "it does not read: limit ipcOutputBytes"
     }
 
     /// Reads again from who has waited for calls; who still has to is seen to then.
-    private mutating func resume(_ id: ConnectionID, _ connection: Connection, at now: Instant) {
-        guard let pause = connection.pausedUntil else { return }
+    private mutating func resume(_ id: ConnectionID, at now: Instant) {
+        guard let pause = connections[id]?.pausedUntil else { return }
         if pause <= now {
             connections[id]?.pausedUntil = nil
-            if connection.lineStart != nil { connections[id]?.lineStart = now }
+            if connections[id]?.lineStart != nil { connections[id]?.lineStart = now }
             touched.insert(id)
         } else {
             nextSweep = min(nextSweep ?? pause, pause)
