@@ -197,7 +197,7 @@ struct BandwidthEstimator: ~Copyable {
         )
     }
 
-    private var isQueuedAtStart: Bool {
+    var isQueuedAtStart: Bool {
         if case .bounded = start { true } else { false }
     }
 

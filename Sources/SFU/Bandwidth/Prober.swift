@@ -126,6 +126,9 @@ struct Prober {
         queue(rate * Self.furtherScale)
     }
 
+    /// What was to be asked could not be, and may be now: the next question need not wait its turn.
+    mutating func resume() { nextWanted = .min / 2 }
+
     /// Notes that the estimate fell.
     mutating func noteDrop(from before: Double, to after: Double, at now: Int64) {
         if now - droppedAt > Self.dropWindow { beforeDrop = before }

@@ -213,6 +213,8 @@ extension BandwidthEstimator {
         case .open(since: let since), .bounded(since: let since):
             guard now - since >= Self.startLength else { return }
         }
+        // While packets had to queue nothing was asked; a busy machine makes them queue, too.
+        if isQueuedAtStart, detectors.value.queue.delay < Self.shortWait { prober.resume() }
         start = .over
         detectors.value.forgetLosses()
     }

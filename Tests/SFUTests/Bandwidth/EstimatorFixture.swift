@@ -54,6 +54,8 @@ struct SteadySender {
     var bytes = 1_200
     /// Milliseconds between two packets.
     var interval = 10
+    /// Milliseconds for which they wait on the way, beyond the 20 that it takes.
+    var wait: Int64 = 0
     private var waiting: [Int64] = []
     private var base: UInt16
 
@@ -71,7 +73,7 @@ struct SteadySender {
     ) {
         for _ in 0..<milliseconds / interval {
             estimator.sent(sequence, bytes: bytes, at: now, probe: nil)
-            let arrival = now.advanced(milliseconds: 20).nanoseconds + clockOffset
+            let arrival = now.advanced(milliseconds: 20 + wait).nanoseconds + clockOffset
             waiting.append(isLost(sequence) ? -1 : arrival)
             sequence &+= 1
             if waiting.count * interval >= 100 { report(to: &estimator) }

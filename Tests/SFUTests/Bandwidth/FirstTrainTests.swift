@@ -57,6 +57,34 @@ struct FirstTrainTests {
         #expect(estimate > 600_000, "what came through is known")
     }
 
+    @Test func `a path that looked narrow is asked about as soon as the start is over`() {
+        var estimator = BandwidthEstimator(
+            at: Instant(nanoseconds: 0),
+            startBitrate: 300_000,
+            maximum: 5_000_000
+        )
+        estimator.setWanted(1_000_000, allocated: 60_000)
+        var sender = SteadySender()
+        sender.bytes = 150
+        let begin = sender.now
+        // The viewer's machine is busy with the call itself: what comes at 120 comes out at 67.
+        for _ in 0..<30 {
+            sender.wait += 8
+            sender.run(milliseconds: 10, &estimator)
+            _ = estimator.takeProbe(at: sender.now)
+        }
+        let narrow = estimator.estimate
+        #expect(narrow < 120_000)
+        sender.wait = 0
+        var asked: Instant?
+        while asked == nil, sender.now.milliseconds(since: begin) < 5_000 {
+            sender.run(milliseconds: 50, &estimator)
+            if estimator.takeProbe(at: sender.now) != nil { asked = sender.now }
+        }
+        let passed = asked?.milliseconds(since: begin) ?? .max
+        #expect(passed < 1_500, "not after the 3 s between two questions")
+    }
+
     @Test func `a keyframe that would not fit yet is asked for later`() {
         var requests = KeyframeRequests()
         let now = Instant(nanoseconds: 5_000_000_000)
