@@ -302,7 +302,7 @@ async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
             await scene.moving(back)
             await scene.heard(back)
             # What was lost meanwhile says nothing of the path: the picture does not go again.
-            await asyncio.sleep(back + 10 - time.time())
+            await asyncio.sleep(back + 5 - time.time())
             frames = await scene.frames(back)
             gap = longest_gap(frames)
             print(f"back after {frames[0].time - back:.2f} s, then no gap beyond {gap:.2f} s")
