@@ -109,20 +109,20 @@ extension BandwidthEstimator {
         }
     }
 
-    /// What is missing from `first` on, and nothing else, up to `end`, which came, was lost, unless
-    /// the path was away.
+    /// What is missing from `first` on up to `end`, which came, was lost, unless all of it is: then
+    /// the path may have been away.
     private mutating func judge(_ first: Int, until end: Int) {
         firstMissing = nil
         let start = max(first, packets.oldest)
         guard start < end else { return }
-        var count = 0
-        for place in start..<end where packets[place].state == .missing { count += 1 }
-        let isOutage = detectors.value.outages.isOutage(
-            from: packets[start].time,
-            to: packets[end].time,
-            packets: count
-        )
-        if isOutage {
+        let isAll = (start..<end).allSatisfy { packets[$0].state == .missing }
+        if isAll,
+            detectors.value.outages.isOutage(
+                from: packets[start].time,
+                to: packets[end].time,
+                packets: end - start
+            )
+        {
             // Nobody's rate made it, so nobody's rate goes down for it.
             if let before = beforeSilence { rates.raise(to: before) }
             return

@@ -53,6 +53,25 @@ struct OutageTests {
         #expect(estimator.estimate < most)
     }
 
+    @Test func `a report that was lost makes no outage of a few lost packets`() {
+        var sender = SteadySender()
+        var estimator = Self.settled(&sender)
+        let first = estimator.next
+        var now = sender.now
+        for index in UInt16(0)..<100 {
+            estimator.sent(first &+ index, bytes: 1_200, at: now, probe: nil)
+            now = now.advanced(milliseconds: 10)
+        }
+        let begin = sender.now.nanoseconds + 20_000_000 + sender.clockOffset
+        let arrivals = (0..<100).map { begin + Int64($0) * 10_000_000 }
+        let holed = arrivals[..<10] + [Int64](repeating: -1, count: 10)
+        ViewerFeedback.give(Array(holed), from: first, to: &estimator, at: now)
+        // What would have told of the fifty between is lost itself.
+        ViewerFeedback.give(Array(arrivals[70...]), from: first &+ 70, to: &estimator, at: now)
+        let state = estimator.packets.place(of: first &+ 15).map { estimator.packets[$0].state }
+        #expect(state == .lost)
+    }
+
     @Test func `silence without loss is believed`() {
         var sender = SteadySender()
         var estimator = Self.settled(&sender)
