@@ -20,7 +20,7 @@ import pytest
 
 from harness import expect, process
 from harness.clock import WallClock
-from harness.ipc import IPC, Refused
+from harness.ipc import IPC, Refused, timed
 from harness.scene import longest_gap, watching
 from harness.sfud import Sfud, binary
 from test_load import figures, finish, start
@@ -110,13 +110,11 @@ async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, i
         ]
         await ipc.call_all("participant.join", members)
         await ipc.call_all("room.create", [{"room": f"small{n}"} for n in range(9990)])
-        begin = time.monotonic()
-        listed = (await ipc.call("room.list"))["rooms"]
-        seconds = time.monotonic() - begin
-    assert len(listed) >= 9991
+        result, seconds = await timed(sfud.ipc, "room.list")
+    assert len(result["rooms"]) >= 9991
     joined = [one for one in ipc.events if one.event == "participant.joined"]
     assert len([one for one in joined if one.room == "big"]) == 1000
-    print(f"{len(listed)} rooms, listed and read within {seconds * 1000:.0f} ms")
+    print(f"{len(result['rooms'])} rooms, listed within {seconds * 1000:.0f} ms")
 
 
 @pytest.mark.seconds(60)

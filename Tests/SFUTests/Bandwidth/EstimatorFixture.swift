@@ -81,6 +81,7 @@ struct SteadySender {
             estimator.expire(at: now)
         }
     }
+
     /// Browsers report when something has come, and then on all that has not.
     private mutating func report(to estimator: inout BandwidthEstimator) {
         if isHeard {

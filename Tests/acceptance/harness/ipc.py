@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class IPC:
 
     async def open(self) -> "IPC":
         self._reader, self._writer = await asyncio.open_unix_connection(
-            str(self._path), limit=1 << 26
+            str(self._path), limit=1 << 21
         )
         self._task = asyncio.create_task(self._read())
         return self
@@ -132,3 +133,16 @@ class IPC:
                         f"no event {event} within {seconds} s; the last were {tail}"
                     ) from None
             return one
+
+
+async def timed(path: Path, method: str) -> tuple[dict[str, Any], float]:
+    """The result of one call on a connection of its own, and the seconds until all of it had come:
+    to parse it is not sfud's work."""
+    reader, writer = await asyncio.open_unix_connection(str(path), limit=1 << 26)
+    begin = time.monotonic()
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+    writer.write(json.dumps(message).encode() + b"\n")
+    line = await asyncio.wait_for(reader.readline(), 20)
+    seconds = time.monotonic() - begin
+    writer.close()
+    return json.loads(line)["result"], seconds
