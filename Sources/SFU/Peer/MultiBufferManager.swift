@@ -72,7 +72,8 @@
         private let narrow: UnsafeMutablePointer<IMB_MGR>
         /// What the library keeps while it works on one packet with GCM.
         let scratch: UnsafeMutablePointer<gcm_context_data>
-        /// A key that is prepared for one packet.
+        /// A key that is prepared for one packet, and stays until the next, or until
+        /// `forgetPreparedKey`.
         let preparedKey: UnsafeMutablePointer<gcm_key_data>
         /// So many bytes in all are hashed faster by `wide` than by `narrow`.
         private let wideFrom: Int
@@ -106,10 +107,15 @@
             unsafe places = .allocate(capacity: Self.capacity)
         }
 
+        /// To be called when whoever may have prepared it goes.
+        func forgetPreparedKey() {
+            unsafe OPENSSL_cleanse(preparedKey, MemoryLayout<gcm_key_data>.size)
+        }
+
         func release() {
             unsafe OPENSSL_cleanse(scratch, MemoryLayout<gcm_context_data>.size)
             unsafe scratch.deallocate()
-            unsafe OPENSSL_cleanse(preparedKey, MemoryLayout<gcm_key_data>.size)
+            unsafe forgetPreparedKey()
             unsafe preparedKey.deallocate()
             unsafe jobs.deallocate()
             unsafe tags.deallocate()

@@ -72,6 +72,7 @@
         deinit {
             // Packets may still wait for a tag that is made with this key.
             unsafe state.pointee.makeTags()
+            if !isPrepared { unsafe state.pointee.forgetPreparedKey() }
             unsafe OPENSSL_cleanse(key, keySize)
             unsafe key.deallocate()
         }

@@ -118,6 +118,23 @@ class AioPeer(Peer):
         shown = [aiortc.RTCCertificate(key, certificate)]
         self._connection._RTCPeerConnection__certificates = shown
 
+    def secrets(self) -> tuple[bytes, dict[str, tuple[bytes, bytes]]]:
+        """DTLS' master secret, and what is exported of it (RFC 5764 §4.2): SRTP's master keys and
+        salts, `up` to sfud and `down`."""
+        [transport] = {one.sender.transport for one in self._connection.getTransceivers()}
+        tls = transport._ssl
+        name = tls.get_selected_srtp_profile()
+        [profile] = [one for one in transport._srtp_profiles if one.openssl_profile == name]
+        key, salt = profile.key_length, profile.salt_length
+        view = tls.export_keying_material(b"EXTRACTOR-dtls_srtp", 2 * (key + salt))
+        keys, salts = view[: 2 * key], view[2 * key :]
+        sides = ("up", "down") if transport._role == "client" else ("down", "up")
+        masters = {
+            side: (keys[at * key : (at + 1) * key], salts[at * salt : (at + 1) * salt])
+            for at, side in enumerate(sides)
+        }
+        return tls.master_key(), masters
+
     def _mid(self, track: aiortc.MediaStreamTrack) -> str:
         return next(
             one.mid for one in self._connection.getTransceivers() if one.receiver.track is track
