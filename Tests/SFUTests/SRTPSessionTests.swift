@@ -108,6 +108,31 @@ struct SRTPSessionTests {
         }
     }
 
+    /// Beyond 2^15 the sequence number alone tells a wrong roll-over counter (RFC 3711 §3.3.1).
+    @Test(arguments: SRTPCase.all, [33_000, 40_000, 66_000, 100_000, 300_000] as [UInt64])
+    func `G3 a stream is found again however many packets were lost`(
+        _ run: SRTPCase,
+        lost: UInt64
+    ) throws {
+        for start in [100, 60_000, 65_536, 131_000] as [UInt64] {
+            var ends = try SRTPEnds(run.profile, run.engine)
+            func pass(_ index: UInt64) -> Bool {
+                let packet = rtpPacket(UInt16(truncatingIfNeeded: index))
+                return ends.unprotect(ends.protect(packet, roc: index >> 16)) == .success(packet)
+            }
+            for index in stride(from: 0, to: start, by: 30_000) { #expect(pass(index)) }
+            #expect(pass(start))
+            let old = ends.protect(rtpPacket(UInt16(truncatingIfNeeded: start)), roc: start >> 16)
+            let found = (1...100).first { pass(start + lost + $0) }
+            let first = try #require(found, "from \(start)")
+            // From there on nothing is lost, and what was there before stays refused.
+            let after = (first + 1...first + 50).allSatisfy { pass(start + lost + $0) }
+            #expect(after)
+            for _ in 0..<100 { #expect(throws: SRTPError.self) { try ends.unprotect(old).get() } }
+            #expect(pass(start + lost + first + 51))
+        }
+    }
+
     @Test(arguments: SRTPCase.all)
     func `the caller's index is followed over any step`(_ run: SRTPCase) throws {
         var ends = try SRTPEnds(run.profile, run.engine)

@@ -72,6 +72,12 @@ extension Slot {
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         guard renumbering.current.matches(info) else {
+            // Numbered anew. What was lost before it nobody would miss, and no picture would be
+            // whole that builds on it.
+            let flags = info.flags
+            guard kind == .audio || flags.contains(.keyframeStart) else {
+                return .drop(.awaitingKeyframe)
+            }
             return begin(info, at: point, after: &earlier)
         }
         if renumbering.current.point != point { turn(info, to: point, after: &earlier) }

@@ -191,6 +191,7 @@ extension Core {
             encodings[encoding].losses.removeAll()
             encodings[encoding].history.removeAll(from: &pool)
             encodings[encoding].reception.restart(at: extended)
+            refreshAfterLoss(of: encoding, info.arrival)
         }
         if case .newest(let gap) = verdict {
             expectRetransmission(of: gap, before: newest, encoding: encoding, at: info.arrival)

@@ -1,12 +1,15 @@
 /// Roll-over counters and replay windows of the streams that come in (RFC 3711 §3.3.1–2).
 ///
 /// What a packet would change is found first and noted after its tag has been found good. The
-/// decisions are those of libsrtp2, which the other engine leaves to libsrtp2 itself.
+/// decisions are those of libsrtp2, which the other engine leaves to libsrtp2 itself, but for
+/// `SRTPSearch`.
 @safe
 struct SRTPIncoming: ~Copyable {
     /// One SSRC; it has the windows of RTP and RTCP in two pieces of `bits`.
     private struct Stream {
         var ssrc: UInt32
+        /// RTP packets in a row that were not accepted.
+        var refused: UInt32 = 0
         /// The highest RTCP index that was authenticated.
         var rtcpNewest: UInt32 = 0
         /// The highest RTP index that was authenticated, roll-over counter included.
@@ -60,7 +63,10 @@ struct SRTPIncoming: ~Copyable {
             return Candidate(place: nil, ssrc: ssrc, index: UInt64(sequence))
         }
         let newest = unsafe streams[place].rtpNewest
-        let index = Self.estimate(sequence, after: newest)
+        let refused = unsafe streams[place].refused
+        unsafe streams[place].refused = refused &+ 1
+        let round = SRTPSearch.round(after: refused) ?? 0
+        let index = Self.estimate(sequence, after: newest) + UInt64(round) << 16
         guard index < 1 << 48 else { throw .exhausted }
         let base = place * Self.wordsPerStream
         let isNew = isUnseen(index, newest: newest, width: SRTPSession.replayWindow, base: base)
@@ -93,6 +99,7 @@ struct SRTPIncoming: ~Copyable {
         let newest = unsafe streams[place].rtpNewest
         mark(candidate.index, newest: newest, width: SRTPSession.replayWindow, base: base)
         unsafe streams[place].rtpNewest = max(newest, candidate.index)
+        unsafe streams[place].refused = 0
     }
 
     /// Notes an RTCP packet whose tag was good.

@@ -11,8 +11,14 @@ struct PortableSRTP: ~Copyable {
     private let inbound: srtp_t
     private let outbound: srtp_t
     private let maxStreams: Int
-    private var incoming: [UInt32] = []
+    private var incoming: [IncomingStream] = []
     private var outgoing: [OutgoingStream] = []
+
+    private struct IncomingStream {
+        var ssrc: UInt32
+        /// RTP packets in a row that were not accepted.
+        var refused: UInt32 = 0
+    }
 
     private struct OutgoingStream {
         var ssrc: UInt32
@@ -36,14 +42,20 @@ struct PortableSRTP: ~Copyable {
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
     ) throws(SRTPError) -> Int {
-        let isNew = try admit(packet.u32(at: 8))
+        let ssrc = packet.u32(at: 8)
+        let place = try admit(ssrc)
+        let isSearching = place.map { search(at: $0) } ?? false
         output.copy(packet, at: 0)
         var length = Int32(packet.count)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_unprotect(inbound, bytes.baseAddress, &length)
         }
+        // None is set any more.
+        if isSearching, status != srtp_err_status_ok {
+            _ = unsafe srtp_set_stream_roc(inbound, ssrc, 0)
+        }
         try Self.check(status)
-        if isNew { incoming.append(packet.u32(at: 8)) }
+        if let place { incoming[place].refused = 0 } else { incoming.append(.init(ssrc: ssrc)) }
         return Int(length)
     }
 
@@ -51,14 +63,14 @@ struct PortableSRTP: ~Copyable {
         _ packet: Span<UInt8>,
         into output: inout MutableSpan<UInt8>
     ) throws(SRTPError) -> Int {
-        let isNew = try admit(packet.u32(at: 4))
+        let place = try admit(packet.u32(at: 4))
         output.copy(packet, at: 0)
         var length = Int32(packet.count)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_unprotect_rtcp(inbound, bytes.baseAddress, &length)
         }
         try Self.check(status)
-        if isNew { incoming.append(packet.u32(at: 4)) }
+        if place == nil { incoming.append(.init(ssrc: packet.u32(at: 4))) }
         return Int(length)
     }
 
@@ -89,18 +101,33 @@ struct PortableSRTP: ~Copyable {
     }
 
     mutating func removeIncoming(_ ssrc: UInt32) {
-        guard let place = incoming.firstIndex(of: ssrc) else { return }
+        guard let place = incoming.firstIndex(where: { $0.ssrc == ssrc }) else { return }
         incoming.swapAt(place, incoming.count - 1)
         incoming.removeLast()
         // Unlike all its other calls, this one takes network byte order.
         _ = unsafe srtp_remove_stream(inbound, ssrc.bigEndian)
     }
 
-    /// Whether the SSRC is a new one, for which there is room.
-    private func admit(_ ssrc: UInt32) throws(SRTPError) -> Bool {
-        guard !incoming.contains(ssrc) else { return false }
+    /// Where the SSRC is, or `nil` where it is a new one, for which there is room.
+    private func admit(_ ssrc: UInt32) throws(SRTPError) -> Int? {
+        if let place = incoming.firstIndex(where: { $0.ssrc == ssrc }) { return place }
         guard incoming.count < maxStreams else { throw .streamLimit }
-        return true
+        return nil
+    }
+
+    /// Sets the counter that the next packet is held against, if it is not to be guessed.
+    private mutating func search(at place: Int) -> Bool {
+        let refused = incoming[place].refused
+        incoming[place].refused = refused &+ 1
+        guard let round = SRTPSearch.round(after: refused) else { return false }
+        let ssrc = incoming[place].ssrc
+        var counter: UInt32 = 0
+        // What libsrtp2 guesses may be the round before.
+        guard unsafe srtp_get_stream_roc(inbound, ssrc, &counter) == srtp_err_status_ok else {
+            return false
+        }
+        return unsafe srtp_set_stream_roc(inbound, ssrc, counter &+ (round - 1))
+            == srtp_err_status_ok
     }
 
     /// Brings libsrtp2's roll-over counter to where `index` has it.

@@ -26,6 +26,44 @@ struct NumberingTests {
         #expect(call.statistics().rtpOut == 34_000)
     }
 
+    /// The publisher's path is gone for so long that its roll-over counter cannot be told any more.
+    @Test(arguments: [33_000, 40_000, 70_000, 250_000] as [UInt64])
+    func `G3 a picture is back after an outage of many packets`(lost: UInt64) throws {
+        var call = try ForwardingTests.call()
+        var sequence: UInt64 = 65_000
+        var keyframes: [UInt64] = []
+        func send(_ packets: Int) {
+            for _ in 0..<packets {
+                let isAsked = call.keyframeRequests(at: 0) > keyframes.count - 1
+                if isAsked || keyframes.isEmpty { keyframes.append(sequence) }
+                call.sendVideo(
+                    sequence: UInt16(truncatingIfNeeded: sequence),
+                    pictureID: UInt16(truncatingIfNeeded: sequence & 0x7fff),
+                    isKeyframe: keyframes.last == sequence,
+                    rollover: sequence >> 16
+                )
+                sequence += 1
+                call.run(milliseconds: 2)
+            }
+        }
+        send(1_000)
+        #expect(call.peers[1].received.count == 1_000)
+        #expect(keyframes == [65_000])
+        sequence += lost
+        call.run(milliseconds: 5_000)
+        call.peers[1].received = []
+        let back = sequence
+        send(500)
+        #expect(keyframes.count == 2)
+        let keyframe = try #require(keyframes.last)
+        // A hundred packets told where the stream is, and a picture of its own begins it again.
+        #expect(keyframe > back && keyframe < back + 110)
+        let (received, undecryptable) = (call.peers[1].received.count, call.peers[1].undecryptable)
+        #expect(received == Int(sequence - keyframe))
+        #expect(undecryptable == 0)
+        #expect(call.statistics().isBalanced)
+    }
+
     /// Packets of one encoding as a slot meets them: number, and whether it is padding.
     static let orders: [(name: String, packets: [(Int64, Bool)], indexes: [Int64?])] = [
         ("in order", [(10, false), (11, false), (12, false)], [0, 1, 2]),
