@@ -79,6 +79,33 @@ struct DTLSRobustnessTests {
         #expect(flight?[13] == 2)
     }
 
+    /// A hello in pieces of one to forty bytes, some empty, most of them wrong somewhere.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `B2 fragments that contradict each other are answered once at most`(seed: UInt64) throws {
+        var link = try DTLSLink(client: there, server: here)
+        let takenWhole = takeDatagram(&link.client)
+        let whole = try #require(takenWhole)
+        let body = whole.count - 25
+        var random = SeededRandom(seed: seed)
+        var flights = 0
+        for number in 0..<400 {
+            let from = Int.random(in: 0...body, using: &random)
+            let count = min(body - from, Int.random(in: 0...40, using: &random))
+            var fragment = hex("16 feff 0000 00000000") + [UInt8(number >> 8), UInt8(number & 255)]
+            fragment += [0, UInt8(12 + count)] + whole[13..<19]
+            fragment += [0, UInt8(from >> 8), UInt8(from & 255), 0, 0, UInt8(count)]
+            fragment += whole[25 + from..<25 + from + count].map {
+                Bool.random(using: &random) ? $0 : $0 ^ UInt8.random(in: 0...255, using: &random)
+            }
+            link.serverEnd.note(link.server.receive(fragment.span, at: link.now))
+            var said = false
+            while takeDatagram(&link.server) != nil { said = true }
+            flights += said ? 1 : 0
+        }
+        #expect(flights <= 1)
+        #expect(link.serverEnd.keys == nil)
+    }
+
     @Test func `DTLS 1.0 alone is refused`() throws {
         var link = try DTLSLink(client: there, server: here)
         let takenHello = takeDatagram(&link.client)

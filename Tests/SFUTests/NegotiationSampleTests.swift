@@ -47,7 +47,10 @@ struct NegotiationSampleTests {
     func `an old description is answered or refused at once`(_ sample: Sample) throws {
         let clock = ContinuousClock()
         var fastest = Duration.seconds(1)
-        for _ in 0..<3 {
+        var tries = 0
+        // Machines are shared: what else runs there may take most of one try's time.
+        while tries == 0 || fastest >= .milliseconds(10), tries < 20 {
+            tries += 1
             var bench = NegotiationBench()
             let start = clock.now
             do {

@@ -15,6 +15,7 @@ import pytest
 from harness import expect
 from harness.looks import ALICE
 from harness.process import until
+from harness.scene import watching
 from harness.sfud import Sfud, free_ports
 from harness.tcp_link import CANDIDATE, TCPLink, tcp_only
 
@@ -77,6 +78,21 @@ async def test_chromium_plays_over_tcp(sfud, room, peers):
         assert f"127.0.0.1:{path['port']}" in info["tcp"]
     await counted("sfud_tcp_accepted_total", 2)
     await counted('sfud_tcp_connections{state="validated"}', 2)
+
+
+async def test_h11_tcp_over_ipv6(start_sfud, peers):
+    """From the relays on: Chromium itself has no candidates on ::1."""
+    daemon = await start_sfud("--tcp", "[::1]:0", host="[::1]", workers=1)
+    links = [await TCPLink.open() for _ in range(2)]
+    try:
+        both = await peers("Chromium"), await peers("Chromium")
+        async with watching(daemon, *both, *links) as scene:
+            await scene.heard()
+            assert all(remote.startswith("[::1]:") for remote in await scene.remotes())
+            assert [link.count for link in links] == [1, 1]
+    finally:
+        for link in links:
+            await link.close()
 
 
 @SFUD

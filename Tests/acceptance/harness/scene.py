@@ -55,10 +55,12 @@ async def watch(
 
 
 @contextlib.asynccontextmanager
-async def watching(daemon: Sfud, alice: Peer, bob: Peer):
+async def watching(
+    daemon: Sfud, alice: Peer, bob: Peer, up: Link | None = None, down: Link | None = None
+):
     """The same in a room of its own."""
     async with daemon.client() as ipc:
-        yield await watch(await Room(ipc).open(), alice, bob)
+        yield await watch(await Room(ipc).open(), alice, bob, up, down)
 
 
 def longest_gap(frames: list[Frame]) -> float:

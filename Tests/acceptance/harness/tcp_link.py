@@ -54,7 +54,7 @@ class TCPLink:
 
     async def _serve(self, reader, writer):
         self.count += 1
-        up = socket.socket()
+        up = socket.socket(socket.AF_INET6 if ":" in self._target[0] else socket.AF_INET)
         up.setblocking(False)
         # Segments as on a real network, and not megabytes that the kernel takes in our place.
         up.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
