@@ -227,7 +227,7 @@ struct Bench: ~Copyable {
         }
     }
 
-    private static func configuration(
+    static func configuration(
         _ index: Int,
         _ identity: DTLSIdentity,
         _ publications: [PublicationConfiguration],

@@ -16,6 +16,7 @@ struct Options {
     var relays = false
     var checks = false
     var measuresSRTP = false
+    var measuresHostility = false
     /// Participants of a room of microphones, and of another to hold it against; 0 is none.
     var room = 0
     var against = 0
@@ -36,6 +37,7 @@ struct Options {
           --relay        the viewers are on another worker, behind a ring
           --srtp         only what SRTP costs: ns a packet of each profile, some sizes
                          and batches
+          --hostile      only what wrong datagrams cost, beside ten thousand transports
           --room N       what a room of N microphones costs, whose people follow the six
                          who talked last; --packets are those of each, and --burst
                          how many of all come together
@@ -60,6 +62,9 @@ struct Options {
             case "--profile": profile = Self.profiles[value] ?? profile
             case "--srtp":
                 measuresSRTP = true
+                index -= 1
+            case "--hostile":
+                measuresHostility = true
                 index -= 1
             case "--room": room = min(max(1, Int(value) ?? 1), 4_000)
             case "--against": against = min(max(0, Int(value) ?? 0), 4_000)

@@ -13,6 +13,8 @@ if options.wantsHelp {
     print(Options.help)
 } else if options.measuresSRTP {
     try SRTPCost.report(options.engine)
+} else if options.measuresHostility {
+    try HostileCost.report(options)
 } else if options.room > 0 {
     try RoomCost.report(options)
 } else {
