@@ -29,6 +29,59 @@ import Testing
         #expect(line.start == 5 && line.slope == 2)
     }
 
+    struct Slope: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        /// For each of thirty points.
+        var value: @Sendable (Int) -> Double
+        var median: ClosedRange<Double>
+        /// Whether the interval holds 0.
+        var mayBeNone: Bool
+    }
+
+    static let slopes = [
+        Slope(
+            testDescription: "a line",
+            value: { 7 + 3 * Double($0) },
+            median: 3...3,
+            mayBeNone: false
+        ),
+        Slope(
+            testDescription: "a line with a stray",
+            value: { $0 == 29 ? 1e9 : 3 * Double($0) },
+            median: 3...3,
+            mayBeNone: false
+        ),
+        Slope(testDescription: "the same", value: { _ in 5 }, median: 0...0, mayBeNone: true),
+        Slope(
+            testDescription: "one step early on",
+            value: { $0 < 3 ? 0 : 400 },
+            median: 0...0,
+            mayBeNone: true
+        ),
+        Slope(
+            testDescription: "up and down",
+            value: { $0 % 2 == 0 ? 100 : 0 },
+            median: -1...1,
+            mayBeNone: true
+        ),
+        Slope(
+            testDescription: "steps without end",
+            value: { Double($0 / 5 * 50) },
+            median: 9...11,
+            mayBeNone: false
+        ),
+    ]
+
+    @Test(arguments: slopes)
+    func `L1 a slope is told from chance`(row: Slope) throws {
+        let points = (0..<30).map { (x: Double($0), y: row.value($0)) }
+        let slope = try #require(TheilSen(points))
+        #expect(row.median.contains(slope.median))
+        #expect(slope.low <= slope.median && slope.median <= slope.high)
+        #expect((slope.low...slope.high).contains(0) == row.mayBeNone)
+        #expect(TheilSen(Array(points.prefix(9))) == nil)
+    }
+
     @Test func `an outcome is one line of JSON`() {
         var outcome = Outcome("P1", "sfud", size: 10)
         outcome.note = "a \"b\""

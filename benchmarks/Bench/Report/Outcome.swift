@@ -44,7 +44,7 @@ enum Figure: String, Sendable, CaseIterable {
     /// Datagrams lost in the SFU's full sockets.
     case kernelDrops
     /// Resident memory a room that came and went, with half of the 95 % interval of that.
-    case bytesPerRoom, bytesPerRoomError
+    case bytesPerRoom, bytesPerRoomLow, bytesPerRoomHigh
     case descriptorsLeft
     /// Of what was delivered at the knee, and the seconds until all was as before.
     case delivered, recovery
@@ -124,7 +124,8 @@ struct Outcome: Sendable {
             (.callsPerSecond, "%.0f calls/s", 1), (.callLatency99, "answered p99 %.2f ms", 1),
             (.floodPerSecond, "flood %.0f/s", 1), (.joinsFailed, "%.0f joins failed", 1),
             (.strangerBytes, "%.0f B to strangers", 1), (.kernelDrops, "%.0f kernel drops", 1),
-            (.bytesPerRoom, "%.0f B/room", 1), (.bytesPerRoomError, "± %.0f", 1),
+            (.bytesPerRoom, "%.1f B/room", 1), (.bytesPerRoomLow, "from %.1f", 1),
+            (.bytesPerRoomHigh, "to %.1f", 1),
             (.descriptorsLeft, "%.0f descriptors left", 1),
             (.delivered, "delivered %.1f %% of the knee", 100),
             (.recovery, "normal after %.1f s", 1),

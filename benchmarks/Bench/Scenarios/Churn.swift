@@ -6,9 +6,13 @@ extension Bench {
     private static let atATime = 20
     /// Of so many closed rooms sfud keeps the name and the last event (docs/limits.md).
     private static let remembered = 1_000
+    /// After each round nobody comes or goes until sfud has given back what is free: a heap in use
+    /// is as large as the most that was needed at once.
+    private static let restSeconds = 3.5
 
     func churn() async throws {
         let rooms = options.size ?? (options.isFull ? 10_000 : 200)
+        let rounds = min(rooms, options.isFull ? 25 : 15)
         let adapter = SfudAdapter()
         let canary = RoomPlan.meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
         let load = trial([canary])
@@ -24,28 +28,29 @@ extension Bench {
             let before = try await Watch(session, adapter)
             let start = ProcessUsage.of(session.running.processes)
             var memory: [(x: Double, y: Double)] = []
-            var descriptors: [(x: Double, y: Double)] = []
             var made = 0
-            while made < rooms {
-                let names = made..<min(rooms, made + Self.atATime)
-                try await self.use(names, in: session)
-                made = names.upperBound
+            for round in 1...rounds {
+                while made < rooms * round / rounds {
+                    let names = made..<min(rooms * round / rounds, made + Self.atATime)
+                    try await self.use(names, in: session)
+                    made = names.upperBound
+                    self.progress.show("sfud: \(made) rooms")
+                }
+                try await Task.sleep(for: .seconds(Self.restSeconds))
                 let usage = ProcessUsage.of(session.running.processes)
                 memory.append((Double(made), Double(usage.resident)))
-                descriptors.append((Double(made), Double(usage.descriptors)))
-                self.progress.show("sfud: \(made) rooms")
             }
-            try await Task.sleep(for: .seconds(5))
             let end = ProcessUsage.of(session.running.processes)
             var outcome = Outcome(ScenarioID.churn.rawValue, adapter.name, size: rooms)
             outcome.note = "rooms of two"
             outcome.profile = self.profile
             // What the first fifth makes, such as tables that grow once, is no slope.
             let settled = Array(memory.dropFirst(memory.count / 5))
-            if let slope = Fit.slope(settled) {
-                outcome[.bytesPerRoom] = slope.value
-                outcome[.bytesPerRoomError] = slope.halfWidth
-                if slope.value - slope.halfWidth > 0 {
+            if let slope = TheilSen(settled) {
+                outcome[.bytesPerRoom] = slope.median
+                outcome[.bytesPerRoomLow] = slope.low
+                outcome[.bytesPerRoomHigh] = slope.high
+                if slope.low > 0 {
                     outcome.faults.append("memory grows with the rooms")
                 }
             }
@@ -64,20 +69,5 @@ extension Bench {
         await session.beginMedia(of: rooms.map(\.name))
         try await Task.sleep(for: .seconds(1))
         try await Session.concurrently(rooms) { try await session.close($0) }
-    }
-}
-
-extension Fit {
-    /// The slope of the line through the points, and half of its 95 % interval.
-    static func slope(_ points: [(x: Double, y: Double)]) -> (value: Double, halfWidth: Double)? {
-        guard points.count > 10, let line = line(points) else { return nil }
-        let count = Double(points.count)
-        let mean = points.reduce(0) { $0 + $1.x } / count
-        let spread = points.reduce(0) { $0 + ($1.x - mean) * ($1.x - mean) }
-        let rest = points.reduce(0) { sum, point in
-            let error = point.y - line.start - line.slope * point.x
-            return sum + error * error
-        }
-        return (line.slope, 1.98 * (rest / (count - 2) / spread).squareRoot())
     }
 }
