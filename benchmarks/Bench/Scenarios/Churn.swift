@@ -44,8 +44,9 @@ extension Bench {
             var outcome = Outcome(ScenarioID.churn.rawValue, adapter.name, size: rooms)
             outcome.note = "rooms of two"
             outcome.profile = self.profile
-            // What the first fifth makes, such as tables that grow once, is no slope.
-            let settled = Array(memory.dropFirst(memory.count / 5))
+            // What the first third makes is no slope: tables that grow once, and the holes between
+            // what stays, until there is one for everything that comes and goes.
+            let settled = Array(memory.dropFirst(memory.count / 3))
             if let slope = TheilSen(settled) {
                 outcome[.bytesPerRoom] = slope.median
                 outcome[.bytesPerRoomLow] = slope.low
