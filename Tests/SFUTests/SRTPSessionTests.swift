@@ -133,6 +133,22 @@ struct SRTPSessionTests {
         }
     }
 
+    /// While many in a row are refused, each good one is taken as before.
+    @Test(arguments: SRTPCase.all)
+    func `G3 forged packets in between cost a stream nothing`(_ run: SRTPCase) throws {
+        var ends = try SRTPEnds(run.profile, run.engine)
+        for index in 65_500..<65_600 as Range<UInt64> {
+            let packet = rtpPacket(UInt16(truncatingIfNeeded: index))
+            let wire = ends.protect(packet, roc: index >> 16)
+            var forged = wire
+            forged[forged.count - 1] ^= 1
+            for _ in 0..<Int(index % 50 + 20) {
+                #expect(throws: SRTPError.self) { try ends.unprotect(forged).get() }
+            }
+            #expect(ends.unprotect(wire) == .success(packet), "\(index)")
+        }
+    }
+
     @Test(arguments: SRTPCase.all)
     func `the caller's index is followed over any step`(_ run: SRTPCase) throws {
         var ends = try SRTPEnds(run.profile, run.engine)

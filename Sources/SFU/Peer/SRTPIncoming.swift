@@ -63,14 +63,23 @@ struct SRTPIncoming: ~Copyable {
             return Candidate(place: nil, ssrc: ssrc, index: UInt64(sequence))
         }
         let newest = unsafe streams[place].rtpNewest
-        let refused = unsafe streams[place].refused
-        unsafe streams[place].refused = refused &+ 1
-        let round = SRTPSearch.round(after: refused) ?? 0
-        let index = Self.estimate(sequence, after: newest) + UInt64(round) << 16
+        let index = Self.estimate(sequence, after: newest)
         guard index < 1 << 48 else { throw .exhausted }
         let base = place * Self.wordsPerStream
         let isNew = isUnseen(index, newest: newest, width: SRTPSession.replayWindow, base: base)
         guard isNew else { throw .replay }
+        return Candidate(place: place, ssrc: ssrc, index: index)
+    }
+
+    /// Another index that a refused packet may have, now and then.
+    mutating func laterCandidate(_ ssrc: UInt32, sequence: UInt16) -> Candidate? {
+        guard let place = find(ssrc) else { return nil }
+        let refused = unsafe streams[place].refused
+        unsafe streams[place].refused = refused &+ 1
+        guard let round = SRTPSearch.round(after: refused) else { return nil }
+        let newest = unsafe streams[place].rtpNewest
+        let index = Self.estimate(sequence, after: newest) + UInt64(round) << 16
+        guard index > newest, index < 1 << 48 else { return nil }
         return Candidate(place: place, ssrc: ssrc, index: index)
     }
 

@@ -38,19 +38,35 @@
             headerLength: Int,
             into output: inout MutableSpan<UInt8>
         ) throws(SRTPError) -> Int {
-            let ssrc = packet.u32(at: 8)
-            let candidate = try incoming.rtpCandidate(ssrc, sequence: packet.u16(at: 2))
+            let (ssrc, sequence) = (packet.u32(at: 8), packet.u16(at: 2))
+            do throws(SRTPError) {
+                let candidate = try incoming.rtpCandidate(ssrc, sequence: sequence)
+                try open(packet, headerLength: headerLength, as: candidate, into: &output)
+            } catch {
+                let later = incoming.laterCandidate(ssrc, sequence: sequence)
+                guard let later else { throw error }
+                try open(packet, headerLength: headerLength, as: later, into: &output)
+            }
+            return packet.count - profile.rtpOverhead
+        }
+
+        /// Decrypts the packet if it has that index.
+        private mutating func open(
+            _ packet: Span<UInt8>,
+            headerLength: Int,
+            as candidate: SRTPIncoming.Candidate,
+            into output: inout MutableSpan<UInt8>
+        ) throws(SRTPError) {
             let isGood = rtpIn.unprotectRTP(
                 packet,
                 headerLength: headerLength,
-                ssrc: ssrc,
+                ssrc: packet.u32(at: 8),
                 index: candidate.index,
                 into: &output
             )
             guard isGood else { throw .authentication }
             incoming.acceptRTP(candidate)
             rtpIn.prepare()
-            return packet.count - profile.rtpOverhead
         }
 
         mutating func unprotectRTCP(

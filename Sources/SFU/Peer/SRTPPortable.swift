@@ -44,18 +44,30 @@ struct PortableSRTP: ~Copyable {
     ) throws(SRTPError) -> Int {
         let ssrc = packet.u32(at: 8)
         let place = try admit(ssrc)
-        let isSearching = place.map { search(at: $0) } ?? false
+        do throws(SRTPError) {
+            let length = try open(packet, into: &output)
+            if let place { incoming[place].refused = 0 } else { incoming.append(.init(ssrc: ssrc)) }
+            return length
+        } catch {
+            guard let place, search(at: place) else { throw error }
+            // Whatever comes of it, the next packet is held against what libsrtp2 guesses.
+            defer { _ = unsafe srtp_set_stream_roc(inbound, ssrc, 0) }
+            let length = try open(packet, into: &output)
+            incoming[place].refused = 0
+            return length
+        }
+    }
+
+    private func open(
+        _ packet: Span<UInt8>,
+        into output: inout MutableSpan<UInt8>
+    ) throws(SRTPError) -> Int {
         output.copy(packet, at: 0)
         var length = Int32(packet.count)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in
             unsafe srtp_unprotect(inbound, bytes.baseAddress, &length)
         }
-        // None is set any more.
-        if isSearching, status != srtp_err_status_ok {
-            _ = unsafe srtp_set_stream_roc(inbound, ssrc, 0)
-        }
         try Self.check(status)
-        if let place { incoming[place].refused = 0 } else { incoming.append(.init(ssrc: ssrc)) }
         return Int(length)
     }
 
@@ -115,7 +127,7 @@ struct PortableSRTP: ~Copyable {
         return nil
     }
 
-    /// Sets the counter that the next packet is held against, if it is not to be guessed.
+    /// Sets another counter that a refused packet is held against, now and then.
     private mutating func search(at place: Int) -> Bool {
         let refused = incoming[place].refused
         incoming[place].refused = refused &+ 1
