@@ -70,20 +70,52 @@ extension Configuration {
     private static func members(
         of text: [UInt8]
     ) throws(ConfigurationError) -> [String: ConfigurationValue] {
-        // Foundation's JSON5 reader traps on some of what is not UTF-8.
+        // Foundation's JSON5 reader traps on some of what is not UTF-8, and on half an exponent.
         guard String(validating: text, as: UTF8.self) != nil else {
             throw ConfigurationError(key: "config", reason: "the file is not UTF-8")
         }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         // Foundation does not say where: only that, and an operator has the file at hand.
-        guard let value = try? decoder.decode(ConfigurationValue.self, from: Data(text)) else {
+        guard !hasHalfExponent(text),
+            let value = try? decoder.decode(ConfigurationValue.self, from: Data(text))
+        else {
             throw ConfigurationError(key: "config", reason: "the file is not valid JSON5")
         }
         guard case .object(let members) = value else {
             throw ConfigurationError(key: "config", reason: "the file must hold one object")
         }
         return members
+    }
+
+    /// Whether a number ends with the sign of its exponent, outside of texts and comments.
+    private static func hasHalfExponent(_ text: [UInt8]) -> Bool {
+        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        var rest = text[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "'"):
+                while let inside = rest.popFirst(), inside != byte {
+                    if inside == UInt8(ascii: "\\") { rest = rest.dropFirst() }
+                }
+            case UInt8(ascii: "/") where rest.first == UInt8(ascii: "/"):
+                rest = rest.drop { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+            case UInt8(ascii: "/") where rest.first == UInt8(ascii: "*"):
+                rest = rest.dropFirst()
+                while let inside = rest.popFirst() {
+                    if inside == UInt8(ascii: "*"), rest.first == UInt8(ascii: "/") { break }
+                }
+            case UInt8(ascii: "e"), UInt8(ascii: "E"):
+                let before = text[..<(rest.startIndex - 1)].last
+                guard let before, isDigit(before) || before == UInt8(ascii: "."),
+                    rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-")
+                else { continue }
+                let after = rest.dropFirst().first
+                if after.map(isDigit) != true { return true }
+            default: break
+            }
+        }
+        return false
     }
 
     private static func texts(

@@ -239,6 +239,30 @@ struct ConfigurationTests {
             reason: "the file is not valid JSON5"
         ),
         Refusal(
+            testDescription: "half an exponent",
+            file: "{workers: 4E-, http: '1'}",
+            key: "config",
+            reason: "the file is not valid JSON5"
+        ),
+        Refusal(
+            testDescription: "half an exponent behind a text with a quote and a comment",
+            file: "{ipc: 'it\\'s // 1e-', /* ' */ limits: {rooms: 1.e+}, // \"\n}",
+            key: "config",
+            reason: "the file is not valid JSON5"
+        ),
+        Refusal(
+            testDescription: "what looks like half an exponent in texts, comments and names",
+            file: "{/* 4e- */ tape: 'host1e-a', // 2E+\n}",
+            key: "tape",
+            reason: "unknown key"
+        ),
+        Refusal(
+            testDescription: "a whole exponent",
+            file: "{limits: {rooms: 1e+7}}",
+            key: "limits.rooms",
+            reason: "must be a number from 1 to 1000000"
+        ),
+        Refusal(
             testDescription: "empty file",
             file: "",
             key: "config",
