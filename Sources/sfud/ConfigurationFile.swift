@@ -1,49 +1,22 @@
-import Foundation
+import SFUClient
 
-/// What a JSON5 value is, before a key says what it should be.
-enum ConfigurationValue: Decodable, Equatable {
-    case text(String)
-    case number(Double)
-    case list([Self])
-    case object([String: Self])
-    case other
-
-    init(from decoder: any Decoder) throws {
-        if let object = try? decoder.container(keyedBy: AnyKey.self) {
-            var members: [String: Self] = [:]
-            for key in object.allKeys {
-                members[key.stringValue] = try object.decode(Self.self, forKey: key)
-            }
-            self = .object(members)
-        } else if var list = try? decoder.unkeyedContainer() {
-            var items: [Self] = []
-            while !list.isAtEnd { items.append(try list.decode(Self.self)) }
-            self = .list(items)
-        } else {
-            let value = try decoder.singleValueContainer()
-            if let text = try? value.decode(String.self) {
-                self = .text(text)
-            } else if let number = try? value.decode(Double.self) {
-                self = .number(number)
-            } else {
-                self = .other
-            }
-        }
-    }
-
-    private struct AnyKey: CodingKey {
-        var stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
+extension JSON {
     /// A text or number as one would write it after a flag.
     fileprivate var flagText: String? {
         switch self {
-        case .text(let text): text
+        case .string(let text): text
+        case .integer(let number): "\(number)"
         case .number(let number): Int(exactly: number).map(String.init) ?? "\(number)"
-        case .list, .object, .other: nil
+        case .array, .object, .bool, .null: nil
+        }
+    }
+
+    /// A whole number, also one that is written with a point or an exponent.
+    fileprivate var wholeNumber: Int? {
+        switch self {
+        case .integer(let number): Int(exactly: number)
+        case .number(let number): Int(exactly: number)
+        case .string, .array, .object, .bool, .null: nil
         }
     }
 }
@@ -67,20 +40,19 @@ extension Configuration {
         }
     }
 
-    private static func members(
-        of text: [UInt8]
-    ) throws(ConfigurationError) -> [String: ConfigurationValue] {
-        // Foundation's JSON5 reader traps on some of what is not UTF-8, and on half an exponent.
+    private static func members(of text: [UInt8]) throws(ConfigurationError) -> [String: JSON] {
         guard String(validating: text, as: UTF8.self) != nil else {
             throw ConfigurationError(key: "config", reason: "the file is not UTF-8")
         }
-        let decoder = JSONDecoder()
-        decoder.allowsJSON5 = true
-        // Foundation does not say where: only that, and an operator has the file at hand.
-        guard !hasHalfExponent(text),
-            let value = try? decoder.decode(ConfigurationValue.self, from: Data(text))
-        else {
-            throw ConfigurationError(key: "config", reason: "the file is not valid JSON5")
+        let value: JSON
+        do {
+            value = try JSON(parsingJSON5: text)
+        } catch {
+            let line = text[..<error.offset].count { $0 == UInt8(ascii: "\n") } + 1
+            throw ConfigurationError(
+                key: "config",
+                reason: "the file is not valid JSON5: line \(line): \(error.cause)"
+            )
         }
         guard case .object(let members) = value else {
             throw ConfigurationError(key: "config", reason: "the file must hold one object")
@@ -88,43 +60,13 @@ extension Configuration {
         return members
     }
 
-    /// Whether a number ends with the sign of its exponent, outside of texts and comments.
-    private static func hasHalfExponent(_ text: [UInt8]) -> Bool {
-        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-        var rest = text[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"):
-                while let inside = rest.popFirst(), inside != byte {
-                    if inside == UInt8(ascii: "\\") { rest = rest.dropFirst() }
-                }
-            case UInt8(ascii: "/") where rest.first == UInt8(ascii: "/"):
-                rest = rest.drop { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-            case UInt8(ascii: "/") where rest.first == UInt8(ascii: "*"):
-                rest = rest.dropFirst()
-                while let inside = rest.popFirst() {
-                    if inside == UInt8(ascii: "*"), rest.first == UInt8(ascii: "/") { break }
-                }
-            case UInt8(ascii: "e"), UInt8(ascii: "E"):
-                let before = text[..<(rest.startIndex - 1)].last
-                guard let before, isDigit(before) || before == UInt8(ascii: "."),
-                    rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-")
-                else { continue }
-                let after = rest.dropFirst().first
-                if after.map(isDigit) != true { return true }
-            default: break
-            }
-        }
-        return false
-    }
-
     private static func texts(
         _ key: ConfigurationKey,
-        _ value: ConfigurationValue
+        _ value: JSON
     ) throws(ConfigurationError) -> [String] {
         var texts: [String] = []
-        let values: [ConfigurationValue]
-        if key.isList, case .list(let items) = value { values = items } else { values = [value] }
+        let values: [JSON]
+        if key.isList, case .array(let items) = value { values = items } else { values = [value] }
         for value in values {
             guard let text = value.flagText else {
                 let expected = key.isList ? "text or a list of texts" : "text or a number"
@@ -135,7 +77,7 @@ extension Configuration {
         return texts
     }
 
-    private mutating func apply(limits value: ConfigurationValue) throws(ConfigurationError) {
+    private mutating func apply(limits value: JSON) throws(ConfigurationError) {
         guard case .object(let members) = value else {
             throw ConfigurationError(key: "limits", reason: "must be an object")
         }
@@ -143,9 +85,7 @@ extension Configuration {
             guard let limit = ConfigurationLimit.all.first(where: { $0.name == name }) else {
                 throw ConfigurationError(key: "limits.\(name)", reason: "unknown key")
             }
-            guard case .number(let number) = value, let bound = Int(exactly: number),
-                limit.range.contains(bound)
-            else {
+            guard let bound = value.wholeNumber, limit.range.contains(bound) else {
                 let range = "\(limit.range.lowerBound) to \(limit.range.upperBound)"
                 throw ConfigurationError(
                     key: "limits.\(name)",

@@ -236,19 +236,37 @@ struct ConfigurationTests {
             testDescription: "not JSON5",
             file: "{udp: ",
             key: "config",
-            reason: "the file is not valid JSON5"
+            reason: "the file is not valid JSON5: line 1: the text ends early"
+        ),
+        Refusal(
+            testDescription: "not JSON5 on the third line",
+            file: "{\n  workers: 2, // all\n  udp '127.0.0.1:0',\n}",
+            key: "config",
+            reason: "the file is not valid JSON5: line 3: a key is followed by :"
+        ),
+        Refusal(
+            testDescription: "one name twice",
+            file: "{\r\n  workers: 2,\r\n  workers: 3,\r\n}",
+            key: "config",
+            reason: "the file is not valid JSON5: line 3: a key stands twice in one object"
+        ),
+        Refusal(
+            testDescription: "infinity",
+            file: "{timeoutSeconds: Infinity}",
+            key: "config",
+            reason: "the file is not valid JSON5: line 1: no value starts so"
         ),
         Refusal(
             testDescription: "half an exponent",
             file: "{workers: 4E-, http: '1'}",
             key: "config",
-            reason: "the file is not valid JSON5"
+            reason: "the file is not valid JSON5: line 1: a digit is missing"
         ),
         Refusal(
             testDescription: "half an exponent behind a text with a quote and a comment",
             file: "{ipc: 'it\\'s // 1e-', /* ' */ limits: {rooms: 1.e+}, // \"\n}",
             key: "config",
-            reason: "the file is not valid JSON5"
+            reason: "the file is not valid JSON5: line 1: a digit is missing"
         ),
         Refusal(
             testDescription: "what looks like half an exponent in texts, comments and names",
@@ -266,7 +284,7 @@ struct ConfigurationTests {
             testDescription: "empty file",
             file: "",
             key: "config",
-            reason: "the file is not valid JSON5"
+            reason: "the file is not valid JSON5: line 1: the text ends early"
         ),
         Refusal(
             testDescription: "no object",
@@ -283,7 +301,7 @@ struct ConfigurationTests {
         }
     }
 
-    /// Foundation's reader of JSON5 trapped on these; fuzzing found the first.
+    /// Readers have trapped on these; fuzzing found the first.
     @Test(arguments: [
         Array("{ud".utf8) + [0xfa] + Array(":1}".utf8), [0x7b, 0xf0, 0x9f], [0x7b, 0x22, 0xc3],
         [0xff], [0x7b, 0xed, 0xa0, 0x80, 0x3a, 0x31, 0x7d],
@@ -300,8 +318,8 @@ struct ConfigurationTests {
             { // every key
               ipc: '/run/sfud/ipc', udp: ['127.0.0.1:6000', "[::1]:6000"], announce: '192.0.2.1',
               workers: 3, http: '127.0.0.1:9100', 'log-level': 'debug', srtpEngine: 'libsrtp2',
-              livenessSeconds: 1.5, 'timeout-seconds': 4,
-              limits: { rooms: 12, packetPool: 2048, ipcOutputBytes: 65536, },
+              livenessSeconds: 1.5, 'timeout-seconds': 4.0,
+              limits: { rooms: 1.2e1, packetPool: 2048, ipcOutputBytes: 0x10000, },
             }
             """
         let configuration = try #require(try Self.configuration([], file: file))

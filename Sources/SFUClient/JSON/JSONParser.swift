@@ -21,51 +21,65 @@ extension JSON {
     }
 }
 
-/// Reads JSON by recursive descent; the depth limit bounds its stack.
-private struct JSONParser {
+/// Reads JSON, or JSON5, by recursive descent; the depth limit bounds its stack.
+struct JSONParser {
     let bytes: [UInt8]
+    let isJSON5: Bool
     var offset = 0
-    var depth = 0
+    private var depth = 0
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
+    init(bytes: [UInt8], isJSON5: Bool = false) {
+        self.bytes = bytes
+        self.isJSON5 = isJSON5
+    }
 
     mutating func text() throws(JSONSyntaxError) -> JSON {
         let value = try value()
-        skipSpace()
+        try skipSpace()
         guard offset == bytes.count else { throw failure("more than one value") }
         return value
     }
 
-    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+    var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
-    private func failure(_ cause: String) -> JSONSyntaxError {
+    var nextIsDigit: Bool {
+        next.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+    }
+
+    func failure(_ cause: String) -> JSONSyntaxError {
         JSONSyntaxError(offset: offset, cause: cause)
     }
 
-    private mutating func skipSpace() {
+    private mutating func skipSpace() throws(JSONSyntaxError) {
+        if isJSON5 { return try skipJSON5Space() }
         while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0a || byte == 0x0d {
             offset += 1
         }
     }
 
-    private mutating func take(_ byte: UInt8, or cause: String) throws(JSONSyntaxError) {
+    mutating func take(_ byte: UInt8, or cause: String) throws(JSONSyntaxError) {
         guard next == byte else { throw failure(cause) }
         offset += 1
     }
 
     private mutating func value() throws(JSONSyntaxError) -> JSON {
-        skipSpace()
+        try skipSpace()
         switch next {
         case UInt8(ascii: "{"): return try object()
         case UInt8(ascii: "["): return try array()
-        case UInt8(ascii: "\""): return .string(try string())
+        case .some(let quote) where isQuote(quote): return .string(try string(in: quote))
         case UInt8(ascii: "t"): return try word("true", .bool(true))
         case UInt8(ascii: "f"): return try word("false", .bool(false))
         case UInt8(ascii: "n"): return try word("null", .null)
         case .some(UInt8(ascii: "0")...UInt8(ascii: "9")), UInt8(ascii: "-"): return try number()
+        case UInt8(ascii: "+") where isJSON5, UInt8(ascii: ".") where isJSON5: return try number()
         case nil: throw failure("the text ends early")
         default: throw failure("no value starts so")
         }
+    }
+
+    private func isQuote(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "\"") || isJSON5 && byte == UInt8(ascii: "'")
     }
 
     private mutating func word(_ word: String, _ value: JSON) throws(JSONSyntaxError) -> JSON {
@@ -77,20 +91,25 @@ private struct JSONParser {
         guard depth < JSON.depthLimit else { throw failure("nested too deep") }
         depth += 1
         offset += 1
-        skipSpace()
+        try skipSpace()
+    }
+
+    /// Whether another element or member follows; in JSON5 the last one may have a comma too.
+    private mutating func takeComma(before end: UInt8) throws(JSONSyntaxError) -> Bool {
+        guard next == UInt8(ascii: ",") else { return false }
+        offset += 1
+        try skipSpace()
+        return !isJSON5 || next != end
     }
 
     private mutating func array() throws(JSONSyntaxError) -> JSON {
         try enter()
         var elements: [JSON] = []
         if next != UInt8(ascii: "]") {
-            elements.append(try value())
-            skipSpace()
-            while next == UInt8(ascii: ",") {
-                offset += 1
+            repeat {
                 elements.append(try value())
-                skipSpace()
-            }
+                try skipSpace()
+            } while try takeComma(before: UInt8(ascii: "]"))
         }
         try take(UInt8(ascii: "]"), or: "an array goes on with , or ]")
         depth -= 1
@@ -101,11 +120,10 @@ private struct JSONParser {
         try enter()
         var members: [String: JSON] = [:]
         if next != UInt8(ascii: "}") {
-            try member(into: &members)
-            while next == UInt8(ascii: ",") {
-                offset += 1
+            repeat {
                 try member(into: &members)
-            }
+                try skipSpace()
+            } while try takeComma(before: UInt8(ascii: "}"))
         }
         try take(UInt8(ascii: "}"), or: "an object goes on with , or }")
         depth -= 1
@@ -113,32 +131,38 @@ private struct JSONParser {
     }
 
     private mutating func member(into members: inout [String: JSON]) throws(JSONSyntaxError) {
-        skipSpace()
-        guard next == UInt8(ascii: "\"") else { throw failure("a key is a string") }
         let start = offset
-        let key = try string()
-        skipSpace()
+        let key = try key()
+        try skipSpace()
         try take(UInt8(ascii: ":"), or: "a key is followed by :")
         let value = try value()
         guard members.updateValue(value, forKey: key) == nil else {
             throw JSONSyntaxError(offset: start, cause: "a key stands twice in one object")
         }
-        skipSpace()
+    }
+
+    private mutating func key() throws(JSONSyntaxError) -> String {
+        if let quote = next, isQuote(quote) { return try string(in: quote) }
+        guard isJSON5 else { throw failure("a key is a string") }
+        return try name()
     }
 
     private mutating func number() throws(JSONSyntaxError) -> JSON {
         let start = offset
         var whole = true
-        if next == UInt8(ascii: "-") { offset += 1 }
+        if next == UInt8(ascii: "-") || isJSON5 && next == UInt8(ascii: "+") { offset += 1 }
+        if isJSON5, let number = try hexadecimal(from: start) { return number }
+        // In JSON5 digits may be missing on one side of the point (§6).
+        let startsWithPoint = isJSON5 && next == UInt8(ascii: ".")
         if next == UInt8(ascii: "0") {
             offset += 1
-        } else {
+        } else if !startsWithPoint {
             try digits()
         }
         if next == UInt8(ascii: ".") {
             whole = false
             offset += 1
-            try digits()
+            if !isJSON5 || startsWithPoint || nextIsDigit { try digits() }
         }
         if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
             whole = false
@@ -156,35 +180,40 @@ private struct JSONParser {
 
     private mutating func digits() throws(JSONSyntaxError) {
         let start = offset
-        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
-            offset += 1
-        }
+        while nextIsDigit { offset += 1 }
         guard offset > start else { throw failure("a digit is missing") }
     }
 
-    private mutating func string() throws(JSONSyntaxError) -> String {
+    private mutating func string(in quote: UInt8) throws(JSONSyntaxError) -> String {
         offset += 1
         let start = offset
-        while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-            guard byte >= 0x20 else { throw failure("a control character is not escaped") }
-            offset += 1
+        while let byte = next, byte != quote, byte != UInt8(ascii: "\\") {
+            try takeCharacter(byte)
         }
-        if next == UInt8(ascii: "\"") {
+        if next == quote {
             defer { offset += 1 }
             return try text(of: bytes[start..<offset], at: start)
         }
         var unescaped = Array(bytes[start..<offset])
-        while let byte = next, byte != UInt8(ascii: "\"") {
-            guard byte >= 0x20 else { throw failure("a control character is not escaped") }
-            offset += 1
+        while let byte = next, byte != quote {
+            try takeCharacter(byte)
             if byte == UInt8(ascii: "\\") {
                 try escape(into: &unescaped)
             } else {
                 unescaped.append(byte)
             }
         }
-        try take(UInt8(ascii: "\""), or: "a string does not end")
+        try take(quote, or: "a string does not end")
         return try text(of: unescaped[...], at: start)
+    }
+
+    /// JSON5 takes all but the ends of lines as they are (§5).
+    private mutating func takeCharacter(_ byte: UInt8) throws(JSONSyntaxError) {
+        let endsLine = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+        guard byte >= 0x20 || isJSON5 && !endsLine else {
+            throw failure("a control character is not escaped")
+        }
+        offset += 1
     }
 
     private func text(
@@ -209,6 +238,7 @@ private struct JSONParser {
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "u"): text.append(contentsOf: try unicodeEscape().utf8)
         default:
+            if isJSON5, try escapeJSON5(letter, into: &text) { return }
             offset -= 1
             throw failure("no such escape")
         }
@@ -216,25 +246,25 @@ private struct JSONParser {
 
     private mutating func unicodeEscape() throws(JSONSyntaxError) -> String {
         let start = offset
-        let high = try fourHexDigits()
+        let high = try hexDigits(4, after: "\\u")
         if let scalar = Unicode.Scalar(high) { return String(Character(scalar)) }
         let lone = JSONSyntaxError(offset: start, cause: "a surrogate stands alone")
         guard high < 0xdc00, next == UInt8(ascii: "\\") else { throw lone }
         offset += 1
         guard next == UInt8(ascii: "u") else { throw lone }
         offset += 1
-        let low = try fourHexDigits()
+        let low = try hexDigits(4, after: "\\u")
         guard (0xdc00...0xdfff).contains(low),
             let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00))
         else { throw lone }
         return String(Character(scalar))
     }
 
-    private mutating func fourHexDigits() throws(JSONSyntaxError) -> UInt32 {
+    mutating func hexDigits(_ count: Int, after: String) throws(JSONSyntaxError) -> UInt32 {
         var value: UInt32 = 0
-        for _ in 0..<4 {
+        for _ in 0..<count {
             guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-                throw failure("four hexadecimal digits follow \\u")
+                throw failure("\(count) hexadecimal digits follow \(after)")
             }
             value = value << 4 | UInt32(digit)
             offset += 1
