@@ -56,7 +56,7 @@ test: test-packages lint unit build gate acceptance ## Runs the linter and all t
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest
+	@SWIFT="$(SWIFT)" Scripts/unit
 
 acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
 	@# Most tests wait for media, so two at a time; those that measure have the machine alone. And
