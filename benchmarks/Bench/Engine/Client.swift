@@ -33,11 +33,13 @@ final class Client {
     }
 
     /// Sends what is queued, a datagram a call as clients do; returns how many were refused.
-    func send(_ output: inout Batch) -> UInt64 {
+    ///
+    /// `other` is where from, if that is not its own address.
+    func send(_ output: inout Batch, from other: Address? = nil) -> UInt64 {
         var refused: UInt64 = 0
         for index in 0..<output.count {
             let run = output.run(from: index, limit: 1)
-            if socket.send(run, of: output, source: source) != 0 { refused += 1 }
+            if socket.send(run, of: output, source: other ?? source) != 0 { refused += 1 }
         }
         output.removeAll()
         return refused

@@ -213,6 +213,18 @@ extension MediaLoop {
         nextMedia = min(nextMedia, start)
     }
 
+    /// Lets every connected client queue something, which goes from the address that `body` says
+    /// or else from its own; returns how many datagrams that made.
+    mutating func sendForAll(_ body: (Client, inout Batch) -> Address?) -> Int {
+        var count = 0
+        for case let client? in clients where client.wire.isConnected {
+            let source = body(client, &output)
+            count += output.count
+            refusedSends += client.send(&output, from: source)
+        }
+        return count
+    }
+
     /// Ends all that is published.
     mutating func endMedia() {
         for client in publishing { client.publisher?.end() }

@@ -163,7 +163,7 @@ final class Publisher {
         if frame == 0 { tally.keyframes += 1 }
     }
 
-    private func send(
+    func send(
         _ sent: SentPacket,
         of track: SentTrack,
         rid: String?,

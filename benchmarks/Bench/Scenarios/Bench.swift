@@ -57,6 +57,7 @@ final class Bench {
             case .flood: try await flood()
             case .overload: try await overload()
             case .churn: try await churn()
+            case .hostile: try await hostile()
             }
         }
     }

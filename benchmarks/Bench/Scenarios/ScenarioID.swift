@@ -14,11 +14,12 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case flood = "FLOOD"
     case overload = "OVERLOAD"
     case churn = "CHURN"
+    case hostile = "HOSTILE"
 
     /// What runs where no scenario is named.
     ///
     /// These are the loads; what provokes trouble is asked for by name.
-    static let usual = allCases.filter { ![.flood, .overload, .churn].contains($0) }
+    static let usual = allCases.filter { ![.flood, .overload, .churn, .hostile].contains($0) }
 
     var summary: String {
         switch self {
@@ -35,6 +36,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
         case .beside: "ten rooms of four, alone and on the worker of a room of 100"
         case .flood: "100 join through forged hellos and bad checks; a room of four plays beside"
         case .overload: "one publisher to 150 % of the viewers that it can have, then to half"
+        case .hostile: "people with keys who do what they should not, beside a room of four"
         case .churn: "rooms made, used for a second and closed: what is left of them"
         }
     }

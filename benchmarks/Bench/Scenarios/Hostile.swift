@@ -1,0 +1,137 @@
+import Foundation
+import RTP
+import SFU
+import SFUClient
+
+// HOSTILE: people who are let in and do what they should not, while a room of four plays.
+extension Bench {
+    func hostile() async throws {
+        let adapter = SfudAdapter()
+        let canary = RoomPlan.meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
+        let load = trial([canary])
+        try await with(adapter, load) { session in
+            try await session.populate([canary])
+            await session.beginMedia()
+            let victims = await session.engine.perform { loop in
+                loop.publishers.values.flatMap { ($0.tracks(.audio) + $0.layers).map(\.ssrc) }
+            }
+            for attack in Attack.allCases {
+                // Each with people of its own: what one spoils is not what the next one finds.
+                try await session.withCrowd(self.library) { crowd in
+                    let room = RoomPlan.meeting(of: 4, media: .camera, slots: 3, name: "\(attack)")
+                    try await crowd.populate([room])
+                    await crowd.beginMedia()
+                    try await self.beside(attack.rawValue, session, adapter, load) { until in
+                        try await crowd.attack(attack, victims: victims, until: until)
+                    }
+                    try await crowd.close(room)
+                }
+            }
+            try await session.withCrowd(self.library) { crowd in
+                let name = "handshakes with others' certificates, B6"
+                try await self.beside(name, session, adapter, load) {
+                    try await crowd.pretend(until: $0)
+                }
+            }
+            try await session.withCrowd(self.library) { crowd in
+                let name = "people who lose all rights a moment after they had them, F10"
+                try await self.beside(name, session, adapter, load) {
+                    try await crowd.comeAndGo(until: $0)
+                }
+            }
+        }
+    }
+
+    /// Watches the canary while `trouble` is made, which returns how often.
+    private func beside(
+        _ name: String,
+        _ session: Session,
+        _ adapter: SfudAdapter,
+        _ load: Trial,
+        _ trouble: (ContinuousClock.Instant) async throws -> Int
+    ) async throws {
+        progress.show("sfud: \(name)")
+        try await Task.sleep(for: .seconds(load.settleSeconds))
+        let before = try await Watch(session, adapter)
+        let start = ContinuousClock.now
+        let count = try await trouble(start + .seconds(load.seconds))
+        let seconds = (ContinuousClock.now - start) / .seconds(1)
+        var outcome = Outcome(ScenarioID.hostile.rawValue, adapter.name, size: count)
+        outcome.note = name
+        outcome.profile = profile
+        let after = try await Watch(session, adapter)
+        after.fill(&outcome, since: before)
+        outcome[.floodPerSecond] = Double(count) / seconds
+        let slots = after.snapshot.slots.since(before.snapshot.slots)
+        if slots.gaps > 0 { outcome.faults.append("the canary lost \(slots.gaps) packets") }
+        let wrong = slots.undecryptable + slots.duplicates + slots.discontinuities
+        let strangers = after.snapshot.strangers - before.snapshot.strangers
+        if wrong + strangers > 0 {
+            outcome.faults.append("the canary got \(wrong + strangers) packets that it should not")
+        }
+        keep(outcome)
+    }
+}
+
+extension Session {
+    /// How often attackers have their turn.
+    private static let turn = Duration.milliseconds(5)
+
+    /// Has all clients attack until then; returns how many datagrams they sent.
+    fileprivate func attack(
+        _ attack: Attack,
+        victims: [UInt32],
+        until end: ContinuousClock.Instant
+    ) async throws -> Int {
+        var sent = 0
+        var next = ContinuousClock.now
+        while next < end {
+            sent += await engine.perform { $0.attack(attack, victims: victims) }
+            next = max(next + Self.turn, .now)
+            try await Task.sleep(until: next, clock: .continuous)
+        }
+        return sent
+    }
+
+    /// Has people come who have another certificate than they said; returns how many.
+    fileprivate func pretend(until end: ContinuousClock.Instant) async throws -> Int {
+        let room = RoomPlan.broadcast(.camera, viewers: 0, name: "pretended")
+        try await populate([room], places: 10_000)
+        var viewer = RoomPlan.broadcast(.camera, viewers: 1).participants[1]
+        let others = try DTLSIdentity(profiles: [engine.settings.profile.srtp]).fingerprint
+        var count = 0
+        while ContinuousClock.now < end {
+            viewer.name = "pretender-\(count)"
+            try await join(room.name, viewer, fingerprint: others)
+            count += 1
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        try await Task.sleep(for: .seconds(1))
+        let connected = await engine.perform { $0.connected }
+        guard connected <= 1 else { throw BenchError("\(connected - 1) of them got in") }
+        try await close(room)
+        return count
+    }
+
+    /// Has people come, watch and leave again as fast as they can; returns how many.
+    fileprivate func comeAndGo(until end: ContinuousClock.Instant) async throws -> Int {
+        let room = RoomPlan.broadcast(.camera, viewers: 1, name: "restless")
+        try await populate([room], places: 10)
+        await beginMedia()
+        var count = 0
+        while ContinuousClock.now < end {
+            var viewer = room.participants[1]
+            viewer.name = "viewer-\(count)"
+            if count > 0 {
+                try await join(room.name, viewer)
+                try await watch(room.name, viewer, keepsFrames: false)
+                try await awaitConnected()
+            }
+            try await Task.sleep(for: .milliseconds(50))
+            try await leave(room.name, viewer.name)
+            count += 1
+        }
+        try await close(RoomPlan(name: room.name, participants: [room.participants[0]]))
+        return count
+    }
+}
