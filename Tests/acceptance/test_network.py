@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness import expect
 from harness.link import Link
 from harness.scene import longest_gap, watch
 
@@ -14,6 +15,49 @@ def changes(room) -> list[str]:
     """What became of connections since they stood."""
     told = [one.data for one in room.ipc.events if one.event == "participant.connection"]
     return [one["connection"] for one in told if one["connection"] != "connected"]
+
+
+async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
+    """5 % up and 5 % down, each over a round trip of 100 ms: what is asked for again comes again."""
+    up = await Link.open(delay=0.05)
+    down = await Link.open(delay=0.05)
+    alice, bob = await peers("Chromium"), await peers("Chromium")
+    scene = await watch(room, alice, bob, up, down, noise=60)
+
+    async def counted() -> tuple[dict, dict]:
+        [sent] = [one for one in (await alice.stats())["out"] if one["kind"] == "video"]
+        return sent, await bob.inbound(scene.seen.video)
+
+    before = await counted()
+    begin = time.time()
+    up.loss_up = down.loss = 0.05
+    await asyncio.sleep(12)
+    end = time.time()
+    up.loss_up = down.loss = 0.0
+    # What was lost last is asked for within two round trips.
+    await asyncio.sleep(0.5)
+    after = await counted()
+    sent, lost, late, again, asked = (
+        after[side][name] - before[side].get(name, 0)
+        for side, name in (
+            (0, "framesSent"), (1, "packetsLost"), (0, "retransmittedPacketsSent"),
+            (1, "retransmittedPacketsReceived"), (1, "pliCount"),
+        )
+    )  # fmt: skip
+    whole = after[1]["framesDecoded"] - before[1]["framesDecoded"]
+    packets = after[1]["packetsReceived"] - before[1]["packetsReceived"]
+    gap = longest_gap([one for one in await scene.frames(begin) if one.time < end])
+    print(
+        f"{whole} of {sent} frames were whole, in {packets} packets, {lost} lost, {again} again; "
+        f"{late} again from the publisher, {asked} keyframes asked for, "
+        f"the longest gap {gap:.2f} s"
+    )
+    assert late > 10 and again > 10, "nothing was lost"
+    # Some are under way at each end.
+    assert abs(whole - sent) <= 5 and asked == 0
+    assert gap < 2 * expect.FREEZE
+    for link in (up, down):
+        await link.close()
 
 
 @pytest.mark.parametrize("side", ["publisher", "viewer"])
@@ -67,6 +111,30 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
     if side == "publisher":
         stats = await room.ipc.call("server.stats")
         assert stats["drops"].get("srtp-replay", 0) > 10, stats["drops"]
+    assert not changes(room)
+    await link.close()
+
+
+@pytest.mark.parametrize("delays", [(0.15, 0.15), (0.05, 0.2)], ids=["300ms", "50and200ms"])
+async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
+    """Neither a long way nor jitter of 30 ms is taken for a narrow path."""
+    link = await Link.open(delay=delays[0], delay_up=delays[1], jitter=0.03)
+    scene = await watch(room, await peers("Chromium"), await peers("Chromium"), down=link)
+    begin = time.time()
+    await asyncio.sleep(8)
+    frames = await scene.frames(begin)
+    stats = await room.call("stats.get", participant="bob")
+    away = stats["transports"][0]["roundTripTime"]
+    told = await room.call("subscription.explain", subscription=scene.seen.id)
+    gap = longest_gap(frames)
+    print(
+        f"{len(frames)} frames, the longest gap {gap:.2f} s; {away:.0f} ms and back, "
+        f"{told['estimate'] / 1000:.0f} kbit/s, {told['sent']}"
+    )
+    assert gap < 2 * expect.FREEZE
+    assert abs(away - 1000 * sum(delays)) < 100
+    # Nothing but what is sent can show what the path carries.
+    assert told["limit"] == "none" and told["estimate"] > told["sent"]["bitrate"]
     assert not changes(room)
     await link.close()
 

@@ -1,8 +1,11 @@
 """Recordings: real publishers, files that ffmpeg decodes without a word."""
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,6 +15,9 @@ from harness import recorded
 from harness.looks import ALICE, BOB
 from harness.media import hue_distance
 from harness.room import Room
+from harness.sfud import binary
+from test_faults import strace
+from test_load import start
 
 
 async def started(ipc) -> dict:
@@ -216,6 +222,57 @@ async def test_files_outlive_the_daemon(start_sfud, peers, tmp_path):
             missing = killed - (file["start"] + track.times[-1])
             assert missing <= 2, (file["kind"], missing)
             assert recorded.is_sound(track.path)
+
+
+@pytest.mark.seconds(900)
+async def test_k2_killed_at_any_step_on_the_disk_it_leaves_what_can_be_read(start_sfud, tmp_path):
+    """SIGKILL in the first call that writes, makes or renames a file, in the third, and so on:
+    SFUD_KILLS of them. The next daemon records beside what that one left."""
+    told = []
+    for number in range(1, 2 * int(os.environ.get("SFUD_KILLS", 2)), 2):
+        directory = tmp_path / str(number)
+        for step in (number, None):
+            daemon = await start_sfud("--recordings", str(directory))
+            load = await start("sfu-bench", "load", "--ipc", daemon.ipc, "--viewers", 1)
+            async with daemon.client() as ipc:
+                await ipc.call("events.subscribe")
+                while (await ipc.call("server.stats"))["rtpOut"] < 20:
+                    await asyncio.sleep(0.05)
+                [room] = (await ipc.call("room.list"))["rooms"]
+                if step:
+                    calls = f"mkdir,openat,pwrite64,rename:signal=SIGKILL:when={step}"
+                    tracer = await strace(daemon, calls)
+                with contextlib.suppress(ConnectionError):
+                    await ipc.call("recording.start", room=room["room"])
+                if step:
+                    assert await asyncio.wait_for(daemon.process.wait(), 10) == -signal.SIGKILL
+                    await tracer.wait()
+                else:
+                    await started(ipc)
+                    await asyncio.sleep(1)
+                    await ipc.call("recording.stop", room=room["room"])
+                    await stopped(ipc)
+                    await daemon.stop()
+            load.kill()
+            await load.communicate()
+        sessions = sorted(filter(Path.is_dir, directory.glob("*")), key=lambda one: one.stat().st_mtime)
+        told.append([read_back(one) for one in sessions])
+        assert told[-1][-1] == "composed", told
+    print("\n".join(f"{2 * index + 1}: {one}" for index, one in enumerate(told)))
+
+
+def read_back(session: Path) -> str:
+    """Has sfuctl make one file of a recording; returns what came of it: a file, or why not."""
+    tool = binary().with_name("sfuctl")
+    output = session.parent / f"{session.name}.mp4"
+    compose = (tool, "compose", session, "--output", output, "--size", "320x180")
+    done = subprocess.run(compose, capture_output=True, text=True, timeout=60)
+    if done.returncode == 0:
+        assert recorded.is_sound(output)
+        return "composed"
+    lines = done.stderr.splitlines()
+    assert done.returncode > 0 and lines and all(one.startswith("sfuctl: ") for one in lines), done
+    return lines[-1]
 
 
 async def test_a_full_disk_ends_the_recording_alone(start_sfud, peers, tmp_path):

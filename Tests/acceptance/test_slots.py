@@ -1,5 +1,7 @@
 """What a slot carries is changed over the IPC while it plays, without renegotiation."""
 
+import itertools
+import os
 import time
 
 import pytest
@@ -216,3 +218,31 @@ async def test_media_is_added_by_a_new_offer(room, peers):
     await expect.moving(bob.peer, both.video, ALICE["hue"], both.since)
     # What was there goes on through the renegotiation.
     await expect.moving(alice.peer, seen.video, BOB["hue"], seen.since, frames=80)
+
+
+@pytest.mark.seconds(900)
+@pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
+async def test_d3_renegotiating_without_end_keeps_what_plays(room, peers, stack):
+    """M-lines come, end, turn and are used again, and ICE restarts: fifty offers in a row, or as many
+    as SFUD_ROUNDS says."""
+    rounds = int(os.environ.get("SFUD_ROUNDS", "50"))
+    alice = await room.join("alice", await peers("Chromium"), slots=1, **ALICE)
+    bob = await room.join("bob", await peers(stack), slots=1, **BOB)
+    published = bob.stream
+    seen = await bob.subscribe(alice.stream)
+    own = await alice.subscribe(bob.stream)
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
+    begin = time.time()
+    for _ in range(rounds):
+        await bob.peer.call("stir", 4)
+        await bob.negotiate()
+        assert bob.stream == published
+    end = time.time()
+    lines = bob.offers[-1].count("\r\nm=")
+    await expect.moving(bob.peer, seen.video, ALICE["hue"], end)
+    await expect.moving(alice.peer, own.video, BOB["hue"], end)
+    await expect.heard(bob.peer, seen.audio, ALICE["tone"], end)
+    frames = [one for one in await bob.peer.frames(seen.video, begin) if one.time < end]
+    gap = max(after.time - before.time for before, after in itertools.pairwise(frames))
+    print(f"{rounds} offers in {end - begin:.1f} s, {lines} m-lines, the longest gap {gap:.2f} s")
+    assert gap < 2 * expect.FREEZE

@@ -36,9 +36,13 @@ struct DetectorRun {
     mutating func hear(_ levels: [AudioLevel?]) {
         for level in levels {
             pass(milliseconds: Int64(LevelTraces.stepMilliseconds))
-            guard let level else { continue }
-            note(detector.receive(level, milliseconds: LevelTraces.stepMilliseconds, at: now))
+            if let level { hear(level) }
         }
+    }
+
+    /// A packet that comes now and says that it has 20 ms of sound.
+    mutating func hear(_ level: AudioLevel) {
+        note(detector.receive(level, milliseconds: LevelTraces.stepMilliseconds, at: now))
     }
 
     /// Lets time pass, and does what is due when it is due.

@@ -2,8 +2,8 @@
 
 A `Link` is a relay of datagrams: the client talks to the link's address instead of sfud's, which
 `rewrite` puts into the answer. What goes down to the client passes a bottleneck: a queue that is
-emptied at a rate, a delay, random loss. What goes up is delayed, lost by a share of its own, and like what
-goes down now and then late or doubled.
+emptied at a rate, a delay, random loss. What goes up is delayed, lost by a share of its own, and like
+what goes down now and then late or doubled.
 """
 
 import asyncio
@@ -30,8 +30,11 @@ class Link:
     def __init__(self, seed: int = 1):
         #: Bits a second downwards; None: no limit.
         self.rate: float | None = None
-        #: Seconds each way.
+        #: Seconds each way, unless upwards is said by itself.
         self.delay = 0.0
+        self.delay_up: float | None = None
+        #: Seconds that a datagram may take longer, at random; none overtakes another for it.
+        self.jitter = 0.0
         #: Shares of datagrams lost downwards and upwards.
         self.loss = 0.0
         self.loss_up = 0.0
@@ -48,6 +51,8 @@ class Link:
         self._free_at = 0.0
         self._heap: list[tuple[float, int, object, bytes, object]] = []
         self._number = 0
+        #: When the last datagram leaves, by its transport.
+        self._latest: dict[object, float] = {}
         self._client = None
         self._pump = None
         self._up = None
@@ -89,7 +94,8 @@ class Link:
         if self._random.random() < self.loss_up:
             self.dropped += 1
             return
-        self._push(time.monotonic() + self.delay, self._up, data, None)
+        delay = self.delay if self.delay_up is None else self.delay_up
+        self._push(time.monotonic() + delay, self._up, data, None)
 
     def _from_sfud(self, data, _):
         if self._client is None:
@@ -108,6 +114,9 @@ class Link:
         self._push(start + self.delay, self._down, data, self._client)
 
     def _push(self, at, transport, data, address):
+        if self.jitter:
+            at = max(at + self._random.uniform(0, self.jitter), self._latest.get(transport, 0))
+            self._latest[transport] = at
         times = [at]
         if self._random.random() < self.reorder:
             times = [at + self._random.uniform(0.005, 0.1)]

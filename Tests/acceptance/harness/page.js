@@ -260,6 +260,24 @@ class Peer {
     }
   }
 
+  // Adds, ends or turns an m-line behind the first `kept`, or restarts ICE, as chance will have it.
+  stir(kept) {
+    const all = this.connection.getTransceivers().slice(kept);
+    const lines = all.filter(({ direction }) => direction !== "stopped");
+    const line = lines[Math.floor(Math.random() * lines.length)];
+    const chance = Math.random();
+    if (!line || (chance < 0.4 && lines.length < 8)) {
+      const kind = Math.random() < 0.5 ? "audio" : "video";
+      this.connection.addTransceiver(kind, { direction: "recvonly" });
+    } else if (chance < 0.7) {
+      line.stop();
+    } else if (chance < 0.95) {
+      line.direction = line.direction === "recvonly" ? "inactive" : "recvonly";
+    } else {
+      this.connection.restartIce();
+    }
+  }
+
   async gathered() {
     while (this.connection.iceGatheringState !== "complete") {
       await new Promise((done) =>

@@ -44,10 +44,10 @@ class Scene:
 
 
 async def watch(
-    room: Room, alice: Peer, bob: Peer, up: Link | None = None, down: Link | None = None
+    room: Room, alice: Peer, bob: Peer, up: Link | None = None, down: Link | None = None, **look
 ) -> Scene:
     """Lets Bob see Alice, the publisher behind the one link, the viewer behind the other."""
-    publisher = await room.join("alice", alice, link=up, **ALICE)
+    publisher = await room.join("alice", alice, link=up, **ALICE, **look)
     viewer = await room.join("bob", bob, slots=1, link=down)
     scene = Scene(room, publisher, viewer, await viewer.subscribe(publisher.stream))
     await scene.moving()
