@@ -166,6 +166,12 @@ final class SfudAdapter: Adapter {
     /// The daemon's own counters.
     func counters() async throws -> PacketCounters { try await client().serverStats().counters }
 
+    /// How many rooms, participants and transports there are.
+    func tenants() async throws -> [Int] {
+        let stats = try await client().serverStats()
+        return [stats.rooms, stats.participants, stats.transports]
+    }
+
     /// What its workers have given up.
     func pressures() async throws -> [PressureInfo] {
         try await client().serverStats().workers.map(\.pressure)

@@ -39,7 +39,25 @@ extension Bench {
                     try await crowd.comeAndGo(until: $0)
                 }
             }
+            try await self.closingEarly(session, adapter, load)
         }
+    }
+
+    /// Closes rooms in the midst of everything, and looks for what is left of them.
+    private func closingEarly(
+        _ session: Session,
+        _ adapter: SfudAdapter,
+        _ load: Trial
+    ) async throws {
+        let before = try await adapter.tenants()
+        try await session.withCrowd(library) { crowd in
+            let name = "rooms that close while people join, connect and watch, K7"
+            try await self.beside(name, session, adapter, load) {
+                try await crowd.closeEarly(until: $0)
+            }
+        }
+        let after = try await adapter.tenants()
+        guard after == before else { throw BenchError("\(after), and it was \(before)") }
     }
 
     /// Watches the canary while `trouble` is made, which returns how often.
@@ -111,6 +129,45 @@ extension Session {
         guard connected <= 1 else { throw BenchError("\(connected - 1) of them got in") }
         try await close(room)
         return count
+    }
+
+    /// Makes rooms and closes them at any moment, a few at a time; returns how many.
+    ///
+    /// Every call is answered: what comes too late is refused.
+    fileprivate func closeEarly(until end: ContinuousClock.Instant) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    var count = 0
+                    while ContinuousClock.now < end {
+                        try await self.closeOne("short-\(lane)-\(count)")
+                        count += 1
+                    }
+                    return count
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    private func closeOne(_ name: String) async throws {
+        let room = RoomPlan.broadcast(.camera, viewers: 2, name: name)
+        try await adapter.makeRoom(name, participants: room.participants.count)
+        let coming = Task {
+            for participant in room.participants {
+                try await self.join(name, participant)
+                if participant.media != nil { continue }
+                try await self.watch(name, participant, keepsFrames: false)
+            }
+        }
+        try await Task.sleep(for: .microseconds(.random(in: 0...40_000)))
+        try await adapter.closeRoom(name)
+        do {
+            try await coming.value
+        } catch ClientError.refused {
+            // The room was gone before they came.
+        }
+        await forget(room)
     }
 
     /// Has people come, watch and leave again as fast as they can; returns how many.

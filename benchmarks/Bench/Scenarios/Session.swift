@@ -167,6 +167,11 @@ final class Session: Sendable {
     /// Ends a room and forgets who was in it.
     func close(_ room: RoomPlan) async throws {
         try await adapter.closeRoom(room.name)
+        await forget(room)
+    }
+
+    /// Forgets who was in a room that is no more.
+    func forget(_ room: RoomPlan) async {
         for participant in room.participants { await forget(room.name, participant.name) }
     }
 
