@@ -96,7 +96,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SFUTests",
-            dependencies: ["COpus", "RTP", "SFU", "LoadPeer"],
+            dependencies: ["CKernel", "COpus", "RTP", "SFU", "LoadPeer"],
             swiftSettings: strict
         ),
         .testTarget(

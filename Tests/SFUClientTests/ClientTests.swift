@@ -13,7 +13,7 @@ private var patient: ClientOptions {
     return options
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+@Suite(.timeLimit(.minutes(10))) struct ClientTests {
     @Test func `replies find their calls in any order`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: patient)

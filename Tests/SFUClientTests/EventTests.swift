@@ -3,7 +3,7 @@ import Testing
 
 @testable import SFUClient
 
-@Suite(.timeLimit(.minutes(1))) struct EventTests {
+@Suite(.timeLimit(.minutes(10))) struct EventTests {
     /// What an event sequence gives, and what came before it.
     struct Step: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -1,3 +1,4 @@
+import CKernel
 import Foundation
 import RTP
 import SFU
@@ -45,22 +46,21 @@ struct NegotiationSampleTests {
 
     @Test(arguments: corpus)
     func `an old description is answered or refused at once`(_ sample: Sample) throws {
-        let clock = ContinuousClock()
-        var fastest = Duration.seconds(1)
+        var fastest = Int64.max
         var tries = 0
-        // Machines are shared: what else runs there may take most of one try's time.
-        while tries == 0 || fastest >= .milliseconds(10), tries < 20 {
+        // Machines are shared: what else runs there slows even the processor's own time down.
+        while tries == 0 || fastest >= 10_000_000, tries < 20 {
             tries += 1
             var bench = NegotiationBench()
-            let start = clock.now
+            let start = kernel_thread_nanoseconds()
             do {
                 let answer = try bench.answer(sample.text)
                 #expect(AnswerInvariants(offer: sample.text, answer: answer.sdp).violations == [])
             } catch {
                 #expect(!error.cause.isEmpty)
             }
-            fastest = min(fastest, clock.now - start)
+            fastest = min(fastest, kernel_thread_nanoseconds() - start)
         }
-        #expect(fastest < .milliseconds(10))
+        #expect(fastest < 10_000_000, "10 ms of the processor")
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import sfud
 
 /// Recordings meet the disk.
-@Suite(.timeLimit(.minutes(1))) struct DiskWriterTests {
+@Suite(.timeLimit(.minutes(10))) struct DiskWriterTests {
     private static func directory() -> String {
         NSTemporaryDirectory() + "sfud-test-\(UUID().uuidString)"
     }

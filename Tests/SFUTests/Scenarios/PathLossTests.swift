@@ -39,7 +39,7 @@ struct PathLossTests {
         #expect(call.numbers(at: 1).isContiguous)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `without a path a transport waits, and liveness decides`() throws {
         var call = try ForwardingTests.call()
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
