@@ -31,7 +31,7 @@ async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
     before = await counted()
     begin = time.time()
     up.loss_up = down.loss = 0.05
-    await asyncio.sleep(12)
+    await asyncio.sleep(8)
     end = time.time()
     up.loss_up = down.loss = 0.0
     # What was lost last is asked for within two round trips.
@@ -121,7 +121,7 @@ async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
     link = await Link.open(delay=delays[0], delay_up=delays[1], jitter=0.03)
     scene = await watch(room, await peers("Chromium"), await peers("Chromium"), down=link)
     begin = time.time()
-    await asyncio.sleep(8)
+    await asyncio.sleep(4)
     frames = await scene.frames(begin)
     stats = await room.call("stats.get", participant="bob")
     away = stats["transports"][0]["roundTripTime"]

@@ -223,9 +223,9 @@ async def test_media_is_added_by_a_new_offer(room, peers):
 @pytest.mark.seconds(900)
 @pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
 async def test_d3_renegotiating_without_end_keeps_what_plays(room, peers, stack):
-    """M-lines come, end, turn and are used again, and ICE restarts: fifty offers in a row, or as many
+    """M-lines come, end, turn and are used again, and ICE restarts: thirty offers in a row, or as many
     as SFUD_ROUNDS says."""
-    rounds = int(os.environ.get("SFUD_ROUNDS", "50"))
+    rounds = int(os.environ.get("SFUD_ROUNDS", "30"))
     alice = await room.join("alice", await peers("Chromium"), slots=1, **ALICE)
     bob = await room.join("bob", await peers(stack), slots=1, **BOB)
     published = bob.stream
