@@ -14,7 +14,7 @@ extension Bench {
         let rooms = options.size ?? (options.isFull ? 10_000 : 200)
         let rounds = min(rooms, options.isFull ? 25 : 15)
         let adapter = SfudAdapter()
-        let canary = RoomPlan.meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
+        let canary = RoomPlan.canary
         let load = trial([canary])
         try await with(adapter, load) { session in
             try await session.populate([canary])

@@ -4,14 +4,13 @@ import SFUClient
 
 // FLOOD: strangers, while people join and a room of four plays.
 extension Bench {
-    private static let canary = "canary"
     /// With `--full` as many as the bar says, else a tenth.
     private var floodShare: Int { options.isFull ? 1 : 10 }
 
     func flood() async throws {
         let joins = options.size ?? 100
         let adapter = SfudAdapter()
-        let room = RoomPlan.meeting(of: 4, media: .simulcast, slots: 3, name: Self.canary)
+        let room = RoomPlan.canary
         let load = trial([room])
         try await with(adapter, load) { session in
             try await session.populate([room])

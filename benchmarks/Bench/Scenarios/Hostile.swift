@@ -7,7 +7,7 @@ import SFUClient
 extension Bench {
     func hostile() async throws {
         let adapter = SfudAdapter()
-        let canary = RoomPlan.meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
+        let canary = RoomPlan.canary
         let load = trial([canary])
         try await with(adapter, load) { session in
             try await session.populate([canary])

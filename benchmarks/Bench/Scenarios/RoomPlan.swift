@@ -69,6 +69,9 @@ extension RoomPlan {
         return Self(name: "panel", participants: panel + audience)
     }
 
+    /// The room that plays beside trouble.
+    static let canary = meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
+
     /// Everybody publishes and watches the next ones in the round, at most `slots` of them: with
     /// simulcast in the highest layer, which every SFU can be made to send.
     static func meeting(
