@@ -38,16 +38,17 @@ extension DropReason {
         case .padding: 20
         case .gated: 21
         case .policed: 22
-        case .streamRateLimited: 23
-        case .noSubscriber: 24
-        case .awaitingKeyframe: 25
-        case .noCommonCodec: 26
-        case .layerNotSelected: 27
-        case .sendFailed: 28
-        case .sendQueueFull: 29
-        case .relayQueueFull: 30
-        case .sendQueueStale: 31
-        case .sendQueueWithdrawn: 32
+        case .stale: 23
+        case .streamRateLimited: 24
+        case .noSubscriber: 25
+        case .awaitingKeyframe: 26
+        case .noCommonCodec: 27
+        case .layerNotSelected: 28
+        case .sendFailed: 29
+        case .sendQueueFull: 30
+        case .relayQueueFull: 31
+        case .sendQueueStale: 32
+        case .sendQueueWithdrawn: 33
         }
     }
 }

@@ -28,6 +28,7 @@ struct WorkerLoop: ~Copyable {
     private var awaited: [Bool]
     private var load: LoadMeter
     private var meter: PressureMeter
+    var stalls: StallWatch
     private var nextRefresh: Instant
 
     init(
@@ -56,6 +57,7 @@ struct WorkerLoop: ~Copyable {
         awaited = setup.sockets.map { _ in false }
         load = LoadMeter(at: now, cpu: kernel_thread_nanoseconds())
         meter = PressureMeter(at: now)
+        stalls = StallWatch(at: now, cpu: kernel_thread_nanoseconds())
         nextRefresh = now
     }
 
@@ -86,12 +88,19 @@ struct WorkerLoop: ~Copyable {
             let mayRest = relays.rest() && lateCount == 0
             let deadline = mayRest ? deadline : now
             let rest = Instant.monotonic()
+            stalls.worked(
+                since: now,
+                until: rest,
+                cpu: kernel_thread_nanoseconds,
+                wall: wallClock
+            )
             let ready = poller.wait(until: deadline, at: rest)
             relays.rise()
             now = .monotonic()
             meter.slept(now.nanoseconds(since: rest))
-            // What came while it was at work is its own backlog, and no stall.
-            let rounds = Self.rounds(late: now.milliseconds(since: max(deadline, rest)))
+            let rounds =
+                stalls.slept(since: rest, until: now, wall: wallClock)
+                ? Self.roundsAfterStall : Self.rounds
             takeLatecomers(at: now)
             var hasCommands = false
             for index in 0..<ready {
@@ -178,7 +187,8 @@ struct WorkerLoop: ~Copyable {
         if output.free < Core.replyCapacity { send(at: now) }
         if case .rtp = Datagram(inbox[index]) { forwarding.noteArrival(inbox.arrival(index)) }
         let path = path(of: index, of: inbox, socket: socket)
-        core.receive(inbox[index], on: path, at: now, into: &output)
+        let isStale = stalls.isStale(inbox.arrival(index))
+        core.receive(inbox[index], on: path, at: now, isStale: isStale, into: &output)
     }
 
     /// Between which addresses a datagram has come.
@@ -328,9 +338,9 @@ struct WorkerLoop: ~Copyable {
     private static let bellToken = UInt64.max - 1
     private static let relayRounds = 4
     /// Receive calls in a row on one socket before others have their turn.
-    ///
-    /// After the process stood still all that waits is taken, or peers whose packets lie in the
-    /// socket's queue would be taken for silent.
-    private static func rounds(late milliseconds: Int64) -> Int { milliseconds > 500 ? 256 : 8 }
+    private static let rounds = 8
+    /// The same after the process may have stood still: all that waits is taken, or peers whose
+    /// packets lie in the socket's queue would be taken for silent.
+    private static let roundsAfterStall = 256
     private static let refreshMilliseconds: Int64 = 10_000
 }

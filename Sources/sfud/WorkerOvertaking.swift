@@ -37,7 +37,8 @@ extension WorkerLoop {
                     if case .rtp = Datagram(inbox[index]) {
                         forwarding.noteOvertaking(inbox.arrival(index))
                     }
-                    core.receive(inbox[index], on: path, at: now, into: &output)
+                    let isStale = stalls.isStale(inbox.arrival(index))
+                    core.receive(inbox[index], on: path, at: now, isStale: isStale, into: &output)
                     overtaking += 1
                 } else if !latecomers.append(
                     inbox[index],
@@ -92,7 +93,13 @@ extension WorkerLoop {
             if case .rtp = Datagram(latecomers[index]) {
                 forwarding.noteArrival(latecomers.arrival(index))
             }
-            core.receive(latecomers[index], on: latecomers.path(index), at: now, into: &output)
+            core.receive(
+                latecomers[index],
+                on: latecomers.path(index),
+                at: now,
+                isStale: stalls.isStale(latecomers.arrival(index)),
+                into: &output
+            )
         }
         taken += lateCount
         lateCount = 0

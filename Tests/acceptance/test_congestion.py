@@ -13,9 +13,9 @@ import sys
 
 import pytest
 
+from harness.bench import figures, finish, start_in
 from harness.process import until
 from harness.sfud import Sfud, free_ports
-from test_load import figures, finish, start_in, tool
 
 NAMESPACE = ("unshare", "--map-root-user", "--net")
 

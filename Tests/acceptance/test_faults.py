@@ -1,203 +1,36 @@
-"""Faults of the system and of those who drive the daemon, beside a room that must not notice.
+"""Faults of the system, beside a room that must not notice.
 
-The room is `sfu-bench load --check`: it fails where a packet is lost, doubled, late in number, or is
-not the very one that was sent. Names begin with the row of docs/reliability.md.
+Names begin with the row of docs/reliability.md; the room is `harness.bench.unharmed`.
 """
 
 import asyncio
 import contextlib
-import json
 import os
-import re
 import resource
 import shutil
 import signal
 import socket
 import time
-from pathlib import Path
 
 import pytest
 
 from harness import expect, process
+from harness.bench import finish, start, unharmed
 from harness.clock import WallClock
-from harness.ipc import IPC, Refused, timed
+from harness.ipc import IPC, Refused, raw
 from harness.scene import longest_gap, watching
 from harness.sfud import Sfud, binary
-from test_load import figures, finish, start
+from harness.strace import strace
 
 
-@contextlib.asynccontextmanager
-async def unharmed(daemon: Sfud, seconds: int = 6):
-    """Runs while a room of five plays, and judges the room in the end."""
-    load = await start(
-        *("sfu-bench", "load", "--ipc", daemon.ipc),
-        *("--viewers", 4, "--seconds", seconds, "--check"),
-    )
-    try:
-        async with IPC(daemon.ipc) as ipc:
-
-            async def plays():
-                return (await ipc.call("server.stats"))["rtpOut"] > 500
-
-            await process.until(plays, "a room that plays", seconds=20)
-        yield load
-        assert load.returncode is None, "the room ended before the fault did"
-    finally:
-        status, output, errors = await finish(load)
-    assert status == 0, f"{errors}\n{output}"
-    report = figures(output)
-    assert int(report["copies received"]) == int(report["copies expected"]) > 1000
-    latency = report["latency p50 p99 p99.9 max"]
-    print(f"beside it {report['copies received']} copies, none lost, within {latency}")
-
-
-async def raw(daemon: Sfud):
-    return await asyncio.open_unix_connection(str(daemon.ipc), limit=1 << 21)
-
-
-def request(number: int, method: str, **params) -> bytes:
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(message).encode() + b"\n"
-
-
-def descriptors(daemon: Sfud) -> int:
-    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
-
-
-@pytest.mark.seconds(60)
-async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfud, ipc):
-    """Each follows a room from where the last one was, has something said, and dies in mid-line."""
-    await ipc.call("room.create", room="followed")
-    since, heard = (await ipc.call("room.get", room="followed"))["seq"], []
-    async with unharmed(sfud):
-        before = descriptors(sfud)
-        begin = time.monotonic()
-        for turn in range(1000):
-            reader, writer = await raw(sfud)
-            last = heard[-1] if heard else since
-            writer.write(
-                request(1, "events.subscribe", rooms=["followed"], since={"followed": last})
-                + request(2, "message.publish", room="followed", topic="t", message=str(turn))
-                + request(3, "room.get", room="followed")[:20]
-            )
-            # The event of what it says itself it does not wait for every time.
-            while len(heard) < turn // 2 * 2:
-                message = json.loads(await reader.readline())
-                assert "error" not in message, message
-                if message.get("method") == "event":
-                    assert message["params"]["event"] == "message.received", message
-                    heard.append(message["params"]["seq"])
-            writer.transport.abort()
-        seconds = time.monotonic() - begin
-
-        async def forgotten():
-            return descriptors(sfud) <= before
-
-        await process.until(forgotten, "no descriptor of theirs")
-    print(f"1,000 clients died within {seconds:.1f} s, {len(heard)} events heard")
-    assert heard == list(range(since + 1, since + 1 + len(heard))) and len(heard) >= 998
-
-
-@pytest.mark.seconds(90)
-async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, ipc):
-    """One hears of all of it, and asks for the list of all."""
-    async with unharmed(sfud, seconds=12):
-        await ipc.call("events.subscribe")
-        await ipc.call("room.create", room="big")
-        members = [
-            {"room": "big", "participant": f"p{number}", "role": "participant"}
-            for number in range(1000)
-        ]
-        await ipc.call_all("participant.join", members)
-        await ipc.call_all("room.create", [{"room": f"small{n}"} for n in range(9990)])
-        result, seconds = await timed(sfud.ipc, "room.list")
-    assert len(result["rooms"]) >= 9991
-    joined = [one for one in ipc.events if one.event == "participant.joined"]
-    assert len([one for one in joined if one.room == "big"]) == 1000
-    print(f"{len(result['rooms'])} rooms, listed within {seconds * 1000:.0f} ms")
-
-
-@pytest.mark.seconds(60)
-async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc):
-    """They ask the same at once, without waiting: each call has one reply, and both see one room."""
-    rounds = 200
-    async with unharmed(sfud), IPC(sfud.ipc) as other:
-        await ipc.call("events.subscribe")
-        await ipc.call("room.create", room="r")
-
-        async def both(method: str, **params):
-            calls = (one.call(method, room="r", **params) for one in (ipc, other))
-            return await asyncio.gather(*calls, return_exceptions=True)
-
-        for turn in range(rounds):
-            name = f"p{turn}"
-            joined = await both("participant.join", participant=name)
-            # Who joins twice takes over: both are right, and there is one.
-            assert not [one for one in joined if isinstance(one, Exception)], joined
-            left = await both("participant.leave", participant=name)
-            refused = [one for one in left if isinstance(one, Refused)]
-            assert len(refused) == 1 and refused[0].code == 4005, left
-        states = await both("room.get")
-        assert states[0] == states[1] and states[0]["participants"] == []
-    seen = [one.seq for one in ipc.events if one.room == "r"]
-    assert seen == list(range(seen[0], seen[0] + len(seen)))
-    left = [one.data["participant"] for one in ipc.events if one.event == "participant.left"]
-    assert [one for one in left if one.startswith("p")] == [f"p{turn}" for turn in range(rounds)]
-
-
-async def test_j6_a_flood_of_calls_keeps_nobody_else_waiting(sfud, ipc):
-    """One writes calls as fast as the socket takes them; another asks in between."""
-    await ipc.call("room.create", room="r")
-    line = request(1, "room.get", room="r") * 100
-    waits = []
-    async with unharmed(sfud):
-        reader, writer = await raw(sfud)
-        answered = 0
-
-        async def flood():
-            while True:
-                writer.write(line)
-                await writer.drain()
-
-        async def drain():
-            nonlocal answered
-            while chunk := await reader.read(1 << 16):
-                answered += chunk.count(b"\n")
-
-        tasks = [asyncio.create_task(flood()), asyncio.create_task(drain())]
-        try:
-            for _ in range(100):
-                begin = time.monotonic()
-                await ipc.call("room.get", room="r")
-                waits.append(time.monotonic() - begin)
-                await asyncio.sleep(0.02)
-        finally:
-            for task in tasks:
-                task.cancel()
-            writer.transport.abort()
-    waits.sort()
-    print(f"{answered} calls of one; another waited {waits[50] * 1e3:.1f}, at most {waits[-1] * 1e3:.1f} ms")
-    assert answered > 1000
-    assert waits[50] < 0.1
-
-
-async def strace(daemon: Sfud, *inject: str):
-    """Has system calls of the daemon fail; skips where processes may not be looked into."""
-    if not shutil.which("strace"):
-        pytest.skip("strace is not there")
-    tracer = await asyncio.create_subprocess_exec(
-        "strace", "-f", "-qq", "-o", "/dev/null", "-p", str(daemon.process.pid),
-        *(part for one in inject for part in ("-e", f"inject={one}")),
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    status = Path(f"/proc/{daemon.process.pid}/status")
-    for _ in range(50):
-        if tracer.returncode is not None:
-            pytest.skip(f"strace: {(await tracer.stderr.read()).decode()}")
-        if not re.search(r"TracerPid:\s+0\n", status.read_text()):
-            return tracer
-        await asyncio.sleep(0.1)
-    raise AssertionError("strace does not begin")
+async def test_i1_failing_sends_lose_nothing(sfud):
+    """Every tenth call to send fails: what it had goes a moment later, in its turn."""
+    async with unharmed(sfud, seconds=8):
+        for error in ("ENOBUFS", "EAGAIN"):
+            tracer = await strace(sfud, f"sendmsg:error={error}:when=10+10")
+            await asyncio.sleep(2)
+            tracer.send_signal(signal.SIGINT)
+            await tracer.wait()
 
 
 async def test_i3_failing_receives_lose_nothing(sfud):
@@ -224,7 +57,7 @@ async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sf
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limits[1]))
         try:
             for _ in range(20):
-                reader, writer = await raw(sfud)
+                reader, writer = await raw(sfud.ipc)
                 with contextlib.suppress(ConnectionError):
                     assert await asyncio.wait_for(reader.read(), 5) == b"", "it is let in"
                 writer.close()
@@ -310,6 +143,62 @@ async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
             await ip("address", "delete", f"{address}/32", "dev", "lo")
 
 
+@contextlib.asynccontextmanager
+async def standing_still(daemon: Sfud, seconds: float):
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    yield
+
+
+async def test_i9_a_tenth_of_a_second_without_the_process_loses_nothing(sfud):
+    """What came meanwhile waits in the socket's buffer."""
+    async with unharmed(sfud):
+        for _ in range(3):
+            async with standing_still(sfud, 0.1):
+                await asyncio.sleep(1)
+
+
+@pytest.mark.alone
+@pytest.mark.seconds(60)
+@pytest.mark.parametrize("stall", [1, 5])
+async def test_i9_after_a_stall_all_is_as_live_as_before(sfud, peers, stall):
+    """Nobody is gone, and nobody gets what came meanwhile, to play it late."""
+    async with watching(sfud, await peers("Chromium"), await peers("Chromium")) as scene:
+        peer, sound = scene.bob.peer, scene.seen.audio
+
+        async def lags(since: float) -> list[float]:
+            """How long after their moment, by a clock of the publisher's, pictures are seen."""
+            return sorted(one.time - one.counter / 20 for one in await scene.frames(since))
+
+        await asyncio.sleep(2)
+        usual = await lags(time.time() - 2)
+        async with standing_still(sfud, stall):
+            back = time.time()
+            await asyncio.sleep(0.5)
+            before = await peer.inbound(sound)
+            await asyncio.sleep(2)
+            after = await peer.inbound(sound)
+        frames = await scene.frames(back)
+        later = (await lags(back + 0.5))[-1] - usual[len(usual) // 2]
+        waited, count = (
+            after[name] - before[name] for name in ("jitterBufferDelay", "jitterBufferEmittedCount")
+        )
+        print(
+            f"seen after {frames[0].time - back:.2f} s, then at most {later:.2f} s later than"
+            f" before; sound waits {waited / count * 1e3:.0f} ms to be played"
+        )
+        assert frames[0].time - back < 0.5 and later < 0.3 and waited / count < 0.3
+        assert longest_gap([one for one in frames if one.time > back]) < 2 * expect.FREEZE
+        await scene.heard(back)
+        told = [one for one in scene.ipc.events if "connection" in one.data]
+        assert {one.data["connection"] for one in told} <= {"connecting", "connected"}, told
+        drops = (await scene.ipc.call("server.stats"))["drops"]
+        assert drops["stale"] > stall * 50, drops
+
+
 @pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tmp_path):
@@ -352,7 +241,7 @@ async def test_e16_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
     kept: list[socket.socket] = []
     most = 0
     async with unharmed(sfud):
-        before = descriptors(sfud)
+        before = sfud.descriptors()
         begin = time.monotonic()
         for number in range(10_000):
             one = socket.socket()
@@ -366,14 +255,14 @@ async def test_e16_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
             if len(kept) > 800:
                 kept.pop(0).close()
             if number % 20 == 0:
-                most = max(most, descriptors(sfud) - before)
+                most = max(most, sfud.descriptors() - before)
                 await asyncio.sleep(0)
         seconds = time.monotonic() - begin
         for one in kept:
             one.close()
 
         async def forgotten():
-            return descriptors(sfud) <= before
+            return sfud.descriptors() <= before
 
         await process.until(forgotten, "no descriptor of theirs")
     print(f"10,000 connections within {seconds:.1f} s, at most {most} at a time")

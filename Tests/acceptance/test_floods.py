@@ -11,9 +11,9 @@ import time
 import pytest
 
 from harness import expect
-from harness.ipc import IPC, Refused, timed
+from harness.bench import unharmed
+from harness.ipc import IPC, Refused, raw, request, timed
 from harness.looks import ALICE, BOB
-from test_faults import raw, request, unharmed
 
 
 @pytest.mark.seconds(60)
@@ -22,7 +22,7 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
     await ipc.call("room.create", room="r")
     lines = [request(n, "participant.join", room="r", participant=f"p{n}") for n in range(5000)]
     async with unharmed(sfud, seconds=9):
-        reader, writer = await raw(sfud)
+        reader, writer = await raw(sfud.ipc)
         begin = time.monotonic()
         writer.write(b"".join(lines))
         told = [await reader.readline() for _ in lines]
@@ -85,7 +85,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     async with unharmed(sfud, seconds=9):
         async with IPC(sfud.ipc) as hearer:
             await hearer.call("events.subscribe")
-            reader, writer = await raw(sfud)
+            reader, writer = await raw(sfud.ipc)
 
             async def drain():
                 while line := await reader.readline():

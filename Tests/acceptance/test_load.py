@@ -5,51 +5,12 @@ The binaries lie beside sfud's, unless `SFU_BENCH_BINARY` and `CORE_COST_BINARY`
 
 import asyncio
 import json
-import os
-import re
 import signal
-from pathlib import Path
 
 import pytest
 
+from harness.bench import figures, finish, start
 from harness.sfud import binary
-
-
-def tool(name: str) -> Path:
-    variable = name.replace("-", "_").upper() + "_BINARY"
-    path = Path(os.environ.get(variable, binary().with_name(name)))
-    assert path.exists(), f"{path} is missing: swift build -c release, or set {variable}"
-    return path
-
-
-async def start(name: str, *arguments) -> asyncio.subprocess.Process:
-    return await start_in((), name, *arguments)
-
-
-async def start_in(inside: tuple[str, ...], name: str, *arguments) -> asyncio.subprocess.Process:
-    """Starts a tool; `inside` is a command that becomes it."""
-    return await asyncio.create_subprocess_exec(
-        *inside,
-        str(tool(name)),
-        *map(str, arguments),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-
-
-async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
-    try:
-        output, errors = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-    return process.returncode, output.decode(), errors.decode()
-
-
-def figures(report: str) -> dict[str, str]:
-    """The rows of the report: what stands before the wide gap, and after it."""
-    rows = (re.split(" {2,}", line, maxsplit=1) for line in report.splitlines())
-    return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 @pytest.mark.alone

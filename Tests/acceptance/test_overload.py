@@ -12,9 +12,9 @@ import signal
 
 import pytest
 
+from harness.bench import finish, start
 from harness.ipc import IPC, Refused
 from harness.sfud import Sfud
-from test_load import finish, start
 
 
 async def starve(daemon: Sfud) -> None:

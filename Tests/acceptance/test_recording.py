@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from harness import recorded
+from harness.bench import start
 from harness.looks import ALICE, BOB
 from harness.media import hue_distance
 from harness.room import Room
 from harness.sfud import binary
-from test_faults import strace
-from test_load import start
+from harness.strace import strace
 
 
 async def started(ipc) -> dict:

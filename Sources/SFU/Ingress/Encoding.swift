@@ -13,6 +13,8 @@ struct Encoding: ~Copyable {
     /// Names one numbering of one stream, unique in the worker: a new one at each restart.
     var epoch: UInt32
     var window = SequenceWindow()
+    /// Whether what came last was left out as too late: what comes next does not follow it.
+    var isBroken = false
     var losses = LossTracker()
     var reception = ReceptionStatistics()
     var rate = RateMeter()
@@ -80,6 +82,7 @@ struct Encoding: ~Copyable {
         self.ssrc = ssrc
         self.epoch = epoch
         window = SequenceWindow()
+        isBroken = false
         losses.removeAll()
         reception = ReceptionStatistics()
         captured = nil

@@ -155,11 +155,17 @@ extension Core {
         case .newest, .late, .restarted: break
         }
         count(verdict, info: &info, length: length, encoding: encoding)
-        info.epoch = encodings[encoding].epoch
         guard publications[publication].isOpen else {
             encodings[encoding].losses.removeAll()
             return .gated
         }
+        guard !isStale else {
+            encodings[encoding].losses.removeAll()
+            encodings[encoding].isBroken = true
+            return .stale
+        }
+        if encodings[encoding].isBroken { goOn(encoding, at: info.arrival) }
+        info.epoch = encodings[encoding].epoch
         if let drop = police(info, length: length, encoding: encoding) {
             return drop
         }
@@ -187,11 +193,8 @@ extension Core {
             newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
         info.number = Int64(extended)
         if verdict == .restarted {
-            encodings[encoding].epoch = takeEpoch()
-            encodings[encoding].losses.removeAll()
-            encodings[encoding].history.removeAll(from: &pool)
+            goOn(encoding, at: info.arrival)
             encodings[encoding].reception.restart(at: extended)
-            refreshAfterLoss(of: encoding, info.arrival)
         }
         if case .newest(let gap) = verdict {
             expectRetransmission(of: gap, before: newest, encoding: encoding, at: info.arrival)
@@ -205,12 +208,22 @@ extension Core {
             clockRate: encodings[encoding].clockRate,
             at: info.arrival
         )
+        guard !isStale else { return }
         encodings[encoding].rate.receive(
             bytes: length,
             endsFrame: info.flags.contains(.marker),
             isMedia: info.payloadLength > 0,
             at: info.arrival
         )
+    }
+
+    /// After a hole that nothing fills: the numbers close over it, and a picture begins anew.
+    private mutating func goOn(_ encoding: Int, at now: Instant) {
+        encodings[encoding].isBroken = false
+        encodings[encoding].epoch = takeEpoch()
+        encodings[encoding].losses.removeAll()
+        encodings[encoding].history.removeAll(from: &pool)
+        refreshAfterLoss(of: encoding, now)
     }
 
     /// Asks again for what is missing, where the publisher answers to that.

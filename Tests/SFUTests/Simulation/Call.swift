@@ -18,6 +18,8 @@ struct Call: ~Copyable {
     private(set) var misdirected = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
+    /// Whether what peers send has lain in the socket's queue while the thread stood still.
+    var isStale = false
     let identity: DTLSIdentity
     var transportSequence: UInt16 = 0
     private let context = SRTPContext(engine: .best)
@@ -124,7 +126,13 @@ struct Call: ~Copyable {
         for position in 0..<sent.count where !silent.contains(index) {
             let datagram = sent[position]
             if loses(true, Array(datagram.indices.map { datagram[$0] })) { continue }
-            core.receive(datagram, on: peers[index].path, at: now, into: &output)
+            core.receive(
+                datagram,
+                on: peers[index].path,
+                at: now,
+                isStale: isStale,
+                into: &output
+            )
             if output.free < 32 { settle() }
         }
         sent.removeAll()

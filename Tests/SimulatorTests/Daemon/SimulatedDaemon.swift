@@ -241,7 +241,8 @@ extension SimulatedDaemon {
 
     private func deliver(_ sent: inout Batch, from client: SimulatedClient) {
         for position in 0..<sent.count {
-            workers[client.worker].arrived.append((client.path, sent.bytes(at: position)))
+            workers[client.worker].arrived
+                .append(.init(path: client.path, bytes: sent.bytes(at: position), at: now))
         }
         sent.removeAll()
     }

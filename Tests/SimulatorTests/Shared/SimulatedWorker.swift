@@ -2,6 +2,7 @@ import RTP
 import SFU
 
 @testable import Sockets
+@testable import sfud
 
 /// What is on the other side of a worker's socket.
 protocol SimulatedNetwork: AnyObject {
@@ -32,8 +33,16 @@ final class SimulatedWorker {
     var output = Batch(capacity: 2 * Core.batchCapacity)
     /// What the control plane has posted.
     var mailbox: [Command] = []
+    struct Arrival {
+        let path: Path
+        let bytes: [UInt8]
+        let at: Instant
+    }
+
     /// Datagrams in the socket's queue.
-    var arrived: [(path: Path, bytes: [UInt8])] = []
+    var arrived: [Arrival] = []
+    private var stalls: StallWatch
+    private var lastRound: Instant
     /// What waits for the control thread.
     var events: [SFU.Event] = []
     var nextRound: Instant
@@ -64,6 +73,8 @@ final class SimulatedWorker {
         workers = relays.workers
         self.relays = relays
         nextRound = now
+        lastRound = now
+        stalls = StallWatch(at: now, cpu: 0)
         refusesUntil = now
     }
 
@@ -91,6 +102,8 @@ final class SimulatedWorker {
 
     /// One round, step by step as in `WorkerLoop.run`.
     func round(at now: Instant, through network: some SimulatedNetwork) {
+        _ = stalls.slept(since: lastRound, until: now) { now.nanoseconds }
+        lastRound = now
         let datagrams = arrived
         arrived = []
         let half = datagrams.count / 2
@@ -112,7 +125,7 @@ final class SimulatedWorker {
     }
 
     private func receive(
-        _ datagrams: ArraySlice<(path: Path, bytes: [UInt8])>,
+        _ datagrams: ArraySlice<Arrival>,
         at now: Instant,
         through network: some SimulatedNetwork
     ) {
@@ -123,24 +136,30 @@ final class SimulatedWorker {
     }
 
     private func receive(
-        _ datagram: (path: Path, bytes: [UInt8]),
+        _ datagram: Arrival,
         at now: Instant,
         through network: some SimulatedNetwork
     ) {
         if output.free < Core.replyCapacity { send(at: now, through: network) }
         taken += 1
-        core.receive(datagram.bytes.span, on: datagram.path, at: now, into: &output)
+        core.receive(
+            datagram.bytes.span,
+            on: datagram.path,
+            at: now,
+            isStale: stalls.isStale(datagram.at.nanoseconds),
+            into: &output
+        )
     }
 
     /// Lets what may go before the batch that has been received; returns what may not.
     private func letOvertake(
-        _ datagrams: ArraySlice<(path: Path, bytes: [UInt8])>,
+        _ datagrams: ArraySlice<Arrival>,
         at now: Instant,
         through network: some SimulatedNetwork
-    ) -> [(path: Path, bytes: [UInt8])] {
+    ) -> [Arrival] {
         guard !datagrams.isEmpty else { return [] }
         core.putAside()
-        var late: [(path: Path, bytes: [UInt8])] = []
+        var late: [Arrival] = []
         for datagram in datagrams {
             if core.mayOvertake(datagram.bytes.span, on: datagram.path) {
                 receive(datagram, at: now, through: network)

@@ -37,7 +37,7 @@ extension World {
         trace.note(bytes.first ?? 0)
         tally.datagrams += 1
         if strikes(.uncountedDrop, oneIn: 2_000) { return worker.taken += 1 }
-        worker.arrived.append((path, bytes))
+        worker.arrived.append(.init(path: path, bytes: bytes, at: now))
         wake(index)
     }
 

@@ -146,3 +146,13 @@ async def timed(path: Path, method: str) -> tuple[dict[str, Any], float]:
     seconds = time.monotonic() - begin
     writer.close()
     return json.loads(line)["result"], seconds
+
+
+async def raw(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection for who does not keep to the rules."""
+    return await asyncio.open_unix_connection(str(path), limit=1 << 21)
+
+
+def request(number: int, method: str, **params) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(message).encode() + b"\n"

@@ -112,6 +112,9 @@ class Sfud:
         fields = stat.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / 100
 
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
     async def stop(self) -> float:
         """SIGTERM; returns the seconds it took. Fails unless it exits 0 within 2 s."""
         begin = time.monotonic()

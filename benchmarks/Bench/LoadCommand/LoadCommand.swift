@@ -28,6 +28,7 @@ enum LoadCommand {
 
         var trial = Trial(rooms: [room])
         trial.profile = options.profile
+        trial.settleSeconds = Double(options.settleSeconds)
         trial.seconds = Double(options.seconds)
         trial.losing = options.lossPercent
         let report: LoadReport

@@ -7,6 +7,8 @@ struct LoadOptions: Sendable {
     var room = "load-\(UInt32.random(in: 0...UInt32.max))"
     var viewers = 50
     var seconds = 60
+    /// What goes before them, so that they hold no beginning.
+    var settleSeconds = 2
     /// Of the video packets, thrown away on purpose.
     var lossPercent = 0
     var profile = BenchProfile.gcm
@@ -28,6 +30,7 @@ struct LoadOptions: Sendable {
           --room NAME          the room to make and close (default: a name of its own)
           --viewers N          1 to 5000 (default 50)
           --seconds N          how long to measure, 1 to 3600 (default 60)
+          --settle N           seconds of media before these, 0 to 60 (default 2)
           --screen             a screen share of 5 Mbit/s, without audio
           --lose N             throw away N % of the video packets, 0 to 50, unsent, so that
                                sfud has to ask for them again (default 0)
@@ -66,6 +69,7 @@ struct LoadOptions: Sendable {
             }
         case "--viewers": viewers = try CommandLineValue.number(flag, value, 1...5_000)
         case "--seconds": seconds = try CommandLineValue.number(flag, value, 1...3_600)
+        case "--settle": settleSeconds = try CommandLineValue.number(flag, value, 0...60)
         case "--lose": lossPercent = try CommandLineValue.number(flag, value, 0...50)
         case "--pid":
             pid = Int32(try CommandLineValue.number(flag, value, 1...Int(Int32.max)))

@@ -81,11 +81,10 @@ struct LoadReport {
     }
 
     private var cost: [String] {
-        let latency = result.after.latency
-        let times = [0.5, 0.99, 0.999].map { String(format: "%.3f", latency.milliseconds($0)) }
-        let longest = String(format: "%.3f", Double(latency.longest) / 1e6)
         let rows = [
-            row("latency p50 p99 p99.9 max", (times + [longest]).joined(separator: " ") + " ms"),
+            row("latency p50 p99 p99.9 max", times(result.after.latency)),
+            row("the same of audio", times(result.after.audioLatency)),
+            row("until at own sockets", times(result.after.arrivals)),
             row("copies a second", UInt64(result.packetsPerSecond)),
             row("CPU of sfu-bench", share(result.clientShare)),
         ]
@@ -119,6 +118,12 @@ struct LoadReport {
     private func row(_ name: String, _ value: UInt64) -> String { row(name, "\(value)") }
 
     private func row(_ name: String, _ value: String) -> String { name.padded(26) + "  " + value }
+
+    private func times(_ latency: LatencyHistogram) -> String {
+        let shares = [0.5, 0.99, 0.999].map(latency.milliseconds)
+        let all = shares + [Double(latency.longest) / 1e6]
+        return all.map { String(format: "%.3f", $0) }.joined(separator: " ") + " ms"
+    }
 
     private func share(_ share: Double) -> String {
         String(format: "%.1f %% of a core", 100 * share)

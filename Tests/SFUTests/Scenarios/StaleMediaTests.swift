@@ -1,0 +1,85 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// What becomes of a call whose media lay in the socket's queue while the thread stood still.
+struct StaleMediaTests {
+    /// A second of sound and picture, and then `stale` packets of each that have lain there.
+    private func call(stale: UInt16, losing lost: UInt16? = nil) throws -> Call {
+        var call = try ForwardingTests.call()
+        for step in 0..<50 as Range<UInt16> where step != lost {
+            call.send(step, isKeyframe: step == 0)
+            call.run(milliseconds: 20)
+        }
+        call.peers[0].reports = []
+        call.now = call.now.advanced(milliseconds: Int64(stale) * 20)
+        call.isStale = true
+        for step in 50..<50 + stale { call.send(step, isKeyframe: step == 60) }
+        call.isStale = false
+        return call
+    }
+
+    @Test func `I9 nobody gets what is stale, and it is counted`() throws {
+        var call = try call(stale: 150)
+        #expect(call.numbers(at: 1).count == 50)
+        #expect(call.numbers(at: 1, ssrc: 0xbbbb).count == 50)
+        let statistics = call.statistics()
+        #expect(statistics.drops[DropReason.stale.index] == 300)
+        #expect(statistics.isBalanced)
+        #expect(call.nacks(at: 0) == [])
+    }
+
+    @Test func `I9 sound goes on at once, and the picture with a keyframe, without a gap`() throws {
+        var call = try call(stale: 150)
+        call.send(200, isKeyframe: false)
+        call.run(milliseconds: 20)
+        #expect(call.keyframeRequests(at: 0) == 1)
+        #expect(call.numbers(at: 1).count == 50, "it refers to what was left out")
+        #expect(call.numbers(at: 1, ssrc: 0xbbbb).count == 51)
+        for step in 201..<220 as Range<UInt16> {
+            call.send(step, isKeyframe: step == 203)
+            call.run(milliseconds: 20)
+        }
+        #expect(call.keyframeRequests(at: 0) == 1 && call.nacks(at: 0) == [])
+        let video = call.numbers(at: 1)
+        let audio = call.numbers(at: 1, ssrc: 0xbbbb)
+        #expect(video.count == 50 + 17 && video.isContiguous)
+        #expect(audio.count == 50 + 20 && audio.isContiguous)
+        // The clock went on meanwhile.
+        let times = call.peers[1].received.filter { $0.u32(8) == 0xbbbb }.map { $0.u32(4) }
+        #expect((140_000..<160_000).contains(Int32(bitPattern: times[50] &- times[49])))
+    }
+
+    @Test func `I9 what was lost before is not asked for, what is lost afterwards is`() throws {
+        var call = try call(stale: 50, losing: 48)
+        for step in 100..<120 as Range<UInt16> where step != 110 {
+            call.send(step, isKeyframe: step == 100)
+            call.run(milliseconds: 20)
+        }
+        #expect(Set(call.nacks(at: 0)) == [110])
+    }
+
+    @Test func `I9 reports say that all of it came`() throws {
+        var call = try call(stale: 50)
+        call.run(milliseconds: 3_000)
+        let seen = call.feedback(at: 0)
+        #expect(seen.reports >= 1 && seen.lost == 0 && seen.highest == 99)
+    }
+}
+
+extension Call {
+    /// 20 ms of sound and a picture.
+    fileprivate mutating func send(_ step: UInt16, isKeyframe: Bool) {
+        let audio = Media.packet(
+            payloadType: 111,
+            sequence: step,
+            timestamp: UInt32(step) * 960,
+            ssrc: 0x1111,
+            elements: [(4, Array("0".utf8))],
+            payload: [UInt8](repeating: UInt8(truncatingIfNeeded: step), count: 80)
+        )
+        send(audio, from: 0)
+        sendVideo(sequence: step, pictureID: step, isKeyframe: isKeyframe)
+    }
+}

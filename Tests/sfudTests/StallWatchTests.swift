@@ -1,0 +1,88 @@
+import RTP
+import Testing
+
+@testable import sfud
+
+/// Which media is too old after the thread stood still.
+struct StallWatchTests {
+    private static let start = Instant(nanoseconds: 7_000_000_000)
+    /// Unix time at the start, in nanoseconds.
+    private static let unix: Int64 = 1_800_000_000_000_000_000
+
+    private static func after(_ milliseconds: Int64) -> Instant {
+        start.advanced(milliseconds: milliseconds)
+    }
+
+    private static func stamp(_ milliseconds: Int64) -> Int64 { unix + milliseconds * 1_000_000 }
+
+    struct Arrival: CustomTestStringConvertible {
+        var testDescription: String
+        var milliseconds: Int64
+        var isStale: Bool
+    }
+
+    static let arrivals: [Arrival] = [
+        Arrival(testDescription: "at the beginning", milliseconds: 1, isStale: true),
+        Arrival(testDescription: "201 ms before the end", milliseconds: 2_799, isStale: true),
+        Arrival(testDescription: "200 ms before the end", milliseconds: 2_800, isStale: false),
+        Arrival(testDescription: "afterwards", milliseconds: 3_400, isStale: false),
+    ]
+
+    @Test(arguments: arrivals)
+    func `I9 what lay there while the thread slept for three seconds`(arrival: Arrival) {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        #expect(!watch.isStale(Self.stamp(arrival.milliseconds)))
+        let stood = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
+        #expect(stood)
+        #expect(watch.isStale(Self.stamp(arrival.milliseconds)) == arrival.isStale)
+        #expect(!watch.isStale(0), "nothing is known of it")
+    }
+
+    @Test func `I9 half a second delays media, and costs none of it`() {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        #expect(!watch.slept(since: Self.start, until: Self.after(500)) { Self.stamp(500) })
+        #expect(!watch.isStale(Self.stamp(1)))
+    }
+
+    @Test func `I9 I10 a second later a clock that is set back makes nothing old`() {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        _ = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
+        #expect(watch.isStale(Self.stamp(-3_600_000)))
+        _ = watch.slept(since: Self.after(4_000), until: Self.after(4_001)) { 0 }
+        #expect(!watch.isStale(Self.stamp(-3_600_000)))
+    }
+
+    struct Work: CustomTestStringConvertible {
+        var testDescription: String
+        /// In ms.
+        var round: Int64
+        var cpu: Int64
+        var stood: Bool
+    }
+
+    static let work: [Work] = [
+        Work(testDescription: "stopped", round: 3_000, cpu: 4, stood: true),
+        Work(testDescription: "busy for as long", round: 3_000, cpu: 2_990, stood: false),
+        Work(testDescription: "stopped for less", round: 490, cpu: 4, stood: false),
+    ]
+
+    @Test(arguments: work)
+    func `I9 a thread that was at work stood still if the processor knows nothing of it`(
+        work: Work
+    ) {
+        var watch = StallWatch(at: Self.start, cpu: 1_000)
+        // What it did before counts for nothing.
+        watch.worked(since: Self.after(0), until: Self.after(120)) {
+            100_000_000
+        } wall: {
+            Self.stamp(120)
+        }
+        let end = 150 + work.round
+        watch.worked(since: Self.after(150), until: Self.after(end)) {
+            100_000_000 + work.cpu * 1_000_000
+        } wall: {
+            Self.stamp(end)
+        }
+        #expect(watch.isStale(Self.stamp(160)) == work.stood)
+    }
+}
