@@ -221,7 +221,7 @@ async def test_media_is_added_by_a_new_offer(room, peers):
 
 
 @pytest.mark.seconds(900)
-@pytest.mark.parametrize("stack", ["Chromium", "Firefox"])
+@pytest.mark.parametrize("stack", ["Chromium", "Firefox", "aiortc"])
 async def test_d3_renegotiating_without_end_keeps_what_plays(room, peers, stack):
     """M-lines come, end, turn and are used again, and ICE restarts: thirty offers in a row, or as many
     as SFUD_ROUNDS says."""
@@ -234,7 +234,7 @@ async def test_d3_renegotiating_without_end_keeps_what_plays(room, peers, stack)
     await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
     begin = time.time()
     for _ in range(rounds):
-        await bob.peer.call("stir", 4)
+        await bob.peer.stir(4)
         await bob.negotiate()
         assert bob.stream == published
     end = time.time()

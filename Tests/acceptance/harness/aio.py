@@ -4,6 +4,7 @@ import array
 import asyncio
 import fractions
 import math
+import random
 import time
 
 import aioice.ice
@@ -218,6 +219,16 @@ class AioPeer(Peer):
         for kind in ("audio", "video"):
             for _ in range(slots):
                 self._connection.addTransceiver(kind, direction="recvonly")
+
+    async def stir(self, kept):
+        """None ends, as aiortc offers one that has ended like the others; and no ICE restart."""
+        lines = self._connection.getTransceivers()[kept:]
+        if len(lines) < 8 and random.random() < 0.5:
+            kind = random.choice(("audio", "video"))
+            self._connection.addTransceiver(kind, direction="recvonly")
+        elif lines:
+            line = random.choice(lines)
+            line.direction = "inactive" if line.direction == "recvonly" else "recvonly"
 
     async def offer(self):
         await self._connection.setLocalDescription(await self._connection.createOffer())

@@ -81,6 +81,11 @@ class Peer(abc.ABC):
         """Makes the next offer an ICE restart."""
         raise NotImplementedError(f"{self.stack} cannot restart ICE")
 
+    async def stir(self, kept: int) -> None:
+        """Changes something at random that the next offer tells, in the m-lines after the first
+        `kept`: one is added, ends, or turns; or the offer is an ICE restart."""
+        raise NotImplementedError(f"{self.stack} cannot be stirred")
+
     async def speak(self, on: bool = True, sweep: float = 0) -> None:
         """Begins to say something that never ends, or falls silent.
 
@@ -167,6 +172,9 @@ class PagePeer(Peer):
 
     async def restart_ice(self):
         await self.call("restartIce")
+
+    async def stir(self, kept):
+        await self.call("stir", kept)
 
     async def encode(self, rids):
         """Has the simulcast encodings of these names sent, and the others not."""
