@@ -84,8 +84,8 @@ package struct Core: ~Copyable {
 
     /// The time of the call under way.
     var now = Instant(nanoseconds: 0)
-    /// Whether what is being received came long before that.
-    var isStale = false
+    /// What is left out of what is being received.
+    var leaving = Leaving.nothing
 
     var statistics = WorkerStatistics()
     var drops = DropCounters()
@@ -120,16 +120,17 @@ package struct Core: ~Copyable {
     /// Takes one received datagram.
     ///
     /// Bytes are borrowed: what must outlive the call is copied. `output` needs at least
-    /// `Self.replyCapacity` free places. Media with `isStale` is taken note of, and goes to nobody.
+    /// `Self.replyCapacity` free places. Media that is left out is taken note of, and goes to
+    /// nobody.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         on path: Path,
         at now: Instant,
-        isStale: Bool = false,
+        leaving: Leaving = .nothing,
         into output: inout Batch
     ) {
         self.now = now
-        self.isStale = isStale
+        self.leaving = leaving
         statistics.datagramsIn &+= 1
         statistics.bytesIn &+= UInt64(datagram.count)
         guard datagram.count <= Batch.maximumLength else { return drops.count(.oversized) }

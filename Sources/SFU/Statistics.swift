@@ -33,7 +33,7 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case gated
     /// More than the publisher's role, or the worker, lets it send.
     case policed
-    /// It lay in the socket's queue while the thread stood still, and serves nobody any more.
+    /// It waited too long to be received, and serves nobody any more.
     case stale
     /// Too many new SSRCs of one transport.
     case streamRateLimited = "stream-rate-limited"

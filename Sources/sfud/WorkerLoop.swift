@@ -168,6 +168,8 @@ struct WorkerLoop: ~Copyable {
             }
             counters.note(queueDrops: inbox.queueDrops, socket: socket)
             taken += inbox.count
+            let first = inbox.count > 0 ? inbox.arrival(0) : 0
+            stalls.received(inbox.count, first: first, at: now, wall: wallClock)
             for index in 0..<inbox.count {
                 receive(index, of: inbox, socket: socket, at: now)
             }
@@ -187,8 +189,8 @@ struct WorkerLoop: ~Copyable {
         if output.free < Core.replyCapacity { send(at: now) }
         if case .rtp = Datagram(inbox[index]) { forwarding.noteArrival(inbox.arrival(index)) }
         let path = path(of: index, of: inbox, socket: socket)
-        let isStale = stalls.isStale(inbox.arrival(index))
-        core.receive(inbox[index], on: path, at: now, isStale: isStale, into: &output)
+        let leaving = stalls.leaving(inbox.arrival(index))
+        core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
     }
 
     /// Between which addresses a datagram has come.
@@ -276,7 +278,8 @@ struct WorkerLoop: ~Copyable {
         let sample = PressureSample(
             busy: meter.takeBusy(at: .monotonic()),
             leastLagMilliseconds: forwarding.takeLeastLag(),
-            backlog: outbox.fill
+            backlog: outbox.fill,
+            leftOut: stalls.takeLeftOut()
         )
         core.notePressure(sample, at: now)
     }

@@ -37,8 +37,8 @@ extension WorkerLoop {
                     if case .rtp = Datagram(inbox[index]) {
                         forwarding.noteOvertaking(inbox.arrival(index))
                     }
-                    let isStale = stalls.isStale(inbox.arrival(index))
-                    core.receive(inbox[index], on: path, at: now, isStale: isStale, into: &output)
+                    let leaving = stalls.leaving(inbox.arrival(index))
+                    core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
                     overtaking += 1
                 } else if !latecomers.append(
                     inbox[index],
@@ -88,6 +88,8 @@ extension WorkerLoop {
         guard var latecomers = latecomers.take() else {
             preconditionFailure("no batch is being let out")
         }
+        let first = latecomers.arrival(0)
+        stalls.received(latecomers.count, first: first, at: now, wall: wallClock)
         for index in 0..<latecomers.count {
             if output.free < Core.replyCapacity { send(at: now) }
             if case .rtp = Datagram(latecomers[index]) {
@@ -97,7 +99,7 @@ extension WorkerLoop {
                 latecomers[index],
                 on: latecomers.path(index),
                 at: now,
-                isStale: stalls.isStale(latecomers.arrival(index)),
+                leaving: stalls.leaving(latecomers.arrival(index)),
                 into: &output
             )
         }

@@ -1,4 +1,5 @@
 import RTP
+import SFU
 import Testing
 
 @testable import sfud
@@ -31,25 +32,26 @@ struct StallWatchTests {
     @Test(arguments: arrivals)
     func `I9 what lay there while the thread slept for three seconds`(arrival: Arrival) {
         var watch = StallWatch(at: Self.start, cpu: 0)
-        #expect(!watch.isStale(Self.stamp(arrival.milliseconds)))
+        #expect(watch.leaving(Self.stamp(arrival.milliseconds)) == .nothing)
         let stood = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
         #expect(stood)
-        #expect(watch.isStale(Self.stamp(arrival.milliseconds)) == arrival.isStale)
-        #expect(!watch.isStale(0), "nothing is known of it")
+        let leaving = watch.leaving(Self.stamp(arrival.milliseconds))
+        #expect(leaving == (arrival.isStale ? .everything : .nothing))
+        #expect(watch.leaving(0) == .nothing, "nothing is known of it")
     }
 
     @Test func `I9 half a second delays media, and costs none of it`() {
         var watch = StallWatch(at: Self.start, cpu: 0)
         #expect(!watch.slept(since: Self.start, until: Self.after(500)) { Self.stamp(500) })
-        #expect(!watch.isStale(Self.stamp(1)))
+        #expect(watch.leaving(Self.stamp(1)) == .nothing)
     }
 
     @Test func `I9 I10 a second later a clock that is set back makes nothing old`() {
         var watch = StallWatch(at: Self.start, cpu: 0)
         _ = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
-        #expect(watch.isStale(Self.stamp(-3_600_000)))
+        #expect(watch.leaving(Self.stamp(-3_600_000)) == .everything)
         _ = watch.slept(since: Self.after(4_000), until: Self.after(4_001)) { 0 }
-        #expect(!watch.isStale(Self.stamp(-3_600_000)))
+        #expect(watch.leaving(Self.stamp(-3_600_000)) == .nothing)
     }
 
     struct Work: CustomTestStringConvertible {
@@ -63,6 +65,7 @@ struct StallWatchTests {
     static let work: [Work] = [
         Work(testDescription: "stopped", round: 3_000, cpu: 4, stood: true),
         Work(testDescription: "busy for as long", round: 3_000, cpu: 2_990, stood: false),
+        Work(testDescription: "with a fifth of a core", round: 3_000, cpu: 600, stood: false),
         Work(testDescription: "stopped for less", round: 490, cpu: 4, stood: false),
     ]
 
@@ -83,6 +86,35 @@ struct StallWatchTests {
         } wall: {
             Self.stamp(end)
         }
-        #expect(watch.isStale(Self.stamp(160)) == work.stood)
+        #expect(watch.leaving(Self.stamp(160)) == (work.stood ? .everything : .nothing))
+    }
+
+    struct Queue: CustomTestStringConvertible {
+        var testDescription: String
+        var count = 64
+        /// How long ago the first of it came, in ms, and what is left out of what came then.
+        var waited: Int64
+        var leaving: Leaving
+    }
+
+    static let queues: [Queue] = [
+        Queue(testDescription: "0.4 s", waited: 400, leaving: .nothing),
+        Queue(testDescription: "more than that", waited: 401, leaving: .crowdsVideo),
+        Queue(testDescription: "more than 0.8 s", waited: 801, leaving: .video),
+        Queue(testDescription: "a few packets", count: 7, waited: 401, leaving: .nothing),
+    ]
+
+    @Test(arguments: queues)
+    func `L9 what a queue of more work than can be done costs`(queue: Queue) {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        let first = Self.stamp(-queue.waited)
+        watch.received(queue.count, first: first, at: Self.start) { Self.unix }
+        #expect(watch.leaving(first) == queue.leaving)
+        #expect(watch.leaving(Self.stamp(-101)) == queue.leaving)
+        #expect(watch.leaving(Self.stamp(-99)) == .nothing, "it is new")
+        let told = [watch.takeLeftOut(), watch.takeLeftOut()]
+        #expect(told == [queue.leaving != .nothing, false])
+        _ = watch.slept(since: Self.after(1_001), until: Self.after(1_002)) { 0 }
+        #expect(watch.leaving(first) == .nothing, "it is over")
     }
 }

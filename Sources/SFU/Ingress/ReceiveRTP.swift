@@ -159,9 +159,8 @@ extension Core {
             encodings[encoding].losses.removeAll()
             return .gated
         }
-        guard !isStale else {
-            encodings[encoding].losses.removeAll()
-            encodings[encoding].isBroken = true
+        guard !isLeftOut(publication) else {
+            leaveOut(encoding)
             return .stale
         }
         if encodings[encoding].isBroken { goOn(encoding, at: info.arrival) }
@@ -208,22 +207,14 @@ extension Core {
             clockRate: encodings[encoding].clockRate,
             at: info.arrival
         )
-        guard !isStale else { return }
+        // A burst of what came over seconds is no rate.
+        guard leaving != .everything else { return }
         encodings[encoding].rate.receive(
             bytes: length,
             endsFrame: info.flags.contains(.marker),
             isMedia: info.payloadLength > 0,
             at: info.arrival
         )
-    }
-
-    /// After a hole that nothing fills: the numbers close over it, and a picture begins anew.
-    private mutating func goOn(_ encoding: Int, at now: Instant) {
-        encodings[encoding].isBroken = false
-        encodings[encoding].epoch = takeEpoch()
-        encodings[encoding].losses.removeAll()
-        encodings[encoding].history.removeAll(from: &pool)
-        refreshAfterLoss(of: encoding, now)
     }
 
     /// Asks again for what is missing, where the publisher answers to that.

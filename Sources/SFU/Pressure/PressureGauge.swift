@@ -36,16 +36,21 @@ package struct PressureGauge: Sendable {
         average += (busy - average) * weight
         let lag = sample.leastLagMilliseconds ?? 0
         let before = kept
-        weigh(busy: busy, lag: lag, backlog: sample.backlog, at: now)
+        weigh(sample, busy: busy, lag: lag, at: now)
         lastLag = lag
         refusesJoins = refuses()
         return kept != before
     }
 
-    private mutating func weigh(busy: Double, lag: Double, backlog: Double, at now: Instant) {
+    private mutating func weigh(
+        _ sample: PressureSample,
+        busy: Double,
+        lag: Double,
+        at now: Instant
+    ) {
         let limit = Double(limits.lagMilliseconds)
-        let isLate = busy >= Self.fullyBusy && lag >= limit
-        guard isLate || backlog >= Self.fullBacklog else {
+        let isLate = busy >= Self.fullyBusy && (lag >= limit || sample.leftOut)
+        guard isLate || sample.backlog >= Self.fullBacklog else {
             harms = 0
             return rise(busy: busy, lag: lag, at: now)
         }
@@ -53,8 +58,9 @@ package struct PressureGauge: Sendable {
         guard harms >= Self.patience else { return }
         // What has been cut already lets the queue drain, if only slowly.
         let isDraining = isLate && lag < lastLag * Self.draining && harms > Self.patience
-        guard !isDraining else { return }
-        kept *= lag >= limit * Self.severity ? strongCut(lag) : Self.cut
+        guard !isDraining || sample.leftOut else { return }
+        let isSevere = lag >= limit * Self.severity || sample.leftOut
+        kept *= isSevere ? strongCut(lag) : Self.cut
         if kept < Self.leastKept { kept = 0 }
         if let lastRise, now.milliseconds(since: lastRise) < Self.trialMilliseconds {
             restMilliseconds = min(restMilliseconds * 2, Self.longestRest)

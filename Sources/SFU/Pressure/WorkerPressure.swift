@@ -34,11 +34,19 @@ package struct PressureSample: BitwiseCopyable, Sendable {
     package var leastLagMilliseconds: Double?
     /// The part of the send queues that is taken, 0 to 1.
     package var backlog: Double
+    /// Whether video was left out as it had waited too long.
+    package var leftOut: Bool
 
-    package init(busy: Double, leastLagMilliseconds: Double?, backlog: Double) {
+    package init(
+        busy: Double,
+        leastLagMilliseconds: Double?,
+        backlog: Double,
+        leftOut: Bool = false
+    ) {
         self.busy = busy
         self.leastLagMilliseconds = leastLagMilliseconds
         self.backlog = backlog
+        self.leftOut = leftOut
     }
 }
 

@@ -116,6 +116,16 @@ struct PressureGaugeTests {
         #expect(gauge.pressure(reduced: 3, stopped: 0).step == .layers)
     }
 
+    @Test func `L9 video that had to be left out is harm, though no queue is left after it`() {
+        var gauge = PressureGauge(PressureLimits())
+        for step in 1...4 {
+            var sample = Self.sample(1, 20)
+            sample.leftOut = true
+            _ = gauge.note(sample, at: Instant(nanoseconds: Int64(step) * 250_000_000))
+        }
+        #expect(gauge.kept < 0.75)
+    }
+
     @Test func `nobody is let in from the limit on, and ten percent under it all again`() {
         var gauge = PressureGauge(PressureLimits())
         var now = Instant(nanoseconds: 0)

@@ -14,9 +14,9 @@ struct StaleMediaTests {
         }
         call.peers[0].reports = []
         call.now = call.now.advanced(milliseconds: Int64(stale) * 20)
-        call.isStale = true
+        call.leaving = .everything
         for step in 50..<50 + stale { call.send(step, isKeyframe: step == 60) }
-        call.isStale = false
+        call.leaving = .nothing
         return call
     }
 
@@ -65,6 +65,70 @@ struct StaleMediaTests {
         call.run(milliseconds: 3_000)
         let seen = call.feedback(at: 0)
         #expect(seen.reports >= 1 && seen.lost == 0 && seen.highest == 99)
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var leaving: Leaving
+        var viewers: Int
+        /// Whether these get through.
+        var audio: Bool
+        var video: Bool
+    }
+
+    static let rows: [Row] = [
+        Row(
+            testDescription: "nothing is left out",
+            leaving: .nothing,
+            viewers: 17,
+            audio: true,
+            video: true
+        ),
+        Row(
+            testDescription: "a crowd loses its video",
+            leaving: .crowdsVideo,
+            viewers: 17,
+            audio: true,
+            video: false
+        ),
+        Row(
+            testDescription: "a few do not",
+            leaving: .crowdsVideo,
+            viewers: 16,
+            audio: true,
+            video: true
+        ),
+        Row(
+            testDescription: "before all lose theirs",
+            leaving: .video,
+            viewers: 16,
+            audio: true,
+            video: false
+        ),
+        Row(
+            testDescription: "and sound goes after a stall alone",
+            leaving: .everything,
+            viewers: 16,
+            audio: false,
+            video: false
+        ),
+    ]
+
+    @Test(arguments: rows)
+    func `L9 a queue that is too long costs video before sound, and crowds first`(row: Row) throws {
+        var call = try ForwardingTests.call()
+        for viewer in 2..<row.viewers + 1 {
+            call.join(slots: [Media.slot(UInt32(2 * viewer))])
+            call.connect(viewer)
+            call.bind(slot: UInt32(2 * viewer), publication: 1)
+        }
+        call.send(0, isKeyframe: true)
+        call.leaving = row.leaving
+        for step in 1..<5 as Range<UInt16> { call.send(step, isKeyframe: false) }
+        #expect(call.numbers(at: 1).count == (row.video ? 5 : 1))
+        #expect(call.numbers(at: 1, ssrc: 0xbbbb).count == (row.audio ? 5 : 1))
+        let left = (row.video ? 0 : 4) + (row.audio ? 0 : 4)
+        #expect(call.statistics().drops[DropReason.stale.index] == UInt64(left))
     }
 }
 

@@ -18,8 +18,8 @@ struct Call: ~Copyable {
     private(set) var misdirected = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
-    /// Whether what peers send has lain in the socket's queue while the thread stood still.
-    var isStale = false
+    /// What is left out of what peers send.
+    var leaving = Leaving.nothing
     let identity: DTLSIdentity
     var transportSequence: UInt16 = 0
     private let context = SRTPContext(engine: .best)
@@ -130,7 +130,7 @@ struct Call: ~Copyable {
                 datagram,
                 on: peers[index].path,
                 at: now,
-                isStale: isStale,
+                leaving: leaving,
                 into: &output
             )
             if output.free < 32 { settle() }

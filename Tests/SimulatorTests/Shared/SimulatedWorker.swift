@@ -146,7 +146,7 @@ final class SimulatedWorker {
             datagram.bytes.span,
             on: datagram.path,
             at: now,
-            isStale: stalls.isStale(datagram.at.nanoseconds),
+            leaving: stalls.leaving(datagram.at.nanoseconds),
             into: &output
         )
     }

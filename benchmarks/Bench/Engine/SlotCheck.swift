@@ -127,7 +127,9 @@ struct SlotCheck {
             pictureID: medium == .audio ? 0 : (pictureID &- sent.pictureID) & 0x7fff,
             tl0PictureIndex: medium == .audio ? 0 : tl0PictureIndex &- sent.tl0PictureIndex
         )
-        follow(track, distance, sent)
+        let isKeyframe =
+            medium == .video && sent.startsFrame && content.count > 0 && content[0] & 1 == 0
+        follow(track, distance, sent, isKeyframe: isKeyframe)
         return sent
     }
 
@@ -147,11 +149,20 @@ struct SlotCheck {
         return nil
     }
 
-    private mutating func follow(_ track: Int, _ distance: Distance, _ sent: SentPacket) {
+    private mutating func follow(
+        _ track: Int,
+        _ distance: Distance,
+        _ sent: SentPacket,
+        isKeyframe: Bool
+    ) {
         if let current {
             guard track != current.track || distance != current.distance else { return }
             // What comes late from before a switch belongs to the layer of then.
-            if track == current.track {
+            let leftOut = current.distance.index - distance.index
+            if track == current.track, isKeyframe, leftOut > 0 {
+                tally.resumptions += 1
+                tally.leftOut += UInt64(leftOut)
+            } else if track == current.track {
                 tally.discontinuities += 1
             } else {
                 tally.switches += 1

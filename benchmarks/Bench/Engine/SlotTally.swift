@@ -16,6 +16,9 @@ struct SlotTally: Sendable {
     var decrypted: UInt64 = 0
     /// Packets whose numbers or contents do not go on from what came before.
     var discontinuities: UInt64 = 0
+    /// Times that a picture went on with a keyframe, and the packets that were left out before.
+    var resumptions: UInt64 = 0
+    var leftOut: UInt64 = 0
     /// Changes to another layer of the publisher's simulcast.
     var switches: UInt64 = 0
     /// Padding without a payload.
@@ -26,7 +29,7 @@ struct SlotTally: Sendable {
     var burst: UInt64 = 0
 
     /// Packets that have not come: those still under way too.
-    var missing: UInt64 { gaps + tail }
+    var missing: UInt64 { gaps + tail + leftOut }
 
     static func += (sum: inout Self, other: Self) {
         sum.received += other.received
@@ -39,6 +42,8 @@ struct SlotTally: Sendable {
         sum.undecryptable += other.undecryptable
         sum.decrypted += other.decrypted
         sum.discontinuities += other.discontinuities
+        sum.resumptions += other.resumptions
+        sum.leftOut += other.leftOut
         sum.switches += other.switches
         sum.padding += other.padding
         sum.silent += other.silent
@@ -58,6 +63,8 @@ struct SlotTally: Sendable {
         rest.undecryptable -= min(rest.undecryptable, earlier.undecryptable)
         rest.decrypted -= min(rest.decrypted, earlier.decrypted)
         rest.discontinuities -= min(rest.discontinuities, earlier.discontinuities)
+        rest.resumptions -= min(rest.resumptions, earlier.resumptions)
+        rest.leftOut -= min(rest.leftOut, earlier.leftOut)
         rest.switches -= min(rest.switches, earlier.switches)
         rest.padding -= min(rest.padding, earlier.padding)
         rest.silent -= min(rest.silent, earlier.silent)

@@ -27,6 +27,7 @@ struct LoadReport {
         var faults = result.faults
         if lost > 0 { faults.append("\(lost) packets lost") }
         if slots.received > slots.owed { faults.append("more packets than were sent") }
+        if slots.resumptions > 0 { faults.append("\(slots.resumptions) pictures begun anew") }
         if slots.switches > 0 { faults.append("\(slots.switches) changes of layer") }
         let frames = result.final.frames
         let failed = (frames?.frames.count ?? 0) - (frames?.decode() ?? 0)
@@ -64,6 +65,7 @@ struct LoadReport {
             row("lost", lost),
             row("undecryptable", slots.undecryptable + result.final.undecryptableReports),
             row("discontinuities", slots.discontinuities),
+            row("pictures begun anew", slots.resumptions),
             row("duplicates", slots.duplicates),
             row("out of order", slots.late),
             row("padding", slots.padding),

@@ -175,6 +175,8 @@ extension Outcome {
             self[figure] = Double(thread.nanoseconds) / 1_000 / packets
         }
         faults = result.faults
+        let resumptions = result.final.slots.resumptions
+        if resumptions > 0 { warnings.append("\(resumptions) pictures begun anew") }
         if result.final.queueDrops > 0 {
             warnings.append("\(result.final.queueDrops) dropped at the bench's own sockets")
         }

@@ -106,6 +106,9 @@ struct Watch: Sendable {
     func fill(_ outcome: inout Outcome, since earlier: Self) {
         let slots = snapshot.slots.since(earlier.snapshot.slots)
         let seconds = Double(snapshot.at.nanoseconds(since: earlier.snapshot.at)) / 1e9
+        if slots.resumptions > 0 {
+            outcome.warnings.append("\(slots.resumptions) pictures begun anew")
+        }
         outcome[.loss] = Double(slots.gaps) / Double(max(1, slots.owed))
         // What is held back on purpose is no gap; what was sent and did not come is.
         let audio = snapshot.audio.since(earlier.snapshot.audio)

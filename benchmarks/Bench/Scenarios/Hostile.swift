@@ -94,7 +94,9 @@ extension Bench {
         if let fault = made.fault { outcome.faults.append(fault) }
         let slots = after.snapshot.slots.since(before.snapshot.slots)
         if slots.gaps > 0 { outcome.faults.append("the canary lost \(slots.gaps) packets") }
-        let wrong = slots.undecryptable + slots.duplicates + slots.discontinuities
+        let wrong =
+            slots.undecryptable + slots.duplicates + slots.discontinuities
+            + slots.resumptions
         let strangers = after.snapshot.strangers - before.snapshot.strangers
         if wrong + strangers > 0 {
             outcome.faults.append("the canary got \(wrong + strangers) packets that it should not")
