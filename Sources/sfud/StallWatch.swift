@@ -19,6 +19,8 @@ struct StallWatch {
     /// A queue of so many ms costs crowds their video in it, and one of so many all of it.
     private static let crowdMilliseconds: Int64 = 400
     private static let videoMilliseconds: Int64 = 800
+    /// What seems to be older, in ms, was stamped before the wall's clock was set.
+    private static let longestMilliseconds: Int64 = 10_000
     /// What then is left of it, in ms.
     private static let restMilliseconds: Int64 = 100
     /// How long after it was found what came before is looked for, in ms: the wall's clock, which
@@ -81,7 +83,7 @@ struct StallWatch {
         guard count >= Self.queueLength, first > 0 else { return }
         let wall = wall()
         let waited = (wall - first) / 1_000_000
-        guard waited > Self.crowdMilliseconds else { return }
+        guard waited > Self.crowdMilliseconds, waited <= Self.longestMilliseconds else { return }
         let rest = wall - Self.restMilliseconds * 1_000_000
         before.crowds = rest
         if waited > Self.videoMilliseconds { before.video = rest }

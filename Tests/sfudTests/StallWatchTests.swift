@@ -101,6 +101,7 @@ struct StallWatchTests {
         Queue(testDescription: "0.4 s", waited: 400, leaving: .nothing),
         Queue(testDescription: "more than that", waited: 401, leaving: .crowdsVideo),
         Queue(testDescription: "more than 0.8 s", waited: 801, leaving: .video),
+        Queue(testDescription: "a clock that was set", waited: 3_600_000, leaving: .nothing),
         Queue(testDescription: "a few packets", count: 7, waited: 401, leaving: .nothing),
     ]
 
