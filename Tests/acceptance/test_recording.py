@@ -226,12 +226,14 @@ async def test_files_outlive_the_daemon(start_sfud, peers, tmp_path):
 
 @pytest.mark.seconds(900)
 async def test_k2_killed_at_any_step_on_the_disk_it_leaves_what_can_be_read(start_sfud, tmp_path):
-    """SIGKILL in the seventh call that writes, makes or renames a file, in the ninth, and so on:
-    SFUD_KILLS of them. Before the seventh there is nothing that could be read. The next daemon
-    records beside what that one left."""
+    """SIGKILL in the first call that makes a file in the recording's directory, in the third that
+    makes, writes or renames one, and so on: SFUD_KILLS of them. Before there is nothing that could
+    be read. The next daemon records beside what that one left."""
     told = []
-    for number in range(7, 7 + 2 * int(os.environ.get("SFUD_KILLS", 2)), 2):
-        directory = tmp_path / str(number)
+    for kill in range(int(os.environ.get("SFUD_KILLS", 2))):
+        directory = tmp_path / str(kill)
+        # Each directory of the path is made, should it not be there, and then the recording's.
+        number = len(directory.parts) + 1 + 2 * kill
         for step in (number, None):
             daemon = await start_sfud("--recordings", str(directory))
             load = await start("sfu-bench", "load", "--ipc", daemon.ipc, "--viewers", 1)
@@ -259,7 +261,7 @@ async def test_k2_killed_at_any_step_on_the_disk_it_leaves_what_can_be_read(star
         sessions = sorted(filter(Path.is_dir, directory.glob("*")), key=lambda one: one.stat().st_mtime)
         told.append([read_back(one) for one in sessions])
         assert told[-1][-1] == "composed" and len(told[-1]) == 2, told
-    print("\n".join(f"{2 * index + 7}: {one}" for index, one in enumerate(told)))
+    print("\n".join(f"{2 * kill + 1}: {one}" for kill, one in enumerate(told)))
 
 
 def read_back(session: Path) -> str:
