@@ -90,9 +90,11 @@ private final class WorkerPair {
             let target = RelayTarget(worker: other, publication: mirror)
             workers[home].commands.post([
                 .gate(Client.publication.id, open: true),
-                .relay(Client.publication.id, to: [target]), .fence(epoch: 1),
+                .relay(Client.publication.id, to: [target]),
             ])
         }
+        // Each is told something as the other's home, too: the fences come behind all of it.
+        for worker in workers { worker.commands.post([.fence(epoch: 1)]) }
         for worker in workers {
             try? WorkerTests.events(of: worker) { if case .fenced = $0 { true } else { false } }
         }
