@@ -30,8 +30,8 @@ extension Core {
         let other = audioBitrate(of: transport)
         transports[transport].allocatedEstimate = estimate
         transports[transport].allocatedAt = now
-        let budget = estimate.map { max($0 - other, 0) }
-        allocation.share(budget, isDip: isDip(of: transport, to: budget, at: now))
+        let isDip = isDip(of: transport, to: estimate, beside: other, at: now)
+        allocation.share(estimate, beside: other, isDip: isDip)
         for position in 0..<claimants.count {
             give(position, beside: other, at: now)
         }
@@ -46,10 +46,13 @@ extension Core {
     }
 
     /// Whether what a viewer has has been too much for its path for a short while only.
-    private mutating func isDip(of transport: Int, to budget: Int?, at now: Instant) -> Bool {
-        guard let budget,
-            Double(allocation.held) > Double(budget) * Allocation.keepShare
-        else {
+    private mutating func isDip(
+        of transport: Int,
+        to estimate: Int?,
+        beside sound: Int,
+        at now: Instant
+    ) -> Bool {
+        guard let estimate, allocation.exceeds(estimate, beside: sound) else {
             transports[transport].exceededSince = nil
             return false
         }

@@ -43,7 +43,7 @@ struct Allocation: ~Copyable {
 
     /// Of what the estimate allows, slots climb only into so much.
     static let riseShare = 0.95
-    /// What they have they keep up to so much of it: measured rates swing.
+    /// What they have they keep up to so much of the estimate: measured rates swing.
     static let keepShare = 1.10
     /// The same for a short while: an estimate dips whenever it has found the edge.
     static let dipShare = 1.35
@@ -108,11 +108,12 @@ struct Allocation: ~Copyable {
 
     /// Gives each claim its rung.
     ///
-    /// `budget` is in bits a second, `nil` where nothing is known to bind; `isDip` says that it
-    /// was enough a moment ago.
-    mutating func share(_ budget: Int?, isDip: Bool = false) {
-        guard let budget else { return giveAll() }
-        let keep = Int(Double(budget) * (isDip ? Self.dipShare : Self.keepShare))
+    /// `estimate` is in bits a second, `nil` where nothing is known to bind, and `sound` what of it
+    /// is not theirs; `isDip` says that it was enough a moment ago.
+    mutating func share(_ estimate: Int?, beside sound: Int = 0, isDip: Bool = false) {
+        guard let estimate else { return giveAll() }
+        let budget = max(estimate - sound, 0)
+        let keep = Self.kept(isDip ? Self.dipShare : Self.keepShare, of: estimate, beside: sound)
         sort()
         total = 0
         // Who may not be left without comes first: the others would have to make room anyway.
@@ -124,6 +125,17 @@ struct Allocation: ~Copyable {
         }
         climb(within: keep) { $0.held }
         climb(within: Int(Double(budget) * Self.riseShare)) { $0.ceiling }
+    }
+
+    /// What slots keep, in bits a second: it is the estimate as a whole that dips, so where much of
+    /// it is sound little video loses a large part of what is left.
+    private static func kept(_ share: Double, of estimate: Int, beside sound: Int) -> Int {
+        max(Int(Double(estimate) * share) - sound, 0)
+    }
+
+    /// Whether what the slots have is more than they keep of this in the long run.
+    func exceeds(_ estimate: Int, beside sound: Int) -> Bool {
+        held > Self.kept(Self.keepShare, of: estimate, beside: sound)
     }
 
     private mutating func giveAll() {

@@ -17,6 +17,7 @@ import Testing
     struct Row: CustomTestStringConvertible {
         var name: String
         var budget: Int?
+        var sound = 0
         var wishes: [Wish]
         var isDip = false
         var given: [Int]
@@ -89,6 +90,29 @@ import Testing
             given: [1]
         ),
         Row(
+            name: "little video beside sound waits as long, though it is most of its budget",
+            budget: 35,
+            sound: 53,
+            wishes: [Wish(ladder: [53], held: 0)],
+            isDip: true,
+            given: [0]
+        ),
+        Row(
+            name: "and goes off when it was no dip",
+            budget: 35,
+            sound: 53,
+            wishes: [Wish(ladder: [53], held: 0)],
+            given: [-1]
+        ),
+        Row(
+            name: "where sound alone is too much there is no video",
+            budget: -30,
+            sound: 60,
+            wishes: [Wish(ladder: [10], held: 0)],
+            isDip: true,
+            given: [-1]
+        ),
+        Row(
             name: "on the edge nobody climbs",
             budget: 1_550,
             wishes: [Wish(ladder: simulcast, held: 1)],
@@ -134,7 +158,11 @@ import Testing
     func `slots share a path`(_ row: Row) {
         var allocation = Allocation()
         Self.fill(&allocation, row.wishes)
-        allocation.share(row.budget.map { $0 * 1_000 }, isDip: row.isDip)
+        allocation.share(
+            row.budget.map { ($0 + row.sound) * 1_000 },
+            beside: row.sound * 1_000,
+            isDip: row.isDip
+        )
         var given: [Int] = []
         for index in 0..<allocation.claims.count { given.append(allocation.claims[index].given) }
         #expect(given == row.given)
