@@ -30,8 +30,8 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build benchmarks bench test unit acceptance gate gate-update lint test-asan test-tsan \
-	fuzz simulate install packages bench-packages test-packages clean
+.PHONY: help run build benchmarks bench test unit unit-beside-builds acceptance gate gate-update \
+	lint test-asan test-tsan fuzz simulate install packages bench-packages test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,7 +52,15 @@ bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1
 	$(BUILD)/release/sfu-bench --report benchmarks $(if $(FULL),--full) \
 		$(addprefix --against ,$(AGAINST)) $(BENCH_FLAGS)
 
-test: test-packages lint unit build gate acceptance ## Runs the linter and all tests
+test: test-packages lint unit-beside-builds gate acceptance ## Runs the linter and all tests
+
+unit-beside-builds:
+	$(SWIFT) build --build-tests
+	@# Optimizing whole modules takes one core, so it is done meanwhile, and is told of afterwards.
+	@log=$$(mktemp); $(MAKE) --no-print-directory build benchmarks >"$$log" 2>&1 & builds=$$!; \
+	failed=; SWIFT="$(SWIFT)" Scripts/unit || failed=yes; \
+	wait $$builds || failed=yes; \
+	cat "$$log"; rm -f "$$log"; [ -z "$$failed" ]
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
