@@ -2,6 +2,9 @@ internal import RTP
 
 /// What a viewer missed is sent again from the encoding's history (RFC 4588, RFC 4585 §6.2.1).
 extension Core {
+    /// What came before a keyframe is sent again for so long, in ms.
+    private static let supersededMilliseconds: Int64 = 200
+
     /// Answers one NACK, within the slot's budget and the output's room.
     mutating func retransmit(
         _ request: borrowing GenericNACK,
@@ -11,6 +14,9 @@ extension Core {
     ) {
         slotRecords[slot].nacksReceived &+= 1
         guard transports[slots[slot].transport].canSend, slots[slot].isOpen else { return }
+        if let encoding = encodingBeyondRepair(request, of: slot) {
+            return wantKeyframe(of: encoding, at: now)
+        }
         let sendTime = Self.sendTime(at: now)
         for index in 0..<request.count {
             let (first, bitmask) = request[index]
@@ -21,6 +27,37 @@ extension Core {
                 retransmit(first.advanced(by: step), to: slot, sendTime: sendTime, into: &output)
             }
         }
+    }
+
+    /// What a slot is sent, if what is asked for begins with what is not kept any more and no
+    /// keyframe has made up for since: the picture does not go on for the rest of it.
+    ///
+    /// Viewers list what is missing from the oldest on. After an outage the rest would only come
+    /// late, and have their jitter buffers believe that the path delays by as much.
+    private func encodingBeyondRepair(_ request: borrowing GenericNACK, of slot: Int) -> Int? {
+        guard slots[slot].kind == .video, case .flowing(let flowing) = slots[slot].source,
+            request.count > 0,
+            let (span, original, _) = slots[slot].renumbering.original(
+                of: request[0].packetID,
+                after: slotRecords[slot].earlier
+            ), span.encoding == UInt32(bitPattern: flowing)
+        else { return nil }
+        let encoding = Int(flowing)
+        guard encodings[encoding].epoch == span.epoch,
+            original < encodings[encoding].history.numbers.lowerBound,
+            let keyframe = encodings[encoding].keyframes.lastNumber, original >= keyframe
+        else { return nil }
+        return encoding
+    }
+
+    /// Whether a picture has begun anew since, and not just now: nobody shows what was before, and
+    /// so late it is what the rest of an outage would be.
+    private func isSuperseded(_ place: Int32) -> Bool {
+        guard let keyframe = encodings[Int(pool[place].encoding)].keyframes.lastNumber else {
+            return false
+        }
+        return pool[place].number < keyframe
+            && now.milliseconds(since: pool[place].arrival) > Self.supersededMilliseconds
     }
 
     private mutating func retransmit(
@@ -44,6 +81,7 @@ extension Core {
         else { return }
         let place = encodings[encoding].history.place(of: Int(original))
         guard place >= 0, slots[slot].incomingPayloadType == pool[place].payloadType,
+            !isSuperseded(place),
             let mapping = slotRecords[slot].outgoing
         else { return }
         let bytes = Int(pool[place].payloadLength) + Self.usualOverhead

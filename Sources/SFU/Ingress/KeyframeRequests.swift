@@ -49,6 +49,8 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Bytes of the last keyframe, or of what has come of it.
     private var keyframeBytes = 0
     private var keyframeTimestamp: UInt32?
+    /// The number of the last keyframe's first packet, wraps counted.
+    private(set) var lastNumber: Int64?
 
     var isWanted: Bool {
         switch state {
@@ -110,6 +112,7 @@ struct KeyframeRequests: BitwiseCopyable {
             lastCame = info.arrival
             keyframeBytes = bytes
             keyframeTimestamp = info.timestamp
+            lastNumber = info.number
         } else if let keyframeTimestamp {
             if info.timestamp == keyframeTimestamp {
                 keyframeBytes &+= bytes
@@ -123,6 +126,7 @@ struct KeyframeRequests: BitwiseCopyable {
     mutating func restart() {
         state = .satisfied
         lastCame = nil
+        lastNumber = nil
     }
 
     /// Nobody waits any more.

@@ -17,6 +17,9 @@ struct LossTracker: ~Copyable {
     /// After that nobody would show it any more.
     static let patienceMilliseconds: Int64 = 1_000
     static let maximumTries: UInt8 = 10
+    /// Numbers missing after a silence longer than that patience from which on it was an outage: of
+    /// a slow screen share so many are not lost at once.
+    static let outageGap = 10
 
     private var missing = List<Missing>(capacity: 16)
     /// Numbers given up; a sign that a keyframe is needed.
@@ -24,10 +27,15 @@ struct LossTracker: ~Copyable {
 
     var isEmpty: Bool { missing.isEmpty }
 
-    /// Notes `gap` numbers before `newest` as missing.
-    mutating func expect(gap: Int, before newest: Int, at now: Instant) {
+    /// Notes `gap` numbers before `newest` as missing; `silence` is how long ago the last packet
+    /// came before them, in milliseconds.
+    ///
+    /// What an outage has lost is not waited for: it would come too late to be shown, and have a
+    /// viewer's jitter buffer believe that the path delays like that.
+    mutating func expect(gap: Int, before newest: Int, silence: Int64, at now: Instant) {
         guard gap > 0 else { return }
-        guard missing.count + gap <= Self.capacity else {
+        let isOutage = gap >= Self.outageGap && silence > Self.patienceMilliseconds
+        guard !isOutage, missing.count + gap <= Self.capacity else {
             abandoned &+= UInt64(missing.count + gap)
             missing.removeAll()
             return

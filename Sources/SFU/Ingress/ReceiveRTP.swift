@@ -233,7 +233,8 @@ extension Core {
             mapping.feedback.contains(.nack)
         else { return }
         let abandoned = encodings[encoding].losses.abandoned
-        encodings[encoding].losses.expect(gap: gap, before: newest, at: now)
+        let silence = encodings[encoding].rate.lastArrival.map { now.milliseconds(since: $0) } ?? 0
+        encodings[encoding].losses.expect(gap: gap, before: newest, silence: silence, at: now)
         if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }
         let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
         if transports[transport].nackDue.map({ $0 > due }) ?? true {

@@ -412,8 +412,12 @@ extension Call {
     }
 
     mutating func nack(_ number: UInt16, from peer: Int, ssrc: UInt32) {
+        nack(number..<number + 1, from: peer, ssrc: ssrc)
+    }
+
+    mutating func nack(_ numbers: Range<UInt16>, from peer: Int, ssrc: UInt32) {
         sendRTCP(from: peer) { output in
-            let lost = [SequenceNumber(rawValue: number)]
+            let lost = numbers.map { SequenceNumber(rawValue: $0) }
             GenericNACK.encode(
                 sender: SSRC(rawValue: 1),
                 media: SSRC(rawValue: ssrc),

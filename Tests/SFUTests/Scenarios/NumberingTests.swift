@@ -64,6 +64,59 @@ struct NumberingTests {
         #expect(call.statistics().isBalanced)
     }
 
+    static let holes: [(name: String, lost: UInt16, milliseconds: Int64, isAsked: Bool)] = [
+        // A screen share that hardly changes, and lost the beginning of a picture.
+        (name: "a few after a silence", lost: 9, milliseconds: 2_000, isAsked: true),
+        (name: "a burst", lost: 18, milliseconds: 900, isAsked: true),
+        (name: "an outage", lost: 60, milliseconds: 3_000, isAsked: false),
+    ]
+
+    @Test(arguments: holes)
+    func `H12 what an outage has lost is not asked for again, but a keyframe`(
+        name: String,
+        lost: UInt16,
+        milliseconds: Int64,
+        isAsked: Bool
+    ) throws {
+        var call = try ForwardingTests.call()
+        for step in 0..<20 as Range<UInt16> {
+            call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 0)
+            call.run(milliseconds: 50)
+        }
+        let keyframes = call.keyframeRequests(at: 0)
+        call.run(milliseconds: milliseconds - 50)
+        call.sendVideo(sequence: 20 + lost, pictureID: 20 + lost, isKeyframe: false)
+        call.run(milliseconds: 10)
+        #expect(call.nacks(at: 0).first == (isAsked ? 20 : nil))
+        #expect(call.keyframeRequests(at: 0) == keyframes + (isAsked ? 0 : 1))
+    }
+
+    @Test func `H12 after an outage a viewer gets a keyframe, and nothing from before`() throws {
+        var call = try ForwardingTests.call()
+        func send(_ steps: Range<UInt16>) {
+            for step in steps {
+                call.sendVideo(sequence: step, pictureID: step, isKeyframe: step % 60 == 0)
+                call.run(milliseconds: 50)
+            }
+        }
+        send(0..<60)
+        // It has seen 10 pictures; of the 50 that it has not, 30 are kept.
+        let first = try #require(call.peers[1].received.first)
+        let number = UInt16(first[2]) << 8 | UInt16(first[3])
+        func ask() -> (keyframes: Int, packets: Int) {
+            let before = (call.keyframeRequests(at: 0), call.peers[1].received.count)
+            call.nack((number + 10)..<(number + 60), from: 1, ssrc: 0xaaaa)
+            call.run(milliseconds: 5)
+            let after = (call.keyframeRequests(at: 0), call.peers[1].received.count)
+            return (after.0 - before.0, after.1 - before.1)
+        }
+        #expect(ask() == (keyframes: 1, packets: 0))
+        // The next picture is one: of what was before it there is a little that may still be shown.
+        send(60..<61)
+        let (keyframes, packets) = ask()
+        #expect(keyframes == 0 && (2...3).contains(packets))
+    }
+
     /// Packets of one encoding as a slot meets them: number, and whether it is padding.
     static let orders: [(name: String, packets: [(Int64, Bool)], indexes: [Int64?])] = [
         ("in order", [(10, false), (11, false), (12, false)], [0, 1, 2]),
