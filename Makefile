@@ -58,13 +58,13 @@ unit-beside-builds:
 	$(SWIFT) build --build-tests
 	@# Optimizing whole modules takes one core, so it is done meanwhile, and is told of afterwards.
 	@log=$$(mktemp); $(MAKE) --no-print-directory build benchmarks >"$$log" 2>&1 & builds=$$!; \
-	failed=; SWIFT="$(SWIFT)" Scripts/unit || failed=yes; \
+	failed=; Scripts/unit || failed=yes; \
 	wait $$builds || failed=yes; \
 	cat "$$log"; rm -f "$$log"; [ -z "$$failed" ]
 
 unit: test-packages ## Runs the Swift tests in a debug build
 	$(SWIFT) build --build-tests
-	@SWIFT="$(SWIFT)" Scripts/unit
+	@Scripts/unit
 
 acceptance: test-packages $(ENVIRONMENT) build benchmarks ## Runs real browsers and other clients against sfud
 	@# Most tests wait for media, so two at a time; those that measure have the machine alone. And

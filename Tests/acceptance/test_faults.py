@@ -199,7 +199,6 @@ async def test_i9_after_a_stall_all_is_as_live_as_before(sfud, peers, stall):
         assert drops["stale"] > stall * 50, drops
 
 
-@pytest.mark.alone
 @pytest.mark.seconds(90)
 async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tmp_path):
     """A day on, and two back for longer than sfud goes without looking."""

@@ -69,7 +69,7 @@ async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, 
     chance = random.Random(2)
     begin = time.time()
     lost = 0.0
-    while time.time() - begin < 15:
+    while time.time() - begin < 12:
         await asyncio.sleep(chance.uniform(1, 3))
         link.loss = link.loss_up = 1.0
         burst = chance.uniform(0.05, 0.5)

@@ -29,6 +29,14 @@ def describe(frames: list[Frame]) -> str:
     return f"{len(frames)} frames, last: {tail}"
 
 
+async def trouble(peer: Peer, mid: str) -> dict:
+    """What a viewer counts that tells where a picture was lost: on the way, or in itself."""
+    names = ["packetsLost", "nackCount", "pliCount", "keyFramesDecoded", "framesReceived"]
+    names += ["framesDecoded", "framesDropped", "retransmittedPacketsReceived"]
+    told = await peer.inbound(mid)
+    return {name: told[name] for name in names if name in told}
+
+
 async def first_frame(peer: Peer, mid: str, hue: float, since: float, seconds: float = 10) -> Frame:
     """Awaits the first picture of `hue` after the time `since`."""
     frames: list[Frame] = []
@@ -86,7 +94,7 @@ async def moving(
     gap = after.time - before.time
     assert gap <= freeze, (
         f"{peer.stack}: froze for {gap:.2f} s on {mid}, {before.time - start:.2f} s after the first"
-        f" frame, between {describe([before, after])}"
+        f" frame, between {describe([before, after])}; {await trouble(peer, mid)}"
     )
     strange = [one for one in seen if hue_distance(one.hue, hue) >= 30]
     assert not strange, f"{peer.stack}: pictures of another hue: {describe(strange)}"
