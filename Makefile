@@ -54,10 +54,11 @@ bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1
 
 test: test-packages lint unit-beside-builds gate acceptance ## Runs the linter and all tests
 
-unit-beside-builds:
+unit-beside-builds: packages bench-packages
 	$(SWIFT) build --build-tests
-	@# Optimizing whole modules takes one core, so it is done meanwhile, and is told of afterwards.
-	@log=$$(mktemp); $(MAKE) --no-print-directory build benchmarks >"$$log" 2>&1 & builds=$$!; \
+	@# Optimizing a whole module takes one core, so all that is built so is built meanwhile, and is
+	@# told of afterwards.
+	@log=$$(mktemp); $(SWIFT) build -c release >"$$log" 2>&1 & builds=$$!; \
 	failed=; Scripts/unit || failed=yes; \
 	wait $$builds || failed=yes; \
 	cat "$$log"; rm -f "$$log"; [ -z "$$failed" ]

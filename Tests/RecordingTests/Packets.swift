@@ -49,8 +49,9 @@ struct Packets {
 /// Hexadecimal digits, with spaces where one likes.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count - 1, by: 2).map {
-        UInt8(digits[$0] << 4 | digits[$0 + 1])
+    return stride(from: 0, to: digits.count - 1, by: 2).map { place in
+        let byte: Int = digits[place] << 4 | digits[place + 1]
+        return UInt8(byte)
     }
 }
 

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `a window with many stretches is cut smaller`() {
-        let gaps = (0..<40).map { Double($0) * 7..<Double($0) * 7 + 6 }
+        let gaps = stride(from: 0.0, to: 280, by: 7).map { $0..<$0 + 6 }
         let clips = (0..<10).map { _ in Self.sound(0..<290, gaps: gaps) }
         let plan = SoundPlan(clips, frames: 8_700)
         #expect(plan.windows.count > 1)

@@ -9,8 +9,9 @@ enum Corpus {
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
             let digits = line.compactMap(\.hexDigitValue)
             precondition(digits.count == line.utf8.count && digits.count.isMultiple(of: 2))
-            return stride(from: 0, to: digits.count, by: 2).map {
-                UInt8(digits[$0] << 4 | digits[$0 + 1])
+            return stride(from: 0, to: digits.count, by: 2).map { place in
+                let byte: Int = digits[place] << 4 | digits[place + 1]
+                return UInt8(byte)
             }
         }
     }

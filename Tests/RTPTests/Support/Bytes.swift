@@ -2,7 +2,10 @@
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     precondition(digits.count.isMultiple(of: 2), "half a byte")
-    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    return stride(from: 0, to: digits.count, by: 2).map { place in
+        let byte: Int = digits[place] << 4 | digits[place + 1]
+        return UInt8(byte)
+    }
 }
 
 /// What `body` writes into a buffer of `capacity` bytes.

@@ -14,7 +14,7 @@ import Testing
 
     @Test(arguments: seeds)
     func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {
-        let count = Int(Self.number("SFUD_WALK") ?? 10_000)
+        let count = Int(Self.number("SFUD_WALK") ?? 6_000)
         var walk = RandomWalk(seed: seed)
         walk.run(count)
         if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }

@@ -100,17 +100,19 @@ struct Report {
     }
 
     private var faults: String {
-        [("Failed checks", \Outcome.faults), ("Warnings", \.warnings)].map { title, path in
-            let lines = findings.outcomes.flatMap { outcome in
-                outcome[keyPath: path].map { line in
-                    "- \(outcome.scenario) \(outcome.system) \(outcome.size) \(outcome.note): "
-                        + line
-                }
-            }
-            return lines.isEmpty ? "" : "## \(title)\n\n\(lines.joined(separator: "\n"))\n"
+        let parts = [
+            list("Failed checks", of: \.faults), list("Warnings", of: \.warnings),
+        ]
+        return parts.filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+
+    private func list(_ title: String, of path: KeyPath<Outcome, [String]>) -> String {
+        var lines: [String] = []
+        for outcome in findings.outcomes {
+            let place = "\(outcome.scenario) \(outcome.system) \(outcome.size) \(outcome.note)"
+            for line in outcome[keyPath: path] { lines.append("- \(place): \(line)") }
         }
-        .filter { !$0.isEmpty }
-        .joined(separator: "\n")
+        return lines.isEmpty ? "" : "## \(title)\n\n\(lines.joined(separator: "\n"))\n"
     }
 
     private static func table(_ header: [String], _ rows: [[String]]) -> String {
