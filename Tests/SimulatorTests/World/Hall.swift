@@ -141,8 +141,9 @@ extension World {
         }
     }
 
-    /// Somebody comes.
+    /// Somebody comes, if the room has not ended: one of the same name would be another one.
     func enter(_ hall: Hall, publishes: Bool) {
+        guard hall.isOpen else { return }
         lastSeat += 1
         let seat = Seat(number: lastSeat, publishes: publishes, using: &random)
         hall.seats.append(seat)
