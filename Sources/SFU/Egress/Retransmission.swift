@@ -45,7 +45,8 @@ extension Core {
         let encoding = Int(flowing)
         guard encodings[encoding].epoch == span.epoch,
             original < encodings[encoding].history.numbers.lowerBound,
-            let keyframe = encodings[encoding].keyframes.lastNumber, original >= keyframe
+            let keyframe = encodings[encoding].keyframes.lastNumber(in: span.epoch),
+            original >= keyframe
         else { return nil }
         return encoding
     }
@@ -53,7 +54,9 @@ extension Core {
     /// Whether a picture has begun anew since, and not just now: nobody shows what was before, and
     /// so late it is what the rest of an outage would be.
     private func isSuperseded(_ place: Int32) -> Bool {
-        guard let keyframe = encodings[Int(pool[place].encoding)].keyframes.lastNumber else {
+        let encoding = Int(pool[place].encoding)
+        let epoch = encodings[encoding].epoch
+        guard let keyframe = encodings[encoding].keyframes.lastNumber(in: epoch) else {
             return false
         }
         return pool[place].number < keyframe

@@ -49,8 +49,8 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Bytes of the last keyframe, or of what has come of it.
     private var keyframeBytes = 0
     private var keyframeTimestamp: UInt32?
-    /// The number of the last keyframe's first packet, wraps counted.
-    private(set) var lastNumber: Int64?
+    /// The last keyframe's first packet: its number, wraps counted, and which numbering it is of.
+    private var last: (epoch: UInt32, number: Int64)?
 
     var isWanted: Bool {
         switch state {
@@ -112,7 +112,7 @@ struct KeyframeRequests: BitwiseCopyable {
             lastCame = info.arrival
             keyframeBytes = bytes
             keyframeTimestamp = info.timestamp
-            lastNumber = info.number
+            last = (info.epoch, info.number)
         } else if let keyframeTimestamp {
             if info.timestamp == keyframeTimestamp {
                 keyframeBytes &+= bytes
@@ -122,11 +122,16 @@ struct KeyframeRequests: BitwiseCopyable {
         }
     }
 
+    /// The number of the last keyframe's first packet in the numbering `epoch`, if it is of that.
+    func lastNumber(in epoch: UInt32) -> Int64? {
+        last.flatMap { $0.epoch == epoch ? $0.number : nil }
+    }
+
     /// Nobody waits any more, and what came before does not count against who comes next.
     mutating func restart() {
         state = .satisfied
         lastCame = nil
-        lastNumber = nil
+        last = nil
     }
 
     /// Nobody waits any more.
