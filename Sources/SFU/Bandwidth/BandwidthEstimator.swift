@@ -174,7 +174,7 @@ struct BandwidthEstimator: ~Copyable {
     var situation: Prober.Situation {
         guard detectors.isMade else { return situation(.normal, .free, waiting: 0) }
         return situation(
-            detectors.value.trendline.usage,
+            detectors.value.usage,
             detectors.value.losses.state,
             waiting: detectors.value.queue.delay
         )

@@ -66,7 +66,7 @@ extension BandwidthEstimator {
             lastProbe: prober.lastResult.map { Int($0) }
         )
         guard lastFeedback != nil, detectors.isMade else { return told }
-        told.usage = detectors.value.trendline.usage
+        told.usage = detectors.value.usage
         told.acknowledged = detectors.value.acknowledged.bitsPerSecond.map { Int($0) }
         told.lossPermille = Int(detectors.value.losses.averageLoss * 1000)
         told.inherentLossPermille = Int(detectors.value.losses.inherentLoss * 1000)

@@ -5,6 +5,8 @@ struct Detectors {
     /// Nanoseconds of waiting, and a share lost, with which a path is full.
     private static let longWait: Int64 = 100_000_000
     private static let muchLoss = 0.1
+    /// Nanoseconds of waiting that are no queue.
+    private static let noWait: Int64 = 10_000_000
 
     var clock = RemoteClock()
     private var groups = ArrivalGroups()
@@ -49,6 +51,14 @@ struct Detectors {
         events = LossEvents()
     }
 
+    /// How the path is used: delays that have risen are no queue of ours that grows where what came
+    /// last did not have to wait.
+    ///
+    /// A machine on the way that stops for a moment holds packets, and lets them go all at once.
+    var usage: PathUsage {
+        trendline.usage == .over && queue.latest < Self.noWait ? .normal : trendline.usage
+    }
+
     /// Whether what is sent now has to wait long, or is lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
@@ -67,7 +77,7 @@ struct Detectors {
     ) -> RateControl.Input {
         let roundTrip = roundTrip ?? Self.usualRoundTrip
         return RateControl.Input(
-            usage: trendline.usage,
+            usage: usage,
             acknowledged: acknowledged.bitsPerSecond,
             pace: pace.rate,
             roundTrip: roundTrip,

@@ -13,8 +13,10 @@ struct FirstTrain {
     private static let share = 0.95
 
     private var least: Int64 = .max
-    /// Since when packets have had to wait, by the viewer's clock, and what came from then on.
-    private var began: Int64 = 0
+    /// When the first packet that had to wait came, by the viewer's clock, and what came after it.
+    ///
+    /// What made that one wait may have been a machine that stopped for a moment.
+    private var began: Int64?
     private var last: Int64 = 0
     private var bytes = 0
     private var count = 0
@@ -27,6 +29,10 @@ struct FirstTrain {
         let oneWay = arrived - sent
         least = min(least, oneWay)
         guard oneWay - least >= Self.idle else {
+            began = nil
+            return
+        }
+        guard let began else {
             began = arrived
             last = arrived
             bytes = 0

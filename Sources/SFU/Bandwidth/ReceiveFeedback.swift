@@ -198,7 +198,7 @@ extension BandwidthEstimator {
             return true
         }
         let isOver =
-            detectors.value.trendline.usage == .over
+            detectors.value.usage == .over
             || detectors.value.losses.averageLoss > Self.startLoss
         start = isOver ? .over : .open(since: since)
         let acknowledged = detectors.value.acknowledged.bitsPerSecond ?? 0

@@ -38,6 +38,19 @@ struct FirstTrainTests {
         if let rate, let expected = row.rate { #expect(abs(rate / expected - 1) < 0.01) }
     }
 
+    @Test func `a machine that stops for a moment is no narrow path`() {
+        var train = FirstTrain()
+        for index in 0..<30 as Range<Int64> {
+            let sent = index * 20_000_000
+            // From 200 to 350 ms nothing is handed on, then all.
+            let isHeld = (200_000_000..<350_000_000).contains(sent)
+            let left = isHeld ? 350_000_000 + index * 100_000 : sent
+            train.add(bytes: 130, sent: sent, arrived: 777_000_000_000 + left)
+        }
+        let rate = train.rate
+        #expect(rate == nil)
+    }
+
     @Test func `nobody is bounded while all comes through, nor for ever by silence`() {
         var estimator = BandwidthEstimator(
             at: Instant(nanoseconds: 0),

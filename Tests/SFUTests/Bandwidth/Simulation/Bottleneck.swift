@@ -33,6 +33,9 @@ struct PathProperties {
     var loss = 0.0
     /// What a packet may find waiting before it, in milliseconds; more is dropped.
     var queueMilliseconds = 300.0
+    /// A machine on the way that is busy: it hands on nothing for up to `longest`, and runs for
+    /// about `running` in between.
+    var stalls: (running: Double, longest: Double)?
 
     func capacity(at time: Int64) -> Double {
         var found = capacity[0].bitsPerSecond
@@ -51,6 +54,7 @@ final class Bottleneck {
     private var lastExit: Int64 = 0
     private var random: NetworkRandom
     private(set) var dropped = 0
+    private var stall: Range<Int64> = 0..<0
 
     init(_ properties: PathProperties, seed: UInt64) {
         self.properties = properties
@@ -79,8 +83,18 @@ final class Bottleneck {
             ? abs(random.normal()) * properties.jitterMilliseconds * 1e6 : 0
         let exit = free + Int64(properties.delayMilliseconds * 1e6 + jitter)
         // Jitter delays, it does not reorder.
-        lastExit = max(lastExit, exit)
+        lastExit = max(lastExit, afterStall(exit))
         return lastExit + extra
+    }
+
+    /// When what comes at `time` is handed on.
+    private func afterStall(_ time: Int64) -> Int64 {
+        guard let stalls = properties.stalls else { return time }
+        while stall.upperBound <= time {
+            let begin = stall.upperBound + Int64(2 * random.unit() * stalls.running * 1e6)
+            stall = begin..<begin + Int64(random.unit() * stalls.longest * 1e6)
+        }
+        return stall.contains(time) ? stall.upperBound : time
     }
 
     /// When so many bits have been sent, through all changes of the rate.

@@ -16,6 +16,7 @@ struct LayeredCall: ~Copyable {
         var capacity: [(second: Double, bitsPerSecond: Double)] = [(0, 3e6)]
         var loss = 0.0
         var jitterMilliseconds = 0.0
+        var stalls: (running: Double, longest: Double)?
         /// How long the publisher has been there when the viewer subscribes.
         var head = 3.0
         /// The publisher switches off what nobody watches, and what comes back takes so many
@@ -93,6 +94,7 @@ struct LayeredCall: ~Copyable {
         path.queueMilliseconds = settings.queueMilliseconds
         path.loss = settings.loss
         path.jitterMilliseconds = settings.jitterMilliseconds
+        path.stalls = settings.stalls
         let link = Downlink(Bottleneck(path, seed: seed))
         self.link = link
         let viewer = call.peers[1].path
