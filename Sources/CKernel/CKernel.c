@@ -33,8 +33,14 @@ int64_t kernel_thread_nanoseconds(void) { return clock_nanoseconds(CLOCK_THREAD_
 
 #ifdef __GLIBC__
 void kernel_trim_heap(void) { malloc_trim(0); }
+
+int64_t kernel_heap_bytes(void) {
+    struct mallinfo2 heap = mallinfo2();
+    return (int64_t)(heap.uordblks + heap.hblkhd);
+}
 #else
 void kernel_trim_heap(void) {}
+int64_t kernel_heap_bytes(void) { return -1; }
 #endif
 
 int kernel_epoll_create(void) {

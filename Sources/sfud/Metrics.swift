@@ -141,6 +141,14 @@ struct Metrics {
             "Resident memory.",
             Double(process.residentBytes)
         )
+        if let heap = process.heapBytes {
+            page.add(
+                "sfud_heap_bytes",
+                .gauge,
+                "What is allocated, with what was reserved and never touched.",
+                Double(heap)
+            )
+        }
         page.add(
             "sfud_memory_limit_bytes",
             .gauge,

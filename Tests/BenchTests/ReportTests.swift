@@ -16,6 +16,8 @@ import Testing
         #expect(found == DelayBuckets(bounds: [0.001, .infinity], counts: [9, 1]))
         #expect(found.milliseconds(0.5) == 1)
         #expect(Prometheus.histogram("other_seconds", in: page) == nil)
+        #expect(Prometheus.value("heap_bytes", in: page + "\nheap_bytes 42\n") == 42)
+        #expect(Prometheus.value("heap", in: "heap_bytes 42") == nil)
         let earlier = DelayBuckets(bounds: [0.001, .infinity], counts: [4, 1])
         #expect(found.since(earlier).counts == [5, 0])
     }

@@ -10,6 +10,7 @@ struct MetricsTests {
         let process = ProcessStatistics(
             cpuNanoseconds: 1_500_000_000,
             residentBytes: 4_096,
+            heapBytes: 2_048,
             startTime: 7
         )
         return Metrics(
@@ -38,6 +39,7 @@ struct MetricsTests {
         #expect(lines.contains("sfud_worker_load{worker=\"0\"} 0.25"))
         #expect(lines.contains("sfud_rooms 3"))
         #expect(lines.contains("process_cpu_seconds_total 1.5"))
+        #expect(lines.contains("sfud_heap_bytes 2048"))
         #expect(lines.contains("sfud_build_info{version=\"1.2.3\"} 1"))
     }
 

@@ -38,6 +38,10 @@ void kernel_name_thread(const char *name);
 int kernel_take_short_turns(void);
 /// Gives what is free of the heap back to the system.
 void kernel_trim_heap(void);
+/// Bytes that are allocated now, in the heap and beside it (mallinfo(3)); -1 where nothing tells.
+///
+/// Unlike resident memory it counts reserved pages that were never touched, and no free ones.
+int64_t kernel_heap_bytes(void);
 
 // Waiting
 

@@ -147,6 +147,17 @@ final class SfudAdapter: Adapter {
         return Prometheus.histogram("sfud_forwarding_seconds", in: page)
     }
 
+    /// What the daemon has allocated, in bytes.
+    func heapBytes() throws -> Double {
+        guard let port = state.withLock({ $0.http }),
+            let bytes = Prometheus.value(
+                "sfud_heap_bytes",
+                in: try Web.get("/metrics", port: port)
+            )
+        else { throw AdapterError("sfud does not tell of its heap") }
+        return bytes
+    }
+
     /// Where the daemon's IPC socket lies.
     func path() throws(AdapterError) -> String {
         guard let path = state.withLock({ $0.path }) else {

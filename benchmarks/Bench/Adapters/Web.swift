@@ -35,6 +35,12 @@ enum Web {
 
 /// Prometheus' text format (version 0.0.4).
 enum Prometheus {
+    /// The value of the sample of that name without labels; `nil` where there is none.
+    static func value(_ name: String, in page: String) -> Double? {
+        page.split(separator: "\n").lazy.filter { $0.hasPrefix("\(name) ") }
+            .compactMap { Double($0.dropFirst(name.count + 1)) }.first
+    }
+
     /// The histogram of that name, over all its labels; `nil` where there is none.
     static func histogram(_ name: String, in page: String) -> DelayBuckets? {
         var within: [Double: Double] = [:]

@@ -45,6 +45,8 @@ enum Figure: String, Sendable, CaseIterable {
     case kernelDrops
     /// Resident memory a room that came and went, with half of the 95 % interval of that.
     case bytesPerRoom, bytesPerRoomLow, bytesPerRoomHigh
+    /// The same of what is allocated.
+    case heapPerRoom, heapPerRoomLow, heapPerRoomHigh
     case descriptorsLeft
     /// Of what was delivered at the knee, and the seconds until all was as before.
     case delivered, recovery
@@ -125,7 +127,8 @@ struct Outcome: Sendable {
             (.floodPerSecond, "flood %.0f/s", 1), (.joinsFailed, "%.0f joins failed", 1),
             (.strangerBytes, "%.0f B to strangers", 1), (.kernelDrops, "%.0f kernel drops", 1),
             (.bytesPerRoom, "%.1f B/room", 1), (.bytesPerRoomLow, "from %.1f", 1),
-            (.bytesPerRoomHigh, "to %.1f", 1),
+            (.bytesPerRoomHigh, "to %.1f", 1), (.heapPerRoom, "allocated %.2f B/room", 1),
+            (.heapPerRoomLow, "from %.2f", 1), (.heapPerRoomHigh, "to %.2f", 1),
             (.descriptorsLeft, "%.0f descriptors left", 1),
             (.delivered, "delivered %.1f %% of the knee", 100),
             (.recovery, "normal after %.1f s", 1),

@@ -7,7 +7,8 @@ struct TheilSen {
     let high: Double
 
     /// `nil` for fewer than ten points, of which no two may have the same `x`.
-    init?(_ points: [(x: Double, y: Double)]) {
+    init?(_ points: some Sequence<(x: Double, y: Double)>) {
+        let points = Array(points)
         guard points.count >= 10 else { return nil }
         var slopes: [Double] = []
         for (index, one) in points.enumerated() {

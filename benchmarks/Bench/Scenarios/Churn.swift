@@ -27,7 +27,8 @@ extension Bench {
             try await Task.sleep(for: .seconds(load.settleSeconds))
             let before = try await Watch(session, adapter)
             let start = ProcessUsage.of(session.running.processes)
-            var memory: [(x: Double, y: Double)] = []
+            var resident: [(x: Double, y: Double)] = []
+            var allocated: [(x: Double, y: Double)] = []
             var made = 0
             for round in 1...rounds {
                 while made < rooms * round / rounds {
@@ -38,7 +39,8 @@ extension Bench {
                 }
                 try await Task.sleep(for: .seconds(Self.restSeconds))
                 let usage = ProcessUsage.of(session.running.processes)
-                memory.append((Double(made), Double(usage.resident)))
+                resident.append((Double(made), Double(usage.resident)))
+                allocated.append((Double(made), try adapter.heapBytes()))
             }
             let end = ProcessUsage.of(session.running.processes)
             var outcome = Outcome(ScenarioID.churn.rawValue, adapter.name, size: rooms)
@@ -46,14 +48,17 @@ extension Bench {
             outcome.profile = self.profile
             // What the first third makes is no slope: tables that grow once, and the holes between
             // what stays, until there is one for everything that comes and goes.
-            let settled = Array(memory.dropFirst(memory.count / 3))
-            if let slope = TheilSen(settled) {
+            if let slope = TheilSen(resident.dropFirst(resident.count / 3)) {
                 outcome[.bytesPerRoom] = slope.median
                 outcome[.bytesPerRoomLow] = slope.low
                 outcome[.bytesPerRoomHigh] = slope.high
-                if slope.low > 0 {
-                    outcome.faults.append("memory grows with the rooms")
-                }
+                if slope.low > 0 { outcome.faults.append("memory grows with the rooms") }
+            }
+            if let slope = TheilSen(allocated.dropFirst(allocated.count / 3)) {
+                outcome[.heapPerRoom] = slope.median
+                outcome[.heapPerRoomLow] = slope.low
+                outcome[.heapPerRoomHigh] = slope.high
+                if slope.low > 0 { outcome.faults.append("what is allocated grows with the rooms") }
             }
             outcome[.residentBytes] = Double(end.resident)
             outcome[.descriptorsLeft] = Double(end.descriptors - start.descriptors)
