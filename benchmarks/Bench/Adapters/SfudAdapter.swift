@@ -6,6 +6,8 @@ import Synchronization
 /// sfud over its IPC: our side offers, and slots are chosen by subscriptions.
 final class SfudAdapter: Adapter {
     let name = "sfud"
+    /// What sfud finds in its environment besides the bench's own.
+    private let environment: [String: String]
     private let state = Mutex(State())
 
     private struct State {
@@ -27,10 +29,13 @@ final class SfudAdapter: Adapter {
         var sources: [String: [UInt32]] = [:]
     }
 
-    init() {}
+    init(environment: [String: String] = [:]) { self.environment = environment }
 
     /// Drives an sfud that runs already; its process is the caller's.
-    init(ipc: String) { state.withLock { $0.client = SFUClient(path: ipc) } }
+    init(ipc: String) {
+        environment = [:]
+        state.withLock { $0.client = SFUClient(path: ipc) }
+    }
 
     func start(_ launch: Launch) async throws -> RunningSFU {
         let ipc = "\(launch.directory)/sfud.sock"
@@ -47,7 +52,8 @@ final class SfudAdapter: Adapter {
                 "--config", configuration, "--ipc", ipc, "--udp", "127.0.0.1:0",
                 "--http", "127.0.0.1:0", "--workers", "\(launch.workers)",
             ],
-            log: "\(launch.directory)/sfud.log"
+            log: "\(launch.directory)/sfud.log",
+            environment: environment
         )
         let client = SFUClient(path: ipc)
         state.withLock {

@@ -9,11 +9,15 @@ extension Bench {
     /// After each round nobody comes or goes until sfud has given back what is free: a heap in use
     /// is as large as the most that was needed at once.
     private static let restSeconds = 3.5
+    /// The C library's caches for each thread keep up to seven free pieces of each of 64 sizes, and
+    /// with them the pages that they happen to be in: ever more for an hour, though sfud leaves
+    /// nothing (mallopt(3) has no say in it, GLIBC_TUNABLES has).
+    private static let withoutCaches = ["GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"]
 
     func churn() async throws {
         let rooms = options.size ?? (options.isFull ? 10_000 : 200)
         let rounds = min(rooms, options.isFull ? 25 : 15)
-        let adapter = SfudAdapter()
+        let adapter = SfudAdapter(environment: Self.withoutCaches)
         let canary = RoomPlan.canary
         let load = trial([canary])
         try await with(adapter, load) { session in
