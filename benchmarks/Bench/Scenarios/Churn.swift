@@ -10,7 +10,7 @@ extension Bench {
     /// is as large as the most that was needed at once.
     private static let restSeconds = 3.5
     /// The C library's caches for each thread keep up to seven free pieces of each of 64 sizes, and
-    /// with them the pages that they happen to be in: ever more for an hour, though sfud leaves
+    /// with them the pages that they happen to be in: more and more of them, though sfud leaves
     /// nothing (mallopt(3) has no say in it, GLIBC_TUNABLES has).
     private static let withoutCaches = ["GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"]
 
@@ -34,6 +34,7 @@ extension Bench {
             var resident: [(x: Double, y: Double)] = []
             var allocated: [(x: Double, y: Double)] = []
             var made = 0
+            var end = start
             for round in 1...rounds {
                 while made < rooms * round / rounds {
                     let names = made..<min(rooms * round / rounds, made + Self.atATime)
@@ -43,10 +44,11 @@ extension Bench {
                 }
                 try await Task.sleep(for: .seconds(Self.restSeconds))
                 let usage = ProcessUsage.of(session.running.processes)
+                // Before it is asked for its heap: such a connection is no descriptor left.
+                end = usage
                 resident.append((Double(made), Double(usage.resident)))
                 allocated.append((Double(made), try adapter.heapBytes()))
             }
-            let end = ProcessUsage.of(session.running.processes)
             var outcome = Outcome(ScenarioID.churn.rawValue, adapter.name, size: rooms)
             outcome.note = "rooms of two"
             outcome.profile = self.profile
