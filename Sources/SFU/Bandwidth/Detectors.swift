@@ -29,6 +29,9 @@ struct Detectors {
         pace.reset()
     }
 
+    /// Forgets the packets of the start, whose arrivals another clock has told.
+    mutating func forgetStartupTrain() { first = FirstTrain() }
+
     /// Notes a packet that arrived, at `arrived` on the viewer's clock.
     mutating func noteArrival(_ entry: SentPackets.Entry, _ arrived: Int64) {
         let bytes = Int(entry.bytes)

@@ -41,6 +41,9 @@ struct ProbeCluster {
 
     init(_ probe: Probe) { self.probe = probe }
 
+    /// Begins again with the packets that are yet to arrive.
+    mutating func forgetArrivals() { self = ProbeCluster(probe) }
+
     /// Adds a packet of the probe that arrived.
     mutating func add(bytes size: Int, sent: Int64, arrived: Int64) {
         count += 1

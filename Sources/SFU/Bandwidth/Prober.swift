@@ -116,6 +116,12 @@ struct Prober {
         return nil
     }
 
+    /// Forgets when packets of probes arrived: what comes now is told by another clock.
+    mutating func forgetArrivals() {
+        clusters.0?.forgetArrivals()
+        clusters.1?.forgetArrivals()
+    }
+
     /// Goes on from a result: further up where the path gave nearly all that was sent.
     mutating func noteResult(_ rate: Double, _ situation: Situation, at now: Int64) {
         lastResult = rate

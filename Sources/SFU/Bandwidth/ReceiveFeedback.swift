@@ -12,6 +12,8 @@ extension BandwidthEstimator {
         if let last = lastFeedback, time - last > Self.staleness { detectors.value.startAfresh() }
         if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
             detectors.value.startAfresh()
+            detectors.value.forgetStartupTrain()
+            prober.forgetArrivals()
         }
 
         var walk = copy feedback

@@ -82,6 +82,12 @@ struct SteadySender {
         }
     }
 
+    /// Leaves a number to who sends a packet of its own in between.
+    mutating func skip() {
+        sequence &+= 1
+        base = sequence
+    }
+
     /// Browsers report when something has come, and then on all that has not.
     private mutating func report(to estimator: inout BandwidthEstimator) {
         if isHeard {
