@@ -100,7 +100,7 @@ fuzz: test-packages ## Fuzzes every parser and what peers with keys send; TIME=6
 
 simulate: test-packages ## Lives through whole rooms in virtual time; SEEDS=1000, SEED=7, PLANT=all
 	SFUD_SIMULATE=1 $(SWIFT) build -c release --product sfu-simulate \
-		--scratch-path .build-simulate -Xswiftc -enable-testing
+		--scratch-path .build-simulate -Xswiftc -enable-testing -Xswiftc -DSFUD_INDEX_GUARD
 	.build-simulate/release/sfu-simulate $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) \
 		$(addprefix --length ,$(LENGTH)) $(addprefix --plant ,$(PLANT)) $(SIMULATE_FLAGS)
 

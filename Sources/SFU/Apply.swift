@@ -170,7 +170,10 @@ extension Core {
         if !isSame { move(slot, to: target) }
         let wasLimited = takeLimits(of: slot, from: binding)
         let wasOpen = slots[slot].isOpen
-        if !isOpen || !isSame { forgetShare(of: slot) }
+        if !isOpen || !isSame {
+            forgetShare(of: slot)
+            slotRecords[slot].bindings &+= 1
+        }
         if let binding, binding.subscription != slotRecords[slot].subscription {
             slotRecords[slot].subscription = binding.subscription
             slotRecords[slot].hasStarted = false

@@ -107,7 +107,7 @@ package struct Core: ~Copyable {
         self.limits = limits
         self.identity = identity
         gauge = PressureGauge(limits.pressure)
-        srtpContext = SRTPContext(engine: engine)
+        srtpContext = SRTPContext(engine: engine, refusesReuse: true)
         var random = SplitMix(seed: seed)
         paths = PathTable(seed: random.next())
         fragmentSeed = random.next()

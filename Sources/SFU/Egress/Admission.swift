@@ -9,12 +9,12 @@ enum Admission {
 }
 
 extension Slot {
-    /// The packet index of a packet of the stretch that is being forwarded, as nearly all are.
-    func index(of info: borrowing PacketInfo) -> Int64? {
+    /// The packet index of the next packet of the span that is being forwarded, as nearly all are.
+    func nextIndex(of info: borrowing PacketInfo) -> Int64? {
         guard case .flowing(Int32(bitPattern: info.encoding)) = source,
             renumbering.current.point == point, info.points.contains(point)
         else { return nil }
-        return renumbering.index(of: info)
+        return renumbering.nextIndex(of: info)
     }
 
     /// Decides about one packet of its publication.
@@ -59,9 +59,9 @@ extension Slot {
         case .idle, .waiting:
             return .drop(reason)
         case .flowing, .switching:
-            guard let (span, index) = renumbering.place(info, after: earlier) else {
-                return .drop(reason)
-            }
+            guard let (span, index) = renumbering.place(info, after: earlier),
+                renumbering.isUnsent(index, after: earlier)
+            else { return .drop(reason) }
             return .fill(span, index: index)
         }
     }
@@ -114,7 +114,7 @@ extension Slot {
         renumbering.turn(to: next, from: index, after: &earlier)
     }
 
-    /// Gives a packet the number that its stretch has for it.
+    /// Gives a packet the number that its span has for it, unless that number is used.
     private mutating func place(
         _ info: borrowing PacketInfo,
         otherwise reason: DropReason,
@@ -123,6 +123,7 @@ extension Slot {
         guard let (span, index) = renumbering.place(info, after: earlier) else {
             return .drop(reason)
         }
+        guard renumbering.isUnsent(index, after: earlier) else { return .drop(.duplicate) }
         guard info.points.contains(span.point) else {
             return omit(info, because: .layerNotSelected, after: &earlier)
         }
@@ -139,14 +140,14 @@ extension Slot {
         return !isOver(info, after: earlier)
     }
 
-    /// Whether a packet belongs to a stretch of which later ones have been sent.
+    /// Whether a packet belongs to a span of which it or later ones have been sent.
     private func isOver(
         _ info: borrowing PacketInfo,
         after earlier: borrowing Renumbering.Earlier
     ) -> Bool {
         guard renumbering.hasStarted, let (_, index) = renumbering.place(info, after: earlier)
         else { return false }
-        return index < renumbering.highest
+        return index <= renumbering.highest
     }
 
     /// A packet of a stretch that is over still fills its hole.

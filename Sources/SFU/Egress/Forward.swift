@@ -70,6 +70,7 @@ extension Core {
                 else { return .sendFailed }
                 statistics.rtpOut &+= 1
             }
+            noteUse(of: index, through: outlet)
             outlet.slot.renumbering.sent(pool[place], index: index, span: span)
             if !outlet.slot.isLayerNoted { noteLayer(place, of: &outlet) }
             return nil
@@ -80,7 +81,7 @@ extension Core {
     }
 
     private mutating func admit(_ place: Int32, at outlet: inout Outlet) -> Admission {
-        if let index = outlet.slot.index(of: pool[place]) {
+        if let index = outlet.slot.nextIndex(of: pool[place]) {
             return .forward(outlet.slot.renumbering.current, index: index)
         }
         let slot = outlet.index
@@ -89,6 +90,12 @@ extension Core {
             wanted: slotRecords[slot].target.encoding,
             after: &slotRecords[slot].earlier
         )
+    }
+
+    /// Notes an index that is used out of order: the slot's record is not touched otherwise.
+    private mutating func noteUse(of index: Int64, through outlet: borrowing Outlet) {
+        guard index != outlet.slot.renumbering.highest &+ 1 else { return }
+        outlet.slot.renumbering.use(index, after: &slotRecords[outlet.index].earlier)
     }
 
     /// Leaves a publisher's padding out.
@@ -130,6 +137,7 @@ extension Core {
         guard send(place, through: &outlet, as: rewriting, index: index, into: &output) else {
             return
         }
+        noteUse(of: index, through: outlet)
         outlet.slot.renumbering.filled(index: index)
         statistics.fillersOut &+= 1
         // It is no copy of anything.

@@ -117,7 +117,7 @@ extension Core {
         }
         let highest = slots[slot].renumbering.highest
         guard count > 0, highest - first + 1 == count else { return }
-        slots[slot].renumbering.retract(before: first)
+        slots[slot].renumbering.retract(before: first, after: &slotRecords[slot].earlier)
     }
 
     /// A viewer's transport ends: nobody will ask for what waits in it.

@@ -35,6 +35,8 @@ struct Renumbering: BitwiseCopyable {
         static let capacity = 128
 
         private var spans = Trail<Span>(capacity: capacity)
+        /// The indexes that may still be sent though later ones have been; made at the first.
+        private var unsent = LaterBox<UnsentIndexes>()
         /// The last picture that was left out and counted, or more than any picture id.
         fileprivate var skippedPicture = UInt32.max
 
@@ -42,6 +44,23 @@ struct Renumbering: BitwiseCopyable {
         subscript(age age: Int) -> Span? { spans[age: age] }
 
         fileprivate mutating func append(_ span: Span) { spans.append(span) }
+
+        fileprivate func isUnsent(_ index: Int64) -> Bool {
+            unsent.isMade && unsent.value.contains(index)
+        }
+
+        fileprivate mutating func passOver(_ range: Range<Int64>) {
+            if !unsent.isMade { unsent.make(UnsentIndexes()) }
+            unsent.value.passOver(range)
+        }
+
+        fileprivate mutating func use(_ index: Int64) {
+            if unsent.isMade { unsent.value.remove(index) }
+        }
+
+        fileprivate mutating func retract(from index: Int64) {
+            if unsent.isMade { unsent.value.removeAll(from: index) }
+        }
     }
 
     static var none: Earlier { Earlier() }
@@ -134,11 +153,23 @@ struct Renumbering: BitwiseCopyable {
         return true
     }
 
-    /// The packet index of a packet that belongs to the present span.
-    func index(of info: borrowing PacketInfo) -> Int64? {
+    /// The packet index of a packet that belongs to the present span and comes right after the
+    /// newest that was sent.
+    func nextIndex(of info: borrowing PacketInfo) -> Int64? {
         guard current.matches(info) else { return nil }
-        let index = info.number + current.offset
-        return index >= current.first && isRecent(index) ? index : nil
+        let index = info.number &+ current.offset
+        return index >= current.first && index == highest &+ 1 ? index : nil
+    }
+
+    /// Whether nothing was sent under an index yet.
+    func isUnsent(_ index: Int64, after earlier: borrowing Earlier) -> Bool {
+        index > highest || earlier.isUnsent(index)
+    }
+
+    /// Whether a packet was sent already, or its place in the numbering is taken.
+    func hasHad(_ info: borrowing PacketInfo, after earlier: borrowing Earlier) -> Bool {
+        guard hasStarted, let (_, index) = place(info, after: earlier) else { return false }
+        return !isUnsent(index, after: earlier)
     }
 
     /// The span and packet index of a packet, or `nil` where it is too late to be placed.
@@ -187,11 +218,25 @@ struct Renumbering: BitwiseCopyable {
         highest - index < Int64(SRTPSession.replayWindow)
     }
 
+    /// Notes that `index` is used, before `sent` or `filled` where it is not the one after the
+    /// newest: what it passes over may still be sent, and what is used once may not be again.
+    func use(_ index: Int64, after earlier: inout Earlier) {
+        if index > highest {
+            earlier.passOver(highest &+ 1..<index)
+        } else {
+            earlier.use(index)
+        }
+    }
+
     /// Something empty was sent at `index`.
     mutating func filled(index: Int64) { highest = max(highest, index) }
 
     /// What was numbered from `index` on has not left and never will.
-    mutating func retract(before index: Int64) { highest = min(highest, index - 1) }
+    mutating func retract(before index: Int64, after earlier: inout Earlier) {
+        guard index <= highest else { return }
+        highest = index &- 1
+        earlier.retract(from: index)
+    }
 
     /// A packet was sent at `index`, or waits to be.
     mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {

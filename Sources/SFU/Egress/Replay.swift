@@ -3,6 +3,8 @@ internal import RTP
 /// One packet that was held back and is to go out through a slot, before what comes live.
 struct Replay: BitwiseCopyable {
     var slot: SlotID
+    /// Which binding of the slot it is for: a later one has replays of its own.
+    var binding: UInt32
     var publication: Int32
     var place: Int32
 }
@@ -16,7 +18,8 @@ extension Core {
 
     /// Notes what a slot is to carry of what came since `start`.
     ///
-    /// What has come but was not let out yet goes the usual way: nothing goes twice.
+    /// What has come but was not let out yet goes the usual way, and what a listener who comes back
+    /// has had already is left out: nothing goes twice.
     mutating func prepareReplay(to slot: Int, since start: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .audio, publication >= 0, publications[publication].isOpen,
@@ -28,10 +31,16 @@ extension Core {
             let encoding = Int(publications[publication].encodings[position])
             for number in encodings[encoding].history.numbers where number < end {
                 let place = encodings[encoding].history.place(of: number)
-                guard place >= 0, pool[place].arrival >= start, replays.count < Self.replayLimit
+                guard place >= 0, pool[place].arrival >= start, replays.count < Self.replayLimit,
+                    !slots[slot].renumbering.hasHad(pool[place], after: slotRecords[slot].earlier)
                 else { continue }
                 replays.append(
-                    Replay(slot: id, publication: Int32(publication), place: place)
+                    Replay(
+                        slot: id,
+                        binding: slotRecords[slot].bindings,
+                        publication: Int32(publication),
+                        place: place
+                    )
                 )
             }
         }
@@ -48,6 +57,7 @@ extension Core {
             let slot = Int(replay.slot.index)
             let publication = Int(replay.publication)
             guard publication >= 0, slots.contains(replay.slot),
+                slotRecords[slot].bindings == replay.binding,
                 slots[slot].publication == replay.publication, publications[publication].isOpen
             else { continue }
             var outlet = outlet(of: slot)

@@ -123,6 +123,9 @@ extension Core {
             into: &output
         )
         if isSent {
+            if rewriting.original == nil {
+                outlet.slot.renumbering.use(index, after: &slotRecords[slot].earlier)
+            }
             outlet.slot.retransmissionCredit -= 5
             slotRecords[slot].retransmissions &+= 1
             statistics.rtxOut &+= 1

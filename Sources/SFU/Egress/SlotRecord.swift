@@ -14,6 +14,9 @@ struct SlotRecord: ~Copyable {
     /// The last RTX packet index.
     var rtxIndex: Int64
 
+    /// Counts what the slot was told to carry, so that what waits for one binding is not taken for
+    /// another's.
+    var bindings: UInt32 = 0
     var subscription: UInt64 = 0
     /// What the viewer wants at most, and what its role allows.
     var preference = LayerCap.none

@@ -6,9 +6,12 @@ internal import RTP
     struct OutgoingCipher: ~Copyable {
         private let transform: UnsafeMutablePointer<SRTPTransform>
 
-        init(_ transform: consuming SRTPTransform) {
+        init(_ transform: consuming SRTPTransform, _ context: SRTPContext) {
             unsafe self.transform = .allocate(capacity: 1)
             unsafe self.transform.initialize(to: transform)
+            #if DEBUG || SFUD_INDEX_GUARD
+                unsafe self.transform.pointee.sent = context.sentIndexes()
+            #endif
         }
 
         deinit {

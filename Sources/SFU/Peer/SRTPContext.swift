@@ -28,9 +28,16 @@ package final class SRTPContext {
     #if canImport(CIPSecMB)
         let manager: MultiBufferManager?
     #endif
+    private let refusesReuse: Bool
 
-    /// `engine` must be one of those `available`; without memory it falls back to libsrtp2.
-    package init(engine: SRTPEngine = .best) {
+    /// Makes the context of one thread.
+    ///
+    /// - Parameters:
+    ///   - engine: One of those `available`; without memory libsrtp2 takes its place.
+    ///   - refusesReuse: Whether debug builds and the simulator trap where a session encrypts a
+    ///     second, different packet under one index. Hostile peers in tests do that on purpose.
+    package init(engine: SRTPEngine = .best, refusesReuse: Bool = false) {
+        self.refusesReuse = refusesReuse
         precondition(SRTPEngine.available.contains(engine))
         #if canImport(CIPSecMB)
             manager = engine == .ipsecMB ? MultiBufferManager() : nil
@@ -39,6 +46,11 @@ package final class SRTPContext {
             self.engine = .libsrtp2
         #endif
     }
+
+    #if DEBUG || SFUD_INDEX_GUARD
+        /// The record of one outgoing cipher, where there has to be one.
+        func sentIndexes() -> SentIndexes? { refusesReuse ? SentIndexes() : nil }
+    #endif
 
     /// Completes every packet whose encryption was begun, by whichever session.
     ///

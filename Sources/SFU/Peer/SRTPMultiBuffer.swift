@@ -18,6 +18,7 @@
         init(
             profile: SRTPProfile,
             keys: SRTPKeys,
+            context: SRTPContext,
             manager: MultiBufferManager,
             maxStreams: Int
         ) throws(SRTPError) {
@@ -27,7 +28,7 @@
             let rtcpOut = try Self.rtcp(profile, keys.local, manager)
             self.rtpIn = rtpIn
             self.rtcpIn = rtcpIn
-            self.rtpOut = OutgoingCipher(rtpOut)
+            self.rtpOut = OutgoingCipher(rtpOut, context)
             self.rtcpOut = rtcpOut
             self.profile = profile
             incoming = SRTPIncoming(maxStreams: maxStreams)

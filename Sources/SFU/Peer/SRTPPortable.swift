@@ -13,6 +13,9 @@ struct PortableSRTP: ~Copyable {
     private let maxStreams: Int
     private var incoming: [IncomingStream] = []
     private var outgoing: [OutgoingStream] = []
+    #if DEBUG || SFUD_INDEX_GUARD
+        var sent: SentIndexes?
+    #endif
 
     private struct IncomingStream {
         var ssrc: UInt32
@@ -91,6 +94,9 @@ struct PortableSRTP: ~Copyable {
         length: Int,
         index: UInt64
     ) throws(SRTPError) -> Int {
+        #if DEBUG || SFUD_INDEX_GUARD
+            sent?.note(output.span, length, Span(), index: index)
+        #endif
         try follow(output.span.u32(at: 8), to: index)
         var total = Int32(length)
         let status = unsafe output.withUnsafeMutableBufferPointer { bytes in

@@ -30,6 +30,7 @@ package struct SRTPSession: ~Copyable {
                 multiBuffer = try MultiBufferSRTP(
                     profile: profile,
                     keys: keys,
+                    context: context,
                     manager: manager,
                     maxStreams: maxStreams
                 )
@@ -39,6 +40,9 @@ package struct SRTPSession: ~Copyable {
             multiBuffer = nil
         #endif
         portable = try PortableSRTP(profile: profile, keys: keys, maxStreams: maxStreams)
+        #if DEBUG || SFUD_INDEX_GUARD
+            portable?.sent = context.sentIndexes()
+        #endif
     }
 
     /// Checks and decrypts a whole SRTP packet into `output`; returns the length in clear.

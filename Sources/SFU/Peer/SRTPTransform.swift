@@ -22,6 +22,9 @@
         let tagLength: Int
         /// The session salt, left-aligned, in four words.
         private let salt: SIMD4<UInt32>
+        #if DEBUG || SFUD_INDEX_GUARD
+            var sent: SentIndexes?
+        #endif
 
         /// `authentication` has 20 bytes with HMAC-SHA1 and none with GCM.
         ///
@@ -112,6 +115,9 @@
             let length = headerLength + prefixLength + rest.count
             precondition(headerLength >= 0 && prefixLength >= 0)
             precondition(length + tagLength <= output.count)
+            #if DEBUG || SFUD_INDEX_GUARD
+                sent?.note(output.span, headerLength + prefixLength, rest, index: index)
+            #endif
             guard isAEAD else {
                 output.copy(rest, at: headerLength + prefixLength)
                 return beginCounterMode(

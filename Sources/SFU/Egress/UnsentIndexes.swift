@@ -1,0 +1,54 @@
+/// The packet indexes of a slot that were passed over: below the newest, and never sent.
+///
+/// One SRTP index must never carry two packets (RFC 3711 §9.1, RFC 7714 §8). So a packet gets an
+/// index at or below the newest only where that index is noted here, and only once. While numbers
+/// follow one another nothing is noted, so forwarding in order does not touch this.
+struct UnsentIndexes: BitwiseCopyable {
+    /// As far back as a receiver's replay window reaches: what is older is never sent late.
+    static let reach = Int64(SRTPSession.replayWindow)
+    private static let words = 16
+
+    /// A bit an index, 64 to a word; a word is of the 64 indexes that its block names.
+    private var bits = [16 of UInt64](repeating: 0)
+    private var blocks = [16 of Int64](repeating: -1)
+
+    /// Notes that all indexes of a range were passed over; only the newest of them matter.
+    mutating func passOver(_ range: Range<Int64>) {
+        let first = max(range.lowerBound, range.upperBound &- Self.reach)
+        for index in max(first, 0)..<max(first, range.upperBound, 0) {
+            let (word, bit) = Self.place(of: index)
+            if blocks[word] != index >> 6 {
+                blocks[word] = index >> 6
+                bits[word] = 0
+            }
+            bits[word] |= bit
+        }
+    }
+
+    func contains(_ index: Int64) -> Bool {
+        let (word, bit) = Self.place(of: index)
+        return blocks[word] == index >> 6 && bits[word] & bit != 0
+    }
+
+    /// Notes that an index has been used now.
+    mutating func remove(_ index: Int64) {
+        let (word, bit) = Self.place(of: index)
+        if blocks[word] == index >> 6 { bits[word] &= ~bit }
+    }
+
+    /// Forgets all from `index` on: the newest index is below it again.
+    mutating func removeAll(from index: Int64) {
+        for word in 0..<Self.words {
+            let first = blocks[word] << 6
+            if first >= index {
+                bits[word] = 0
+            } else if index &- first < 64 {
+                bits[word] &= (1 << UInt64(index &- first)) &- 1
+            }
+        }
+    }
+
+    private static func place(of index: Int64) -> (word: Int, bit: UInt64) {
+        (Int(truncatingIfNeeded: index >> 6) & (words - 1), 1 << UInt64(index & 63))
+    }
+}
