@@ -98,6 +98,8 @@ extension Core {
             payloadType: mapping.payloadType,
             ssrc: outlet.slot.ssrc
         )
+        rewriting.opusPayloadType = outlet.slot.opusPayloadType
+        rewriting.stripsRED = outlet.slot.stripsRED
         // What was left out has been filled with nothing, and is once more.
         rewriting.isFiller = !pool[place].points.contains(span.point)
         var packetIndex = index

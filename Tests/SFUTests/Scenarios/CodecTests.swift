@@ -170,6 +170,43 @@ struct CodecTests {
         #expect(Array(sent[header...]) == bytes)
     }
 
+    @Test(arguments: redViewers)
+    func `RED is sent again as it was sent at first`(
+        name: String,
+        formats: [FormatMapping],
+        first: UInt8,
+        bytes: [UInt8]
+    ) throws {
+        var call = try Call()
+        var audio = Media.audio(0)
+        audio.formats = [Self.format(.red, 63), Media.opus]
+        call.join(publications: [audio])
+        let repeated = formats.map { format in
+            var format = format
+            format.rtxPayloadType = 98
+            return format
+        }
+        var slot = Media.slot(0, kind: .audio, formats: repeated)
+        slot.rtxSSRC = SSRC(rawValue: 0xaaab)
+        call.join(slots: [slot])
+        call.connect(0)
+        call.connect(1)
+        call.bind(slot: 0, publication: 0)
+        let packet = Media.packet(
+            payloadType: 63,
+            sequence: 1,
+            timestamp: 960,
+            ssrc: 0x1111,
+            payload: [0x80 | 111, 0x03, 0xc0, 2, 111, 5, 6, 7, 8, 9]
+        )
+        call.send(packet, from: 0)
+        let number = try #require(call.peers[1].received.first).u16(2)
+        call.nack(number, from: 1, ssrc: 0xaaaa)
+        let again = try #require(call.peers[1].received.last { $0.ssrc == 0xaaab })
+        let header = try Packet(again.span).headerLength
+        #expect(Array(again[header...]) == number.bytes + bytes)
+    }
+
     @Test func `a viewer without RTX gets the same bits again, and others never`() throws {
         var call = try Call()
         call.join(publications: [Media.video(1)])
