@@ -9,7 +9,10 @@ package struct Core: ~Copyable {
     let limits: CoreLimits
     let identity: DTLSIdentity
     let srtpContext: SRTPContext
+    /// For numbers that others see.
     var random: SplitMix
+    /// For numbers that others must not guess.
+    var secrets: SecretNumbers
 
     var transports = Slab<Transport, HandleKind.Transport>()
     var publications = Slab<Publication, HandleKind.Publication>()
@@ -103,18 +106,38 @@ package struct Core: ~Copyable {
     /// Packets of one batch: the caller flushes before it has received more.
     package static let batchCapacity = 128
 
-    package init(limits: CoreLimits, seed: UInt64, identity: DTLSIdentity, engine: SRTPEngine) {
+    /// Makes a core that knows nobody.
+    ///
+    /// - Parameters:
+    ///   - limits: What it may use.
+    ///   - seed: Where SSRCs and first numbers come from.
+    ///   - secret: 32 bytes that nobody else knows; without them all follows from the seed, as
+    ///     simulations want it.
+    ///   - identity: The certificate that peers are shown.
+    ///   - engine: What encrypts media.
+    package init(
+        limits: CoreLimits,
+        seed: UInt64,
+        secret: [UInt8]? = nil,
+        identity: DTLSIdentity,
+        engine: SRTPEngine
+    ) {
         self.limits = limits
         self.identity = identity
         gauge = PressureGauge(limits.pressure)
         srtpContext = SRTPContext(engine: engine, refusesReuse: true)
         var random = SplitMix(seed: seed)
-        paths = PathTable(seed: random.next())
-        fragmentSeed = random.next()
-        strangers = SourceLimiter(seed: random.next())
+        secrets = SecretNumbers(key: secret ?? Self.simulatedSecret(&random))
+        paths = PathTable(seed: secrets.next())
+        fragmentSeed = secrets.next()
+        strangers = SourceLimiter(seed: secrets.next())
         pool = PacketPool(capacity: limits.packetPool + 1)
         rtcpPlace = pool.allocate()
         self.random = random
+    }
+
+    private static func simulatedSecret(_ random: inout SplitMix) -> [UInt8] {
+        (0..<32).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     }
 
     /// Takes one received datagram.

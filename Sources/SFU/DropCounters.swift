@@ -26,29 +26,30 @@ extension DropReason {
         case .malformedRTCP: 8
         case .srtcpAuthentication: 9
         case .srtcpReplay: 10
-        case .malformedRTP: 11
-        case .srtpAuthentication: 12
-        case .srtpReplay: 13
-        case .unknownStream: 14
-        case .unknownPayloadType: 15
-        case .streamLimit: 16
-        case .bufferFull: 17
-        case .duplicate: 18
-        case .tooOld: 19
-        case .padding: 20
-        case .gated: 21
-        case .policed: 22
-        case .stale: 23
-        case .streamRateLimited: 24
-        case .noSubscriber: 25
-        case .awaitingKeyframe: 26
-        case .noCommonCodec: 27
-        case .layerNotSelected: 28
-        case .sendFailed: 29
-        case .sendQueueFull: 30
-        case .relayQueueFull: 31
-        case .sendQueueStale: 32
-        case .sendQueueWithdrawn: 33
+        case .rtcpRateLimited: 11
+        case .malformedRTP: 12
+        case .srtpAuthentication: 13
+        case .srtpReplay: 14
+        case .unknownStream: 15
+        case .unknownPayloadType: 16
+        case .streamLimit: 17
+        case .bufferFull: 18
+        case .duplicate: 19
+        case .tooOld: 20
+        case .padding: 21
+        case .gated: 22
+        case .policed: 23
+        case .stale: 24
+        case .streamRateLimited: 25
+        case .noSubscriber: 26
+        case .awaitingKeyframe: 27
+        case .noCommonCodec: 28
+        case .layerNotSelected: 29
+        case .sendFailed: 30
+        case .sendQueueFull: 31
+        case .relayQueueFull: 32
+        case .sendQueueStale: 33
+        case .sendQueueWithdrawn: 34
         }
     }
 }

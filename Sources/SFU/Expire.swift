@@ -9,6 +9,9 @@ extension Core {
         }
         checkLiveness(of: transport, at: now, into: &output)
         if transports[transport].speechDue.isDue(at: now) { expireSpeech(of: transport, at: now) }
+        if transports[transport].consentDue.isDue(at: now) {
+            expireConsent(of: transport, at: now, into: &output)
+        }
         guard transports[transport].canSend else { return }
         if transports[transport].feedbackDue.isDue(at: now) {
             sendTransportFeedback(from: transport, at: now, into: &output)
@@ -83,6 +86,7 @@ extension Core {
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             let heard = transports[index].lastHeard.advanced(nanoseconds: stall)
             transports[index].lastHeard = min(heard, now)
+            transports[index].consent.forgive(stall, at: now)
         }
     }
 
@@ -102,6 +106,7 @@ extension Core {
             next = min(next, transports[transport].reportDue ?? next)
         }
         next = min(next, transports[transport].speechDue ?? next)
+        next = min(next, transports[transport].consentDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }
         transports[transport].scheduled = next
         timers.insert(transports[transport].id, at: next)
@@ -116,6 +121,9 @@ extension Optional<Instant> {
 }
 
 extension Transport {
+    /// When consent to the path in use is asked for again, or ends.
+    var consentDue: Instant? { canSend && path?.isConnection == false ? consent.due : nil }
+
     /// When silence next means something.
     func livenessDeadline(_ limits: CoreLimits) -> Instant {
         switch state {

@@ -15,6 +15,8 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case malformedRTCP = "malformed-rtcp"
     case srtcpAuthentication = "srtcp-authentication"
     case srtcpReplay = "srtcp-replay"
+    /// More RTCP than one transport may send.
+    case rtcpRateLimited = "rtcp-rate-limited"
     case malformedRTP = "malformed-rtp"
     /// The authentication tag did not hold.
     case srtpAuthentication = "srtp-authentication"
@@ -78,6 +80,10 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var dtlsIn: UInt64 = 0
     package var rtcpIn: UInt64 = 0
     package var rtpIn: UInt64 = 0
+    /// Paths whose peer stopped to answer our checks, so that media stopped (RFC 7675).
+    package var consentsEnded: UInt64 = 0
+    /// Blocks of transport-wide feedback beyond their transport's RTCP budget.
+    package var feedbackLeftOut: UInt64 = 0
     /// RTP packets in that at least one subscriber was sent, or another worker was handed.
     package var rtpForwarded: UInt64 = 0
     /// Packets handed to other workers, once for each.

@@ -178,6 +178,11 @@ struct Metrics {
             ("sfud_stun_received_total", "STUN datagrams in.", \.stunIn),
             ("sfud_dtls_received_total", "DTLS datagrams in.", \.dtlsIn),
             ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
+            (
+                "sfud_feedback_left_out_total", "Feedback beyond a transport's RTCP budget.",
+                \.feedbackLeftOut
+            ),
+            ("sfud_consents_ended_total", "Paths whose peer answers no more.", \.consentsEnded),
             ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
             ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
             ("sfud_relayed_out_total", "Packets handed to other workers.", \.relayedOut),

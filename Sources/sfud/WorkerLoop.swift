@@ -46,6 +46,7 @@ struct WorkerLoop: ~Copyable {
         core = Core(
             limits: setup.limits,
             seed: generator.next(),
+            secret: Digest.randomBytes(32),
             identity: setup.identity,
             engine: setup.engine
         )

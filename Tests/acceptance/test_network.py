@@ -155,3 +155,42 @@ async def test_f4_a_client_whose_address_changes_is_followed(room, peers, side):
         assert gap < 7
     await scene.heard(time.time())
     await link.close()
+
+
+class Victim(asyncio.DatagramProtocol):
+    """An address that answers nothing, and keeps what it is sent."""
+
+    def __init__(self):
+        self.received: list[bytes] = []
+
+    def datagram_received(self, data, address):
+        self.received.append(data)
+
+
+async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
+    """A viewer names somebody else's address with all that it has: checks and packets with good
+    keys. It goes on itself."""
+    bob = await peers("aiortc")
+    scene = await watch(room, await peers("Chromium"), bob)
+    socket, victim = await asyncio.get_running_loop().create_datagram_endpoint(
+        Victim, local_addr=("127.0.0.1", 0)
+    )
+    begin = time.time()
+    sent = 0
+    # Longer than the silence after which a path would have been given up, were silence a proof.
+    for turn in range(160):
+        forged = bob.forged_check() if turn % 2 == 0 else bob.forged_feedback()
+        socket.sendto(forged, bob.server())
+        sent += 1
+        await asyncio.sleep(0.05)
+    frames = await scene.frames(begin)
+    socket.close()
+    gap = longest_gap(frames)
+    print(
+        f"{sent} forged, {len(victim.received)} came of it, the longest of "
+        f"{max(map(len, victim.received))} bytes; the viewer's longest gap was {gap:.2f} s"
+    )
+    # Answers to the checks, and checks of sfud's own: STUN begins with two zero bits.
+    assert victim.received and all(one[0] < 4 for one in victim.received)
+    assert len(victim.received) <= 2 * sent and max(map(len, victim.received)) <= 128
+    assert gap < 2 * expect.FREEZE and not changes(room)

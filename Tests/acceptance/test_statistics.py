@@ -16,7 +16,7 @@ from harness.process import until
 EARLY_DROPS = {
     "unknown-protocol", "oversized", "unknown-source", "stun-malformed", "stun-unauthenticated",
     "stun-rate-limited", "dtls-unexpected", "not-connected", "malformed-rtcp",
-    "srtcp-authentication", "srtcp-replay",
+    "srtcp-authentication", "srtcp-replay", "rtcp-rate-limited",
 }  # fmt: skip
 
 

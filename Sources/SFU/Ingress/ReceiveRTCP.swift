@@ -12,10 +12,13 @@ extension Core {
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
+        guard transports[transport].rtcpBudget.fill(limits.rtcpPerSecond, at: now)
+        else { return drops.count(.rtcpRateLimited) }
         do throws(SRTPError) {
             var packets = pool.packets
             var clear = packets.mutableBytes(at: rtcpPlace)
             let length = try transports[transport].unprotectRTCP(bytes, into: &clear)
+            _ = transports[transport].rtcpBudget.charge()
             statistics.rtcpIn &+= 1
             transports[transport].packetsIn &+= 1
             transports[transport].bytesIn &+= UInt64(bytes.count)
@@ -37,12 +40,20 @@ extension Core {
         into output: inout Batch
     ) {
         var position = 0
+        var isFirstFeedback = true
         while position < length {
             guard length - position >= 4 else { return }
-            let words = pool.packets.bytes(at: place, count: length).u16(at: position + 2)
-            let next = position + 4 * (Int(words) + 1)
+            let bytes = pool.packets.bytes(at: place, count: length)
+            let next = position + 4 * (Int(bytes.u16(at: position + 2)) + 1)
             guard next <= length else { return }
-            read(place, at: position..<next, from: transport, now, &output)
+            let isFeedback =
+                bytes[position + 1] == RTCPType.transportFeedback && bytes[position] & 0x1f == 15
+            if !isFeedback || isFirstFeedback || transports[transport].rtcpBudget.charge() {
+                read(place, at: position..<next, from: transport, now, &output)
+            } else {
+                statistics.feedbackLeftOut &+= 1
+            }
+            if isFeedback { isFirstFeedback = false }
             position = next
         }
     }

@@ -51,7 +51,7 @@ extension Core {
     /// Something authenticated came: the peer is there.
     mutating func heard(from transport: Int, at now: Instant) {
         transports[transport].lastHeard = now
-        if case .reconnecting = transports[transport].state {
+        if case .reconnecting = transports[transport].state, !transports[transport].lacksConsent {
             transports[transport].state = .connected
             emit(.transport(transports[transport].id, .reconnected))
         }

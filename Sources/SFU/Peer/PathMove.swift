@@ -1,55 +1,52 @@
 internal import RTP
 
-/// A path that a nominated check has named while media flows over another.
+/// A path that a nominated check has named while another is selected.
 ///
-/// One of three things moves media there: an answer to our own check, which nobody gives who is not
-/// there and has not the peer's password; a packet with good keys, which comes from there and was
-/// never seen before; or silence of the old path, from which nobody would be taken anything.
+/// One thing moves media there: an answer to our own check, which nobody gives who is not there.
+/// The source of a packet can be forged by the very participant who has the keys, and silence of
+/// the old path is its to keep, so both only begin a check, or repeat it.
 struct PathMove {
     var path: Path
-    /// What our check is called; its answer has to know it.
+    /// The nonce of our check; the answer has to know it.
     var nonce: UInt64
     var askedAt: Instant
 
     /// Between two checks of ours to one path.
     static let repeatMilliseconds: Int64 = 50
-    /// Silence on a path after which a nominated check alone moves media away from it.
-    static let silenceMilliseconds: Int64 = 5_000
 }
 
 extension Core {
-    /// Whether a check from `path` may turn media there at once.
-    ///
-    /// The first path of a transport is like that, and any where the one in use is silent.
-    func mayMove(_ transport: Int, to path: Path, at now: Instant) -> Bool {
+    /// Whether a check from `path` may turn media there at once: the first path of a transport, to
+    /// which no media goes before the handshake, and a connection of the transport's own.
+    func mayMove(_ transport: Int, to path: Path) -> Bool {
         let owner = paths[path]
-        if owner >= 0, Int(owner) != transport, isInUse(Int(owner), path, at: now) { return false }
-        guard let selected = transports[transport].ice.selected, selected != path else {
-            return true
-        }
-        return !isInUse(transport, selected, at: now)
+        if owner >= 0, Int(owner) != transport { return false }
+        guard let selected = transports[transport].ice.selected else { return true }
+        return selected == path || path.isConnection
     }
 
-    /// Whether a transport's media goes that way, and its peer was heard there lately.
-    private func isInUse(_ transport: Int, _ path: Path, at now: Instant) -> Bool {
-        guard transports[transport].path == path, !transports[transport].hasEnded else {
-            return false
-        }
-        let silence = now.milliseconds(since: transports[transport].pathHeard)
-        return silence < PathMove.silenceMilliseconds
-    }
-
-    /// Asks who is there: the one check that a lite agent makes.
+    /// Asks who is at a path that the peer has named.
     ///
-    /// It goes only where an authentic check has come from, and once for each at most.
+    /// It goes only where something authentic has come from, and once for each at most.
     mutating func challenge(
         _ path: Path,
         of transport: Int,
         at now: Instant,
         into output: inout Batch
     ) {
-        let nonce = transports[transport].ice.want(path, nonce: random.next(), at: now)
-        guard let nonce else { return }
+        guard output.free > 0,
+            let nonce = transports[transport].ice.want(path, nonce: secrets.next(), at: now)
+        else { return }
+        sendCheck(nonce, to: path, of: transport, into: &output)
+    }
+
+    /// Sends a check of ours; the answer has to know its nonce.
+    mutating func sendCheck(
+        _ nonce: UInt64,
+        to path: Path,
+        of transport: Int,
+        into output: inout Batch
+    ) {
         let key = transports[transport].ice.remotePassword
         let username = transports[transport].ice.outgoingUsername
         let transaction = TransactionID(
@@ -80,15 +77,21 @@ extension Core {
     ) {
         let transport = Int(message.transactionID.high)
         guard transports.isOccupied(transport), !transports[transport].hasEnded,
-            let move = transports[transport].ice.move, move.path == path,
-            move.nonce == message.transactionID.low, message.integrityOffset != nil
+            message.integrityOffset != nil
         else { return }
+        let nonce = message.transactionID.low
+        let isMove = transports[transport].ice.move.map { $0.path == path && $0.nonce == nonce }
+        guard isMove == true || transports[transport].path == path else { return }
         let key = transports[transport].ice.remotePassword
         guard isAuthentic(message, key: key.span) else { return }
-        self.move(transport, to: path, at: now, into: &output)
+        if isMove == true {
+            move(transport, to: path, at: now, into: &output)
+        } else if transports[transport].consent.isAnswered(by: nonce) {
+            prove(transport, at: now)
+        }
     }
 
-    /// A packet with good keys came: the peer is there, and where it wants to be.
+    /// A packet with good keys came: asks whether the peer is there, if media waits for that.
     mutating func noteHeard(
         _ transport: Int,
         on path: Path,
@@ -96,9 +99,9 @@ extension Core {
         into output: inout Batch
     ) {
         if transports[transport].path == path {
-            transports[transport].pathHeard = now
+            seekConsent(of: transport, at: now, into: &output)
         } else if transports[transport].ice.move?.path == path {
-            move(transport, to: path, at: now, into: &output)
+            challenge(path, of: transport, at: now, into: &output)
         }
     }
 
@@ -117,9 +120,7 @@ extension Core {
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
         take(path, for: transport)
         setPath(path, of: transport, at: now)
-        transports[transport].pathHeard = now
-        updateDestination(of: transport)
-        heard(from: transport, at: now)
+        prove(transport, at: now)
         startDTLS(transport, at: now, into: &output)
         schedule(transport)
     }

@@ -71,12 +71,28 @@ extension Core {
             break
         case .connected(let profile, let keys):
             connect(transport, profile: profile, keys: keys, at: now, into: &output)
+            noteHandshake(of: transport, on: path, at: now, into: &output)
         case .failed(let reason):
             end(transport, because: reason, at: now, into: &output)
         case .closed:
             end(transport, because: .closed, at: now, into: &output)
         }
         schedule(transport)
+    }
+
+    /// The handshake is done: the peer is there if it has answered there all that we sent there.
+    private mutating func noteHandshake(
+        of transport: Int,
+        on path: Path,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard !transports[transport].hasEnded else { return }
+        if transports[transport].path == path, transports[transport].flights.isProof(of: path) {
+            prove(transport, at: now)
+        } else {
+            seekConsent(of: transport, at: now, into: &output)
+        }
     }
 
     mutating func sendDTLS(_ transport: Int, to path: Path, into output: inout Batch) {
@@ -87,6 +103,7 @@ extension Core {
                 isDone = transports[transport].dtls?.nextDatagram(into: &bytes) != true
             }
             if isDone || output.count == before { return }
+            if transports[transport].srtp == nil { transports[transport].flights.note(path) }
             statistics.datagramsOut &+= 1
         }
     }

@@ -149,7 +149,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        let mayMove = mayMove(transport, to: path, at: now)
+        let mayMove = mayMove(transport, to: path)
         let isForeign = paths[path] >= 0 && Int(paths[path]) != transport
         heard(from: transport, at: now)
         if !mayMove, isNominated || isForeign {
@@ -167,8 +167,10 @@ extension Core {
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
         take(path, for: transport)
         setPath(transports[transport].ice.selected, of: transport, at: now)
-        if transports[transport].path == path { transports[transport].pathHeard = now }
         updateDestination(of: transport)
+        if transports[transport].path == path {
+            seekConsent(of: transport, at: now, into: &output)
+        }
         startDTLS(transport, at: now, into: &output)
         // What waited for a path is due now.
         schedule(transport)

@@ -30,8 +30,10 @@ struct Transport: ~Copyable {
     var lastHeard: Instant
     /// Where media goes, once ICE has nominated it; `Destination` has it for those who send.
     var path: Path?
-    /// When anything authenticated last came from there.
-    var pathHeard: Instant
+    /// Whether the peer has proven to be there.
+    var consent = PathConsent()
+    /// Where our handshake's flights went to, while they all went to one place.
+    var flights = HandshakeFlights()
 
     var streams = List<Stream>(capacity: 8)
     /// SSRCs without an m-line whose roll-over counter and replay window are kept all the same:
@@ -79,6 +81,7 @@ struct Transport: ~Copyable {
     /// The earliest deadline that the queue knows of.
     var scheduled: Instant?
 
+    var rtcpBudget = RTCPBudget()
     var bytesIn: UInt64 = 0
     var packetsIn: UInt64 = 0
     var roundTripNanoseconds: Int64?
@@ -90,13 +93,18 @@ struct Transport: ~Copyable {
         cname = Array(configuration.cname.utf8.prefix(64))
         ice = ICEAgent(configuration.ice)
         lastHeard = now
-        pathHeard = now
         arrivals = nil
     }
 
-    /// Whether media may go out: keys agreed, address validated, not over.
+    /// Whether media may not go out for want of proof that the peer is where it would go.
+    var lacksConsent: Bool {
+        guard srtp != nil, let path, !path.isConnection else { return false }
+        return consent.path != path
+    }
+
+    /// Whether media may go out: keys agreed, the peer proven to be at its address, not over.
     var canSend: Bool {
-        guard srtp != nil, path != nil else { return false }
+        guard srtp != nil, path != nil, !lacksConsent else { return false }
         switch state {
         case .connected, .reconnecting: return true
         case .connecting, .ended: return false

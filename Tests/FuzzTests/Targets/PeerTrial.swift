@@ -68,6 +68,7 @@ struct PeerTrial: ~Copyable {
             at: now,
             into: &output
         )
+        core.prove(Int(id.index), at: now)
         guard core.transports[Int(id.index)].canSend else { throw Violation("no connection") }
     }
 

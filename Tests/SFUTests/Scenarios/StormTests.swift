@@ -11,7 +11,8 @@ struct StormTests {
             call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 0)
             let last = call.numbers(at: 1).last ?? 0
             for back in 0..<10 as Range<UInt16> { call.nack(last &- back, from: 1, ssrc: 0xaaaa) }
-            call.run(milliseconds: 2)
+            // As fast as RTCP may come.
+            call.run(milliseconds: 10)
         }
         let statistics = call.statistics()
         let slot = statistics.slots.first { $0.id.index == 0 }

@@ -16,8 +16,13 @@ struct Call: ~Copyable {
     var inspects: (_ peer: Peer, _ datagram: [UInt8]) -> Void = { _, _ in }
     /// Datagrams that went to an address where no peer is.
     private(set) var misdirected = 0
+    /// Of these, RTP and RTCP, and the bytes of all.
+    private(set) var misdirectedMedia = 0
+    private(set) var misdirectedBytes = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
+    /// Whether the peer at a path answers our checks.
+    var answers: (_ path: Path) -> Bool = { _ in true }
     /// What is left out of what peers send.
     var leaving = Leaving.nothing
     let identity: DTLSIdentity
@@ -158,13 +163,18 @@ struct Call: ~Copyable {
                 let path = output.path(at: position)
                 guard let index = peers.firstIndex(where: { $0.path == path }) else {
                     misdirected += 1
+                    let (length, first) = (output[position].count, output[position][0])
+                    misdirectedBytes += length
+                    if first >> 6 == 2 { misdirectedMedia += 1 }
                     continue
                 }
                 let datagram = Array(output[position].indices.map { output[position][$0] })
                 inspects(peers[index], datagram)
                 if silent.contains(index) || loses(false, datagram) { continue }
-                let answers = take(datagram, at: index)
-                if !answers.isEmpty { replies.append((index, answers)) }
+                let isCheck = datagram[0] == 0 && datagram[1] == 1
+                if isCheck, !answers(path) { continue }
+                let taken = take(datagram, at: index)
+                if !taken.isEmpty { replies.append((index, taken)) }
             }
             output.removeAll()
             for (index, datagrams) in replies {

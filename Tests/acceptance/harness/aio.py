@@ -8,6 +8,7 @@ import random
 import time
 
 import aioice.ice
+import aioice.stun
 import aiortc
 import av
 from aiortc.mediastreams import MediaStreamError
@@ -122,7 +123,7 @@ class AioPeer(Peer):
     def secrets(self) -> tuple[bytes, dict[str, tuple[bytes, bytes]]]:
         """DTLS' master secret, and what is exported of it (RFC 5764 §4.2): SRTP's master keys and
         salts, `up` to sfud and `down`."""
-        [transport] = {one.sender.transport for one in self._connection.getTransceivers()}
+        transport = self._dtls()
         tls = transport._ssl
         name = tls.get_selected_srtp_profile()
         [profile] = [one for one in transport._srtp_profiles if one.openssl_profile == name]
@@ -135,6 +136,34 @@ class AioPeer(Peer):
             for at, side in enumerate(sides)
         }
         return tls.master_key(), masters
+
+    def _dtls(self) -> aiortc.RTCDtlsTransport:
+        [transport] = {one.sender.transport for one in self._connection.getTransceivers()}
+        return transport
+
+    def forged_check(self) -> bytes:
+        """A connectivity check with its credentials that nominates whatever address it is sent
+        from."""
+        ice = self._dtls().transport._connection
+        check = aioice.stun.Message(
+            message_method=aioice.stun.Method.BINDING,
+            message_class=aioice.stun.Class.REQUEST,
+        )
+        check.attributes["USERNAME"] = f"{ice.remote_username}:{ice.local_username}"
+        check.attributes["PRIORITY"] = 1_853_824_767
+        check.attributes["ICE-CONTROLLING"] = 1
+        check.attributes["USE-CANDIDATE"] = None
+        check.add_message_integrity(ice.remote_password.encode())
+        return bytes(check)
+
+    def forged_feedback(self) -> bytes:
+        """A picture loss (RFC 4585 §6.3.1) under its own keys."""
+        return self._dtls()._tx_srtp.protect_rtcp(bytes.fromhex("81ce0002 00000001 00000002"))
+
+    def server(self) -> tuple[str, int]:
+        """The address of sfud that it talks to."""
+        remote = self._dtls().transport._connection._nominated[1].remote_candidate
+        return remote.host, remote.port
 
     def _mid(self, track: aiortc.MediaStreamTrack) -> str:
         return next(

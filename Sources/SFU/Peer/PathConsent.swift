@@ -1,0 +1,119 @@
+internal import RTP
+
+/// The peer's consent to being sent media on a UDP path (RFC 7675), and our check that asks for it.
+///
+/// Consent begins with an answer to a check of ours, or with a handshake on that path, and lasts
+/// for 30 s. Nothing else counts: a participant can forge the source of anything that it sends, but
+/// answers only what has reached it. A TCP connection needs no consent: its peer is at its other
+/// end.
+struct PathConsent {
+    /// How long one answer is good for, in milliseconds (RFC 7675 §5.1).
+    static let lifetimeMilliseconds: Int64 = 30_000
+    /// Between two checks, in milliseconds, give or take a fifth (RFC 7675 §5.1).
+    static let intervalMilliseconds: Int64 = 5_000
+    /// Between two checks where there is no consent, in milliseconds: each needs a message from
+    /// there that is authentic, so that forged ones cost no more than they bring.
+    static let repeatMilliseconds: Int64 = 50
+
+    /// Where the peer has proven to be, until that is too long ago.
+    private(set) var path: Path?
+    private var given = Instant(nanoseconds: 0)
+    /// The nonce of the check under way.
+    private var nonce: UInt64?
+    private var asked = Instant(nanoseconds: .min / 2)
+    /// When the next check is due, or consent ends.
+    private(set) var due: Instant?
+
+    /// Notes proof that the peer is at `path`.
+    mutating func give(_ path: Path, at now: Instant, random: UInt64) {
+        self.path = path
+        given = now
+        nonce = nil
+        plan(after: now, random: random)
+    }
+
+    /// Takes a check's nonce for an answer; a nonce is good once.
+    mutating func isAnswered(by nonce: UInt64) -> Bool {
+        guard self.nonce == nonce else { return false }
+        self.nonce = nil
+        return true
+    }
+
+    /// Whether consent has ended.
+    func isOver(at now: Instant) -> Bool {
+        path != nil && now.milliseconds(since: given) >= Self.lifetimeMilliseconds
+    }
+
+    /// Notes that a check leaves; `false` where the one before has only just left.
+    mutating func ask(_ nonce: UInt64, at now: Instant, random: UInt64) -> Bool {
+        guard now.milliseconds(since: asked) >= Self.repeatMilliseconds else { return false }
+        self.nonce = nonce
+        asked = now
+        if path != nil { plan(after: now, random: random) }
+        return true
+    }
+
+    /// Ends consent: media stops.
+    mutating func end() {
+        path = nil
+        due = nil
+    }
+
+    /// Leaves out a time in which the process stood still.
+    mutating func forgive(_ nanoseconds: Int64, at now: Instant) {
+        given = min(given.advanced(nanoseconds: nanoseconds), now)
+    }
+
+    private mutating func plan(after now: Instant, random: UInt64) {
+        let fifth = Self.intervalMilliseconds / 5
+        let spread = Int64(random % UInt64(2 * fifth)) - fifth
+        let next = now.advanced(milliseconds: Self.intervalMilliseconds + spread)
+        due = min(next, given.advanced(milliseconds: Self.lifetimeMilliseconds))
+    }
+}
+
+extension Core {
+    /// Notes proof that the peer is at the path in use: media may go there.
+    mutating func prove(_ transport: Int, at now: Instant) {
+        guard let path = transports[transport].path else { return }
+        transports[transport].consent.give(path, at: now, random: random.next())
+        updateDestination(of: transport)
+        heard(from: transport, at: now)
+        schedule(transport)
+    }
+
+    /// Asks again for consent where there is none: something authentic came from the path in use.
+    mutating func seekConsent(of transport: Int, at now: Instant, into output: inout Batch) {
+        guard transports[transport].lacksConsent else { return }
+        askConsent(of: transport, at: now, into: &output)
+    }
+
+    /// Does what is due of the consent to the path in use.
+    mutating func expireConsent(of transport: Int, at now: Instant, into output: inout Batch) {
+        guard !transports[transport].consent.isOver(at: now) else {
+            return endConsent(of: transport)
+        }
+        askConsent(of: transport, at: now, into: &output)
+    }
+
+    private mutating func askConsent(
+        of transport: Int,
+        at now: Instant,
+        into output: inout Batch
+    ) {
+        guard let path = transports[transport].path, output.free > 0 else { return }
+        let nonce = secrets.next()
+        let isDue = transports[transport].consent.ask(nonce, at: now, random: random.next())
+        if isDue { sendCheck(nonce, to: path, of: transport, into: &output) }
+    }
+
+    /// Media stops until the peer has proven again to be there (RFC 7675 §5.2).
+    private mutating func endConsent(of transport: Int) {
+        statistics.consentsEnded &+= 1
+        transports[transport].consent.end()
+        updateDestination(of: transport)
+        guard case .connected = transports[transport].state else { return }
+        transports[transport].state = .reconnecting
+        emit(.transport(transports[transport].id, .reconnecting))
+    }
+}

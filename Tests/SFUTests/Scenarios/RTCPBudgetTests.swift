@@ -1,0 +1,72 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import SFU
+
+/// RTCP has a budget for each transport, and nobody else pays for who goes beyond it.
+struct RTCPBudgetTests {
+    @Test func `a bucket lets through its rate, and half a second's worth at once`() {
+        var budget = RTCPBudget()
+        var now = Instant(nanoseconds: 5)
+        var taken = 0
+        for _ in 0..<2_000 where budget.fill(1_000, at: now) {
+            if budget.charge() { taken += 1 }
+        }
+        #expect(taken == 500)
+        taken = 0
+        for _ in 0..<10_000 {
+            now = now.advanced(nanoseconds: 200_000)
+            if budget.fill(1_000, at: now), budget.charge() { taken += 1 }
+        }
+        #expect((1_999...2_001).contains(taken))
+        // A clock that stands still or goes back gives nothing.
+        let before = Instant(nanoseconds: 0)
+        while budget.charge() {}
+        let isFilled = budget.fill(1_000, at: before)
+        #expect(!isFilled)
+    }
+
+    @Test func `RTCP beyond the budget is dropped and counted, and only its sender's`() throws {
+        var call = try ForwardingTests.call()
+        call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
+        call.connect(2)
+        for _ in 0..<5_000 { call.nack(9_999, from: 1, ssrc: 0xaaaa) }
+        let flooded = call.statistics()
+        #expect((4_300...4_600).contains(flooded.drops[DropReason.rtcpRateLimited.index]))
+        #expect(flooded.isBalanced)
+        let before = flooded.rtcpIn
+        call.nack(9_999, from: 2, ssrc: 0xcccc)
+        let others = call.statistics().rtcpIn
+        #expect(others == before + 1)
+        call.run(milliseconds: 1_000)
+        call.nack(9_999, from: 1, ssrc: 0xaaaa)
+        let later = call.statistics().rtcpIn
+        #expect(later > before + 1)
+    }
+
+    @Test func `who forges an address uses up nothing of its owner's`() throws {
+        var call = try ForwardingTests.call()
+        let forged: [UInt8] = [0x80, 201, 0, 1, 0, 0, 0, 1] + Array(repeating: 0x5a, count: 24)
+        for _ in 0..<5_000 { call.inject(forged, on: call.peers[1].path) }
+        let before = call.statistics()
+        #expect(before.drops[DropReason.rtcpRateLimited.index] == 0)
+        call.nack(9_999, from: 1, ssrc: 0xaaaa)
+        let after = call.statistics().rtcpIn
+        #expect(after == before.rtcpIn + 1)
+    }
+
+    @Test func `feedback by the dozen in a datagram costs as much as in a dozen`() throws {
+        var call = try ForwardingTests.call()
+        // One status, of a packet that has not come, in each of 36 blocks.
+        let block: [UInt8] = [
+            0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0,
+        ]
+        let datagram = (0..<36).flatMap { _ in block }
+        for _ in 0..<20 { call.sendRTCP(from: 1, bytes: datagram) }
+        let statistics = call.statistics()
+        #expect((13...15).contains(statistics.rtcpIn))
+        let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
+        #expect(statistics.feedbackLeftOut + 36 * dropped >= 20 * 36 - 520)
+    }
+}
