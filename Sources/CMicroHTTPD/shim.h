@@ -1,16 +1,50 @@
 #pragma once
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 
 /// Serves a listening socket without threads of its own; NULL where it cannot.
 /// `MHD_start_daemon` takes its options as variadic arguments, which Swift does not call.
+/// Both callbacks are given `context`. The library ends no connection for being idle.
 static inline struct MHD_Daemon *http_start(int listener, unsigned connections,
-                                            unsigned timeout_seconds,
-                                            MHD_AccessHandlerCallback handler, void *context) {
+                                            MHD_AccessHandlerCallback handler,
+                                            MHD_NotifyConnectionCallback notice, void *context) {
     return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler,
                             context, MHD_OPTION_LISTEN_SOCKET, listener,
                             MHD_OPTION_CONNECTION_LIMIT, connections,
-                            MHD_OPTION_CONNECTION_TIMEOUT, timeout_seconds, MHD_OPTION_END);
+                            MHD_OPTION_NOTIFY_CONNECTION, notice, context, MHD_OPTION_END);
 }
+
+/// The connection's socket; -1 where there is none.
+static inline int http_connection_descriptor(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info == NULL ? -1 : info->connect_fd;
+}
+
+/// An IPv4 address in `low`, or the /64 of an IPv6 address in `high`.
+struct http_source {
+    uint64_t high;
+    uint64_t low;
+};
+
+/// Where the connection comes from; zeros where that is not known.
+static inline struct http_source http_connection_source(struct MHD_Connection *connection) {
+    struct http_source source = {0, 0};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info == NULL || info->client_addr == NULL) return source;
+    if (info->client_addr->sa_family == AF_INET)
+        source.low = ((const struct sockaddr_in *)info->client_addr)->sin_addr.s_addr;
+    if (info->client_addr->sa_family == AF_INET6)
+        memcpy(&source.high, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr, 8);
+    return source;
+}
+
+/// Ends both directions; the library notices and closes the connection.
+static inline void http_hang_up(int descriptor) { shutdown(descriptor, SHUT_RDWR); }
 
 /// The epoll descriptor that tells when `MHD_run` has something to do.
 static inline int http_descriptor(struct MHD_Daemon *daemon) {

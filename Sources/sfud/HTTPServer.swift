@@ -20,7 +20,10 @@ final class HTTPServer {
     /// Where it listens; the port is the one that the kernel chose where 0 was asked for.
     let address: Address
     private var metrics: Page?
-    private var waiting: [OpaquePointer] = unsafe []
+    /// Suspended connections that asked for metrics, by descriptor.
+    private var waiting: [Int32: OpaquePointer] = unsafe [:]
+    private var connections = HTTPConnections()
+    private var isClosing = false
     private var now = Instant(nanoseconds: 0)
     /// What `/healthz` answers; `false` while the daemon shuts down.
     var isHealthy = true
@@ -37,9 +40,9 @@ final class HTTPServer {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe daemon = http_start(
             listener,
-            Self.connections,
-            Self.timeoutSeconds,
+            Self.connectionLimit,
             Self.handler,
+            Self.notice,
             context
         )
         guard unsafe daemon != nil else {
@@ -48,24 +51,47 @@ final class HTTPServer {
         }
     }
 
-    deinit { unsafe MHD_stop_daemon(daemon) }
+    deinit {
+        guard let daemon = unsafe daemon else { return }
+        // The library aborts the process if it is stopped while a connection is suspended.
+        isClosing = true
+        resumeAll()
+        _ = unsafe MHD_run(daemon)
+        unsafe MHD_stop_daemon(daemon)
+    }
 
     /// Readable when `run` has something to do.
     var descriptor: Int32 { unsafe http_descriptor(daemon) }
 
-    /// When `run` must be called at the latest, for its timeouts.
+    /// When `run` must be called at the latest.
     func deadline(at now: Instant) -> Instant? {
         let left = unsafe http_timeout(daemon)
-        return left < 0 ? nil : now.advanced(milliseconds: left)
+        let library = left < 0 ? nil : now.advanced(milliseconds: left)
+        return [library, connections.deadline].compactMap(\.self).min()
     }
 
     /// Somebody waits for numbers fresher than those at hand.
     var wantsMetrics: Bool { unsafe !waiting.isEmpty }
 
-    /// Does what its descriptor told of.
+    /// Does what its descriptor told of, and ends connections that take too long.
     func run(at now: Instant) {
         self.now = now
+        connections.expire(at: now)
+        hangUpSurplus()
         _ = unsafe MHD_run(daemon)
+        guard !connections.surplus.isEmpty else { return }
+        hangUpSurplus()
+        _ = unsafe MHD_run(daemon)
+    }
+
+    /// Ends the connections that are over a bound; the library closes them when it runs.
+    private func hangUpSurplus() {
+        for descriptor in connections.takeSurplus() {
+            http_hang_up(descriptor)
+            // The library looks at no suspended connection.
+            guard let connection = unsafe waiting.removeValue(forKey: descriptor) else { continue }
+            unsafe MHD_resume_connection(connection)
+        }
     }
 
     /// Answers who waits for metrics, and whoever asks until they are a second old.
@@ -74,10 +100,14 @@ final class HTTPServer {
             bytes: bytes,
             freshUntil: now.advanced(milliseconds: Self.freshMilliseconds)
         )
-        while let connection = unsafe waiting.popLast() {
+        resumeAll()
+        run(at: now)
+    }
+
+    private func resumeAll() {
+        while let (_, connection) = unsafe waiting.popFirst() {
             unsafe MHD_resume_connection(connection)
         }
-        run(at: now)
     }
 
     private func answer(
@@ -96,7 +126,11 @@ final class HTTPServer {
             if let metrics, now < metrics.freshUntil {
                 return unsafe respond(connection, 200, metrics.bytes)
             }
-            unsafe waiting.append(connection)
+            let descriptor = unsafe http_connection_descriptor(connection)
+            guard !isClosing, connections.contains(descriptor) else {
+                return unsafe respond(connection, 503, Array("shutting down\n".utf8))
+            }
+            unsafe waiting[descriptor] = unsafe connection
             unsafe MHD_suspend_connection(connection)
             return .YES
         default:
@@ -125,6 +159,7 @@ final class HTTPServer {
             "Content-Type",
             "text/plain; version=0.0.4; charset=utf-8"
         )
+        _ = unsafe MHD_add_response_header(response, "Connection", "close")
         return unsafe MHD_queue_response(connection, status, response)
     }
 
@@ -154,8 +189,25 @@ final class HTTPServer {
         return unsafe server.answer(connection, String(cString: method), String(cString: path))
     }
 
+    /// The library's callback for a connection's beginning and end.
+    private static let notice: MHD_NotifyConnectionCallback = { context, connection, _, what in
+        guard let context = unsafe context, let connection = unsafe connection else { return }
+        let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+        let descriptor = unsafe http_connection_descriptor(connection)
+        switch what {
+        case .CONNECTION_NOTIFY_STARTED:
+            let source = unsafe http_connection_source(connection)
+            server.connections.open(
+                descriptor,
+                from: HTTPConnections.Source(high: source.high, low: source.low),
+                at: server.now
+            )
+        default: server.connections.close(descriptor)
+        }
+    }
+
     private static let backlog: Int32 = 16
-    private static let connections: UInt32 = 64
-    private static let timeoutSeconds: UInt32 = 10
+    /// More than `HTTPConnections.limit`: connections that were hung up close a little later.
+    private static let connectionLimit: UInt32 = 64
     private static let freshMilliseconds: Int64 = 1_000
 }

@@ -13,7 +13,8 @@ struct HTTPServerTests {
     static func ask(
         _ server: HTTPServer,
         _ request: String,
-        publish: String? = nil
+        publish: String? = nil,
+        within seconds: Int64 = 10
     ) throws -> (status: String, body: String) {
         let client = try connect(to: server.address.port)
         defer { kernel_close(client) }
@@ -24,7 +25,7 @@ struct HTTPServerTests {
         try poller.add(client, for: .readable, token: 1)
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        let end = Instant.monotonic().advanced(milliseconds: 10_000)
+        let end = Instant.monotonic().advanced(milliseconds: seconds * 1_000)
         while true {
             let now = Instant.monotonic()
             try #require(now < end, "no answer comes")
@@ -43,21 +44,34 @@ struct HTTPServerTests {
         return (String(whole.prefix { $0 != "\r\n" }), parts.count > 1 ? parts[1] : "")
     }
 
-    static func connect(to port: UInt16) throws -> Int32 {
+    static func connect(to port: UInt16, from last: UInt32 = 1) throws -> Int32 {
         let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let result = unsafe withUnsafePointer(to: &address) { pointer in
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        var own = address(0x7f00_0000 | last, port: 0)
+        let bound = unsafe withUnsafePointer(to: &own) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe Glibc.connect(client, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+                unsafe Glibc.bind(client, address, size)
+            }
+        }
+        try #require(bound == 0)
+        var server = address(0x7f00_0001, port: port)
+        let result = unsafe withUnsafePointer(to: &server) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe Glibc.connect(client, address, size)
             }
         }
         try #require(result == 0)
         let flags = fcntl(client, F_GETFL)
         try #require(fcntl(client, F_SETFL, flags | O_NONBLOCK) == 0)
         return client
+    }
+
+    private static func address(_ ipv4: UInt32, port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = ipv4.bigEndian
+        return address
     }
 
     @Test
