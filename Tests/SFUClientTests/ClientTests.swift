@@ -45,6 +45,20 @@ private var patient: ClientOptions {
         await client.close()
     }
 
+    @Test func `a reply may be longer than any call`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let outcome = settled { () throws(ClientError) in
+            try await client.call("room.list", [:])
+        }
+        let connection = try #require(await server.connection())
+        let request = try #require(try await connection.request())
+        let long = JSON.string(String(repeating: "x", count: 3 * IPCRequest.lineLimit))
+        connection.reply(request, long)
+        #expect(await outcome == .success(long))
+        await client.close()
+    }
+
     @Test func `a refusal is thrown as sfud wrote it`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: patient)

@@ -7,7 +7,12 @@ struct LineBuffer {
     private var searched = 0
     let limit: Int
 
-    init(limit: Int = IPCRequest.lineLimit) { self.limit = limit }
+    init(limit: Int = LineBuffer.standardLimit) { self.limit = limit }
+
+    /// Bytes of the longest line that sfud writes at its largest `ipcOutputBytes`.
+    ///
+    /// sfud is trusted, and a client that gave up on a long reply would ask for it again for ever.
+    static let standardLimit = 16 << 30
 
     /// Lets `fill` append what has come.
     mutating func append<Result>(_ fill: (inout [UInt8]) -> Result) -> Result {
