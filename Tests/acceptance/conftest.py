@@ -162,21 +162,26 @@ def peers(loop, browsers):
 
 
 @pytest.fixture
-def demo(loop, sfud):
-    """The demo's signalling server: its page's URL."""
-    child, url = loop.run_until_complete(demo_page.serve(sfud.ipc, sfud.directory))
-    yield url
-    loop.run_until_complete(process.kill(child))
+def demo(loop, request, sfud):
+    """The demo's signalling server; a mark `demo` gives it flags."""
+    mark = request.node.get_closest_marker("demo")
+    flags = mark.args if mark else ()
+    site = loop.run_until_complete(demo_page.serve(sfud.ipc, sfud.directory, *flags))
+    yield site
+    loop.run_until_complete(process.kill(site.process))
 
 
 @pytest.fixture
 def enter(loop, browsers, demo):
-    """`await enter(name, **parameters)` opens the demo's page for somebody, who joins at once."""
+    """`await enter(name, **parameters)` opens the demo's page for somebody, who joins at once;
+    `moderates=True` by the link that makes moderator."""
     opened = []
 
-    async def open_(name: str, **parameters) -> demo_page.Tab:
+    async def open_(name: str, moderates: bool = False, **parameters) -> demo_page.Tab:
         browser = await browsers.get("Chromium")
-        opened.append(await demo_page.Tab.open(browser, demo, name, **parameters))
+        if moderates:
+            parameters = {"invitation": demo.invitation} | parameters
+        opened.append(await demo_page.Tab.open(browser, demo.url, name, **parameters))
         return opened[-1]
 
     yield open_

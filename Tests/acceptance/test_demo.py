@@ -1,4 +1,11 @@
-"""The demo page of examples/signalling: two tabs in a call."""
+"""The demo page of examples/signalling: two tabs in a call, and who may come in as what.
+
+test_invitations.py has the rules one by one, without a daemon.
+"""
+
+import json
+
+import pytest
 
 from harness.process import until
 
@@ -58,3 +65,63 @@ async def test_ice_restarts_unseen(tabs):
     await ann.demo("restartICE()")
     await ben.watches("Ann", connection=(await ben.tile("Ann"))["connection"])
     assert await ann.demo("error") is None
+
+
+async def test_nobody_moderates_or_records_without_being_given_it(enter, ipc, demo):
+    ann = await enter("Ann")
+    await ann.joined()
+    assert not await ann.demo("roomState.isModerator")  # though she came first
+    mia = await enter("Mia", moderates=True, people=1)
+    await mia.joined()
+    assert await mia.demo("roomState.isModerator")
+    await mia.reads("Mute all")
+    words = await mia.text()
+    assert "Record" not in words and "Stream live" not in words
+    # Whoever copies the address bar passes no right on.
+    assert demo.invitation not in await mia.page.evaluate("location.href")
+
+    for role in (await ipc.call("room.get", room="demo"))["settings"]["roles"]:
+        assert not {"record", "stream"} & set(role["permissions"])
+    for wish in ("record", "stream"):
+        fields = json.dumps({"url": "rtmp://1.1.1.1/a/b"} if wish == "stream" else {})
+        request = f"request('{wish}', {fields}).catch((error) => error.reason)"
+        assert await mia.demo(request) == "not-permitted"
+
+
+@pytest.mark.demo("--invited-only")
+async def test_only_the_invited_come_in(enter, demo):
+    eve = await enter("Eve", invitation="e30.AAAA")
+    await eve.state("left")
+    await eve.reads("Your invitation is no longer good")
+    await eve.demo("join()")
+    await eve.reads("You need an invitation")
+
+    mia = await enter("Mia", moderates=True)
+    await mia.joined()
+    link = await mia.demo("inviteLink()")
+    assert demo.invitation not in link
+    ben = await enter("Ben", invitation=link.partition("#")[2])
+    await ben.joined()
+    await ben.watches("Mia")
+    assert not await ben.demo("roomState.isModerator")
+    await mia.reads("Copy link")
+    assert "Copy link" not in await ben.text()
+
+
+async def test_a_dropped_moderator_comes_back_as_participant(enter):
+    mia = await enter("Mia", moderates=True, people=1)
+    await mia.joined()
+    ben = await enter("Ben", people=1)
+    await ben.joined()
+    await mia.click("More for Ben")
+    await mia.click("Make moderator: Ben")
+    await ben.click("More for Mia")
+    await ben.click("Drop: Mia")
+    await mia.state("left")
+    await mia.demo("join()")
+    await mia.joined()
+    assert not await mia.demo("roomState.isModerator")
+    await ben.page.evaluate("location.reload()")  # breaks the connection: Ben keeps his standing
+    await mia.reads("Only you")
+    await ben.joined()
+    assert await ben.demo("roomState.isModerator")

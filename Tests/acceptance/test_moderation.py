@@ -6,6 +6,7 @@ The rows of docs/seeds.md that a test plays through are in its name.
 import asyncio
 
 import aiohttp
+import pytest
 
 from harness.demo import Tab
 from harness.process import until
@@ -15,8 +16,8 @@ QUIET_SECONDS = 0.7
 
 
 async def moderator(enter, **parameters) -> Tab:
-    """Mia, who comes first and so moderates."""
-    mia = await enter("Mia", people=1, **parameters)
+    """Mia, who has the link that makes moderator."""
+    mia = await enter("Mia", moderates=True, people=1, **parameters)
     await mia.joined()
     assert await mia.demo("roomState.isModerator")
     return mia
@@ -228,6 +229,7 @@ async def test_l5_live_event_from_created_to_ended(enter):
     assert await ben.demo("state") == "joined"
 
 
+@pytest.mark.demo("--allow-recording")
 async def test_e2_a_recording_is_seen_by_all(enter):
     mia = await moderator(enter)
     ben = await enter("Ben")
@@ -291,7 +293,7 @@ async def test_e9_a_participant_cannot_moderate(enter, demo):
     victim = await mia.demo("participant")
     async with (
         aiohttp.ClientSession() as session,
-        session.ws_connect(demo.replace("http", "ws") + "ws") as socket,
+        session.ws_connect(demo.socket) as socket,
     ):
         await socket.receive_json()  # the status
 

@@ -214,8 +214,9 @@ async def test_e29_rtmps_goes_to_who_proves_its_name_alone(start_sfud, peers, tm
         await nginx.stop()
 
 
+@pytest.mark.demo("--allow-streaming", "--streaming-hosts", "127.0.0.1")
 async def test_e29_a_moderator_streams_from_the_page(enter, nginx, sfud):
-    mia: Tab = await enter("Mia", people=1)
+    mia: Tab = await enter("Mia", moderates=True, people=1)
     await mia.joined()
     ben = await enter("Ben")
     await ben.joined()

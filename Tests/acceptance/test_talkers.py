@@ -135,7 +135,7 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
 
 @pytest.mark.seconds(120)
 async def test_the_demo_marks_the_pinned(enter):
-    mia = await enter("Mia", people=1)
+    mia = await enter("Mia", moderates=True, people=1)
     await mia.joined()
     ann, ben = [await enter(name) for name in ("Ann", "Ben")]
     for tab in (ann, ben):
@@ -151,7 +151,7 @@ async def test_the_demo_marks_the_pinned(enter):
 
 @pytest.mark.seconds(120)
 async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
-    mia = await enter("Mia", layout="stage", people=1, audio=0)
+    mia = await enter("Mia", moderates=True, layout="stage", people=1, audio=0)
     await mia.joined()
     await mia.reads("Nobody else has spoken yet")
     await ipc.call("events.subscribe")

@@ -8,7 +8,8 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from hub import Hub, Session
 from messages import checked
-from moderation import CALLS, call
+import destinations
+from moderation import CALLS, call, refusal, shown
 from sfud_ipc import Refused
 
 log = logging.getLogger("signalling")
@@ -43,7 +44,7 @@ class Browser:
     async def run(self) -> None:
         writer = asyncio.create_task(self.write())
         self.hub.browsers.add(self)
-        self.send({"type": "status", "sfud": self.hub.ipc.connected.is_set()})
+        self.send(self.hub.status())
         going_away = False
         try:
             while True:
@@ -64,12 +65,14 @@ class Browser:
         if session is None or session.browser is not self:
             return
         session.browser = None
-        if going_away:  # a closed tab, a reload
-            await self.hub.remove(session.room, session.id)
+        if going_away:  # a reload, or a closed tab
+            await self.hub.remove(session.room, session.id, comes_back=True)
         else:  # a broken network: its media may well be alive
             session.expiry = asyncio.get_running_loop().call_later(
                 GRACE_SECONDS,
-                lambda: self.hub.spawn(self.hub.remove(session.room, session.id)),
+                lambda: self.hub.spawn(
+                    self.hub.remove(session.room, session.id, comes_back=True)
+                ),
             )
 
     async def answer(self, data: str) -> None:
@@ -84,8 +87,7 @@ class Browser:
             elif self.session is None:
                 raise Refused("not-joined", "join first")
             elif kind in CALLS:
-                method, wish = call(message, self.session.room, self.session.id)
-                reply["result"] = await self.hub.ipc.call(method, **wish)
+                reply["result"] = await self.moderate(message, self.session)
             else:
                 reply["result"] = await getattr(self, "on_" + kind)(message, self.session)
         except Refused as refused:
@@ -96,12 +98,29 @@ class Browser:
         if after:
             after()
 
+    async def moderate(self, message: dict, me: Session) -> dict:
+        kind = message["type"]
+        if kind in self.hub.forbidden:
+            raise Refused("not-permitted", f"this server does not {kind}")
+        if kind == "stream":
+            await destinations.check(message["url"], self.hub.streaming_hosts)
+        method, wish = call(message, me.room, me.id)
+        try:
+            return shown(kind, await self.hub.ipc.call(method, **wish))
+        except Refused as refused:
+            raise refusal(kind, refused) from None
+
     async def on_join(self, message: dict):
-        await self.end(going_away=True)
         session = Session(
             message["room"], message["name"], message.get("role"), message.get("mode")
         )
-        room = await self.hub.join(session, message.get("settings", {}), message.get("key", ""))
+        previous, self.session = self.session, None
+        if previous:
+            previous.browser = None
+        room = await self.hub.join(
+            session, message.get("settings", {}), message.get("key", ""), message.get("token"),
+            previous,
+        )  # fmt: skip
         return self.attach(session, room)
 
     async def on_resume(self, message: dict):
@@ -129,9 +148,18 @@ class Browser:
         }  # fmt: skip
         return result, lambda: session.picture(room)
 
-    async def on_leave(self, message: dict, session: Session) -> dict:
-        await self.end(going_away=True)
+    async def on_leave(self, message: dict, me: Session) -> dict:
+        self.session = me.browser = None
+        await self.hub.remove(me.room, me.id)
         return {}
+
+    async def on_inviteLink(self, message: dict, me: Session) -> dict:
+        """An invitation for whoever a moderator gives it to; none where nobody needs one."""
+        if self.hub.is_open:
+            return {}
+        if me.role != "moderator":
+            raise Refused("not-permitted", "only a moderator invites")
+        return {"token": self.hub.invitations.token("participant", me.room)}
 
     async def on_offer(self, message: dict, me: Session) -> dict:
         result = await self.hub.ipc.call(

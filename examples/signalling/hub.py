@@ -1,4 +1,4 @@
-"""Who is here: sessions by room, sfud's events on their way to them, joining and leaving."""
+"""Sessions by room, sfud's events on their way to them, joining and leaving."""
 
 import asyncio
 import logging
@@ -6,10 +6,13 @@ import re
 import secrets
 from typing import Any, Coroutine, Protocol
 
+from invitations import Invitations
+from moderation import for_browsers
 from sfud_ipc import IPC, Refused
 
 log = logging.getLogger("signalling")
 
+MOST_RETURNING = 1_000  # keys of one room's moderators who are gone and may come back
 
 # The caller of these has its reply and sfud need not tell it again. Our pages follow events alone,
 # so every moderator hears of them here, and so does the participant whom they are about.
@@ -43,8 +46,9 @@ class Session:
         self.role, self.mode = role or "participant", mode or "SEND_AND_RECV"
         self.awaited = False  # has knocked, and waits
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:32] or "guest"
-        self.id = f"{slug}-{secrets.token_hex(3)}"
+        self.id = f"{slug}-{secrets.token_hex(16)}"  # everybody in the room knows it
         self.key = secrets.token_urlsafe(24)  # only its own browser knows it
+        self.token: str | None = None  # the invitation that it came with
         self.browser: Receiver | None = None
         self.subscriptions: dict[str, Any] = {}  # stream → subscription
         self.seq = 0  # what the browser's picture of the room already holds
@@ -108,12 +112,20 @@ class Session:
 class Hub:
     """Everybody who is here, by room, and the way to sfud."""
 
-    def __init__(self, ipc_path: str, settings: dict):
+    def __init__(
+        self, ipc_path: str, settings: dict, invitations: Invitations, is_open: bool = False
+    ):
         self.ipc = IPC(ipc_path, self.on_event, self.on_up, self.on_down)
         self.settings = settings
+        self.invitations = invitations
+        self.is_open = is_open  # anybody may join without an invitation, but not moderate
+        self.forbidden: set[str] = set()  # messages that the command line does not allow
+        self.streaming_hosts: frozenset[str] = frozenset()  # none: all that are public
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Receiver] = set()
-        self.returning: dict[str, set[str]] = {}  # room → keys of moderators who have gone
+        # Standing that outlives a session, as long as the room does.
+        self.returning: dict[str, list[str]] = {}  # keys of moderators whose connection broke
+        self.void: dict[str, set[str]] = {}  # invitations that make nobody moderator any more
         # Joins and leaves are taken one by one, so that no room is closed under a newcomer.
         self.membership = asyncio.Lock()
         self.tasks: set[asyncio.Task] = set()
@@ -129,11 +141,10 @@ class Hub:
         return next(matches, None)
 
     def on_event(self, event: dict) -> None:
+        event = for_browsers(event)
         name, room, data = event["event"], event.get("room", ""), event["data"]
-        if name.startswith("recording."):
-            # Where files lie on the server is nothing for browsers.
-            data = {key: data[key] for key in ("recording", "reason", "by") if key in data}
-            event = event | {"data": data}
+        if name == "room.closed":
+            self.end_standing(room)
         if room not in self.rooms:
             return
         if name == "resync":  # sfud no longer holds all that this connection missed
@@ -145,17 +156,19 @@ class Hub:
         match name:
             case "participant.connection" if data["connection"] == "disconnected":
                 if session is None or session.browser is None:
-                    self.spawn(self.remove(room, data["participant"]))
+                    self.spawn(self.remove(room, data["participant"], comes_back=True))
             case "participant.approved" if session:
                 self.spawn(self.refresh(room, session))
             case "participant.roleChanged" if session and session.role == "moderator":
                 self.spawn(self.refresh(room, session))  # who knocks, and whose hands are up
             case "participant.left" | "participant.denied" if session:
+                # Who goes by itself has no session any more: this one was dropped or sent away.
+                if session.token:
+                    self.void.setdefault(room, set()).add(session.token)
                 self.detach(session)
             case "room.closed":
                 for session in list(self.rooms[room].values()):
                     self.detach(session)
-                self.returning.pop(room, None)
 
     def spawn(self, work: Coroutine) -> None:
         task = asyncio.create_task(work)
@@ -163,7 +176,7 @@ class Hub:
         task.add_done_callback(self.tasks.discard)
 
     async def on_up(self) -> None:
-        self.tell_all({"type": "status", "sfud": True})
+        self.tell_all(self.status())
         for room in list(self.rooms):
             await self.refresh(room)
 
@@ -191,44 +204,101 @@ class Hub:
                     session.browser.send({"type": "room", "room": session.view(room)})
                 session.picture(room)
             else:
-                self.forget(session)
+                self.forget(session, comes_back=True)
                 if session.browser:
                     session.browser.send({"type": "gone", "reason": "sfud-restarted"})
 
     def on_down(self) -> None:
-        self.tell_all({"type": "status", "sfud": False})
+        self.tell_all(self.status())
+
+    def status(self) -> dict:
+        """Says whether sfud can be reached, and whether only the invited may join."""
+        up = self.ipc.connected.is_set()
+        return {"type": "status", "sfud": up, "invited": not self.is_open}
 
     def tell_all(self, message: dict) -> None:
         for browser in self.browsers:
             browser.send(message)
 
-    async def join(self, session: Session, settings: dict, key: str) -> dict:
-        """Lets a session in. The first makes the room as `settings` say, and moderates it; so does
-        a moderator who comes back, known by the `key` of before."""
+    async def join(
+        self, session: Session, settings: dict, key: str = "", token: str | None = None,
+        previous: Session | None = None,
+    ) -> dict:  # fmt: skip
+        """Lets a session in, in place of `previous`, which the same browser had.
+
+        `key` is that of an earlier session, `token` an invitation; `settings` are those of a room
+        that a moderator makes.
+        """
         async with self.membership:
-            first = await self.create(session.room, settings)
-            if first or self.moderates(key, session.room):
-                session.role, session.mode = "moderator", "SEND_AND_RECV"
-            session.held = []
-            self.rooms.setdefault(session.room, {})[session.id] = session
+            broken = self.session(key)
+            if previous is None and broken and broken.browser is None:
+                previous = broken
             try:
-                joined = await self.ipc.call(
-                    "participant.join",
-                    room=session.room, participant=session.id, name=session.name,
-                    role=session.role, mode=session.mode,
-                )  # fmt: skip
-            except Refused:
-                self.forget(session)
-                raise
-            self.returning.get(session.room, set()).discard(key)
+                self.admit(session, key, token, previous)
+                if session.id in self.rooms.get(session.room, {}):
+                    raise Refused("already-exists", "somebody of this id is in the room")
+            finally:
+                if previous:  # before its successor comes, as the room may be full
+                    self.forget(previous, comes_back=previous.key == key)
+                    await self.leave(previous.room, previous.id)
+            try:
+                joined = await self.enter(session, settings)
+            finally:
+                if previous:
+                    await self.close_if_empty(previous.room)
+            keys = self.returning.get(session.room, [])
+            if key in keys:
+                keys.remove(key)
             return joined["room"]
 
-    def moderates(self, key: str, room: str) -> bool:
-        """Whether this key is a moderator's, gone or about to go (a page that is reloaded)."""
-        known = self.session(key)
-        if known and known.room == room:
-            return known.role == "moderator"
-        return key in self.returning.get(room, ())
+    def admit(
+        self, session: Session, key: str, token: str | None, previous: Session | None
+    ) -> None:
+        """Sets a session's role by the key of its former session and by its invitation.
+
+        Raises `Refused` where neither lets it in.
+        """
+        held = "moderator" if key in self.returning.get(session.room, ()) else None
+        if previous and previous.room == session.room and previous.key == key:
+            held, session.name = previous.role, previous.name
+            token = token or previous.token
+        invitation = None
+        try:
+            invitation = self.invitations.read(token, session.room) if token else None
+        except Refused:
+            if held is None:
+                raise
+        if not (held or invitation or self.is_open):
+            raise Refused("invitation-needed", "this server lets in who has an invitation")
+        offered = invitation.role if invitation else None
+        if offered == "moderator" and token in self.void.get(session.room, ()):
+            offered = "participant"
+        if "moderator" in (held, offered):
+            session.role, session.mode = "moderator", "SEND_AND_RECV"
+        elif "viewer" in (held, offered):
+            session.role = "viewer"
+        session.name = (invitation and invitation.name) or session.name
+        session.token = token
+
+    async def enter(self, session: Session, settings: dict) -> dict:
+        """Joins at sfud; a moderator, or anybody on an open server, makes the room."""
+        moderates = session.role == "moderator"
+        created = (moderates or self.is_open) and await self.create(
+            session.room, settings if moderates else {}
+        )
+        session.held = []
+        self.rooms.setdefault(session.room, {})[session.id] = session
+        try:
+            return await self.ipc.call(
+                "participant.join",
+                room=session.room, participant=session.id, name=session.name,
+                role=session.role, mode=session.mode,
+            )  # fmt: skip
+        except Refused:
+            self.forget(session)
+            if created:
+                await self.close_if_empty(session.room)
+            raise
 
     async def create(self, room: str, settings: dict) -> bool:
         """Makes a room; false where there is one."""
@@ -240,18 +310,32 @@ class Hub:
             return False
         return True
 
-    async def remove(self, room: str, participant: str) -> None:
+    async def remove(self, room: str, participant: str, comes_back: bool = False) -> None:
         """Takes a participant out, and closes the room after the last."""
         if session := self.rooms.get(room, {}).get(participant):
-            self.forget(session)
+            self.forget(session, comes_back)
         async with self.membership:
-            try:
-                await self.ipc.call("participant.leave", room=room, participant=participant)
-                if not (await self.ipc.call("room.get", room=room))["participants"]:
-                    await self.ipc.call("room.close", room=room)
-                    self.returning.pop(room, None)
-            except Refused as refused:
-                log.info("%s leaves %s: %s", participant, room, refused.message)
+            await self.leave(room, participant)
+            await self.close_if_empty(room)
+
+    async def leave(self, room: str, participant: str) -> None:
+        try:
+            await self.ipc.call("participant.leave", room=room, participant=participant)
+        except Refused as refused:
+            log.info("%s leaves %s: %s", participant, room, refused.message)
+
+    async def close_if_empty(self, room: str) -> None:
+        try:
+            if not (await self.ipc.call("room.get", room=room))["participants"]:
+                await self.ipc.call("room.close", room=room)
+                self.end_standing(room)
+        except Refused as refused:
+            log.debug("%s stays: %s", room, refused.message)
+
+    def end_standing(self, room: str) -> None:
+        """The room has ended, and with it what its keys were good for."""
+        self.returning.pop(room, None)
+        self.void.pop(room, None)
 
     def detach(self, session: Session) -> None:
         """Its participant is out of the room; the browser may join again."""
@@ -259,9 +343,12 @@ class Hub:
         if session.browser:
             session.browser.session = None
 
-    def forget(self, session: Session) -> None:
-        if session.role == "moderator":
-            self.returning.setdefault(session.room, set()).add(session.key)
+    def forget(self, session: Session, comes_back: bool = False) -> None:
+        """Ends a session; a moderator's key is good for coming back if its connection broke."""
+        if comes_back and session.role == "moderator":
+            keys = self.returning.setdefault(session.room, [])
+            keys.append(session.key)
+            del keys[:-MOST_RETURNING]
         if session.expiry:
             session.expiry.cancel()
         here = self.rooms.get(session.room, {})

@@ -42,7 +42,7 @@ def list_of(check, longest: int, shortest: int = 1):
 
 
 def settings(value: Any) -> bool:
-    """What kind of room the first to come makes."""
+    """What kind of room is made, if a moderator makes it."""
     checks = {"mode": one_of(*ROOM_MODES), "knock": flag}
     return isinstance(value, dict) and all(
         key in checks and checks[key](it) for key, it in value.items()
@@ -75,7 +75,7 @@ SHAPES = {  # type → key → (check, whether it must be there)
     "join": {
         "room": (matches(r"[A-Za-z0-9._-]{1,64}"), True), "name": (word, True),
         "role": (one_of("participant", "viewer"), False), "mode": (one_of(*MODES), False),
-        "settings": (settings, False), "key": (word, False),
+        "settings": (settings, False), "key": (word, False), "token": (text(1_024), False),
     },
     "resume": {"key": (word, True)},
     "offer": {"sdp": (text(262_144), True), "sources": (sources, True)},
@@ -89,7 +89,7 @@ SHAPES = {  # type → key → (check, whether it must be there)
         "audioMids": (list_of(mid, 100, 0), True), "videoMids": (list_of(mid, 100, 0), True),
     },
     "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
-    "leave": {},
+    "leave": {}, "inviteLink": {},
     # moderation.py has what these become.
     "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
     "record": {}, "stopRecord": {},

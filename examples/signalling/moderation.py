@@ -5,6 +5,18 @@ participant: `by`, whose role must have the right; `participant`, who asks for i
 sends a message. So no browser acts for another, and sfud alone decides who may do what.
 """
 
+import logging
+
+from sfud_ipc import Refused
+
+log = logging.getLogger("signalling")
+
+# What the messages below need; `record` and `stream` are added where the command line says so.
+MODERATION = [
+    "changeRole", "mute", "lock", "drop", "close", "approve", "floor", "pin", "state", "mode",
+]  # fmt: skip
+EVERYTHING = {"audio": True, "video": True, "screen": True}
+
 CALLS = {
     "lock": ("room.lock", "by"),
     "unlock": ("room.unlock", "by"),
@@ -39,8 +51,49 @@ CALLS = {
 }
 
 
+def roles(permissions: list[str]) -> list[dict]:
+    """The roles of every room; a moderator has `permissions` beside the usual ones."""
+    return [
+        {"name": "moderator", "publish": EVERYTHING, "permissions": MODERATION + permissions},
+        {"name": "participant", "publish": EVERYTHING},
+        {"name": "viewer"},
+    ]
+
+
 def call(message: dict, room: str, me: str) -> tuple[str, dict]:
     """The method and the parameters for a message that `messages.checked` has let through."""
     method, who = CALLS[message["type"]]
     wish = {key: value for key, value in message.items() if key not in ("type", "id")}
     return method, wish | {"room": room, who: me}
+
+
+def shown(kind: str, result: dict) -> dict:
+    """Strips a result of paths: browsers are not told where files lie on the server."""
+    return {"recording": result["recording"]} if kind == "record" else result
+
+
+def refusal(kind: str, refused: Refused) -> Refused:
+    """Strips a refusal of the cause of a failed live stream.
+
+    It tells which ports of a host are open, so it stays in the log.
+    """
+    if kind != "stream" or refused.reason not in ("streaming-failed", "timeout"):
+        return refused
+    log.info("a live stream has failed: %s", refused.message)
+    return Refused("streaming-failed", "the live stream could not be started", 4508)
+
+
+ENDINGS = ("requested", "room-closed", "shutdown")  # of a live stream that has not failed
+
+
+def for_browsers(event: dict) -> dict:
+    """Strips an event of the same."""
+    name, data = event["event"], event["data"]
+    if name.startswith("recording."):
+        data = {key: data[key] for key in ("recording", "reason", "by") if key in data}
+    elif name.startswith("streaming."):
+        data = {key: value for key, value in data.items() if key != "cause"}
+        if data.get("reason") not in (None, *ENDINGS):
+            log.info("a live stream has ended: %s", data["reason"])
+            data["reason"] = "failed"
+    return event | {"data": data}

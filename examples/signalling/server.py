@@ -8,8 +8,10 @@ the messages.
 
 import argparse
 import asyncio
+import ipaddress
 import logging
 import os
+import secrets
 import signal
 import ssl
 import sys
@@ -20,6 +22,8 @@ from aiohttp import WSCloseCode, web
 
 from browser import Browser
 from hub import Hub
+from invitations import Invitations, secret_of
+from moderation import roles
 
 PAGE = Path(__file__).resolve().parent / "page"
 LONGEST_MESSAGE = 300_000  # bytes; sfud takes an SDP of at most 256 kB
@@ -46,9 +50,22 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     response.headers.update(HEADERS)
 
 
+def settings_of(options: argparse.Namespace) -> dict:
+    """The settings of every room."""
+    allowed = {"record": options.allow_recording, "stream": options.allow_streaming}
+    settings: dict = {"roles": roles([right for right, is_given in allowed.items() if is_given])}
+    if options.max_participants:
+        settings["maxParticipants"] = options.max_participants
+    return settings
+
+
 async def serve(options: argparse.Namespace) -> int:
-    settings = {"maxParticipants": options.max_participants} if options.max_participants else {}
-    hub = Hub(options.ipc, settings)
+    hub = Hub(options.ipc, settings_of(options), options.invitations, options.is_open)
+    if not options.allow_recording:
+        hub.forbidden.add("record")
+    if not options.allow_streaming:
+        hub.forbidden.add("stream")
+    hub.streaming_hosts = frozenset(options.streaming_hosts)
     application = web.Application()
     application.on_response_prepare.append(add_headers)
     application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))
@@ -67,7 +84,9 @@ async def serve(options: argparse.Namespace) -> int:
     site = web.TCPSite(runner, options.host, options.port, ssl_context=tls, shutdown_timeout=1)
     await site.start()
     host, port = runner.addresses[0][:2]
-    print(f"ready {'https' if tls else 'http'}://{host}:{port}/", flush=True)
+    url = f"{'https' if tls else 'http'}://{host}:{port}/"
+    # Whoever has the second address moderates; a fragment is sent to no server and in no referrer.
+    print(f"ready {url} {url}#{options.invitations.token('moderator')}", flush=True)
     await stop.wait()
     leaving = [hub.remove(session.room, session.id) for session in hub.sessions()]
     if leaving:
@@ -77,6 +96,13 @@ async def serve(options: argparse.Namespace) -> int:
     ipc.cancel()
     await runner.cleanup()
     return 0
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def main() -> int:
@@ -93,11 +119,31 @@ def main() -> int:
                         "microphones to localhost and to HTTPS pages only")  # fmt: skip
     parser.add_argument("--key", help="the certificate's private key file")
     parser.add_argument("--max-participants", type=int, help="most people in one room")
+    parser.add_argument("--secret-file", help="signs invitations that outlive this process; "
+                        "invitations.py makes them. Without it the secret is random")  # fmt: skip
+    parser.add_argument("--invited-only", action=argparse.BooleanOptionalAction,
+                        help="let in who has an invitation and nobody else; off by default on "
+                        "loopback without --secret-file")  # fmt: skip
+    parser.add_argument("--allow-recording", action="store_true",
+                        help="moderators may record")  # fmt: skip
+    parser.add_argument("--allow-streaming", action="store_true",
+                        help="moderators may stream live, to public addresses")  # fmt: skip
+    parser.add_argument("--streaming-hosts", type=lambda text: text.lower().split(","), default=[],
+                        metavar="HOST,…", help="stream to these hosts alone, whatever their "
+                        "addresses are")  # fmt: skip
     parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning"])
     options = parser.parse_args()
     logging.basicConfig(
         level=options.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
     )
+    try:
+        secret = secret_of(options.secret_file) if options.secret_file else secrets.token_bytes(32)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 66
+    options.invitations = Invitations(secret)
+    local = is_loopback(options.host) and not options.secret_file
+    options.is_open = local if options.invited_only is None else not options.invited_only
     try:
         return asyncio.run(serve(options))
     except OSError as error:

@@ -17,8 +17,8 @@ from typing import Any, Awaitable, Callable
 log = logging.getLogger("ipc")
 
 LONGEST_CALL = 1 << 20  # bytes of a line that sfud takes, as docs/ipc.md has it
-# Bytes of the longest line that sfud writes, at its largest ipcOutputBytes (docs/limits.md). sfud is
-# trusted, and a client that gives up on a long reply would ask for it again for ever.
+# Bytes of the longest line that sfud writes, at its largest ipcOutputBytes (docs/limits.md). sfud
+# is trusted, and a client that gives up on a long reply would ask for it again for ever.
 LONGEST_LINE = 16 << 30
 CALL_SECONDS = 10
 

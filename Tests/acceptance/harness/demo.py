@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,15 +16,34 @@ SERVER = REPOSITORY / "examples/signalling/server.py"
 PYTHON = "/usr/bin/python3"
 
 
-async def serve(ipc: str, directory: Path) -> tuple[asyncio.subprocess.Process, str]:
-    """Starts the signalling server; returns it and its page's URL."""
+@dataclass(frozen=True)
+class Site:
+    """A signalling server: its page's address, and the one that makes a moderator."""
+
+    process: asyncio.subprocess.Process
+    url: str
+    moderator: str
+
+    @property
+    def socket(self) -> str:
+        return self.url.replace("http", "ws", 1) + "ws"
+
+    @property
+    def invitation(self) -> str:
+        """The moderator's."""
+        return self.moderator.partition("#")[2]
+
+
+async def serve(ipc: str, directory: Path, *flags: str) -> Site:
+    """Starts the signalling server."""
     log = directory / "signalling.log"
     child = await process.start(
-        PYTHON, SERVER, "--port", "0", "--ipc", ipc, output=log, stdout=asyncio.subprocess.PIPE
-    )
+        PYTHON, SERVER, "--port", "0", "--ipc", ipc, *flags,
+        output=log, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
     line = (await asyncio.wait_for(child.stdout.readline(), 10)).decode()
     assert line.startswith("ready http://"), line + log.read_text()
-    return child, line.split()[1]
+    return Site(child, *line.split()[1:])
 
 
 class Tab:
@@ -33,10 +53,12 @@ class Tab:
         self.page, self.name = page, name
 
     @classmethod
-    async def open(cls, browser, url: str, name: str, **parameters) -> "Tab":
+    async def open(
+        cls, browser, url: str, name: str, invitation: str = "", **parameters
+    ) -> "Tab":
         """Enters the room at once; `parameters` are the page's own."""
         query = urlencode({"room": "demo", "name": name, "auto": 1} | parameters)
-        return cls(await browser.open(f"{url}?{query}"), name)
+        return cls(await browser.open(f"{url}?{query}#{invitation}"), name)
 
     async def demo(self, expression: str):
         return await self.page.evaluate(f"window.sfudDemo.{expression}")

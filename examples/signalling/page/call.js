@@ -36,6 +36,7 @@ export class Call extends EventTarget {
   #wish;
   #key = null;
   #formerKey;
+  #token;
   #admitted = false;
   #reviewing = Promise.resolve();
   #rejoining = false;
@@ -45,9 +46,13 @@ export class Call extends EventTarget {
   #slotsOf = null; // their peer
   #hasMissed = false; // news of the slots, maybe
 
-  /** `wish`: the `role`, the `mode` and the room's `settings` to ask for; `key`: a former call's. */
-  constructor(signalling, { room, name, codec = null, wish = {}, key = null }) {
+  /**
+   * `wish`: the `role`, the `mode` and the room's `settings` to ask for; `key`: a former call's;
+   * `token`: an invitation.
+   */
+  constructor(signalling, { room, name, codec = null, wish = {}, key = null, token = null }) {
     super();
+    this.#token = token;
     this.#wish = wish;
     this.#formerKey = key;
     this.room = room;
@@ -63,7 +68,7 @@ export class Call extends EventTarget {
     return this.roomState.participants;
   }
 
-  /** By it the server knows a moderator who comes back. */
+  /** Proves to the server who comes back after a broken connection. */
   get key() {
     return this.#key ?? this.#formerKey;
   }
@@ -177,6 +182,7 @@ export class Call extends EventTarget {
     const joined = await this.#signalling.request("join", {
       room: this.room, name: this.name, ...this.#wish,
       ...(this.#formerKey ? { key: this.#formerKey } : {}),
+      ...(this.#token ? { token: this.#token } : {}),
     });
     this.me = joined.participant;
     this.#key = joined.key;

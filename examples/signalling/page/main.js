@@ -3,11 +3,13 @@
 // For trying out and for tests, in the address: ?room=…&name=… fill the form, &auto=1 joins at
 // once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
 // asks the camera for a size. &mode=lecture (group, single_host, single_host_audio_only) and &knock=1
-// say what room to make, &role=viewer (participant, guest) what to come as, &people=1 opens the
-// panel, &layout=stage shows who speaks. `window.sfudDemo` shows what is going on.
+// say what room a moderator makes, &role=viewer (participant, guest) what to come as, &people=1 opens
+// the panel, &layout=stage shows who speaks. The fragment (#…) is an invitation.
+// `window.sfudDemo` shows what is going on.
 
 import { Asker } from "./ask.js";
 import { Call } from "./call.js";
+import { invitation, forgetInvitation } from "./invitation.js";
 import { openDevices, openScreen } from "./media.js";
 import { heldBack } from "./notices.js";
 import { People } from "./people.js";
@@ -40,15 +42,17 @@ let showPeople = parameters.get("people") === "1";
 let layout = parameters.get("layout") === "stage" ? "stage" : "grid";
 let newsTimer = null;
 let sfudIsUp = null;
+let invitedOnly = false; // the server lets nobody in without an invitation
 let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
 
 // ---- Lobby
 
 async function openLobby() {
-  byID("room").value = parameters.get("room") ?? "lobby";
-  byID("name").value = parameters.get("name") ?? kept("name");
+  byID("room").value = parameters.get("room") ?? invitation()?.room ?? "lobby";
+  byID("name").value = parameters.get("name") ?? invitation()?.name ?? kept("name");
   for (const id of ["role", "mode"]) choose(byID(id), parameters.get(id));
   byID("knock").checked = parameters.get("knock") === "1";
+  byID("room-options").hidden = invitation()?.role !== "moderator";
   byID("options").open = ["role", "mode", "knock"].some((it) => parameters.has(it));
   // Who only watches is not asked for devices before there is a use for them.
   if (byID("role").value === "participant") await takeDevices(wantedDevices());
@@ -91,7 +95,8 @@ async function join() {
   waitsForSFU = false;
   call?.removeEventListener("change", show);
   const codec = parameters.get("codec")?.toLowerCase() ?? null;
-  call = new Call(signalling, { room, name, codec, wish: wish(), key: keptForTab(`key:${room}`) });
+  const [key, token] = [keptForTab(`key:${room}`), invitation()?.token ?? null];
+  call = new Call(signalling, { room, name, codec, wish: wish(), key, token });
   call.layout = layout;
   call.addEventListener("change", show);
   call.addEventListener("problem", ({ detail }) => report(detail));
@@ -101,13 +106,13 @@ async function join() {
   try {
     await signalling.opened();
     await call.join({ ...devices });
-    keepForTab(`key:${room}`, call.key);
     const address = new URL(location.href);
     address.searchParams.set("room", room);
     history.replaceState(null, "", address);
   } catch (error) {
     console.error(error);
     setJoinError(explain(error));
+    if (["bad-invitation", "invitation-expired"].includes(error.reason)) forgetInvitation();
     waitsForSFU = parameters.get("auto") === "1" && error.reason === "sfud-not-running";
   }
   show();
@@ -129,6 +134,15 @@ function explain(error) {
       return "sfud is not running, or the signalling server cannot reach it. Start it and join again.";
     case "limit-reached":
       return "This room is full.";
+    case "invitation-needed":
+      return "You need an invitation: ask a moderator of this room for a link.";
+    case "bad-invitation":
+    case "invitation-expired":
+      return "Your invitation is no longer good: ask for a new link.";
+    case "other-room":
+      return "Your invitation is for another room.";
+    case "no-such-room":
+      return "This room is not open yet. Join again once a moderator has come.";
     case "room-locked":
       return "This room is locked.";
     case "wrong-state":
@@ -151,6 +165,7 @@ function setJoinError(message) {
 function show() {
   const state = call?.state ?? "idle";
   const inCall = state === "joined" || state === "reconnecting";
+  if (inCall && call.key !== keptForTab(`key:${call.room}`)) keepForTab(`key:${call.room}`, call.key);
   document.body.dataset.view = inCall ? "call" : "lobby";
   byID("waiting").hidden = state !== "awaited";
   byID("waiting-room").textContent = call?.room ?? "";
@@ -176,7 +191,7 @@ function show() {
   const count = call.participants.size;
   byID("head-count").textContent = count === 1 ? "Only you so far" : `${count} people`;
   document.title = `${call.room} · sfud demo`;
-  showStanding(call.roomState, showPeople, layout);
+  showStanding(call.roomState, showPeople, layout, invitedOnly);
   if (showPeople) people.show(call.roomState, (id, kind) => isOn(streamOf(id)?.[kind]));
   tiles.show(models());
 }
@@ -416,21 +431,32 @@ byID("join").addEventListener("submit", (event) => {
   join();
 });
 byID("banner-close").addEventListener("click", () => report(null));
-byID("copy").addEventListener("click", async () => {
+/** The room's address for others, with an invitation where they need one. */
+async function inviteLink() {
   const address = new URL(location.origin + location.pathname);
   address.searchParams.set("room", call.room);
+  const { token } = await call.request("inviteLink");
+  if (token) address.hash = token;
+  return address.href;
+}
+
+byID("copy").addEventListener("click", async () => {
   const label = byID("copy").querySelector("span");
+  const link = await inviteLink().catch((error) => report({ message: `Not done: ${error.message}.` }));
+  if (!link) return;
   try {
-    await navigator.clipboard.writeText(address.href);
+    await navigator.clipboard.writeText(link);
     label.textContent = "Copied";
   } catch {
-    label.textContent = address.href;
+    label.textContent = link;
   }
   setTimeout(() => (label.textContent = "Copy link"), 2500);
 });
 
 signalling.addEventListener("message", ({ detail }) => {
-  if (detail.type !== "status" || detail.sfud === sfudIsUp) return;
+  if (detail.type !== "status") return;
+  invitedOnly = detail.invited;
+  if (detail.sfud === sfudIsUp) return;
   sfudIsUp = detail.sfud;
   if (call && call.state !== "left") return; // the call says it itself
   setJoinError(sfudIsUp ? null : explain({ reason: "sfud-not-running" }));
@@ -512,6 +538,8 @@ window.sfudDemo = {
   stats: statistics,
   act,
   join,
+  inviteLink,
+  request: (type, fields) => call.request(type, fields),
   restartICE: () => call?.peer?.restart(),
 };
 

@@ -75,12 +75,12 @@ export class People {
               { key: "mute", icon: "mic-off", pressed: true })
             : this.#button("Mute all", "muteAll", {},
               { key: "mute", icon: "mic-off", pressed: false }),
-          room.recording
+          room.may("record") && (room.recording
             ? this.#button("Stop recording", "stopRecord", {}, { key: "record", pressed: true })
-            : this.#button("Record", "record", {}, { key: "record", pressed: false }),
-          room.streaming
+            : this.#button("Record", "record", {}, { key: "record", pressed: false })),
+          room.may("stream") && (room.streaming
             ? this.#button("Stop streaming", "stopStream", {}, { key: "stream", pressed: true })
-            : this.#button("Stream live", "stream", {}, { key: "stream", pressed: false }),
+            : this.#button("Stream live", "stream", {}, { key: "stream", pressed: false })),
           this.#button("Close", "close", {}, { class: "pill bad", icon: "leave", of: "the room" }),
         ),
       ),

@@ -129,6 +129,12 @@ export class RoomState {
     return this.self.role === MODERATOR;
   }
 
+  /** Whether our role has this permission. */
+  may(permission) {
+    const role = this.settings.roles.find((it) => it.name === this.self.role);
+    return role?.permissions?.includes(permission) === true;
+  }
+
   get isLive() {
     return this.settings.mode.startsWith("single_host");
   }

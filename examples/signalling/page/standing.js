@@ -6,7 +6,7 @@ const byID = (id) => document.getElementById(id);
 const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
 
 /** What depends on our role, on moderators and on the kind of room. */
-export function showStanding(room, showsPeople, layout) {
+export function showStanding(room, showsPeople, layout, invited) {
   const signs = [
     room.locked && ["locked", ""],
     room.hardMuted && ["all muted", "is-danger"],
@@ -29,6 +29,8 @@ export function showStanding(room, showsPeople, layout) {
     button.setAttribute("aria-label", hands[room.floor] ?? "");
     button.title = `${hands[room.floor]} (H)`;
   }
+  // Where only the invited may join, a link without an invitation is of no use.
+  byID("copy").hidden = invited && !room.isModerator;
   const requests = room.isModerator ? room.awaited.size + room.raisedHands.length : 0;
   byID("requests").hidden = requests === 0;
   byID("requests").textContent = String(requests);

@@ -10,7 +10,8 @@ function read(storage, name) {
 
 function write(storage, name, value) {
   try {
-    window[storage].setItem(name, value);
+    if (value === null) window[storage].removeItem(name);
+    else window[storage].setItem(name, value);
   } catch {
     // then it is not remembered
   }
@@ -19,6 +20,6 @@ function write(storage, name, value) {
 export const kept = (name) => read("localStorage", name) ?? "";
 export const keep = (name, value) => write("localStorage", name, value);
 
-/** The same for one tab, over reloads. */
+/** The same for one tab, over reloads; `null` forgets it. */
 export const keptForTab = (name) => read("sessionStorage", name);
 export const keepForTab = (name, value) => write("sessionStorage", name, value);

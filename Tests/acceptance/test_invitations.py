@@ -1,0 +1,507 @@
+"""The reference signalling server: who is let in as what, and what browsers are told.
+
+These tests need no daemon: a stand-in answers the server's calls. Standing comes from the key of a
+session whose connection broke, or from an invitation; nothing else gives it.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+
+import pytest
+
+from harness.demo import SERVER
+
+sys.path.insert(0, str(SERVER.parent))
+
+import destinations
+import hub as hub_module
+from browser import Browser
+from hub import Hub, Session
+from invitations import Invitations
+from moderation import for_browsers, roles
+from sfud_ipc import Refused
+
+SECRET = b"a secret of more than sixteen bytes"
+ROOM = "standup"
+
+
+class StandIn:
+    """sfud as far as the hub calls it: rooms with people in them, and events of their going."""
+
+    def __init__(self, hub: Hub):
+        self.hub = hub
+        self.connected = asyncio.Event()
+        self.connected.set()
+        self.rooms: dict[str, dict] = {}
+        self.calls: list[tuple[str, dict]] = []
+        self.refusals: dict[str, Refused] = {}  # method → instead of a result
+
+    async def call(self, method: str, **params):
+        self.calls.append((method, params))
+        if method in self.refusals:
+            raise self.refusals[method]
+        name = params["room"]
+        if method == "room.create":
+            if name in self.rooms:
+                raise Refused("already-exists", "there is one")
+            self.rooms[name] = {
+                "participants": [], "awaited": [], "raisedHands": [], "approvedHands": [],
+                "settings": params["settings"],
+            }  # fmt: skip
+        if name not in self.rooms:
+            raise Refused("no-such-room", "there is none")
+        people = self.rooms[name]["participants"]
+        match method:
+            case "participant.join":
+                people.append({key: params[key] for key in ("participant", "role", "mode")})
+                return {"room": self.rooms[name]}
+            case "participant.leave":
+                self.leaves(name, params["participant"], "left")
+            case "room.close":
+                del self.rooms[name]
+                self.event("room.closed", name, {"reason": "closed"})
+            case "recording.start":
+                return {"recording": "rec-1", "directory": "/var/lib/sfud/standup/rec-1"}
+        return self.rooms.get(name, {})
+
+    def leaves(self, room: str, participant: str, reason: str) -> None:
+        people = self.rooms[room]["participants"]
+        people[:] = [it for it in people if it["participant"] != participant]
+        self.event("participant.left", room, {"participant": participant, "reason": reason})
+
+    def event(self, name: str, room: str, data: dict) -> None:
+        self.hub.on_event({"event": name, "room": room, "to": "all", "data": data})
+
+
+class Socket:
+    """A browser's WebSocket that keeps what it is sent."""
+
+    def __init__(self):
+        self.sent: list[dict] = []
+
+    async def close(self, **_) -> None: ...
+
+
+def open_hub(is_open: bool = True) -> Hub:
+    hub = Hub("/none", {"roles": roles([])}, Invitations(SECRET), is_open)
+    hub.ipc = StandIn(hub)
+    return hub
+
+
+class Tab:
+    """One browser tab, which remembers its key and its invitation as the page does."""
+
+    def __init__(self, hub: Hub, name: str, token: str | None = None):
+        self.hub, self.name, self.token, self.key = hub, name, token, ""
+        self.browser = Browser(hub, Socket())
+        self.role = self.id = None
+
+    async def ask(self, type: str, **fields) -> dict:
+        await self.browser.answer(json.dumps({"type": type, "id": 1} | fields))
+        while (message := self.browser.queue.get_nowait())["type"] != "reply":
+            pass
+        return message
+
+    async def join(self, room: str = ROOM, **fields) -> dict:
+        given = {"key": self.key, "token": self.token}
+        fields = {key: value for key, value in given.items() if value} | fields
+        reply = await self.ask("join", room=room, name=self.name, **fields)
+        if "result" in reply:
+            self.key, self.id = reply["result"]["key"], reply["result"]["participant"]
+            self.role = reply["result"]["role"]
+        return reply
+
+    async def reload(self) -> dict:
+        await self.browser.end(going_away=True)
+        self.browser = Browser(self.hub, Socket())
+        return await self.join()
+
+    async def breaks(self) -> None:
+        """The connection breaks, and the time to resume passes."""
+        session = self.browser.session
+        await self.browser.end(going_away=False)
+        await self.hub.remove(session.room, session.id, comes_back=True)
+        self.browser = Browser(self.hub, Socket())
+
+
+async def moderated(is_open: bool = True) -> tuple[Hub, Tab, Tab]:
+    """A room with Mia, who moderates by invitation, and Ben."""
+    hub = open_hub(is_open)
+    mia = Tab(hub, "Mia", hub.invitations.token("moderator"))
+    ben = Tab(hub, "Ben", None if is_open else hub.invitations.token("participant", ROOM))
+    for tab in (mia, ben):
+        assert "result" in await tab.join()
+    assert (mia.role, ben.role) == ("moderator", "participant")
+    return hub, mia, ben
+
+
+def promote(hub: Hub, tab: Tab) -> None:
+    hub.ipc.event(
+        "participant.roleChanged", ROOM,
+        {"participant": tab.id, "from": "participant", "role": "moderator"},
+    )  # fmt: skip
+
+
+# ---- Standing
+
+
+async def test_who_comes_first_does_not_moderate():
+    hub = open_hub()
+    eve = Tab(hub, "Eve")
+    await eve.join(settings={"mode": "lecture", "knock": True})
+    assert eve.role == "participant"
+    made = hub.ipc.rooms[ROOM]["settings"]
+    assert "mode" not in made and "knock" not in made
+
+
+async def test_after_a_restart_of_the_server_an_unknown_key_moderates_nothing():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    again = open_hub()
+    ben.hub, ben.browser = again, Browser(again, Socket())
+    await ben.join()
+    assert ben.role == "participant"
+    mia.hub, mia.browser = again, Browser(again, Socket())
+    await mia.join()
+    assert mia.role == "moderator"  # the invitation's signature is still good
+
+
+@pytest.mark.parametrize("how", ["breaks", "reload"])
+async def test_a_moderator_whose_connection_broke_moderates_again(how):
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    await getattr(ben, how)()
+    if how == "breaks":
+        await ben.join()
+    assert ben.role == "moderator"
+
+
+async def test_a_key_is_good_once():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    key = ben.key
+    await ben.breaks()
+    await ben.join()
+    eve = Tab(hub, "Eve")
+    eve.key = key
+    await eve.join()
+    assert eve.role == "participant"
+
+
+async def test_a_dropped_moderator_comes_back_as_participant():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    hub.ipc.leaves(ROOM, ben.id, "dropped")
+    await ben.join()
+    assert ben.role == "participant"
+
+
+@pytest.mark.parametrize("role", ["moderator", "participant"])  # of Mia when she is dropped
+async def test_a_drop_takes_an_invitation_to_moderate_its_right_in_that_room(role):
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    hub.ipc.event(
+        "participant.roleChanged", ROOM,
+        {"participant": mia.id, "from": "moderator", "role": role},
+    )  # fmt: skip
+    hub.ipc.leaves(ROOM, mia.id, "dropped")
+    await mia.join()
+    assert mia.role == "participant"
+    await mia.join("another")
+    assert mia.role == "moderator"
+
+
+async def test_a_dropped_key_is_no_good_after_a_broken_connection_either():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    await ben.browser.end(going_away=False)  # may resume yet
+    hub.ipc.leaves(ROOM, ben.id, "dropped")
+    ben.browser = Browser(hub, Socket())
+    await ben.join()
+    assert ben.role == "participant"
+
+
+async def test_who_was_sent_away_has_no_key():
+    hub, mia, ben = await moderated()
+    session = hub.rooms[ROOM][ben.id]
+    session.role = "moderator"
+    hub.ipc.event("participant.denied", ROOM, {"participant": ben.id})
+    await ben.join()
+    assert ben.role == "participant"
+
+
+async def test_who_leaves_gives_the_moderation_up():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    await ben.ask("leave")
+    await ben.join()
+    assert ben.role == "participant"
+
+
+async def test_a_room_that_ends_takes_its_keys_along():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    await ben.breaks()
+    await mia.ask("leave")
+    assert ROOM not in hub.ipc.rooms
+    await ben.join()
+    assert ben.role == "participant"
+    assert not hub.returning and not hub.void
+
+
+async def test_a_rejoin_on_the_same_socket_keeps_role_and_room():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    await mia.ask("leave")
+    hub.ipc.calls.clear()
+    await ben.join()
+    assert ben.role == "moderator"
+    assert "room.close" not in [method for method, _ in hub.ipc.calls]
+    assert [it["participant"] for it in hub.ipc.rooms[ROOM]["participants"]] == [ben.id]
+
+
+async def test_a_rejoin_that_fails_may_be_tried_again():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    hub.ipc.refusals["participant.join"] = Refused("sfud-not-running", "not now")
+    assert (await ben.join())["error"]["reason"] == "sfud-not-running"
+    del hub.ipc.refusals["participant.join"]
+    await ben.join()
+    assert ben.role == "moderator"
+
+
+async def test_a_viewer_does_not_rejoin_as_more():
+    hub, mia, ben = await moderated()
+    hub.ipc.event(
+        "participant.roleChanged", ROOM,
+        {"participant": ben.id, "from": "participant", "role": "viewer"},
+    )  # fmt: skip
+    await ben.join(role="participant")
+    assert ben.role == "viewer"
+
+
+async def test_a_known_id_takes_nobody_over():
+    hub, mia, ben = await moderated()
+    assert len({mia.id, ben.id}) == 2
+    for tab in (mia, ben):
+        assert len(bytes.fromhex(tab.id.rpartition("-")[2])) == 16
+    eve = Tab(hub, "Mia")
+    eve.key = mia.id
+    await eve.join()
+    assert eve.id != mia.id and eve.role == "participant"
+    assert (await eve.ask("resume", key=mia.id))["error"]["reason"] == "no-such-session"
+    taken = Session(ROOM, "Mia")
+    taken.id = mia.id
+    hub.ipc.calls.clear()
+    with pytest.raises(Refused) as refused:
+        await hub.join(taken, {}, "", None)
+    assert refused.value.reason == "already-exists"
+    assert "participant.join" not in [method for method, _ in hub.ipc.calls]
+    assert hub.rooms[ROOM][mia.id].browser is mia.browser
+
+
+async def test_the_key_of_somebody_who_is_here_is_no_standing():
+    hub, mia, ben = await moderated()
+    copy = Tab(hub, "Mia")  # a tab that was duplicated
+    copy.key = mia.key
+    await copy.join()
+    assert copy.role == "participant"
+    assert mia.id in hub.rooms[ROOM] and copy.id in hub.rooms[ROOM]
+
+
+async def test_keys_that_wait_are_bounded(monkeypatch):
+    monkeypatch.setattr(hub_module, "MOST_RETURNING", 3)
+    hub, mia, _ = await moderated()
+    for _ in range(5):
+        tab = Tab(hub, "Mia", mia.token)
+        await tab.join()
+        await tab.breaks()
+    assert len(hub.returning[ROOM]) == 3
+
+
+# ---- Invitations
+
+
+async def test_without_an_invitation_nobody_joins_a_server_for_the_invited():
+    hub, mia, ben = await moderated(is_open=False)
+    eve = Tab(hub, "Eve")
+    assert (await eve.join())["error"]["reason"] == "invitation-needed"
+    eve.key = "a" * 32
+    assert (await eve.join())["error"]["reason"] == "invitation-needed"
+    assert len(hub.rooms[ROOM]) == 2
+
+
+async def test_only_a_moderator_opens_a_room_of_the_invited():
+    hub = open_hub(is_open=False)
+    ben = Tab(hub, "Ben", hub.invitations.token("participant", ROOM))
+    assert (await ben.join())["error"]["reason"] == "no-such-room"
+    mia = Tab(hub, "Mia", hub.invitations.token("moderator", ROOM))
+    await mia.join(settings={"mode": "lecture"})
+    assert hub.ipc.rooms[ROOM]["settings"]["mode"] == "lecture"
+    assert "result" in await ben.join()
+
+
+async def test_an_invitation_holds_for_its_room_role_name_and_time():
+    hub, mia, _ = await moderated(is_open=False)
+    token = hub.invitations.token
+    cy = Tab(hub, "Cy", token("viewer", ROOM, name="Cecilia"))
+    await cy.join(role="participant")
+    assert cy.role == "viewer"
+    assert hub.rooms[ROOM][cy.id].name == "Cecilia"
+    for wrong, reason in [
+        (token("participant", "another"), "other-room"),
+        (token("participant", ROOM, hours=-1), "invitation-expired"),
+        (Invitations(SECRET + b"?").token("moderator"), "bad-invitation"),
+    ]:
+        assert (await Tab(hub, "Eve", wrong).join())["error"]["reason"] == reason
+
+
+async def test_every_changed_byte_of_an_invitation_is_noticed():
+    invitations = Invitations(SECRET)
+    token = invitations.token("viewer", ROOM)
+    assert invitations.read(token, ROOM).role == "viewer"
+    for place, letter in enumerate(token):
+        changed = token[:place] + ("B" if letter != "B" else "C") + token[place + 1 :]
+        with pytest.raises(Refused, match="not of this server"):
+            invitations.read(changed, ROOM)
+    text = json.dumps({"role": "moderator", "expires": 1e12})
+    forged = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    for signature in ("", ".", "." + token.partition(".")[2], ".\u00e9"):
+        with pytest.raises(Refused, match="not of this server"):
+            invitations.read(forged + signature, ROOM)
+
+
+async def test_a_call_outlives_its_invitation():
+    hub, mia, ben = await moderated(is_open=False)
+    ben.token = hub.invitations.token("participant", ROOM, hours=-1)
+    assert "result" in await ben.join()  # the page rejoins, as its media connection was lost
+    await ben.ask("leave")
+    assert (await ben.join())["error"]["reason"] == "invitation-expired"
+
+
+async def test_a_moderator_invites_and_nobody_else():
+    hub, mia, ben = await moderated(is_open=False)
+    assert (await ben.ask("inviteLink"))["error"]["reason"] == "not-permitted"
+    token = (await mia.ask("inviteLink"))["result"]["token"]
+    cy = Tab(hub, "Cy", token)
+    await cy.join()
+    assert cy.role == "participant"
+    assert (await cy.join("another"))["error"]["reason"] == "other-room"
+
+
+# ---- Recordings and live streams
+
+
+async def test_no_role_may_record_or_stream_unless_the_command_line_says_so():
+    for allowed in ([], ["record"], ["record", "stream"]):
+        for role in roles(allowed):
+            given = {"record", "stream"} & set(role.get("permissions", []))
+            assert given == (set(allowed) if role["name"] == "moderator" else set())
+
+
+async def test_the_server_itself_refuses_what_is_not_allowed():
+    hub, mia, _ = await moderated()
+    hub.forbidden = {"record", "stream"}
+    hub.ipc.calls.clear()
+    for wish in ({"type": "record"}, {"type": "stream", "url": "rtmp://live.example/app/key"}):
+        assert (await mia.ask(**wish))["error"]["reason"] == "not-permitted"
+    assert hub.ipc.calls == []
+
+
+async def test_where_recordings_lie_is_told_to_no_browser():
+    hub, mia, _ = await moderated()
+    assert (await mia.ask("record"))["result"] == {"recording": "rec-1"}
+    directory = "/var/lib/sfud/standup/rec-1"
+    for event in ("started", "stopped"):
+        data = {"recording": "rec-1", "directory": directory, "files": [{"path": directory}]}
+        hub.ipc.event(f"recording.{event}", ROOM, data)
+    sent = [mia.browser.queue.get_nowait() for _ in range(mia.browser.queue.qsize())]
+    assert [it["event"] for it in sent if it["type"] == "event"][-2:] == [
+        "recording.started", "recording.stopped",
+    ]  # fmt: skip
+    assert directory not in json.dumps(sent)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rtmp://10.0.0.1/app/key", "rtmp://127.0.0.1:1935/app/key", "rtmp://localhost/app/key",
+        "rtmp://169.254.169.254/latest/meta", "rtmp://192.168.1.1/a/b", "rtmp://172.16.0.9/a/b",
+        "rtmp://100.64.0.1/a/b", "rtmp://0.0.0.0/a/b", "rtmp://[::1]/a/b", "rtmp://[fe80::1]/a/b",
+        "rtmp://[fd00::1]/a/b", "rtmp://[::ffff:10.0.0.1]/a/b", "rtmp://[64:ff9b::a00:1]/a/b",
+        "rtmp://2130706433/a/b", "rtmp://127.1/a/b", "rtmp://0x7f000001/a/b",
+        "rtmp://224.0.0.1/a/b", "rtmp://no-such-host.invalid/a/b",
+    ],
+)  # fmt: skip
+async def test_no_live_stream_goes_to_the_servers_own_network(url):
+    hub, mia, _ = await moderated()
+    hub.ipc.calls.clear()
+    refused = (await mia.ask("stream", url=url))["error"]
+    assert refused["reason"] == "not-permitted"
+    assert refused["message"] == "this server does not stream to that host"
+    assert hub.ipc.calls == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rtmp://evil.example?@10.0.0.1/a/b", "rtmp://1.1.1.1#@10.0.0.1/a",
+        "rtmp://1.1.1.1\\@10.0.0.1/a",
+        "rtmp://user@1.1.1.1/a/b", "http://1.1.1.1/a", "rtmp:///a/b", "rtmp://1.1.1.1",
+        "rtmp://1.1.1.1/a b", "rtmp://1.1.1.1:port/a",
+    ],
+)  # fmt: skip
+async def test_an_address_that_may_be_read_in_two_ways_is_refused(url):
+    hub, mia, _ = await moderated()
+    hub.ipc.calls.clear()
+    assert (await mia.ask("stream", url=url))["error"]["reason"] == "bad-url"
+    assert hub.ipc.calls == []
+
+
+async def test_every_address_of_a_name_has_to_be_public(monkeypatch):
+    found = {"both.example": ["93.184.216.34", "10.0.0.1"], "one.example": ["93.184.216.34"]}
+
+    async def look_up(host, *_, **__):
+        return [(2, 1, 6, "", (address, 0)) for address in found[host]]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    await destinations.check("rtmp://one.example/app/key", frozenset())
+    with pytest.raises(Refused):
+        await destinations.check("rtmp://both.example/app/key", frozenset())
+
+
+async def test_listed_hosts_and_no_others():
+    hosts = frozenset({"10.0.0.1", "::1", "live.example"})
+    for url in ("rtmp://10.0.0.1/a", "rtmps://LIVE.example:443/a/b", "rtmp://[::1]:1935/a"):
+        await destinations.check(url, hosts)
+    for url in ("rtmp://10.0.0.2/a", "rtmp://1.1.1.1/a", "rtmp://live.example.evil/a"):
+        with pytest.raises(Refused):
+            await destinations.check(url, hosts)
+
+
+async def test_why_a_live_stream_fails_is_told_to_no_browser():
+    hub, mia, _ = await moderated()
+    hub.streaming_hosts = frozenset({"10.0.0.1"})
+    answers = set()
+    for cause in ("unreachable", "refused", "timeout"):
+        hub.ipc.refusals["streaming.start"] = Refused(
+            "streaming-failed", f"the live stream could not be started: {cause}", 4508
+        )
+        error = (await mia.ask("stream", url="rtmp://10.0.0.1/a/b"))["error"]
+        answers.add(json.dumps(error))
+    hub.ipc.refusals["streaming.start"] = Refused("timeout", "sfud did not answer", 0)
+    error = (await mia.ask("stream", url="rtmp://10.0.0.1/a/b"))["error"]
+    answers.add(json.dumps(error))
+    assert len(answers) == 1
+    shown = [
+        for_browsers({"event": "streaming.stopped", "data": {"streaming": "s", "reason": word}})
+        for word in ("unreachable", "refused", "connection-lost")
+    ]
+    failed = {"event": "streaming.stopped", "data": {"streaming": "s", "reason": "failed"}}
+    assert shown == [failed] * 3
+    interrupted = {"event": "streaming.interrupted", "data": {"streaming": "s", "cause": "refused"}}
+    assert for_browsers(interrupted)["data"] == {"streaming": "s"}
+    asked = {"event": "streaming.stopped", "data": {"streaming": "s", "reason": "requested"}}
+    assert for_browsers(asked) == asked
