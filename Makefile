@@ -3,10 +3,11 @@
 SWIFT ?= swift
 PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
-# Where the demo is served, and what else its sfud is told.
+# Where the demo is served, and further flags for its sfud and its signalling server.
 HOST ?= 127.0.0.1
 PORT ?= 8080
 SFUD_FLAGS ?=
+DEMO_FLAGS ?=
 # The peers that `make bench` measures too (AGAINST=janus), whether it takes its time (FULL=1),
 # and what else sfu-bench is told.
 AGAINST ?=
@@ -37,7 +38,8 @@ help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 run: packages build ## Starts sfud and the demo, and prints its address; Ctrl-C stops both
-	@PYTHON="$(PYTHON)" HOST="$(HOST)" PORT="$(PORT)" Scripts/run $(SFUD_FLAGS)
+	@PYTHON="$(PYTHON)" HOST="$(HOST)" PORT="$(PORT)" DEMO_FLAGS="$(DEMO_FLAGS)" \
+		Scripts/run $(SFUD_FLAGS)
 
 build: packages ## Builds sfud and sfuctl in release mode
 	$(SWIFT) build -c release --product sfud
