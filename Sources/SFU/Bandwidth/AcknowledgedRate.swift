@@ -23,8 +23,8 @@ struct AcknowledgedRate {
 
     /// Adds a packet that came at `arrived` (remote nanoseconds).
     mutating func add(bytes size: Int, arrived: Int64) {
-        guard let start = windowStart, arrived - lastArrival < 2_000_000_000,
-            arrived >= start - Self.window
+        guard let start = windowStart, arrived &- lastArrival < 2_000_000_000,
+            arrived >= start &- Self.window
         else {
             windowStart = arrived
             lastArrival = arrived
@@ -33,12 +33,12 @@ struct AcknowledgedRate {
         }
         let length = rate > 0 ? Self.window : Self.firstWindow
         lastArrival = max(lastArrival, arrived)
-        if arrived - start >= length {
-            settle(elapsed: arrived - start)
+        if arrived &- start >= length {
+            settle(elapsed: arrived &- start)
             windowStart = arrived
             bytes = 0
         }
-        bytes += size
+        bytes &+= size
     }
 
     mutating func reset() { self = AcknowledgedRate() }

@@ -254,7 +254,7 @@ extension Core {
         guard let option, encodings.isOccupied(Int(option.target.encoding)) else { return nil }
         return LayerDecision.Layer(
             position: UInt8(clamping: encodings[Int(option.target.encoding)].position),
-            frameRate: UInt8(clamping: Int(min(max(option.frameRate.rounded(), 0), 255))),
+            frameRate: UInt8(clamping: Int(saturating: option.frameRate.rounded())),
             width: UInt16(clamping: option.width),
             height: UInt16(clamping: option.height)
         )

@@ -35,7 +35,7 @@ struct ArrivalGroups {
         }
         // What left earlier than its group belongs to an older one, which has been judged.
         guard sent >= group.firstSent else { return nil }
-        if sent - group.firstSent <= Self.length || Self.isBurst(group, sent, arrived) {
+        if sent &- group.firstSent <= Self.length || Self.isBurst(group, sent, arrived) {
             group.lastSent = max(group.lastSent, sent)
             group.lastArrived = max(group.lastArrived, arrived)
             current = group
@@ -49,12 +49,12 @@ struct ArrivalGroups {
         }
         guard let before = previous else { return nil }
         let step = Step(
-            sent: group.lastSent - before.lastSent,
-            arrived: group.lastArrived - before.lastArrived,
+            sent: group.lastSent &- before.lastSent,
+            arrived: group.lastArrived &- before.lastArrived,
             completed: group.lastArrived
         )
         guard step.arrived >= 0 else {
-            disorder += 1
+            disorder &+= 1
             if disorder >= Self.patience { reset() }
             return nil
         }
@@ -71,8 +71,8 @@ struct ArrivalGroups {
     /// Whether a packet came on the heels of the group though it left later: something on the
     /// way (Wi-Fi, most often) held them and let them go together.
     private static func isBurst(_ group: Group, _ sent: Int64, _ arrived: Int64) -> Bool {
-        let gap = arrived - group.lastArrived
-        let stretch = gap - (sent - group.lastSent)
-        return stretch < 0 && gap <= length && arrived - group.firstArrived < longestBurst
+        let gap = arrived &- group.lastArrived
+        let stretch = gap &- (sent &- group.lastSent)
+        return stretch < 0 && gap <= length && arrived &- group.firstArrived < longestBurst
     }
 }

@@ -105,12 +105,12 @@ struct BandwidthEstimator: ~Copyable {
     mutating func expire(at now: Instant) {
         let time = now.nanoseconds
         guard time >= nextLook else { return }
-        nextLook = time + Self.interval
+        nextLook = time &+ Self.interval
         load.note(bytes: 0, at: time)
         packets.prepare()
         leaveStart(at: time)
         if heedSilence(at: time) { settle(.silence, at: time) }
-        packets.forget(before: time - Self.memory)
+        packets.forget(before: time &- Self.memory)
         if lastFeedback == nil, limits.hasEstimate {
             current = min(current, limits.cap(at: time))
         }
@@ -119,8 +119,8 @@ struct BandwidthEstimator: ~Copyable {
     /// When `expire` or `takeProbe` next has something to do, if ever.
     var deadline: Instant? {
         guard let lastSent else { return nil }
-        let isIdle = packets.isEmpty && nextLook > lastSent + Self.memory
-        let probe = prober.deadline(situation, now: nextLook - Self.interval)
+        let isIdle = packets.isEmpty && nextLook > lastSent &+ Self.memory
+        let probe = prober.deadline(situation, now: nextLook &- Self.interval)
         switch (isIdle, probe) {
         case (true, nil): return nil
         case (true, let probe?): return Instant(nanoseconds: probe)
@@ -132,13 +132,13 @@ struct BandwidthEstimator: ~Copyable {
     /// A probe to send now.
     mutating func takeProbe(at now: Instant) -> Probe? {
         // Without arrival times a probe tells nothing; the first ones ask whether there are any.
-        let isAnswered = lastFeedback.map { now.nanoseconds - $0 < Self.staleness } ?? true
+        let isAnswered = lastFeedback.map { now.nanoseconds &- $0 < Self.staleness } ?? true
         guard isAnswered, lastFeedback != nil || !limits.hasEstimate else { return nil }
         return prober.take(situation, at: now.nanoseconds)
     }
 
     /// Bits a second that the path carries, IP and UDP headers counted.
-    var estimate: Int { Int(current) }
+    var estimate: Int { Int(saturating: current) }
 
     /// Whether nothing is known yet that speaks against sending more than the estimate.
     var isOpen: Bool {
@@ -169,7 +169,7 @@ struct BandwidthEstimator: ~Copyable {
     }
 
     /// Bits a second at which a pacer should let packets out.
-    var pacingRate: Int { Int(Self.pacingFactor * max(current, allocated)) }
+    var pacingRate: Int { Int(saturating: Self.pacingFactor * max(current, allocated)) }
 
     var situation: Prober.Situation {
         guard detectors.isMade else { return situation(.normal, .free, waiting: 0) }
@@ -206,10 +206,10 @@ struct BandwidthEstimator: ~Copyable {
         guard let lastFeedback, !packets.isEmpty, let lastSent, lastSent > lastFeedback else {
             return false
         }
-        let patience = Self.silence + 2 * (roundTrip ?? 0)
+        let patience = Self.silence &+ 2 &* (roundTrip ?? 0)
         let oldest = packets[packets.oldest].time
-        guard now - max(lastFeedback, oldest) > patience,
-            now - lastSilence >= Self.silenceStep
+        guard now &- max(lastFeedback, oldest) > patience,
+            now &- lastSilence >= Self.silenceStep
         else { return false }
         lastSilence = now
         let before = current
@@ -229,11 +229,11 @@ struct SentSecond {
     mutating func note(bytes size: Int, at now: Int64) {
         let begin = start ?? now
         if start == nil { start = now }
-        if now - begin >= 1_000_000_000 {
-            rate = Double(bytes) * 8e9 / Double(now - begin)
+        if now &- begin >= 1_000_000_000 {
+            rate = Double(bytes) * 8e9 / Double(now &- begin)
             start = now
             bytes = 0
         }
-        bytes += size
+        bytes &+= size
     }
 }

@@ -58,18 +58,18 @@ extension BandwidthEstimator {
             source: source,
             usage: .normal,
             acknowledged: nil,
-            lossPermille: Int((limits.loss ?? 0) * 1000),
+            lossPermille: Int(saturating: (limits.loss ?? 0) * 1000),
             inherentLossPermille: 0,
             isLossLimited: false,
             roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },
             isApplicationLimited: load.isLimited,
-            lastProbe: prober.lastResult.map { Int($0) }
+            lastProbe: prober.lastResult.map { Int(saturating: $0) }
         )
         guard lastFeedback != nil, detectors.isMade else { return told }
         told.usage = detectors.value.usage
-        told.acknowledged = detectors.value.acknowledged.bitsPerSecond.map { Int($0) }
-        told.lossPermille = Int(detectors.value.losses.averageLoss * 1000)
-        told.inherentLossPermille = Int(detectors.value.losses.inherentLoss * 1000)
+        told.acknowledged = detectors.value.acknowledged.bitsPerSecond.map { Int(saturating: $0) }
+        told.lossPermille = Int(saturating: detectors.value.losses.averageLoss * 1000)
+        told.inherentLossPermille = Int(saturating: detectors.value.losses.inherentLoss * 1000)
         told.isLossLimited = detectors.value.losses.state != .free
         return told
     }

@@ -27,7 +27,7 @@ struct Contention {
         }
         switch state {
         case .none:
-            state = .testing(until: now + Self.test, from: queue.delay)
+            state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test
         case .testing(let until, let from) where now >= until:
             // A queue half as long is on its way out, if not gone.
@@ -35,13 +35,13 @@ struct Contention {
                 state = .none
                 return .delay
             }
-            state = .contended(until: now + Self.pause)
+            state = .contended(until: now &+ Self.pause)
             return .loss
         case .testing:
             return .test
         case .contended(let until):
             guard now >= until else { return .loss }
-            state = .testing(until: now + Self.test, from: queue.delay)
+            state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test
         }
     }

@@ -26,9 +26,9 @@ struct FirstTrain {
 
     /// Adds a packet that arrived, by two clocks that run alike.
     mutating func add(bytes size: Int, sent: Int64, arrived: Int64) {
-        let oneWay = arrived - sent
+        let oneWay = arrived &- sent
         least = min(least, oneWay)
-        guard oneWay - least >= Self.idle else {
+        guard oneWay &- least >= Self.idle else {
             began = nil
             return
         }
@@ -39,11 +39,11 @@ struct FirstTrain {
             count = 0
             return
         }
-        bytes += size
-        count += 1
+        bytes &+= size
+        count &+= 1
         last = max(last, arrived)
-        let stretch = last - began
-        guard oneWay - least >= Self.queued, count >= Self.fewestPackets,
+        let stretch = last &- began
+        guard oneWay &- least >= Self.queued, count >= Self.fewestPackets,
             stretch >= Self.shortest, stretch > longest
         else { return }
         longest = stretch

@@ -13,7 +13,7 @@ extension Core {
     /// or be lost.
     func pause(of transport: Int) -> Int64 {
         let waiting = transports[transport].bandwidth?.waitMilliseconds() ?? 0
-        return min(max(waiting - Self.answerMilliseconds, 0), Self.longestPause)
+        return min(max(waiting &- Self.answerMilliseconds, 0), Self.longestPause)
     }
 
     /// Whether what leaves now would fill the path until another encoding's keyframe has come.

@@ -72,7 +72,7 @@ struct LossControl {
         if started == nil { started = sent }
         ended = max(ended, sent)
         packets += 1
-        bytes += size
+        bytes &+= size
         if isLost { lost += 1 }
     }
 
@@ -89,16 +89,16 @@ struct LossControl {
         floor: Double
     ) {
         guard let begin = started, packets >= Self.fewestPackets,
-            ended - begin >= Self.length
+            ended &- begin >= Self.length
         else { return }
         // The last packet's own time is not within the stretch.
-        let rate = Double(bytes) * 8e6 / Double(ended - begin) * Double((packets - 1) / packets)
+        let rate = Double(bytes) * 8e6 / Double(ended &- begin) * Double((packets - 1) / packets)
         observations[count % Self.window] = Observation(
             rate: Float(rate),
             packets: packets,
             lost: lost
         )
-        count += 1
+        count &+= 1
         started = nil
         packets = 0
         lost = 0
@@ -175,7 +175,7 @@ struct LossControl {
         // Where little is lost any more and the rate falls no further, more may be tried.
         let isFalling = best.capacity < current.capacity
         state = isFalling || averageLoss > Self.tolerated ? .decreasing : .increasing
-        guard ended - windowStart >= Self.increaseWindow else { return }
+        guard ended &- windowStart >= Self.increaseWindow else { return }
         windowStart = ended
         windowLimit = best.capacity * Self.increase
     }

@@ -26,7 +26,7 @@ struct LossEvents {
     mutating func note(bytes: Int, sent: Int64, isLost: Bool, roundTrip: Int64) {
         packets += 1
         size += Self.sizeWeight * (Double(bytes) - size)
-        guard isLost, sent - last > roundTrip else { return }
+        guard isLost, sent &- last > roundTrip else { return }
         interval += interval == 0 ? packets : Self.weight * (packets - interval)
         packets = 0
         lastButOne = last
@@ -45,6 +45,6 @@ struct LossEvents {
 
     /// The rate in bits a second below which queues that grow are no reason to give way.
     func floor(roundTrip: Int64, at now: Int64) -> Double {
-        now - lastButOne < Self.memory ? Self.share * fairRate(roundTrip: roundTrip) : 0
+        now &- lastButOne < Self.memory ? Self.share * fairRate(roundTrip: roundTrip) : 0
     }
 }

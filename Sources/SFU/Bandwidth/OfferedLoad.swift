@@ -28,7 +28,7 @@ struct OfferedLoad {
     /// Notes bytes that left, 0 to let time pass.
     mutating func note(bytes: Int, at now: Int64) {
         let most = rate * Self.span
-        let filled = budget + rate * Double(max(0, now - (last ?? now)))
+        let filled = budget + rate * Double(max(0, now &- (last ?? now)))
         budget = max(min(filled, most) - Double(bytes), -most)
         last = now
         if isLimited {

@@ -20,9 +20,9 @@ struct Outages {
     /// Whether the loss of `packets` that left from `start` on, and of nothing else before `end`,
     /// says nothing of what the path carries.
     mutating func isOutage(from start: Int64, to end: Int64, packets: Int) -> Bool {
-        saved = min(saved + Self.share * Double(max(0, end - judged)), Self.most)
+        saved = min(saved + Self.share * Double(max(0, end &- judged)), Self.most)
         judged = max(judged, end)
-        let length = end - start
+        let length = end &- start
         guard length >= Self.shortest, packets >= Self.fewest else { return false }
         guard length < Self.certain else { return true }
         guard Double(length) <= saved else { return false }

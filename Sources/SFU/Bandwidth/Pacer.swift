@@ -59,11 +59,11 @@ package struct Pacer: ~Copyable {
     }
 
     package var waitingPackets: Int {
-        audio.count + retransmissions.count + video.count + fillers.count
+        audio.count &+ retransmissions.count &+ video.count &+ fillers.count
     }
 
     package var waitingBytes: Int {
-        audio.bytes + retransmissions.bytes + video.bytes + fillers.bytes
+        audio.bytes &+ retransmissions.bytes &+ video.bytes &+ fillers.bytes
     }
 
     package var isEmpty: Bool { waitingPackets == 0 }
@@ -73,7 +73,7 @@ package struct Pacer: ~Copyable {
     /// The last packet may go beyond it.
     package mutating func budget(at now: Instant) -> Int {
         drain(at: now)
-        return max(0, burstBytes - Int(debt))
+        return max(0, burstBytes &- Int(saturating: debt))
     }
 
     /// Notes bytes that left without having waited here.
@@ -104,7 +104,7 @@ package struct Pacer: ~Copyable {
     package mutating func next(at now: Instant) -> Item? {
         drain(at: now)
         if let item = audio.removeFirst() { return sent(item) }
-        guard probe != nil || Int(debt) < burstBytes else { return nil }
+        guard probe != nil || debt < Double(burstBytes) else { return nil }
         if let item = retransmissions.removeFirst() { return sent(item) }
         if let item = video.removeFirst() { return sent(item) }
         if let item = fillers.removeFirst() { return sent(item) }
@@ -136,7 +136,7 @@ package struct Pacer: ~Copyable {
     package mutating func padding(at now: Instant) -> (bytes: Int, probe: ProbeID)? {
         drain(at: now)
         guard let probe, isEmpty else { return nil }
-        let due = burstBytes - Int(debt)
+        let due = burstBytes &- Int(saturating: debt)
         return due > 0 ? (due, probe.id) : nil
     }
 
@@ -156,8 +156,8 @@ package struct Pacer: ~Copyable {
         // At least half a burst at a time, so that packets still leave in runs.
         let allowed = probe == nil ? Double(burstBytes) / 2 : 0
         guard debt > allowed else { return now }
-        let nanoseconds = (debt - allowed) * 8e9 / effectiveRate(at: now)
-        return drained.advanced(nanoseconds: Int64(nanoseconds.rounded(.up)))
+        let wait = (debt - allowed) * 8e9 / effectiveRate(at: now)
+        return drained.advanced(nanoseconds: Int64(saturating: min(wait.rounded(.up), 1e15)))
     }
 
     private mutating func sent(_ item: Item) -> Item {
@@ -170,8 +170,8 @@ package struct Pacer: ~Copyable {
     private mutating func fill(_ bytes: Int) {
         debt += Double(bytes)
         guard let running = probe else { return }
-        probeSent += bytes
-        probePackets += 1
+        probeSent &+= bytes
+        probePackets &+= 1
         guard probeSent >= running.bytes, probePackets >= running.minimumPackets else { return }
         probe = nil
     }
@@ -189,7 +189,7 @@ package struct Pacer: ~Copyable {
         guard !isEmpty else { return Double(rate) }
         let oldest = video.first ?? retransmissions.first ?? fillers.first
         let waited = oldest.map { now.nanoseconds(since: $0.arrived) } ?? 0
-        let left = max(Self.patience - waited, 2_000_000)
+        let left = max(Self.patience &- waited, 2_000_000)
         let needed = Double(waitingBytes) + debt - Double(burstBytes)
         return max(Double(rate), needed * 8e9 / Double(left))
     }

@@ -14,7 +14,7 @@ struct PacerQueue: ~Copyable {
     private var tail = 0
     private(set) var bytes = 0
 
-    var count: Int { tail - head }
+    var count: Int { tail &- head }
     var isEmpty: Bool { tail == head }
     var first: Pacer.Item? { isEmpty ? nil : ring[head] }
 
@@ -23,15 +23,15 @@ struct PacerQueue: ~Copyable {
         guard count < Pacer.maximumQueue else { return false }
         if count == ring.capacity { grow() }
         ring[tail] = item
-        tail += 1
-        bytes += Int(item.bytes)
+        tail &+= 1
+        bytes &+= Int(item.bytes)
         return true
     }
 
     mutating func removeFirst() -> Pacer.Item? {
         guard let item = first else { return nil }
-        head += 1
-        bytes -= Int(item.bytes)
+        head &+= 1
+        bytes &-= Int(item.bytes)
         return item
     }
 

@@ -49,7 +49,11 @@ struct PathBandwidth: ~Copyable {
             startBitrate: Self.startBitrate,
             maximum: Self.maximumBitrate
         )
-        estimator.setWanted(Int(wanted), allocated: Int(allocated), isStarved: isStarved)
+        estimator.setWanted(
+            Int(saturating: wanted),
+            allocated: Int(saturating: allocated),
+            isStarved: isStarved
+        )
         firstReport = nil
         lastLoss = nil
         repairs = nil
@@ -117,7 +121,7 @@ struct PathBandwidth: ~Copyable {
     }
 
     mutating func receiveREMB(_ bitsPerSecond: UInt64, at now: Instant) {
-        estimator.receiveREMB(Int(min(bitsPerSecond, 1 << 40)), at: now)
+        estimator.receiveREMB(Int(clamping: min(bitsPerSecond, 1 << 40)), at: now)
     }
 
     mutating func receiveLoss(fraction: UInt8, roundTripMilliseconds: Int?, at now: Instant) {

@@ -46,8 +46,8 @@ struct ProbeCluster {
 
     /// Adds a packet of the probe that arrived.
     mutating func add(bytes size: Int, sent: Int64, arrived: Int64) {
-        count += 1
-        bytes += size
+        count &+= 1
+        bytes &+= size
         firstSent = min(firstSent, sent)
         if sent >= lastSent {
             lastSent = sent
@@ -65,14 +65,14 @@ struct ProbeCluster {
         guard Double(bytes) >= Self.enough * Double(probe.bytes),
             count >= max(Self.fewestPackets, probe.minimumPackets * 4 / 5)
         else { return nil }
-        let sending = lastSent - firstSent
-        let receiving = lastArrived - firstArrived
+        let sending = lastSent &- firstSent
+        let receiving = lastArrived &- firstArrived
         guard sending > 0, receiving > 0, sending <= Self.longest, receiving <= Self.longest else {
             return nil
         }
         // Between the first and the last of n packets n-1 were carried.
-        let sendRate = Double(bytes - lastSentBytes) * 8e9 / Double(sending)
-        let receiveRate = Double(bytes - firstArrivedBytes) * 8e9 / Double(receiving)
+        let sendRate = Double(bytes &- lastSentBytes) * 8e9 / Double(sending)
+        let receiveRate = Double(bytes &- firstArrivedBytes) * 8e9 / Double(receiving)
         guard receiveRate <= 2 * sendRate else { return nil }
         let rate = min(sendRate, receiveRate)
         return receiveRate < Self.saturated * sendRate ? Self.utilization * receiveRate : rate

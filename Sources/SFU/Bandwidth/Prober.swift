@@ -68,7 +68,7 @@ struct Prober {
         guard started else { return nil }
         if queued.0 != nil { return now }
         guard wantsMore(situation) else { return nil }
-        return max(isNewWish ? lastProbe : nextWanted, lastProbe + Self.timeout)
+        return max(isNewWish ? lastProbe : nextWanted, lastProbe &+ Self.timeout)
     }
 
     /// Notes what is wanted, in bits a second.
@@ -84,14 +84,14 @@ struct Prober {
             started = true
             mayGoFurther = true
             begin(from: situation.estimate)
-            nextWanted = now + Self.interval
+            nextWanted = now &+ Self.interval
         }
         guard !situation.isCongested else {
             queued = (nil, nil)
             return nil
         }
         // One at a time: a second one would be sent into the first one's queue.
-        guard unsent <= 0 || now - lastProbe >= Self.timeout else { return nil }
+        guard unsent <= 0 || now &- lastProbe >= Self.timeout else { return nil }
         if queued.0 == nil { askWhetherMoreFits(situation, at: now) }
         guard let rate = queued.0 else { return nil }
         queued = (queued.1, nil)
@@ -100,7 +100,7 @@ struct Prober {
 
     /// Notes a packet of a probe that left.
     mutating func noteSent(_ id: ProbeID, bytes: Int) {
-        if clusters.0?.probe.id == id { unsent -= bytes }
+        if clusters.0?.probe.id == id { unsent &-= bytes }
     }
 
     /// Notes a packet that arrived, and gives the rate that its probe has shown by now.
@@ -137,19 +137,19 @@ struct Prober {
 
     /// Notes that the estimate fell.
     mutating func noteDrop(from before: Double, to after: Double, at now: Int64) {
-        if now - droppedAt > Self.dropWindow { beforeDrop = before }
+        if now &- droppedAt > Self.dropWindow { beforeDrop = before }
         beforeDrop = max(beforeDrop, before)
         droppedAt = now
         mayGoFurther = false
         isNewWish = false
         queued = (nil, nil)
-        nextWanted = max(nextWanted, now + Self.interval)
-        if after < Self.largeDrop * beforeDrop { nextWanted = now + Self.timeout }
+        nextWanted = max(nextWanted, now &+ Self.interval)
+        if after < Self.largeDrop * beforeDrop { nextWanted = now &+ Self.timeout }
     }
 
     private func isCalm(_ situation: Situation, at now: Int64) -> Bool {
         let calm = situation.isStepped ? Self.interval : Self.calm
-        return now - droppedAt > calm && situation.waiting < BandwidthEstimator.shortWait
+        return now &- droppedAt > calm && situation.waiting < BandwidthEstimator.shortWait
     }
 
     private func wantsMore(_ situation: Situation) -> Bool {
@@ -168,14 +168,14 @@ struct Prober {
     }
 
     private mutating func askWhetherMoreFits(_ situation: Situation, at now: Int64) {
-        guard started, isNewWish || now >= nextWanted, now - lastProbe >= Self.timeout,
+        guard started, isNewWish || now >= nextWanted, now &- lastProbe >= Self.timeout,
             wantsMore(situation), situation.isApplicationLimited || isCalm(situation, at: now)
         else { return }
-        nextWanted = now + Self.interval
+        nextWanted = now &+ Self.interval
         mayGoFurther = true
         if isNewWish { return begin(from: situation.estimate) }
         let isAfterLargeDrop =
-            now - droppedAt < Self.dropWindow
+            now &- droppedAt < Self.dropWindow
             && situation.estimate < Self.largeDrop * beforeDrop
         if isAfterLargeDrop {
             queue(beforeDrop * Self.recovered)
@@ -197,8 +197,8 @@ struct Prober {
         guard bounded > 1.05 * situation.estimate else { return nil }
         let probe = Probe(
             id: ProbeID(rawValue: nextID),
-            bitsPerSecond: Int(bounded),
-            bytes: max(Int(bounded * Self.duration / 8e9), Self.minimumPackets * 100),
+            bitsPerSecond: Int(saturating: bounded),
+            bytes: max(Int(saturating: bounded * Self.duration / 8e9), Self.minimumPackets * 100),
             minimumPackets: Self.minimumPackets
         )
         nextID = nextID == .max ? 1 : nextID + 1

@@ -23,9 +23,9 @@ struct QueuePace {
             firstArrived = arrived
             return
         }
-        bytes += size
-        count += 1
-        let stretch = arrived - began
+        bytes &+= size
+        count &+= 1
+        let stretch = arrived &- began
         guard stretch <= Self.present else {
             let known = rate
             self = QueuePace()

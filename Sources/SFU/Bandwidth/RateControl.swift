@@ -89,13 +89,13 @@ struct RateControl {
         defer { lastIncrease = now }
         let fair = input.fair
         if estimate > fair {
-            guard now - (lastDecrease ?? .min / 2) > input.roundTrip else { return false }
+            guard now &- (lastDecrease ?? .min / 2) > input.roundTrip else { return false }
             lastDecrease = now
             estimate = max(fair, estimate * Self.decrease, input.bounds.lowerBound)
             return true
         }
         guard !input.isApplicationLimited, let since = lastIncrease else { return false }
-        let seconds = min(Double(max(0, now - since)) / 1e9, 1)
+        let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
         var target = estimate * (1 + Self.competingGrowth * seconds)
         if let acknowledged = input.acknowledged {
             target = min(target, Self.lead * acknowledged + Self.leadOffset)
@@ -128,10 +128,10 @@ struct RateControl {
     /// Not twice in one round trip: the path must have had time to show what the first did.
     private func mayReduce(_ input: Input, at now: Int64) -> Bool {
         // A probe that showed much leaves a short queue, which is no reason to give it back.
-        if let learnt, now - learnt < Self.settling + input.roundTrip { return false }
+        if let learnt, now &- learnt < Self.settling &+ input.roundTrip { return false }
         guard let lastDecrease else { return true }
         let pause = min(max(input.roundTrip, 10_000_000), 200_000_000)
-        if now - lastDecrease >= pause { return true }
+        if now &- lastDecrease >= pause { return true }
         return (input.acknowledged ?? .infinity) < 0.5 * estimate
     }
 
@@ -162,9 +162,9 @@ struct RateControl {
             capacity.reset()
         }
         guard !input.isApplicationLimited, let since = lastIncrease else { return }
-        let seconds = min(Double(max(0, now - since)) / 1e9, 1)
+        let seconds = min(Double(max(0, now &- since)) / 1e9, 1)
         var target = estimate
-        if capacity.estimate != nil || now - (lastDecrease ?? .min / 2) < Self.caution {
+        if capacity.estimate != nil || now &- (lastDecrease ?? .min / 2) < Self.caution {
             target += nearMaximumGrowth * seconds
         } else {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)

@@ -9,7 +9,7 @@ extension BandwidthEstimator {
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
         guard detectors.isMade else { return }
         let time = now.nanoseconds
-        if let last = lastFeedback, time - last > Self.staleness { detectors.value.startAfresh() }
+        if let last = lastFeedback, time &- last > Self.staleness { detectors.value.startAfresh() }
         if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
             detectors.value.startAfresh()
             detectors.value.forgetStartupTrain()
@@ -38,11 +38,11 @@ extension BandwidthEstimator {
             }
         }
         noteLosses(feedback)
-        packets.forget(before: time - Self.memory)
+        packets.forget(before: time &- Self.memory)
         guard let newest else { return }
         lastFeedback = time
         beforeSilence = nil
-        noteRoundTrip(max(0, time - newest))
+        noteRoundTrip(max(0, time &- newest))
         adjust(shown: shown, at: time)
     }
 
@@ -70,7 +70,7 @@ extension BandwidthEstimator {
         guard !hasFeedback(at: time) else { return }
         if let roundTripMilliseconds {
             let bounded = min(max(roundTripMilliseconds, 0), 10_000)
-            noteRoundTrip(Int64(bounded) * 1_000_000)
+            noteRoundTrip(Int64(bounded) &* 1_000_000)
         }
         let before = current
         let rate = limits.rate(
@@ -86,18 +86,18 @@ extension BandwidthEstimator {
     }
 
     private func hasFeedback(at now: Int64) -> Bool {
-        lastFeedback.map { now - $0 < 2 * Self.staleness } ?? false
+        lastFeedback.map { now &- $0 < 2 &* Self.staleness } ?? false
     }
 
     /// What the message covers and does not tell the arrival of is missing, until told otherwise;
     /// what comes after it says what that means.
     private mutating func noteLosses(_ feedback: borrowing TransportFeedback) {
         guard !packets.isEmpty else { return }
-        let newest = packets.end - 1
+        let newest = packets.end &- 1
         let step = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: newest))
-        let first = newest + feedback.baseSequence.distance(from: step)
+        let first = newest &+ feedback.baseSequence.distance(from: step)
         let start = max(first, packets.oldest)
-        let end = min(first + feedback.statusCount, packets.end)
+        let end = min(first &+ feedback.statusCount, packets.end)
         guard start < end else { return }
         for place in start..<end {
             switch packets[place].state {
@@ -122,7 +122,7 @@ extension BandwidthEstimator {
             detectors.value.outages.isOutage(
                 from: packets[start].time,
                 to: packets[end].time,
-                packets: end - start
+                packets: end &- start
             )
         {
             // Nobody's rate made it, so nobody's rate goes down for it.
@@ -136,7 +136,7 @@ extension BandwidthEstimator {
     }
 
     private mutating func noteRoundTrip(_ sample: Int64) {
-        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+        roundTrip = roundTrip.map { $0 &+ (sample &- $0) / 8 } ?? sample
     }
 
     /// Draws the conclusions of one message.
@@ -213,7 +213,7 @@ extension BandwidthEstimator {
         switch start {
         case .silent, .over: return
         case .open(since: let since), .bounded(since: let since):
-            guard now - since >= Self.startLength else { return }
+            guard now &- since >= Self.startLength else { return }
         }
         // While packets had to queue nothing was asked; a busy machine makes them queue, too.
         if isQueuedAtStart, detectors.value.queue.delay < Self.shortWait { prober.resume() }

@@ -24,7 +24,7 @@ struct ReceiverLimits {
 
     /// The cap of the viewer's own estimate.
     mutating func cap(at now: Int64) -> Double {
-        guard let remb, now - remb.at < Self.lifetime else { return .infinity }
+        guard let remb, now &- remb.at < Self.lifetime else { return .infinity }
         return remb.rate
     }
 
@@ -38,13 +38,13 @@ struct ReceiverLimits {
     ) -> Double {
         loss = share
         if share > Self.high {
-            guard now - lastReduction >= Self.reductionInterval + roundTrip else { return rate }
+            guard now &- lastReduction >= Self.reductionInterval &+ roundTrip else { return rate }
             lastReduction = now
             lastGrowth = now
             return rate * (1 - share / 2)
         }
         guard share < Self.low else { return rate }
-        guard let since = lastGrowth, now - since >= Self.growthInterval else {
+        guard let since = lastGrowth, now &- since >= Self.growthInterval else {
             if lastGrowth == nil { lastGrowth = now }
             return rate
         }

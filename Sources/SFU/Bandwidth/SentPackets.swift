@@ -33,13 +33,13 @@ struct SentPackets: ~Copyable {
     private(set) var inFlight = 0
 
     var isEmpty: Bool { oldest == end }
-    var count: Int { end - oldest }
+    var count: Int { end &- oldest }
 
     /// Notes a packet; numbers left out in between count as never sent.
     mutating func append(_ sequence: UInt16, bytes: Int, at time: Int64, probe: UInt8) {
         if end == 0 {
             // Far enough up for any number that feedback may name before it.
-            end = Int(sequence) + 0x1_0000
+            end = Int(sequence) &+ 0x1_0000
             oldest = end
         }
         let step = Int(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: end)))
@@ -47,16 +47,16 @@ struct SentPackets: ~Copyable {
         if count == ring.capacity { makeRoom() }
         let size = UInt16(clamping: bytes)
         ring[end] = Entry(time: time, bytes: size, probe: probe, state: .inFlight)
-        end += 1
-        inFlight += Int(size)
+        end &+= 1
+        inFlight &+= Int(size)
     }
 
     /// The place of a number that feedback names, if it is kept.
     func place(of sequence: UInt16) -> Int? {
         guard !isEmpty else { return nil }
-        let newest = end - 1
+        let newest = end &- 1
         let step = Int(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: newest)))
-        let place = newest + step
+        let place = newest &+ step
         return place >= oldest && step <= 0 ? place : nil
     }
 
@@ -70,7 +70,7 @@ struct SentPackets: ~Copyable {
     mutating func settle(_ place: Int, as state: State) {
         isAnswered = true
         precondition(place >= oldest && place < end)
-        if ring[place].state == .inFlight { inFlight -= Int(ring[place].bytes) }
+        if ring[place].state == .inFlight { inFlight &-= Int(ring[place].bytes) }
         ring[place].state = state
     }
 
@@ -93,20 +93,20 @@ struct SentPackets: ~Copyable {
     private mutating func skip(_ step: Int) {
         guard step > 0, step < 64 else {
             while oldest < end { dropOldest() }
-            end += step > 0 ? step : step + 0x1_0000
+            end &+= step > 0 ? step : step &+ 0x1_0000
             oldest = end
             return
         }
         for _ in 0..<step {
             if count == ring.capacity { makeRoom() }
             ring[end] = Entry()
-            end += 1
+            end &+= 1
         }
     }
 
     private mutating func dropOldest() {
-        if ring[oldest].state == .inFlight { inFlight -= Int(ring[oldest].bytes) }
-        oldest += 1
+        if ring[oldest].state == .inFlight { inFlight &-= Int(ring[oldest].bytes) }
+        oldest &+= 1
     }
 
     private var limit: Int { isAnswered ? Self.maximum : Self.unansweredMaximum }

@@ -20,16 +20,16 @@ struct StandingQueue {
 
     /// Adds a packet's one-way delay, between two clocks that run alike.
     mutating func add(sent: Int64, arrived: Int64) {
-        let oneWay = arrived - sent
+        let oneWay = arrived &- sent
         own.add(oneWay, at: sent, stretch: Self.longStretch)
         present.add(oneWay, at: sent, stretch: Self.shortStretch)
-        latest = oneWay - own.least(of: 8)
+        latest = oneWay &- own.least(of: 8)
         delay += Self.smoothing * (Double(latest) - delay)
     }
 
     /// Whether the queue has not emptied for three seconds.
     var isHeld: Bool {
-        present.count > 4 && present.least(of: 4) - own.least(of: 8) > Self.held
+        present.count > 4 && present.least(of: 4) &- own.least(of: 8) > Self.held
     }
 
     mutating func reset() { self = StandingQueue() }
@@ -42,11 +42,11 @@ private struct Minima {
     private(set) var count = 0
 
     mutating func add(_ value: Int64, at time: Int64, stretch: Int64) {
-        if let began, time - began < stretch {
+        if let began, time &- began < stretch {
             values[count & 7] = min(values[count & 7], value)
         } else {
             began = time
-            count += 1
+            count &+= 1
             values[count & 7] = value
         }
     }
@@ -54,7 +54,7 @@ private struct Minima {
     /// The least of the last stretches, the one under way among them.
     func least(of stretches: Int) -> Int64 {
         var least = Int64.max
-        for back in 0..<stretches { least = min(least, values[(count - back) & 7]) }
+        for back in 0..<stretches { least = min(least, values[(count &- back) & 7]) }
         return least
     }
 }

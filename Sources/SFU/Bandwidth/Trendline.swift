@@ -48,10 +48,10 @@ struct Trendline {
         sum += Double(step.arrived) / 1e6 - sent
         smoothed = Self.smoothing * smoothed + (1 - Self.smoothing) * sum
         samples[count % Self.window] = Sample(
-            arrived: Double(step.completed - origin) / 1e6,
+            arrived: Double(step.completed &- origin) / 1e6,
             delay: smoothed
         )
-        count += 1
+        count &+= 1
         let slope = count >= Self.window ? fit() ?? lastSlope : 0
         judge(slope, sent: sent, at: step.completed)
     }
@@ -88,7 +88,7 @@ struct Trendline {
         if weighted > threshold {
             // Half of the first step: the slope crossed the threshold somewhere in it.
             timeOver = timeOver < 0 ? sent / 2 : timeOver + sent
-            timesOver += 1
+            timesOver &+= 1
             if timeOver > Self.patience, timesOver > 1, slope >= lastSlope {
                 timeOver = 0
                 timesOver = 0
@@ -107,7 +107,7 @@ struct Trendline {
         defer { lastUpdate = now }
         guard lastUpdate != 0, weighted <= threshold + Self.outlier else { return }
         let gain = weighted < threshold ? Self.gainDown : Self.gainUp
-        let elapsed = min(Double(now - lastUpdate) / 1e6, 100)
+        let elapsed = min(Double(now &- lastUpdate) / 1e6, 100)
         let moved = threshold + gain * (weighted - threshold) * elapsed
         threshold = min(max(moved, Self.thresholds.lowerBound), Self.thresholds.upperBound)
     }

@@ -20,20 +20,20 @@ struct ArrivalLog: ~Copyable {
     mutating func receive(_ number: SequenceNumber, at now: Instant) {
         if !isStarted {
             isStarted = true
-            base = 65_536 + Int(number.rawValue)
+            base = 65_536 &+ Int(number.rawValue)
             end = base
         }
-        let newest = end - 1
-        let extended = newest + number.distance(from: SequenceNumber(truncating: newest))
+        let newest = end &- 1
+        let extended = newest &+ number.distance(from: SequenceNumber(truncating: newest))
         // Reported as lost already, or from before a jump: too late to matter.
         guard extended >= base else { return }
         if extended >= end {
-            guard extended - base < Self.capacity else {
+            guard extended &- base < Self.capacity else {
                 restart(at: extended, now: now)
                 return
             }
             for skipped in end..<extended { times[skipped] = -1 }
-            end = extended + 1
+            end = extended &+ 1
             times[extended] = now.nanoseconds
         } else if times[extended] < 0 {
             times[extended] = now.nanoseconds
@@ -42,7 +42,7 @@ struct ArrivalLog: ~Copyable {
 
     private mutating func restart(at extended: Int, now: Instant) {
         base = extended
-        end = extended + 1
+        end = extended &+ 1
         times[extended] = now.nanoseconds
     }
 
@@ -57,7 +57,7 @@ struct ArrivalLog: ~Copyable {
 
     /// The first `count` numbers have been reported.
     mutating func reported(_ count: Int) {
-        base += min(count, end - base)
+        base &+= min(count, end &- base)
         feedbackCount &+= 1
     }
 }

@@ -74,7 +74,7 @@ struct Encoding: ~Copyable {
     /// Four frames that did not come are no jitter; a slow screen share has its own measure.
     func isActive(at now: Instant) -> Bool {
         let interval = rate.frameRate > 0 ? 4_000 / rate.frameRate : 1_000
-        return rate.isActive(within: Int64(min(2_000, max(400, interval))), at: now)
+        return rate.isActive(within: Int64(saturating: min(2_000, max(400, interval))), at: now)
     }
 
     /// Another SSRC took this encoding over: nothing of the old numbering holds.

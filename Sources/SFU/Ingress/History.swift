@@ -35,16 +35,16 @@ struct History: ~Copyable {
         at now: Instant,
         pool: inout PacketPool
     ) -> Bool {
-        if oldest == end || number >= end + capacity || number < oldest {
+        if oldest == end || number >= end &+ capacity || number < oldest {
             guard oldest == end || number >= oldest else { return false }
             removeAll(from: &pool)
             oldest = number
             end = number
         }
         while end <= number {
-            if end - oldest >= capacity { removeOldest(from: &pool) }
+            if end &- oldest >= capacity { removeOldest(from: &pool) }
             places[end] = -1
-            end += 1
+            end &+= 1
         }
         guard places[number] < 0 else { return false }
         places[number] = place
@@ -79,6 +79,6 @@ struct History: ~Copyable {
         let place = places[oldest]
         if place >= 0 { pool.retire(place) }
         places[oldest] = -1
-        oldest += 1
+        oldest &+= 1
     }
 }

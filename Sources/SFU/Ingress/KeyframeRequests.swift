@@ -93,7 +93,8 @@ struct KeyframeRequests: BitwiseCopyable {
         guard bitrate > 0 else { return 0 }
         let bits = Double(max(bitrate, Self.leastBitrate)) * Self.share
         let seconds = Double(keyframeBytes) * 8 / bits
-        return min(Int64(min(seconds, 10) * 1_000), Self.longestMilliseconds) * 1_000_000
+        return min(Int64(saturating: min(seconds, 10) * 1_000), Self.longestMilliseconds)
+            * 1_000_000
     }
 
     /// The publisher is heard after a silence: what it was asked meanwhile may never have come, so
@@ -144,7 +145,7 @@ struct KeyframeRequests: BitwiseCopyable {
         }
         let backoff = min(tries, Self.maximumBackoff)
         let again = now.advanced(milliseconds: Self.intervalMilliseconds << backoff)
-        state = .wanted(since: since, askAt: again, tries: tries + 1)
+        state = .wanted(since: since, askAt: again, tries: tries &+ 1)
         lastAsked = now
         return true
     }

@@ -193,7 +193,7 @@ struct LayerMeter: ~Copyable {
         let count = counts[index]
         let seconds = Double(max(elapsed, 1)) / 1_000_000_000
         let bits = min(Double(count.bytes) * 8 / seconds, 1e12)
-        return (Int(bits), Double(count.frames) / seconds)
+        return (Int(saturating: bits), Double(count.frames) / seconds)
     }
 
     /// Forgets all layers but not their sizes.

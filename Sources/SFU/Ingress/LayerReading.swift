@@ -78,7 +78,7 @@ extension Core {
             guard layer.stream == allocation.streamIndex else { continue }
             var bitrate = 0
             for temporal in 0..<layer.temporalLayerCount {
-                bitrate = below + Int(layer.targetKilobits(temporalLayer: temporal)) * 1_000
+                bitrate = below &+ Int(layer.targetKilobits(temporalLayer: temporal)) &* 1_000
                 encodings[encoding].layers.state(
                     bitrate,
                     temporal == layer.temporalLayerCount - 1 ? layer.frameRate : 0,

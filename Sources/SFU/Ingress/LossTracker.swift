@@ -41,7 +41,7 @@ struct LossTracker: ~Copyable {
             return
         }
         let askAt = now.advanced(milliseconds: Self.reorderMilliseconds)
-        for number in (newest - gap)..<newest {
+        for number in (newest &- gap)..<newest {
             missing.append(Missing(number: number, askAt: askAt, since: now, tries: 0))
         }
     }

@@ -126,7 +126,7 @@ struct Publication: ~Copyable {
             firstArrival = place
         }
         lastArrival = place
-        arrivalCount += 1
+        arrivalCount &+= 1
     }
 
     mutating func removeArrivals() {

@@ -14,7 +14,7 @@ struct RateMeter: BitwiseCopyable {
         if windowStart == nil { windowStart = now }
         bytes &+= UInt64(count)
         guard isMedia else { return }
-        if endsFrame { frames += 1 }
+        if endsFrame { frames &+= 1 }
         lastArrival = now
     }
 
@@ -24,7 +24,8 @@ struct RateMeter: BitwiseCopyable {
         guard let windowStart else { return false }
         let elapsed = now.nanoseconds(since: windowStart)
         guard elapsed >= 900_000_000 else { return false }
-        bitrate = Int(Double(bytes) * 8_000_000_000 / Double(elapsed))
+        // No line is faster, and sums of rates stay far from overflow.
+        bitrate = Int(saturating: min(Double(bytes) * 8_000_000_000 / Double(elapsed), 1e12))
         frameRate = Double(frames) * 1_000_000_000 / Double(elapsed)
         bytes = 0
         frames = 0

@@ -189,7 +189,7 @@ extension Core {
     ) {
         let newest = encodings[encoding].window.highest ?? 0
         let extended =
-            newest + info.sequence.distance(from: SequenceNumber(truncating: newest))
+            newest &+ info.sequence.distance(from: SequenceNumber(truncating: newest))
         info.number = Int64(extended)
         if verdict == .restarted {
             goOn(encoding, at: info.arrival)
@@ -262,7 +262,7 @@ extension Core {
         }
         if !isKept { pool.retire(place) }
         publications[publication].append(place, pool: &pool)
-        arrivalCount += 1
+        arrivalCount &+= 1
         if !publications[publication].isQueued {
             publications[publication].isQueued = true
             queued.append(Int32(publication))

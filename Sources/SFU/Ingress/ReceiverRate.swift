@@ -18,10 +18,10 @@ struct ReceiverRate: BitwiseCopyable {
 
     mutating func receive(bytes count: Int) {
         bytes &+= UInt64(count)
-        packets += 1
+        packets &+= 1
     }
 
-    mutating func lose(_ count: Int) { lost += count }
+    mutating func lose(_ count: Int) { lost &+= count }
 
     /// Works the next estimate out from the interval that ends now.
     mutating func update(at now: Instant) {
@@ -33,12 +33,12 @@ struct ReceiverRate: BitwiseCopyable {
         }
         guard let since, packets > 0 else { return }
         let elapsed = max(1, now.milliseconds(since: since))
-        let arrived = Int(clamping: bytes &* 8_000 / UInt64(elapsed))
-        if lost * 10 > packets {
-            bitrate = max(Self.minimum, min(bitrate, arrived) * 85 / 100)
-        } else if lost * 50 < packets {
-            let most = max(arrived * 3 / 2 + 100_000, bitrate)
-            bitrate = min(Self.maximum, min(bitrate * 13 / 10, most))
+        let arrived = Int(clamping: min(bytes &* 8_000 / UInt64(elapsed), 1 << 40))
+        if lost &* 10 > packets {
+            bitrate = max(Self.minimum, min(bitrate, arrived) &* 85 / 100)
+        } else if lost &* 50 < packets {
+            let most = max(arrived &* 3 / 2 &+ 100_000, bitrate)
+            bitrate = min(Self.maximum, min(bitrate &* 13 / 10, most))
         }
     }
 }

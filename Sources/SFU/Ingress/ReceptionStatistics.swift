@@ -20,9 +20,9 @@ struct ReceptionStatistics: BitwiseCopyable {
     var jitter: UInt32 { UInt32(clamping: jitterTimes16 >> 4) }
 
     /// Packets lost since the start; negative where duplicates came.
-    var lost: Int64 { Int64(expected) - Int64(clamping: packets) }
+    var lost: Int64 { Int64(expected) &- Int64(clamping: packets) }
 
-    private var expected: Int { packets == 0 ? 0 : highest - first + 1 }
+    private var expected: Int { packets == 0 ? 0 : highest &- first &+ 1 }
 
     /// Counts one packet; `extended` is its sequence number with wraps.
     mutating func receive(
@@ -39,7 +39,7 @@ struct ReceptionStatistics: BitwiseCopyable {
             highest = extended
         } else {
             let difference = abs(Int64(Int32(truncatingIfNeeded: transit &- lastTransit)))
-            jitterTimes16 += difference - (jitterTimes16 + 8) >> 4
+            jitterTimes16 &+= difference &- (jitterTimes16 &+ 8) >> 4
         }
         lastTransit = transit
         highest = max(highest, extended)
@@ -50,8 +50,8 @@ struct ReceptionStatistics: BitwiseCopyable {
     /// Forgets the numbering but not the totals: the sender started anew.
     mutating func restart(at extended: Int) {
         let lostBefore = max(0, Int(clamping: lost))
-        first = extended - Int(clamping: packets) - lostBefore
-        highest = max(extended - 1, first)
+        first = extended &- Int(clamping: packets) &- lostBefore
+        highest = max(extended &- 1, first)
         expectedBefore = min(expectedBefore, expected)
     }
 
@@ -63,15 +63,15 @@ struct ReceptionStatistics: BitwiseCopyable {
 
     /// The block for the next report; begins a new interval.
     mutating func report(ssrc: SSRC, at now: Instant) -> ReceptionReport {
-        let expectedInterval = expected - expectedBefore
+        let expectedInterval = expected &- expectedBefore
         let receivedInterval = Int(clamping: packets &- packetsBefore)
         expectedBefore = expected
         packetsBefore = packets
-        let lostInterval = max(0, expectedInterval - receivedInterval)
-        let fraction = expectedInterval > 0 ? min(255, lostInterval * 256 / expectedInterval) : 0
+        let lostInterval = max(0, expectedInterval &- receivedInterval)
+        let fraction = expectedInterval > 0 ? min(255, lostInterval &* 256 / expectedInterval) : 0
         var delay: Int64 = 0
         if let senderReportArrival {
-            delay = now.nanoseconds(since: senderReportArrival) / 1_000 * 65_536 / 1_000_000
+            delay = now.nanoseconds(since: senderReportArrival) / 1_000 &* 65_536 / 1_000_000
         }
         return ReceptionReport(
             ssrc: ssrc,

@@ -9,13 +9,13 @@ struct SenderClock: BitwiseCopyable {
     private var lastNTP = NTPTime(rawValue: 0)
 
     /// A jump by more is another clock, not another delay.
-    private static let maximumStep: Int64 = 2_000_000_000
+    private static let maximumStep: UInt64 = 2_000_000_000
 
     mutating func receive(_ ntp: NTPTime, at now: Instant) {
         guard ntp.rawValue != 0 else { return }
         let theirs = ntp.nanoseconds(since: NTPTime(rawValue: 0x8000_0000_0000_0000))
         let current = now.nanoseconds &- theirs
-        guard let offset, abs(current &- offset) < Self.maximumStep else {
+        guard let offset, (current &- offset).magnitude < Self.maximumStep else {
             self.offset = current
             return
         }

@@ -32,7 +32,7 @@ struct SequenceWindow: ~Copyable {
             return .newest(gap: 0)
         }
         let step = number.distance(from: SequenceNumber(truncating: highest))
-        let extended = highest + step
+        let extended = highest &+ step
         if isRepair, abs(step) > Self.maximumJump { return .tooOld }
         if step > 0 {
             guard step <= Self.maximumJump else {
@@ -40,7 +40,7 @@ struct SequenceWindow: ~Copyable {
                 return .restarted
             }
             advance(to: extended, from: highest)
-            return .newest(gap: step - 1)
+            return .newest(gap: step &- 1)
         }
         guard step > -Self.size else {
             guard step < -Self.maximumJump else { return .tooOld }
@@ -58,14 +58,14 @@ struct SequenceWindow: ~Copyable {
     private mutating func start(at number: SequenceNumber, after last: Int = 0) {
         for index in 0..<bits.capacity { bits[index] = 0 }
         // The extended number never goes back, so it can order packets across a restart.
-        let cycle = last / 65_536 + 1
-        let extended = cycle * 65_536 + Int(number.rawValue)
+        let cycle = last / 65_536 &+ 1
+        let extended = cycle &* 65_536 &+ Int(number.rawValue)
         bits[word(extended)] |= bit(extended)
         highest = extended
     }
 
     private mutating func advance(to extended: Int, from highest: Int) {
-        if extended - highest >= Self.size {
+        if extended &- highest >= Self.size {
             for index in 0..<bits.capacity { bits[index] = 0 }
         } else {
             for skipped in (highest + 1)...extended { bits[word(skipped)] &= ~bit(skipped) }

@@ -59,10 +59,10 @@ struct Soundings: ~Copyable {
     mutating func refill(at now: Instant) {
         let passed = min(max(0, now.nanoseconds(since: refilled)), 1_000_000_000)
         refilled = now
-        credit = min(Self.burst * 1_000_000, credit + passed * Self.decodesPerSecond / 1_000)
+        credit = min(Self.burst &* 1_000_000, credit &+ passed &* Self.decodesPerSecond / 1_000)
     }
 
-    mutating func spend(decodes: UInt64) { credit -= Int64(clamping: decodes) * 1_000_000 }
+    mutating func spend(decodes: UInt64) { credit &-= Int64(clamping: decodes) &* 1_000_000 }
 }
 
 extension Core {
