@@ -118,11 +118,11 @@ struct ICEAgent {
             otherChecks = 0
         }
         if isValidated(path) {
-            knownChecks += 1
+            knownChecks &+= 1
             return knownChecks <= limit
         }
-        otherChecks += 1
-        return otherChecks <= limit * Self.strangers
+        otherChecks &+= 1
+        return otherChecks <= limit &* Self.strangers
     }
 
     /// Addresses at their limit that do not silence another one that is new.

@@ -202,7 +202,7 @@ struct Transport: ~Copyable {
             newcomersSecond = second
             newcomers = 0
         }
-        newcomers += 1
+        newcomers &+= 1
     }
 
     /// Keeps the SRTP state of an SSRC that no m-line claims, until too many others have come.
