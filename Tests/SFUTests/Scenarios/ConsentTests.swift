@@ -122,6 +122,37 @@ struct ConsentTests {
         #expect(call.peers[2].path == own)
     }
 
+    @Test func `before its handshake a participant can aim one flight and its repeats`() throws {
+        var call = try ForwardingTests.call()
+        call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
+        var sent = Batch(capacity: 16)
+        call.peers[2].peer.connect(
+            fragment: "core2",
+            password: "corepassword2-0123456789",
+            fingerprint: call.identity.fingerprint,
+            at: call.now,
+            into: &sent
+        )
+        // Its check seems to have been answered, so it begins the handshake.
+        let success: [UInt8] =
+            [1, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42] + Array(repeating: 0, count: 12)
+        _ = call.peers[2].peer.receive(success.span, at: call.now, into: &sent)
+        var forged = 0
+        for position in 0..<sent.count {
+            let datagram = sent[position].indices.map { sent[position][$0] }
+            forged += datagram.count
+            call.inject(datagram, on: Self.victim)
+        }
+        call.settle()
+        call.run(milliseconds: 60_000)
+        #expect(call.misdirectedMedia == 0)
+        #expect((2...10).contains(call.misdirected), "\(call.misdirected) datagrams")
+        #expect(
+            call.misdirectedBytes <= 8_000,
+            "\(call.misdirectedBytes) bytes in \(call.misdirected) datagrams for \(forged)"
+        )
+    }
+
     @Test func `media stops 30 s after the last answer, and comes back with the next`() throws {
         var call = try Self.call()
         // The first viewer answers no check of ours.

@@ -13,6 +13,7 @@ enum Attack: String, CaseIterable, Sendable {
     case stolen = "packets under the SSRCs of others, F7"
     case asking = "NACKs for all there was and requests for keyframes, G9 and G11"
     case moving = "checks and packets from ever new addresses, F4"
+    case reporting = "feedback by the dozen in a datagram, 5,000 a second of one, C12"
 
     /// Datagrams that each attacker sends every five milliseconds.
     var burst: Int {
@@ -20,6 +21,15 @@ enum Attack: String, CaseIterable, Sendable {
         case .damaged, .repeated, .stolen, .nonsense: 10
         case .asking: 4
         case .moving: 1
+        case .reporting: 25
+        }
+    }
+
+    /// Clients that take part.
+    var attackers: Int {
+        switch self {
+        case .damaged, .repeated, .stolen, .nonsense, .asking, .moving: .max
+        case .reporting: 1
         }
     }
 }
@@ -46,6 +56,7 @@ struct Attacker {
         case .stolen: sendRTP(ssrc: victims.randomElement(using: &random) ?? 1, into: &output)
         case .asking: ask(into: &output)
         case .moving: return move(into: &output)
+        case .reporting: report(into: &output)
         }
         return nil
     }
@@ -138,6 +149,27 @@ struct Attacker {
         }
     }
 
+    /// As many blocks of transport-wide feedback as fit, each on 65,535 packets that did not come.
+    private mutating func report(into output: inout Batch) {
+        let own = ownSSRC()
+        let base = UInt16.random(in: 0...(.max), using: &random)
+        client.wire.sendRTCP(into: &output) { bytes in
+            for _ in 0..<36 {
+                bytes.append(0x8f)
+                bytes.append(RTCPType.transportFeedback)
+                bytes.append(bigEndian: UInt16(9))
+                bytes.append(bigEndian: own)
+                bytes.append(bigEndian: own)
+                bytes.append(bigEndian: base)
+                bytes.append(bigEndian: UInt16.max)
+                bytes.append(bigEndian: UInt32(0))
+                // Eight runs of 8,191, of which the last is cut.
+                for _ in 0..<9 { bytes.append(bigEndian: UInt16(0x1fff)) }
+                bytes.append(bigEndian: UInt16(0))
+            }
+        }
+    }
+
     /// A check that is right, and a packet that is not, from an address of 127.3.0.0/16.
     private mutating func move(into output: inout Batch) -> Address {
         client.wire.peer.check(at: .monotonic(), into: &output)
@@ -185,8 +217,11 @@ extension MediaLoop {
     /// Lets every client attack; returns how many datagrams that took.
     mutating func attack(_ attack: Attack, victims: [UInt32]) -> Int {
         (0..<attack.burst).reduce(0) { sent, _ in
-            sent
+            var turn = 0
+            return sent
                 + sendForAll { client, output in
+                    turn += 1
+                    guard turn <= attack.attackers else { return nil }
                     var attacker = Attacker(client, victims: victims)
                     return attacker.send(attack, into: &output)
                 }
