@@ -8,6 +8,9 @@ struct AV1Assembler {
     private(set) var sequenceHeader: [UInt8] = []
     private(set) var resolution: Resolution?
 
+    /// Bytes of a sequence header; some dozens are usual.
+    private static let sequenceBytes = 4_096
+
     /// Returns `nil` where a unit is not whole.
     mutating func assemble(_ parts: [TapPacket]) -> [UInt8]? {
         var units: [[UInt8]] = []
@@ -78,6 +81,7 @@ struct AV1Assembler {
         Self.append(leb128: end - start, to: &sized)
         sized += unit[start..<end]
         if type == 1 {
+            guard sized.count <= Self.sequenceBytes else { return nil }
             sequenceHeader = sized
             resolution = AV1SequenceHeader.resolution(Array(unit[start..<end]).span)
         }

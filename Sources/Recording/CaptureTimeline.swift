@@ -28,11 +28,19 @@ package struct CaptureTimeline {
     private static let transitPart: Int64 = 8
     /// The least between two samples: a file counts milliseconds.
     private static let stepNanoseconds: Int64 = 1_000_000
+    /// The longest from capture to arrival.
+    ///
+    /// Media waits for seconds on a network that stalls, and hardly longer: a missing packet is
+    /// given up after half a second, and a browser's queue holds some seconds.
+    private static let oldestNanoseconds: Int64 = 10_000_000_000
 
     package init() {}
 
-    /// When a packet's media was captured; each time later than the one before.
-    package mutating func instant(of packet: TapPacket) -> Instant {
+    /// Returns the capture time of a packet's media, each later than the one before: at most ten
+    /// seconds before the packet's arrival, and a second after it.
+    ///
+    /// `nil`: more than a thousand frames a second have come for ten seconds, which no file counts.
+    package mutating func instant(of packet: TapPacket) -> Instant? {
         let source = Source(position: packet.position, epoch: packet.epoch)
         let isSame = source == self.source
         if !isSame {
@@ -41,14 +49,29 @@ package struct CaptureTimeline {
             anchor = (packet.arrival.advanced(nanoseconds: -transit), packet.timestamp)
         }
         let rate = Int64(packet.codec.clockRate)
-        let known = packet.captured ?? anchor
-        let told = known.instant.advanced(
-            nanoseconds: Self.nanoseconds(packet.timestamp, since: known.timestamp, rate)
-        )
+        let oldest = packet.arrival.advanced(nanoseconds: -Self.oldestNanoseconds)
+        var known = anchor
+        var hasReport = false
+        // A report that nobody can believe is as none: else it would pull a publisher's tracks
+        // apart by as much.
+        if let captured = packet.captured,
+            Self.instant(packet.timestamp, captured, rate) >= oldest
+        {
+            known = captured
+            hasReport = true
+        }
+        let told = Self.instant(packet.timestamp, known, rate)
         // Whatever a report says, nothing comes before it was captured.
-        let raw = min(told, packet.arrival)
-        if packet.captured != nil { noteTransit(packet.arrival.nanoseconds(since: raw)) }
-        let instant = place(raw, isSame ? packet.timestamp : nil, rate)
+        let raw = min(max(told, oldest), packet.arrival)
+        if hasReport { noteTransit(packet.arrival.nanoseconds(since: raw)) }
+        let placed = place(raw, isSame ? packet.timestamp : nil, rate)
+        let latest = packet.arrival.advanced(nanoseconds: Self.jumpNanoseconds)
+        let earliest = last?.instant.advanced(nanoseconds: Self.stepNanoseconds) ?? oldest
+        // Timestamps may leap by hours, or stand still.
+        let instant = max(min(placed, latest), earliest, oldest)
+        guard packet.arrival.nanoseconds(since: instant) >= -Self.oldestNanoseconds else {
+            return nil
+        }
         last = (instant, packet.timestamp)
         return instant
     }
@@ -56,7 +79,8 @@ package struct CaptureTimeline {
     /// A second at most: what is older was sent again, or has a clock that says nothing.
     private mutating func noteTransit(_ nanoseconds: Int64) {
         guard (0...Self.jumpNanoseconds).contains(nanoseconds) else { return }
-        transit += (nanoseconds - transit) / Self.transitPart
+        // Both lie between 0 and a second, and so does what comes of them.
+        transit &+= (nanoseconds &- transit) / Self.transitPart
     }
 
     private func place(_ raw: Instant, _ timestamp: UInt32?, _ rate: Int64) -> Instant {
@@ -74,12 +98,21 @@ package struct CaptureTimeline {
         return max(expected.advanced(nanoseconds: min(max(error, -slew), slew)), earliest)
     }
 
-    /// The shorter way round.
+    /// The time of a timestamp on a clock of which one point is known.
+    private static func instant(
+        _ timestamp: UInt32,
+        _ known: (instant: Instant, timestamp: UInt32),
+        _ rate: Int64
+    ) -> Instant {
+        known.instant.advanced(nanoseconds: nanoseconds(timestamp, since: known.timestamp, rate))
+    }
+
+    /// The shorter way round, at most 2^31 ticks: 2.2 * 10^18 before the division.
     private static func nanoseconds(
         _ timestamp: UInt32,
         since other: UInt32,
         _ rate: Int64
     ) -> Int64 {
-        Int64(Int32(bitPattern: timestamp &- other)) * 1_000_000_000 / rate
+        Int64(Int32(bitPattern: timestamp &- other)) &* 1_000_000_000 / rate
     }
 }

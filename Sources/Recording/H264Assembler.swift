@@ -12,6 +12,8 @@ struct H264Assembler {
 
     /// Parameter sets of one kind; more are no stream that anybody sends.
     private static let setLimit = 16
+    /// Bytes of one; some dozens are usual. The record has two bytes for their number.
+    private static let setBytes = 4...4_096
 
     /// Returns `nil` where a unit is not whole.
     mutating func assemble(_ parts: [TapPacket]) -> [UInt8]? {
@@ -78,8 +80,8 @@ struct H264Assembler {
     }
 
     private mutating func keepParameters(of units: [[UInt8]]) {
-        let sequence = units.filter { $0[0] & 0x1f == 7 && $0.count >= 4 }
-        let picture = units.filter { $0[0] & 0x1f == 8 }
+        let sequence = units.filter { $0[0] & 0x1f == 7 && Self.setBytes.contains($0.count) }
+        let picture = units.filter { $0[0] & 0x1f == 8 && $0.count <= Self.setBytes.upperBound }
         if !sequence.isEmpty { sequenceSets = Array(sequence.prefix(Self.setLimit)) }
         if !picture.isEmpty { pictureSets = Array(picture.prefix(Self.setLimit)) }
         guard !sequence.isEmpty || !picture.isEmpty, let first = sequenceSets.first,

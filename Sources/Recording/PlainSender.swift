@@ -49,6 +49,8 @@ package struct PlainSender {
     /// How long a missing packet of video may take.
     private static let patienceMilliseconds: Int64 = 500
     private static let reportMilliseconds: Int64 = 1_000
+    /// What capture times of two sources may say otherwise than their arrivals.
+    private static let beliefNanoseconds: Int64 = 10_000_000_000
 
     /// `cname` is what both lines of a stream have in common, at most 255 bytes.
     package init(_ line: TapOutput.Line, cname: String) {
@@ -132,7 +134,9 @@ extension PlainSender {
         // Times of capture say it better, where both have one.
         if source.hasReport, let captured = packet.captured {
             let before = instant(of: source.last.timestamp, source.clock)
-            passed = instant(of: packet.timestamp, captured).nanoseconds(since: before)
+            let told = instant(of: packet.timestamp, captured).nanoseconds(since: before)
+            // A report may claim anything.
+            if told.isWithin(Self.beliefNanoseconds, of: passed) { passed = told }
         }
         return old &+ ticks(max(passed, 1_000_000))
     }
@@ -173,12 +177,17 @@ extension PlainSender {
         if packet.isKeyframeStart {
             holes = [:]
             isBroken = false
-        } else if packet.number &- first > Int64(Self.holeLimit - holes.count) {
+            return
+        }
+        // The packet is beyond the highest before it, so the difference is no negative number.
+        let missing = UInt64(bitPattern: packet.number &- first)
+        guard missing <= UInt64(Self.holeLimit), holes.count <= Self.holeLimit &- Int(missing)
+        else {
             isBroken = true
             holes = [:]
-        } else {
-            for number in first..<packet.number { holes[number] = packet.arrival }
+            return
         }
+        for step in 0..<Int64(missing) { holes[first &+ step] = packet.arrival }
     }
 
     private mutating func encode(_ packet: TapPacket, _ number: Int64) -> [UInt8] {
@@ -270,7 +279,16 @@ extension PlainSender {
     ) -> Instant {
         let ticks = Int64(Int32(bitPattern: timestamp &- clock.timestamp))
         return clock.instant.advanced(
-            nanoseconds: ticks * 1_000_000_000 / Int64(line.codec.clockRate)
+            // At most 2^31 ticks: 2.2 * 10^18 before the division.
+            nanoseconds: ticks &* 1_000_000_000 / Int64(line.codec.clockRate)
         )
+    }
+}
+
+extension Int64 {
+    /// Whether `other` is at most `distance` away, for all numbers.
+    fileprivate func isWithin(_ distance: Int64, of other: Int64) -> Bool {
+        let (difference, overflows) = subtractingReportingOverflow(other)
+        return !overflows && (-distance...distance).contains(difference)
     }
 }

@@ -70,6 +70,13 @@ package struct TrackReader {
         if let lastSample { gap = (max(now, lastSample), .muted) }
     }
 
+    /// Goes on with the next keyframe: what follows a frame that could not be used cannot be
+    /// decoded either.
+    package mutating func restart() {
+        guard let current else { return }
+        encodings[current]?.assembler.forget()
+    }
+
     /// The encoding of which a keyframe is needed.
     package var wish: Int? {
         guard kind == .video, !encodings.isEmpty else { return nil }
@@ -107,7 +114,7 @@ package struct TrackReader {
             if let current { encodings[current] = nil }
             current = position
         }
-        let instant = timeline.instant(of: frame.packet)
+        guard let instant = timeline.instant(of: frame.packet) else { return restart() }
         if let gap {
             events.append(.gap(from: min(gap.start, instant), to: instant, reason: gap.reason))
             self.gap = nil

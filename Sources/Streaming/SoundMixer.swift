@@ -45,19 +45,27 @@ package struct SoundMixer {
             track = Track(samples: silence)
         }
         tracks[number] = nil
-        let exact = instant.nanoseconds(since: origin) / 1_000 * Int64(Self.rate) / 1_000_000
+        let exact = Self.samples(instant.nanoseconds(since: origin))
         var start = exact
-        if let end = track.end, abs(end - exact) < Self.slack { start = end }
+        if let end = track.end, abs(end &- exact) < Self.slack { start = end }
         let count = samples.count / Self.channels
         for index in 0..<count {
-            let place = start + Int64(index)
-            guard place >= position, place < position + Int64(capacity) else { continue }
+            let place = start &+ Int64(index)
+            guard place >= position, place &- position < Int64(capacity) else { continue }
             let slot = Int(place % Int64(capacity)) * Self.channels
             track.samples[slot] = samples[index * Self.channels]
             track.samples[slot + 1] = samples[index * Self.channels + 1]
         }
-        track.end = start + Int64(count)
+        track.end = start &+ Int64(count)
         tracks[number] = track
+    }
+
+    /// How many samples there are in a time of any length: at most 4.5 * 10^14, as Int64 has
+    /// 9.3 * 10^9 seconds in nanoseconds.
+    private static func samples(_ nanoseconds: Int64) -> Int64 {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let rate = Int64(Self.rate)
+        return seconds &* rate &+ rest &* rate / 1_000_000_000
     }
 
     /// Silences what has come of a track.

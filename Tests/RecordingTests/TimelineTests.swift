@@ -23,7 +23,7 @@ struct TimelineTests {
                         packets.now.advanced(milliseconds: -delay), packets.timestamp
                     )
                 }
-                instants.append(timeline.instant(of: packet))
+                if let instant = timeline.instant(of: packet) { instants.append(instant) }
                 packets.pass(milliseconds: 20)
             }
         }
@@ -95,5 +95,69 @@ struct TimelineTests {
         packet.captured = (sender.packets.now.advanced(milliseconds: -60), 5)
         let instant = sender.timeline.instant(of: packet)
         #expect(instant == sender.packets.now.advanced(milliseconds: -60))
+    }
+
+    /// A capture time that a report claims, in nanoseconds after the arrival, and by how many
+    /// ticks each packet's timestamp is ahead of where it should be.
+    struct Claim: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var captured: Int64?
+        var leap: UInt32 = 0
+    }
+
+    private static let year: Int64 = 365 * 86_400 * 1_000_000_000
+
+    static let claims = [
+        Claim(testDescription: "years ago", captured: -20 * year),
+        Claim(testDescription: "in years", captured: 20 * year),
+        Claim(testDescription: "the least instant", captured: Int64.min / 2),
+        Claim(testDescription: "the last instant", captured: Int64.max / 2),
+        Claim(testDescription: "an hour ago", captured: -3_600_000_000_000),
+        Claim(testDescription: "timestamps that leap ahead", leap: 0x7fff_ffff),
+        Claim(testDescription: "timestamps that leap back", leap: 0x8000_0001),
+        Claim(testDescription: "both", captured: -20 * year, leap: 0x7fff_ffff),
+    ]
+
+    @Test(arguments: claims)
+    func `A4 no claim moves a capture more than ten seconds from its arrival`(_ claim: Claim) {
+        var packets = Packets(codec: .opus)
+        var timeline = CaptureTimeline()
+        var last = Instant(nanoseconds: .min)
+        for step in 0..<1_000_000 {
+            var packet = packets.next([1])
+            packets.timestamp &+= claim.leap
+            // Half the packets are of another clock, as where reports of two senders disagree.
+            if let captured = claim.captured, step % 2 == 0 {
+                let instant = Instant(nanoseconds: packets.now.nanoseconds &+ captured)
+                packet.captured = (instant, packet.timestamp)
+            }
+            guard let instant = timeline.instant(of: packet) else {
+                Issue.record("packet \(step) has no time")
+                return
+            }
+            let before = packet.arrival.nanoseconds(since: instant)
+            guard (-1_000_000_000...10_000_000_000).contains(before), instant > last else {
+                Issue.record("packet \(step) lies \(before) ns before its arrival")
+                return
+            }
+            last = instant
+            packets.pass(milliseconds: 20)
+        }
+    }
+
+    @Test func `A4 a report that cannot be believed is as none`() {
+        var sender = Sender()
+        sender.delay = 20_000
+        sender.send(100)
+        #expect(sender.error == 0)
+    }
+
+    @Test func `frames that come faster than a file counts are left out in the end`() {
+        var packets = Packets(codec: .opus)
+        var timeline = CaptureTimeline()
+        let instants = (0..<20_000).map { _ in timeline.instant(of: packets.next([1])) }
+        let kept = instants.compactMap { $0 }
+        #expect(kept.count == 10_001, "one at each millisecond from 0 to 10,000")
+        #expect(kept.last.map { $0.milliseconds(since: packets.now) <= 10_000 } == true)
     }
 }

@@ -76,4 +76,20 @@ import Testing
         mixer.add(packet(0.5), of: 1_000, at: instant(0))
         #expect(mixer.take(960).allSatisfy { $0 == 0 })
     }
+
+    static let times: [Int64] = [.min, .max, .min + 1, -year, year, 6_000_000_000]
+    private static let year: Int64 = 365 * 86_400 * 1_000_000_000
+
+    @Test(arguments: times)
+    func `A4 sound of any time is left out or heard, and others go on`(nanoseconds: Int64) {
+        var mixer = SoundMixer(origin: Self.origin)
+        for step in 0..<10 as Range<Int64> {
+            let sound = packet(0.5)
+            mixer.add(sound, of: 1, at: Instant(nanoseconds: nanoseconds &+ step &* 20_000_000))
+            mixer.add(packet(0.25), of: 2, at: instant(step * 20))
+            // Which one comes first is no matter: the circle starts anew each time.
+            mixer.add(sound, of: 3, at: Instant(nanoseconds: step % 2 == 0 ? nanoseconds : 0))
+        }
+        #expect(mixer.take(48 * 200)[..<(48 * 200)].allSatisfy { $0 == 0.25 })
+    }
 }
