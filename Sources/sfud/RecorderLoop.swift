@@ -188,7 +188,7 @@ extension RecorderLoop {
         case .output(let output): outputs[tap.id] = RoomOutput(tap, output)
         case .recording:
             let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
-            recordings[tap.id] = RoomRecording(tap, at: now, unixTime: unixTime)
+            recordings[tap.id] = RoomRecording(tap, setup.limits, at: now, unixTime: unixTime)
             unsettled.insert(tap.id)
             setup.disk.post([.open(tap.id, directory: tap.directory)])
         }
@@ -278,14 +278,24 @@ extension RecorderLoop {
     private mutating func post(_ tap: TapID, at now: Instant) {
         guard let jobs = recordings[tap]?.takeJobs() else { return }
         setup.disk.post(jobs)
-        if let failure = recordings[tap]?.failure {
-            end(tap, reason: failure, at: now)
-        } else if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
+        for end in recordings[tap]?.takeEnds() ?? [] { say(end, of: tap) }
+        if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
             setup.disk.abandon(tap)
             end(tap, reason: "too-slow", at: now)
         } else if recordings[tap].map({ $0.files.count > setup.limits.files }) == true {
             end(tap, reason: "too-many-files", at: now)
         }
+    }
+
+    private func say(_ end: RoomRecording.TrackEnd, of tap: TapID) {
+        guard let setup = recordings[tap]?.setup else { return }
+        let kind = end.track.kind == .audio ? "audio" : "video"
+        let fields = [
+            ("room", setup.room), ("recording", setup.name),
+            ("participant", end.track.participant), ("stream", end.track.stream),
+            ("kind", kind), ("reason", end.reason),
+        ]
+        self.setup.log.warning("a track is no longer recorded", cause: setup.name, fields)
     }
 
     private mutating func take(_ notice: DiskWriter.Notice, at now: Instant) {

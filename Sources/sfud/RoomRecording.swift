@@ -7,48 +7,38 @@ import SFUClient
 ///
 /// It makes bytes and jobs for the disk; it touches neither files nor clock.
 struct RoomRecording {
-    private struct Track {
+    /// A track that is given up while the recording goes on.
+    struct TrackEnd {
         var track: TapTrack
-        var reader: TrackReader
-        var file: OpenFile?
-        /// When its publisher was last asked for a keyframe.
-        var askedAt: Instant?
-        var size = (width: 0, height: 0)
-    }
-
-    private struct OpenFile {
-        var muxer: MediaMuxer
-        /// Its place among the recording's files.
-        var index: Int
-        var start: Instant
-        var format: FrameFormat
-        var lastMilliseconds: Int64 = -1
-        var flushedAt: Instant?
-        var isDirty = false
+        var reason: String
     }
 
     let setup: TapSetup
+    private let limits: RecordingLimits
     /// Unix time less the monotonic clock, in seconds.
     private let epoch: Double
-    private var tracks: [PublicationID: Track] = [:]
+    private var tracks: [PublicationID: RecordedTrack] = [:]
     private(set) var files: [RecordingFile] = []
     /// How many files a track's name has been given to.
     private var names: [String: Int] = [:]
+    /// How many files each participant's tracks have begun.
+    private var filesOfParticipants: [String: Int] = [:]
     private var session: SessionRecord
     private var writtenAt: Instant?
     private var events: [TrackEvent] = []
     /// What the disk is to do, in order.
     private var jobs: [DiskWriter.Job] = []
-    /// libavformat or a limit says no: the recording has to end.
-    private(set) var failure: String?
+    /// Tracks that were given up since the last call of `takeEnds`.
+    private var ends: [TrackEnd] = []
 
     /// How long what was recorded may be off the disk, for the muxer's part.
     private static let flushMilliseconds: Int64 = 500
     private static let wishMilliseconds: Int64 = 1_000
     private static let sessionMilliseconds: Int64 = 1_000
 
-    init(_ setup: TapSetup, at now: Instant, unixTime: Double) {
+    init(_ setup: TapSetup, _ limits: RecordingLimits, at now: Instant, unixTime: Double) {
         self.setup = setup
+        self.limits = limits
         epoch = unixTime - Double(now.nanoseconds) / 1e9
         session = SessionRecord(setup)
     }
@@ -57,6 +47,12 @@ struct RoomRecording {
     mutating func takeJobs() -> [DiskWriter.Job] {
         defer { jobs = [] }
         return jobs
+    }
+
+    /// The tracks that were given up since the last call.
+    mutating func takeEnds() -> [TrackEnd] {
+        defer { ends = [] }
+        return ends
     }
 
     var shownFiles: [TapFile] { files.map { $0.shown(in: setup.directory) } }
@@ -69,12 +65,13 @@ struct RoomRecording {
 // What comes from the room.
 extension RoomRecording {
     mutating func attach(_ track: TapTrack, isOpen: Bool, at now: Instant) {
-        tracks[track.publication] = Track(track: track, reader: TrackReader(kind: track.kind))
-        if !isOpen { noteMute(track, "muted", at: now) }
+        tracks[track.publication] = RecordedTrack(track)
+        if !isOpen { note(track, "muted", at: now) }
     }
 
     mutating func detach(_ id: PublicationID) {
-        if let file = tracks.removeValue(forKey: id)?.file { close(file) }
+        closeFile(of: id)
+        tracks[id] = nil
     }
 
     mutating func note(_ note: TapNote, at now: Instant) {
@@ -84,75 +81,111 @@ extension RoomRecording {
     mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard let track = tracks[id]?.track else { return }
         if !open { tracks[id]?.reader.mute(at: now) }
-        noteMute(track, open ? "unmuted" : "muted", at: now)
+        note(track, open ? "unmuted" : "muted", at: now)
     }
 
-    private mutating func noteMute(_ track: TapTrack, _ type: String, at now: Instant) {
-        let kind: JSON = track.kind == .audio ? "audio" : "video"
-        let members: [String: JSON] = [
-            "participant": .string(track.participant), "stream": .string(track.stream),
-            "kind": kind,
-        ]
+    private mutating func note(
+        _ track: TapTrack,
+        _ type: String,
+        at now: Instant,
+        _ more: [String: JSON] = [:]
+    ) {
+        var members = more
+        members["participant"] = .string(track.participant)
+        members["stream"] = .string(track.stream)
+        members["kind"] = track.kind == .audio ? "audio" : "video"
         session.note(type, at: unixTime(now), members)
     }
 
     mutating func receive(_ packet: TapPacket, at now: Instant) {
+        guard tracks[packet.publication]?.end == nil else { return }
         tracks[packet.publication]?.reader.receive(packet, at: now, into: &events)
         takeEvents(of: packet.publication, at: now)
     }
 
     private mutating func takeEvents(of id: PublicationID, at now: Instant) {
+        guard !events.isEmpty else { return }
         for event in events { take(event, of: id, at: now) }
         events.removeAll(keepingCapacity: true)
+        guard let track = tracks[id], track.refusedSince != nil, track.file == nil else { return }
+        tracks[id]?.reader.restart()
     }
 
     private mutating func take(_ event: TrackEvent, of id: PublicationID, at now: Instant) {
-        guard failure == nil else { return }
         switch event {
         case .gap(let start, let end, let reason):
-            guard let index = tracks[id]?.file?.index else { return }
-            let gap = TapGap(
-                start: unixTime(start),
-                end: unixTime(end),
-                reason: reason.rawValue
-            )
-            files[index].gaps.append(gap)
-            session.touch()
-        case .sample(let sample): write(sample, of: id)
+            guard tracks[id]?.file != nil else { return }
+            noteGap(of: id, from: start, to: end, reason.rawValue)
+        case .sample(let sample): write(sample, of: id, at: now)
         }
     }
 
-    private mutating func write(_ sample: TrackEvent.Sample, of id: PublicationID) {
+    /// Lists a gap with the track's latest file.
+    private mutating func noteGap(
+        of id: PublicationID,
+        from start: Instant,
+        to end: Instant,
+        _ reason: String
+    ) {
+        guard let track = tracks[id], let index = track.lastFile,
+            track.gaps < RecordedTrack.gapLimit
+        else { return }
+        tracks[id]?.gaps += 1
+        files[index].gaps.append(
+            TapGap(start: unixTime(start), end: unixTime(end), reason: reason)
+        )
+        session.touch()
+    }
+
+    private mutating func write(
+        _ sample: TrackEvent.Sample,
+        of id: PublicationID,
+        at now: Instant
+    ) {
+        guard tracks[id]?.end == nil else { return }
         if let format = sample.format {
             noteSize(format, of: id, at: sample.instant)
-            if let file = tracks[id]?.file, !file.format.canGoOn(with: format) {
-                tracks[id]?.file = nil
-                close(file)
-            }
-            if tracks[id]?.file == nil {
-                let file = begin(format, of: id, sample.instant)
-                tracks[id]?.file = file
-            }
+            prepareFile(for: format, of: id, from: sample.instant, at: now)
         }
         guard var file = tracks[id]?.file else { return }
-        let passed = sample.instant.nanoseconds(since: file.start)
-        let milliseconds = max((passed + 500_000) / 1_000_000, file.lastMilliseconds + 1)
+        let milliseconds = file.milliseconds(of: sample.instant)
         guard
             file.muxer.add(sample.bytes, milliseconds: milliseconds, isKeyframe: sample.isKeyframe)
-        else {
-            failure = "muxer"
-            return
-        }
+        else { return refuse(id, captured: sample.instant, at: now) }
         file.lastMilliseconds = milliseconds
         file.isDirty = true
         tracks[id]?.file = file
         files[file.index].duration = Double(milliseconds) / 1_000
     }
 
+    /// Counts a refusal of the muxer's: the file ends, and another goes on with a keyframe.
+    private mutating func refuse(
+        _ id: PublicationID,
+        captured instant: Instant,
+        at now: Instant
+    ) {
+        let isOnceTooOften = tracks[id]?.refuse(at: instant) == true
+        closeFile(of: id)
+        if isOnceTooOften { giveUp(id, .refused, at: now) }
+    }
+
+    private mutating func giveUp(
+        _ id: PublicationID,
+        _ end: RecordedTrack.End,
+        at now: Instant
+    ) {
+        guard let track = tracks[id]?.track, tracks[id]?.end == nil else { return }
+        closeFile(of: id)
+        tracks[id]?.giveUp(end)
+        ends.append(TrackEnd(track: track, reason: end.rawValue))
+        note(track, "ended", at: now, ["reason": .string(end.rawValue)])
+    }
+
     private mutating func noteSize(_ format: FrameFormat, of id: PublicationID, at now: Instant) {
         guard format.width > 0, let track = tracks[id],
-            track.size != (format.width, format.height)
+            track.size != (format.width, format.height), track.sizes < RecordedTrack.sizeLimit
         else { return }
+        tracks[id]?.sizes += 1
         tracks[id]?.size = (format.width, format.height)
         let members: [String: JSON] = [
             "stream": .string(track.track.stream), "width": .integer(Int64(format.width)),
@@ -164,15 +197,52 @@ extension RoomRecording {
 
 // Files.
 extension RoomRecording {
+    /// Sees to it that a file is under way that can hold `format`; ends one that cannot.
+    private mutating func prepareFile(
+        for format: FrameFormat,
+        of id: PublicationID,
+        from start: Instant,
+        at now: Instant
+    ) {
+        if let file = tracks[id]?.file {
+            guard !file.format.canGoOn(with: format) else { return }
+            closeFile(of: id)
+        }
+        guard let track = tracks[id], isFileLeft(for: track) else {
+            return giveUp(id, .tooManyFiles, at: now)
+        }
+        guard let muxer = MediaMuxer(format) else {
+            return refuse(id, captured: start, at: now)
+        }
+        if let since = tracks[id]?.takeRefusal() {
+            noteGap(of: id, from: since, to: start, "refused")
+        }
+        let index = begin(format, of: track.track, at: start)
+        tracks[id]?.files += 1
+        filesOfParticipants[track.track.participant, default: 0] += 1
+        tracks[id]?.lastFile = index
+        tracks[id]?.file = RecordedTrack.OpenFile(
+            muxer: muxer,
+            index: index,
+            start: start,
+            format: format
+        )
+    }
+
+    /// Whether a track may begin one more file: it has a tenth of the recording's, and all of its
+    /// participant's tracks have a fifth.
+    private func isFileLeft(for track: RecordedTrack) -> Bool {
+        let ofParticipant = filesOfParticipants[track.track.participant] ?? 0
+        return track.files < max(1, limits.files / 10)
+            && ofParticipant < max(1, limits.files / 5)
+    }
+
+    /// Adds a file to the recording; returns its place among the others.
     private mutating func begin(
         _ format: FrameFormat,
-        of id: PublicationID,
-        _ start: Instant
-    ) -> OpenFile? {
-        guard let track = tracks[id]?.track, let muxer = MediaMuxer(format) else {
-            failure = "muxer"
-            return nil
-        }
+        of track: TapTrack,
+        at start: Instant
+    ) -> Int {
         let name = name(of: track, format.codec)
         let index = files.count
         files.append(
@@ -185,9 +255,8 @@ extension RoomRecording {
             )
         )
         session.touch()
-        let path = "\(setup.directory)/\(name)"
-        jobs.append(.create(setup.id, file: index, path: path))
-        return OpenFile(muxer: muxer, index: index, start: start, format: format)
+        jobs.append(.create(setup.id, file: index, path: "\(setup.directory)/\(name)"))
+        return index
     }
 
     /// Ids have no slash; a name that began with a dot would be hidden.
@@ -200,14 +269,16 @@ extension RoomRecording {
         return "\(stem)-\(number).\(MediaMuxer.fileExtension(for: codec))"
     }
 
-    private mutating func close(_ file: OpenFile) {
+    private mutating func closeFile(of id: PublicationID) {
+        guard let file = tracks[id]?.file else { return }
+        tracks[id]?.file = nil
         post(file.muxer.finish(), of: file)
         jobs.append(.close(setup.id, file: file.index))
         files[file.index].isComplete = true
         session.touch()
     }
 
-    private mutating func post(_ runs: [MediaMuxer.Run], of file: OpenFile) {
+    private mutating func post(_ runs: [MediaMuxer.Run], of file: RecordedTrack.OpenFile) {
         let seconds = Double(max(0, file.lastMilliseconds)) / 1_000
         for run in runs {
             jobs.append(.write(setup.id, file: file.index, run, seconds: seconds))

@@ -30,7 +30,7 @@ import Testing
                 directory: "/recordings/x",
                 started: 1_700_000_000
             )
-            recording = RoomRecording(setup, at: now, unixTime: 1_700_000_000)
+            recording = RoomRecording(setup, RecordingLimits(), at: now, unixTime: 1_700_000_000)
             let track = TapTrack(
                 publication: RoomRecordingTests.video,
                 participant: participant,
