@@ -267,4 +267,44 @@ import Testing
         #expect(!dumped.contains("key") && !dumped.contains("word"))
         #expect(url.text == row.url)
     }
+
+    /// URLs of which two readers may think differently which server they name.
+    static let confusing = [
+        "rtmp://evil?@trusted/live/k",
+        "rtmp://evil#@trusted/live/k",
+        "rtmp://evil\\@trusted/live/k",
+        "rtmp://evil\\/live@trusted/k",
+        "rtmp://user@evil@trusted/live/k",
+        "rtmp://user[@trusted/live/k",
+        "rtmp://us er@trusted/live/k",
+        "rtmp://trusted\u{9}/live/k",
+        "rtmp://trusted\u{0}.evil/live/k",
+        "rtmp://trusted\r\n/live/k",
+        "rtmp://@trusted/live/k",
+        "rtmp://user@/live/k",
+        "rtmp://trusted:/live/k",
+        "rtmp://trusted:+80/live/k",
+        "rtmp://trusted:0/live/k",
+        "rtmp://trusted:65536/live/k",
+        "rtmp://trusted:80:81/live/k",
+        "rtmp://[::1/live/k",
+        "rtmp://[::1]1935/live/k",
+        "rtmp://[10.1]/live/k",
+        "rtmp://[evil]@trusted/live/k",
+        "rtmp:///live/k",
+        "rtmp:////evil/live/k",
+        "rtmp:/trusted/live/k",
+        "rtmp://trusted?/live/k",
+        "rtmp://trusted#/live/k",
+        "rtmp://tr%75sted/live/k",
+        "rtmp://tr\u{fc}sted/live/k",
+        "rtmp,tcp://trusted/live/k",
+        // libavformat cuts names at 255 bytes; DNS has at most 253 (RFC 1035 §2.3.4).
+        "rtmp://\(String(repeating: "a", count: 254))/live/k",
+    ]
+
+    @Test(arguments: confusing)
+    func `A14 a URL whose server could be read in two ways is none`(_ text: String) {
+        #expect(StreamURL(text) == nil)
+    }
 }

@@ -11,7 +11,13 @@ package struct StreamURL: Hashable, Sendable {
 
     package static let byteLimit = 2_048
 
-    /// Reads `scheme://[user@]host[:port]/path`, in ASCII without blanks; `nil`: it is none.
+    /// A name's length in bytes (RFC 1035 §2.3.4); libavformat cuts what is longer than 255.
+    private static let hostLimit = 253
+
+    /// Reads `scheme://[user[:password]@]host[:port]/path`, in ASCII without blanks.
+    ///
+    /// `nil`: it is none, or two readers could find different servers in it. libavformat ends the
+    /// authority at `?` and `#` too, and others take `\` for `/`.
     package init?(_ text: String) {
         guard (1...Self.byteLimit).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
@@ -19,11 +25,19 @@ package struct StreamURL: Hashable, Sendable {
             let (authority, path) = Self.split(rest, at: "/"), !path.isEmpty
         else { return nil }
         guard !scheme.isEmpty, scheme.allSatisfy({ $0.isASCII && $0.isLetter }) else { return nil }
-        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] }
-        guard Self.isServer(host ?? authority) else { return nil }
+        let parts = authority.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let server = parts.last, Self.isServer(server),
+            parts.count == 1 || Self.isUser(parts[0])
+        else { return nil }
         self.text = text
         self.scheme = scheme.lowercased()
-        server = "\(scheme.lowercased())://\(host ?? authority)"
+        self.server = "\(scheme.lowercased())://\(server)"
+    }
+
+    /// `userinfo` of RFC 3986 §3.2.1, not empty.
+    private static func isUser(_ text: Substring) -> Bool {
+        let marks = "-._~%!$&'()*+,;=:"
+        return !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || marks.contains($0) }
     }
 
     private static func split(_ text: Substring, at mark: String) -> (Substring, Substring)? {
@@ -47,7 +61,9 @@ package struct StreamURL: Hashable, Sendable {
             let rest = text[text.index(after: end)...]
             guard rest.isEmpty || rest.hasPrefix(":") else { return false }
             port = rest.isEmpty ? nil : rest.dropFirst()
-            guard host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else { return false }
+            guard host.contains(":"),
+                host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." })
+            else { return false }
         } else {
             if let colon = text.firstIndex(of: ":") {
                 host = text[..<colon]
@@ -56,8 +72,11 @@ package struct StreamURL: Hashable, Sendable {
             guard host.allSatisfy({ $0.isLetter || $0.isNumber || "-._".contains($0) })
             else { return false }
         }
-        guard !host.isEmpty else { return false }
-        return port.map { UInt16($0).map { $0 > 0 } ?? false } ?? true
+        guard (1...hostLimit).contains(host.utf8.count) else { return false }
+        guard let port else { return true }
+        // Swift reads a sign, too.
+        guard port.allSatisfy(\.isNumber), let number = UInt16(port) else { return false }
+        return number > 0
     }
 }
 
