@@ -28,7 +28,7 @@ enum FuzzTarget: String, CaseIterable {
         case .json: try readJSON(bytes)
         case .ipc: try CallTrial.run(bytes)
         case .configuration: try readConfiguration(bytes)
-        case .track: readTrack(bytes)
+        case .track: try readTrack(bytes)
         case .peer: try PeerTrial.run(bytes)
         }
     }
