@@ -7,6 +7,10 @@
 
 // What a live stream takes: decoders, encoders, and the way to a server.
 
+/// Pixels of a picture that is decoded: 4K, and a little more. A larger one is refused before there
+/// is memory for it.
+enum { AV_MAX_PIXELS = 4096 * 2304 };
+
 /// Decodes one track; holds the last frame.
 struct av_decoder {
     AVCodecContext *context;
@@ -47,6 +51,7 @@ static inline struct av_decoder *av_decoder_create(const struct av_track *track)
              avcodec_parameters_to_context(decoder->context, parameters) < 0;
     if (!failed) {
         decoder->context->thread_count = 1;
+        decoder->context->max_pixels = AV_MAX_PIXELS;
         decoder->context->flags |= AV_CODEC_FLAG_LOW_DELAY;
         failed = avcodec_open2(decoder->context, codec, NULL) < 0;
     }

@@ -88,6 +88,10 @@ package enum StreamReport: Hashable, Sendable {
     case down(cause: String)
     /// It has ended for a reason of its own.
     case ended(reason: String)
+    /// A track goes on with a keyframe only.
+    case keyframeWanted(UInt32)
+    /// Parts of the sandbox that this system has not; told once, at the beginning.
+    case unconfined(parts: [String])
 }
 
 /// Messages lie one behind another, each behind its length in four bytes.
@@ -142,6 +146,12 @@ package enum StreamCoding {
         case .ended(let reason):
             writer.put(3, bytes: 1)
             writer.put(text: reason)
+        case .keyframeWanted(let track):
+            writer.put(4, bytes: 1)
+            writer.put(Int(track), bytes: 4)
+        case .unconfined(let parts):
+            writer.put(5, bytes: 1)
+            writer.put(text: parts.joined(separator: ","))
         }
         return writer.finished()
     }
@@ -198,14 +208,28 @@ package enum StreamCoding {
         )
     }
 
+    /// Reads a report; `nil` for what is none.
+    ///
+    /// It comes from a process that has decoded strangers' media, and goes to clients and into the
+    /// log: so a cause is a word, and nothing else.
     package static func report(_ body: [UInt8]) -> StreamReport? {
         var reader = StreamReader(body)
         switch reader.take(bytes: 1) {
         case 1: return .up
-        case 2: return .down(cause: reader.text())
-        case 3: return .ended(reason: reader.text())
+        case 2: return word(reader.text()).map { .down(cause: $0) }
+        case 3: return word(reader.text()).map { .ended(reason: $0) }
+        case 4: return reader.take(bytes: 4).map { .keyframeWanted(UInt32($0)) }
+        case 5:
+            let parts = reader.text().split(separator: ",").compactMap { word(String($0)) }
+            return .unconfined(parts: Array(parts.prefix(8)))
         default: return nil
         }
+    }
+
+    /// At most 32 small letters and hyphens.
+    private static func word(_ text: String) -> String? {
+        let isWord = text.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x2d }
+        return isWord && (1...32).contains(text.utf8.count) ? text : nil
     }
 }
 

@@ -219,6 +219,26 @@ void kernel_child_kill(int pid);
 /// Ignores SIGPIPE, and lets others run before this process.
 void kernel_serve_in_background(void);
 
+/// The parts of `kernel_confine` that this system has not.
+enum {
+    /// The order in which processes end when memory is short.
+    KERNEL_UNCONFINED_ORDER = 1,
+    KERNEL_UNCONFINED_MEMORY = 2,
+    KERNEL_UNCONFINED_PRIVILEGES = 4,
+    /// Landlock.
+    KERNEL_UNCONFINED_FILES = 8,
+    /// seccomp.
+    KERNEL_UNCONFINED_CALLS = 16,
+};
+/// Gives up for good, in this process, what decoding and sending to a server do not need.
+///
+/// Afterwards it reads nothing but libraries, certificates, the resolver's files and `readable`
+/// (empty: no further file), writes no file, reaches no Unix-domain socket, starts and signals no
+/// other process, gains no privilege, and has at most `memory` bytes of addresses. When the system
+/// runs out of memory, it ends first. Call it before there are other threads. Returns the parts
+/// that could not be had.
+unsigned kernel_confine(int64_t memory, const char *readable);
+
 // Bytes
 
 /// Returns how many bytes came, 0 at the end.

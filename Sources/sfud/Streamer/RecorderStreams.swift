@@ -20,6 +20,7 @@ extension RecorderLoop {
         case .started: events.post([.tap(.started(tap))])
         case .interrupted(let cause): events.post([.tap(.interrupted(tap, cause: cause))])
         case .resumed: events.post([.tap(.resumed(tap))])
+        case .unconfined(let parts): sayUnconfined(tap, parts)
         case .ended(let reason):
             drop(streamer: tap)
             events.post([.tap(.ended(tap, reason: reason, []))])
@@ -32,6 +33,16 @@ extension RecorderLoop {
         guard var streamer = streamers.removeValue(forKey: tap) else { return }
         children += streamer.takeChildren()
         stopListening(tap)
+    }
+
+    /// The kernel is too old, or forbids it.
+    private func sayUnconfined(_ tap: TapID, _ parts: [String]) {
+        guard let setup = streamers[tap]?.setup else { return }
+        let fields = [
+            ("room", setup.room), ("streaming", setup.name),
+            ("missing", parts.joined(separator: ",")),
+        ]
+        self.setup.log.warning("streaming without the whole sandbox", fields)
     }
 
     /// The process is too slow: said at most once a second, with how much it was.

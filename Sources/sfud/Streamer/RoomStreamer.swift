@@ -15,6 +15,8 @@ struct RoomStreamer {
         case resumed
         /// `nil`: as it was told to.
         case ended(reason: String?)
+        /// The system lacks these parts of the sandbox that the process ought to be in.
+        case unconfined(parts: [String])
     }
 
     private struct Track {
@@ -233,7 +235,14 @@ extension RoomStreamer {
             phase = .down
             news.append(.interrupted(cause: cause))
         case .ended(let reason): news.append(.ended(reason: reason))
+        case .keyframeWanted(let number): restart(track: number)
+        case .unconfined(let parts): news.append(.unconfined(parts: parts))
         }
+    }
+
+    private mutating func restart(track number: UInt32) {
+        guard let id = tracks.first(where: { $0.value.number == number })?.key else { return }
+        tracks[id]?.reader.restart()
     }
 
     /// The process is gone and has not said why.

@@ -1,3 +1,4 @@
+import CKernel
 import RTP
 import SFU
 import SFUClient
@@ -48,6 +49,16 @@ struct StreamDecoding {
     private var tracks: [UInt32: Track] = [:]
     /// As the tiles were last asked for; all have one size.
     private var tile: StreamTile?
+    private var budget = DecodeBudget()
+    /// Tracks whose pictures are left out for a time, and then up to a keyframe.
+    private var pauses: [UInt32: Pause] = [:]
+
+    private struct Pause {
+        var until: Instant
+        var askedAt: Instant?
+    }
+
+    private static let pauseMilliseconds: Int64 = 1_000
 
     init(_ studio: StreamStudio) { self.studio = studio }
 
@@ -59,6 +70,7 @@ struct StreamDecoding {
         case .leave(let number):
             let isSound = tracks[number]?.codec.kind == .audio
             tracks[number] = nil
+            pauses[number] = nil
             studio.state.withLock { state in
                 state.stage.leave(number)
                 if isSound { state.mixer.forget(number) }
@@ -91,7 +103,34 @@ struct StreamDecoding {
 
     private var voices: Int { tracks.values.reduce(0) { $0 + ($1.codec.kind == .audio ? 1 : 0) } }
 
+    /// Decodes a frame; pictures that cost others their time make their track pause.
     private mutating func take(_ frame: StreamFrame) {
+        guard frame.codec.kind == .video else { return decode(frame) }
+        guard isGoing(frame, at: .monotonic()) else { return }
+        let begin = kernel_thread_nanoseconds()
+        decode(frame)
+        let cost = kernel_thread_nanoseconds() &- begin
+        let now = Instant.monotonic()
+        guard let track = budget.note(cost, of: frame.track, at: now) else { return }
+        pauses[track] = Pause(until: now.advanced(milliseconds: Self.pauseMilliseconds))
+    }
+
+    /// Whether a picture is to be decoded; asks for a keyframe where a track may go on.
+    private mutating func isGoing(_ frame: StreamFrame, at now: Instant) -> Bool {
+        guard let pause = pauses[frame.track] else { return true }
+        guard pause.until <= now else { return false }
+        guard !frame.isKeyframe else {
+            pauses[frame.track] = nil
+            return true
+        }
+        if pause.askedAt.map({ now.milliseconds(since: $0) >= Self.pauseMilliseconds }) != false {
+            pauses[frame.track]?.askedAt = now
+            Streamer.report(.keyframeWanted(frame.track))
+        }
+        return false
+    }
+
+    private mutating func decode(_ frame: StreamFrame) {
         if let configuration = frame.configuration {
             let known = tracks[frame.track]
             if known?.codec != frame.codec || known?.configuration != configuration {

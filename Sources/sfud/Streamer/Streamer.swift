@@ -19,6 +19,9 @@ enum Streamer {
         kernel_serve_in_background()
         var input = StreamInput()
         guard case .begin(let settings)? = next(&input) else { return 0 }
+        // Before there are threads, and before anything of a stranger's has come.
+        let missing = StreamerSandbox.enter(authority: settings.authority)
+        if !missing.isEmpty { report(.unconfined(parts: missing)) }
         // Pictures are encoded in slices side by side, as far as there are cores.
         let threads = max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         let encoder = StreamEncoder(

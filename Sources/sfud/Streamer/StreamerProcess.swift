@@ -24,6 +24,9 @@ struct StreamingLimits: Hashable, Sendable {
 /// Safe: strings are lent for the length of a call.
 final class StreamerProcess {
     static let argument = "--streamer"
+    /// Buffers of reports that are read at a time: a process that talks without end holds nobody
+    /// up.
+    private static let readLimit = 16
 
     let pid: Int32
     private let descriptor: Int32
@@ -83,7 +86,7 @@ final class StreamerProcess {
     /// What the process has told since the last call.
     func reports() -> [StreamReport] {
         var buffer = [UInt8](repeating: 0, count: 1_024)
-        while !hasEnded {
+        for _ in 0..<Self.readLimit where !hasEnded {
             var places = buffer.mutableSpan
             let count = Int(kernel_read(descriptor, &places))
             if count > 0 { input.append(buffer[..<count]) }
@@ -91,11 +94,37 @@ final class StreamerProcess {
             if count == 0 || (count < 0 && count != -Int(EAGAIN)) { hasEnded = true }
             guard count == buffer.count else { break }
         }
+        // A process that says what cannot be read is no longer ours.
+        if input.isBroken { hasEnded = true }
         var reports: [StreamReport] = []
         while let body = input.next() {
             guard let report = StreamCoding.report(body) else { continue }
             reports.append(report)
         }
         return reports
+    }
+}
+
+/// The sandbox of the process that meets strangers' media.
+///
+/// Safe: a string is lent for the length of a call.
+enum StreamerSandbox {
+    /// Bytes of addresses; libraries and the stacks of threads take most of what is used.
+    static let memoryBytes: Int64 = 4 << 30
+
+    /// Gives up for good what decoding, encoding and sending do not need.
+    ///
+    /// - Parameter authority: a file of certificates that has to be read later; may be empty.
+    /// - Returns: the parts that this system has not.
+    static func enter(authority: String) -> [String] {
+        let missing = Int(unsafe kernel_confine(memoryBytes, authority))
+        let parts: [(Int, String)] = [
+            (KERNEL_UNCONFINED_ORDER, "oom-score"),
+            (KERNEL_UNCONFINED_MEMORY, "memory-limit"),
+            (KERNEL_UNCONFINED_PRIVILEGES, "no-new-privileges"),
+            (KERNEL_UNCONFINED_FILES, "landlock"),
+            (KERNEL_UNCONFINED_CALLS, "seccomp"),
+        ]
+        return parts.filter { missing & $0.0 != 0 }.map(\.1)
     }
 }
