@@ -4,7 +4,8 @@ import SFU
 
 @testable import sfud
 
-/// Records a track of packets that have passed ingress, with whatever in them, beside an honest one.
+/// Records a track of packets that have passed ingress, with whatever in them, beside an honest
+/// track.
 ///
 /// The first byte names the codec; then of each packet a byte of flags, how far its number is
 /// from the last one's, and its payload with two bytes before it that say its length.
