@@ -8,7 +8,7 @@ struct AV1Assembler {
     private(set) var sequenceHeader: [UInt8] = []
     private(set) var resolution: Resolution?
 
-    /// Bytes of a sequence header; some dozens are usual.
+    /// Bytes of a sequence header, some dozens being usual.
     private static let sequenceBytes = 4_096
 
     /// Returns `nil` where a unit is not whole.

@@ -12,7 +12,7 @@ struct H264Assembler {
 
     /// Parameter sets of one kind; more are no stream that anybody sends.
     private static let setLimit = 16
-    /// Bytes of one; some dozens are usual. The record has two bytes for their number.
+    /// Bytes of one, some dozens being usual; the record has two bytes for their number.
     private static let setBytes = 4...4_096
 
     /// Returns `nil` where a unit is not whole.

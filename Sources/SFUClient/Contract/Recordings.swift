@@ -110,7 +110,7 @@ public struct RecordedFile: Codable, Hashable, Sendable {
         /// Unix times, in seconds.
         public var start: Double
         public var end: Double
-        /// `muted` or `lost`.
+        /// `muted`, `lost` or `refused`.
         public var reason: String
 
         public init(start: Double, end: Double, reason: String) {
