@@ -8,8 +8,8 @@ package struct CoreLimits: Hashable, Sendable {
     package var pathsPerTransport = 8
     /// STUN checks answered a second and transport.
     package var stunChecksPerSecond = 50
-    /// RTCP datagrams of one transport in a second, each further block of transport-wide feedback in
-    /// one of them counted too; half as many at once.
+    /// RTCP datagrams of one transport in a second, each further block of transport-wide feedback
+    /// in one of them counted too; half as many at once.
     package var rtcpPerSecond = 1_000
     /// Bits a second that a video publication may send whose publisher's role says no less.
     package var publicationBitrate = 50_000_000

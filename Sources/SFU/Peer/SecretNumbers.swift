@@ -1,9 +1,9 @@
 internal import RTP
 
-/// Numbers that nobody can guess from any others: nonces of our own checks, starts of hash tables.
+/// Numbers that nobody can guess from others: nonces of our own checks, seeds of hash tables.
 ///
-/// HMAC-SHA1 of a counter under a key (NIST SP 800-108 §4.1). What `SplitMix` gives has been on the
-/// wire, and who has seen a few of its numbers knows all the others.
+/// HMAC-SHA1 of a counter under a key (NIST SP 800-108 §4.1). What `SplitMix` gives has been on
+/// the wire, and whoever has seen a few of its numbers knows all the others.
 struct SecretNumbers {
     private let key: [UInt8]
     private var count: UInt64 = 0

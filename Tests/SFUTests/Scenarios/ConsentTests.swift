@@ -85,7 +85,7 @@ struct ConsentTests {
             }
         }
         #expect(call.misdirectedMedia == 0)
-        // To each forged datagram an answer and a check of ours at most, none longer than 128 bytes.
+        // To each forged datagram an answer and a check of ours at most, none over 128 bytes.
         #expect(call.misdirected <= 2 * checks)
         #expect(call.misdirectedBytes <= call.misdirected * 128)
         #expect(call.peers[2].received.count == 601, "the other viewer has missed nothing")
