@@ -8,7 +8,8 @@ import pytest
 
 from harness import expect
 from harness.link import Link
-from harness.scene import longest_gap, watch
+from harness.looks import ALICE
+from harness.scene import Scene, longest_gap, watch
 
 
 def changes(room) -> list[str]:
@@ -194,3 +195,21 @@ async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
     assert victim.received and all(one[0] < 4 for one in victim.received)
     assert len(victim.received) <= 2 * sent and max(map(len, victim.received)) <= 128
     assert gap < 2 * expect.FREEZE and not changes(room)
+
+
+async def test_f5_every_stack_goes_on_to_consent(room, peers):
+    """Media stops 30 s after the last answer to a check of sfud's, so all have to give some."""
+    publisher = await room.join("alice", await peers("Chromium"), **ALICE)
+    scenes = []
+    for stack in ("Chromium", "Firefox", "aiortc", "GStreamer"):
+        viewer = await room.join(stack.lower(), await peers(stack), slots=1)
+        seen = await viewer.subscribe(publisher.stream)
+        scenes.append(Scene(room, publisher, viewer, seen))
+    for scene in scenes:
+        await scene.moving()
+    await asyncio.sleep(36)
+    now = time.time()
+    for scene in scenes:
+        await scene.moving(now)
+        await scene.heard(now)
+    assert not changes(room)

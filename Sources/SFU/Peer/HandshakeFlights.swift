@@ -1,13 +1,22 @@
-/// Where a handshake's flights were sent to.
+/// Where a handshake's datagrams were sent to, and how many.
 ///
 /// Who finishes a handshake has seen our flights; it is at an address if they went there and to no
-/// other, as the source of what it sends proves nothing.
+/// other, as the source of what it sends proves nothing. Until then the address may be anybody's,
+/// so the datagrams of one handshake are counted: a repeated hello has a whole flight repeated.
 struct HandshakeFlights {
+    /// Datagrams of one handshake: several times what an honest peer needs on a lossy path.
+    static let limit = 40
+
     private var path: Path?
     private var isSplit = false
+    private var count = 0
+
+    /// Whether one more may leave.
+    var isOpen: Bool { count < Self.limit }
 
     /// Notes a datagram of the handshake that leaves.
     mutating func note(_ path: Path) {
+        count &+= 1
         if let known = self.path, known != path { isSplit = true }
         self.path = path
     }

@@ -96,7 +96,9 @@ extension Core {
     }
 
     mutating func sendDTLS(_ transport: Int, to path: Path, into output: inout Batch) {
-        while output.free > 1 {
+        while output.free > 1,
+            transports[transport].srtp != nil || transports[transport].flights.isOpen
+        {
             var isDone = false
             let before = output.count
             output.append(to: path) { bytes in
