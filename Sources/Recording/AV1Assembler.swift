@@ -81,9 +81,13 @@ struct AV1Assembler {
         Self.append(leb128: end - start, to: &sized)
         sized += unit[start..<end]
         if type == 1 {
-            guard sized.count <= Self.sequenceBytes else { return nil }
+            // libavformat 59 reads for ever in a header that ends in its timing information, so a
+            // header is handed on only if its size could be read.
+            guard sized.count <= Self.sequenceBytes,
+                let size = AV1SequenceHeader.resolution(Array(unit[start..<end]).span)
+            else { return nil }
             sequenceHeader = sized
-            resolution = AV1SequenceHeader.resolution(Array(unit[start..<end]).span)
+            resolution = size
         }
         return sized
     }

@@ -8,6 +8,7 @@ import Testing
     /// What reads received bytes, or keeps figures made of them.
     static let folders = [
         "Sources/RTP", "Sources/SFU/Ingress", "Sources/SFU/Bandwidth", "Sources/SFU/Peer",
+        "Sources/Recording", "Sources/Streaming",
     ]
     static let sources = folders.flatMap { Source.all(under: $0) }
     static let exceptions = TrapExceptions()
