@@ -25,9 +25,12 @@ let daemon: [Target.Dependency] = [
     "Streaming",
 ]
 let fuzzed: [Target.Dependency] = [
-    "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming", "sfud",
+    "HostilePeer", "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming",
+    "sfud",
 ]
-let simulated: [Target.Dependency] = ["LoadPeer", "RTP", "SFU", "SFUClient", "Sockets", "sfud"]
+let simulated: [Target.Dependency] = [
+    "HostilePeer", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets", "sfud",
+]
 
 let package = Package(
     name: "sfud",
@@ -73,6 +76,12 @@ let package = Package(
             name: "LoadPeer",
             dependencies: ["RTP", "SFU"],
             path: "benchmarks/LoadPeer",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "HostilePeer",
+            dependencies: ["RTP", "SFU"],
+            path: "Tests/HostilePeer",
             swiftSettings: strict
         ),
         .target(name: "CCounting", path: "benchmarks/CCounting"),

@@ -1,5 +1,6 @@
 import Glibc
 import SFU
+import Synchronization
 
 /// `sfu-simulate`: histories of whole rooms by seed, one after the other.
 @main
@@ -7,6 +8,7 @@ enum Simulate {
     static func main() throws {
         hashAlikeEverywhere()
         guard let options = SimulateOptions(CommandLine.arguments.dropFirst()) else { exit(2) }
+        tellOfTraps()
         let identity = try DTLSIdentity()
         if options.plants.isEmpty { exit(try prove(options, identity)) }
         exit(fish(options, identity))
@@ -21,13 +23,31 @@ enum Simulate {
         unsafe execv("/proc/self/exe", CommandLine.unsafeArgv)
     }
 
+    /// The seed that is being run, for who tells of a trap.
+    private static let seed = Atomic<UInt64>(0)
+
+    /// Has a trap, which ends the program, say which seed it was.
+    private static func tellOfTraps() {
+        // Swift's own account of a trap, where it is asked for, has the same signals.
+        guard unsafe getenv("SWIFT_BACKTRACE") == nil else { return }
+        for trap in [SIGILL, SIGTRAP, SIGSEGV] {
+            signal(trap) { number in
+                print("VIOLATION trap at seed \(Simulate.seed.load(ordering: .relaxed))")
+                fflush(nil)
+                // What comes back from here traps again, and ends as it would have.
+                signal(number, SIG_DFL)
+            }
+        }
+    }
+
     /// Runs one seed after the other; returns the exit status.
     private static func prove(_ options: SimulateOptions, _ identity: DTLSIdentity) throws -> Int32
     {
         var progress = Progress()
         var status: Int32 = 0
         for seed in options.seeds {
-            let world = World(seed: seed, identity: identity)
+            Self.seed.store(seed, ordering: .relaxed)
+            let world = options.world(seed: seed, identity: identity)
             world.isVerbose = options.seeds.count == 1
             let violation = world.live(options.length)
             progress.note(world)
@@ -36,7 +56,7 @@ enum Simulate {
                 print("VIOLATION \(violation)\n  again: \(options.command(for: seed))")
             }
             if options.isRepeated {
-                let again = World(seed: seed, identity: identity)
+                let again = options.world(seed: seed, identity: identity)
                 _ = again.live(options.length)
                 if again.trace.value != world.trace.value {
                     status = 1
@@ -45,6 +65,7 @@ enum Simulate {
             }
             if options.seeds.count == 1 { print("trace \(String(world.trace.value, radix: 16))") }
             if progress.isDue, seed != options.seeds.last { progress.show() }
+            if violation != nil, options.endsWhenFound { break }
             if let hours = options.hours, progress.virtualHours >= hours { break }
         }
         progress.show()
@@ -57,7 +78,8 @@ enum Simulate {
         for plant in options.plants {
             var found: String?
             for seed in options.seeds where found == nil {
-                let world = World(seed: seed, identity: identity, plant: plant)
+                Self.seed.store(seed, ordering: .relaxed)
+                let world = options.world(seed: seed, identity: identity, plant: plant)
                 if let violation = world.live(options.length) {
                     found = "\(violation.invariant.rawValue) at seed \(seed): \(violation.text)"
                 }
@@ -97,6 +119,7 @@ struct Progress {
         sums.checks += world.tally.checks
         sums.alive += world.tally.alive
         sums.rounds += world.tally.rounds
+        sums.hostile += world.tally.hostile
     }
 
     /// Whether it is time to say how far it has come.
@@ -110,7 +133,7 @@ struct Progress {
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
                 + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, "
-                + "\(sums.alive) alive"
+                + "\(sums.alive) alive, \(sums.hostile) hostile messages"
         )
         fflush(nil)
     }

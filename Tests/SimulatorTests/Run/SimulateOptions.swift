@@ -1,3 +1,5 @@
+import SFU
+
 /// The command line of `sfu-simulate`.
 struct SimulateOptions {
     private(set) var seeds: [UInt64] = []
@@ -5,11 +7,16 @@ struct SimulateOptions {
     private(set) var length = World.Length.usual
     private(set) var hours: Double?
     private(set) var isRepeated = false
+    private(set) var adversary = AdversaryChoice.some
+    private(set) var onlyPlan: AdversaryPlan?
+    /// Whether the first violation ends it.
+    private(set) var endsWhenFound = false
     private var lengthName = "usual"
 
     static let help = """
         usage: sfu-simulate [--seeds N] [--first N] [--seed N] [--hours H] [--length NAME]
-                            [--twice] [--plant NAME|all]
+                            [--twice] [--plant NAME|all] [--adversary never|some|always]
+                            [--plan NAME] [--until-found]
 
         Lives through whole rooms in virtual time, one history for each seed, and looks at every
         step whether what must hold does.
@@ -21,6 +28,10 @@ struct SimulateOptions {
           --length NAME   how long a history is: moment (10 s) or short (30 s), as CI has it,
                           usual (6 minutes) or day (24 hours)
           --twice         live through each twice: the traces must be the same
+          --adversary A   whether each room has a participant with keys and bad intentions: never,
+                          some (half of all seeds, as usual) or always
+          --plan NAME     that is all that adversaries do
+          --until-found   stop at the first seed that breaks a rule
           --plant NAME    plant a bug, and say which seed finds it; all: one after the other
 
         Exit status: 0 if all held (or every planted bug was found), 1 if not, 2 if misused.
@@ -38,6 +49,7 @@ struct SimulateOptions {
                 print(Self.help)
                 return nil
             case "--twice": isRepeated = true
+            case "--until-found": endsWhenFound = true
             default:
                 guard let value = rest.popFirst(), take(name, value, &count, &first) else {
                     print("sfu-simulate: \(name) is wrong or lacks a value; --help tells more")
@@ -80,13 +92,40 @@ struct SimulateOptions {
         case "--plant":
             plants = value == "all" ? Plant.allCases : [Plant(rawValue: value)].compactMap { $0 }
             return !plants.isEmpty
+        case "--adversary":
+            guard let choice = AdversaryChoice(rawValue: value) else { return false }
+            adversary = choice
+            return true
+        case "--plan":
+            onlyPlan = AdversaryPlan(rawValue: value)
+            return onlyPlan != nil
         default: return false
         }
+    }
+
+    /// The world of one seed.
+    func world(
+        seed: UInt64,
+        identity: DTLSIdentity,
+        plant: Plant? = nil
+    ) -> World {
+        World(
+            seed: seed,
+            identity: identity,
+            plant: plant,
+            adversary: adversary,
+            onlyPlan: onlyPlan
+        )
     }
 
     /// What shows one history again.
     func command(for seed: UInt64) -> String {
         let length = lengthName == "usual" ? "" : " LENGTH=\(lengthName)"
+        var flags: [String] = []
+        if adversary != .some { flags.append("--adversary \(adversary.rawValue)") }
+        if let onlyPlan { flags.append("--plan \(onlyPlan.rawValue)") }
+        let further = flags.joined(separator: " ")
         return "make simulate SEED=\(seed)\(length)"
+            + (flags.isEmpty ? "" : " SIMULATE_FLAGS=\"\(further)\"")
     }
 }

@@ -65,6 +65,15 @@ struct EgressLedger {
         return sent.packet
     }
 
+    /// The objection to other bits under an index that has been used: two tags under one nonce.
+    func objection(to ssrc: UInt32, _ sequence: UInt16, cipher: UInt64) -> (Invariant, String)? {
+        guard let stream = streams[ssrc] else { return nil }
+        let index = Self.index(of: sequence, after: stream.newest)
+        let sent = stream.sent[Int(index & Int64(Self.memory - 1))]
+        guard let sent, sent.index == index, sent.packet.cipher != cipher else { return nil }
+        return (.indices, "index \(index) of \(ssrc) carries other bits than before")
+    }
+
     /// Notes a packet; returns what must not be.
     mutating func note(
         _ packet: WrittenPacket,

@@ -20,6 +20,8 @@ final class Hall {
     var isUnknown = false
     /// Whose client sends a stream.
     var publishers: [String: UInt32] = [:]
+    /// A participant with keys that pursues goals of its own.
+    var adversary: Adversary?
     /// Why the daemon has said that a subscription has no video now; it may say so before who
     /// asked for the subscription has read the reply.
     var heldBack: [String: String] = [:]
@@ -52,6 +54,9 @@ final class Seat {
     let tellsArrivals: Bool
     /// Its slots follow who talks.
     let follows: Bool
+    let isAdversary: Bool
+    /// Whether packets to it tell when they were sent.
+    var takesSendTimes = false
     var client: WorldClient?
     /// A call about it is under way.
     var isBusy = false
@@ -76,9 +81,30 @@ final class Seat {
         takesRTX = random.chance(0.8)
         tellsArrivals = random.chance(0.25)
         follows = random.chance(0.2)
+        isAdversary = false
     }
 
-    var isFree: Bool { hasJoined && !isBusy && !isUnknown }
+    /// An adversary, with all that a client may agree on.
+    init(adversary number: Int) {
+        self.number = number
+        name = "adversary-\(number)"
+        publishes = true
+        isModerator = false
+        isSimulcast = false
+        slots = 4
+        takesRTX = true
+        tellsArrivals = true
+        follows = false
+        isAdversary = true
+        takesSendTimes = true
+    }
+
+    var mayWatch: Bool { isFree && !follows || isAdversary && hasJoined && !isUnknown }
+
+    /// An adversary watches one stream; its other slots follow who talks.
+    var watchLimit: Int { isAdversary ? 1 : slots }
+
+    var isFree: Bool { hasJoined && !isBusy && !isUnknown && !isAdversary }
 }
 
 // What a room's people do; each act is one call or a few, and what they are known to come to.
@@ -138,6 +164,7 @@ extension World {
             for _ in 0..<random.pick(1...3) {
                 enter(hall, publishes: random.chance(0.35))
             }
+            enterAdversary(hall)
         }
     }
 
@@ -146,6 +173,7 @@ extension World {
         guard hall.isOpen else { return }
         lastSeat += 1
         let seat = Seat(number: lastSeat, publishes: publishes, using: &random)
+        if hasAdversaries { seat.takesSendTimes = adversaryRandom.chance(0.5) }
         hall.seats.append(seat)
         var more: [String: JSON] = ["participant": .string(seat.name)]
         if seat.isModerator {
@@ -196,7 +224,7 @@ extension World {
 
     /// Notes what an answer says of the streams.
     private func note(_ result: JSON, of seat: Seat, in hall: Hall) {
-        if seat.follows { follow(seat, in: hall) }
+        if seat.follows || seat.isAdversary { follow(seat, in: hall) }
         seat.stream = result.streams.first
         guard let client = seat.client, let stream = seat.stream else { return }
         hall.publishers[stream] = UInt32(client.index)
@@ -209,15 +237,15 @@ extension World {
         rights.follow(seat.number)
         let more: [String: JSON] = [
             "participant": .string(seat.name),
-            "audioMids": .array(offer.mids(.audio).map { .string($0) }),
-            "videoMids": .array(offer.mids(.video).map { .string($0) }),
+            "audioMids": .array(offer.mids(.audio, of: seat).map { .string($0) }),
+            "videoMids": .array(offer.mids(.video, of: seat).map { .string($0) }),
         ]
         ask("talkers.subscribe", more, about: seat, in: hall) { _ in }
     }
 
     /// Watches what there is, as far as there are slots.
     func watchAll(_ seat: Seat, in hall: Hall) {
-        guard seat.isFree, !seat.follows, seat.client != nil, seat.subscriptions.count < seat.slots
+        guard seat.mayWatch, seat.client != nil, seat.subscriptions.count < seat.watchLimit
         else { return }
         let watched = Set(seat.subscriptions.map(\.stream))
         let streams = hall.seats.filter { $0.number != seat.number }.compactMap(\.stream)
@@ -284,12 +312,14 @@ extension World {
         offer.slots = seat.slots
         offer.takesRTX = seat.takesRTX
         offer.tellsArrivals = seat.tellsArrivals
+        offer.takesSendTimes = seat.takesSendTimes
+        offer.carriesEverything = seat.isAdversary
         var links = (
             up: Link(delay: random.pick(500_000...60_000_000)),
             down: Link(delay: random.pick(500_000...60_000_000))
         )
-        if hasFaults { links = (Link(using: &random), Link(using: &random)) }
-        return WorldClient(
+        if hasFaults, !seat.isAdversary { links = (Link(using: &random), Link(using: &random)) }
+        let client = WorldClient(
             index: index,
             room: hall.number,
             seat: seat.number,
@@ -302,6 +332,8 @@ extension World {
             ),
             links: links
         )
+        client.isAdversary = seat.isAdversary
+        return client
     }
 
     private func layers(of seat: Seat, client: Int) -> [SentLayer] {
@@ -336,6 +368,7 @@ extension World {
     func begin(_ client: WorldClient, _ answer: WorldAnswer) {
         client.worker = answer.worker
         client.begunAt = now
+        client.answer = answer
         client.repaired = answer.repaired
         client.peer.connect(
             fragment: answer.fragment,

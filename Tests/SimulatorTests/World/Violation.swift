@@ -22,6 +22,10 @@ enum Invariant: String, CaseIterable {
     case replies
     /// What a room took is given back when it has ended.
     case memory
+    /// Media goes only where the peer has proved to be, and not for long after the last proof.
+    case consent
+    /// What a transport makes a worker keep and do has its bound.
+    case bounds
     /// When the faults stop, everybody sees and hears within five seconds what they may.
     case liveness
     /// Calls that must succeed do, and those that must not do not.

@@ -56,6 +56,8 @@ final class World {
     var clients: [Int: WorldClient] = [:]
     var clientsByPath: [Path: Int] = [:]
     var rights = RightsLedger()
+    /// Where media may go, as the network knows it.
+    var consent = ConsentLedger()
     var ledgers: [Int: EgressLedger] = [:]
     /// Media on its way from the core to the socket, by what of it stays in clear.
     var underWay: [Wire: WrittenPacket] = [:]
@@ -95,6 +97,14 @@ final class World {
     /// What a received packet makes a client say: nothing.
     var unsaid = Batch(capacity: 1)
 
+    /// Whether there is an adversary in each room, and the one plan that it has, if only one.
+    let hasAdversaries: Bool
+    let onlyPlan: AdversaryPlan?
+    /// For what concerns adversaries, so that it changes nothing else.
+    var adversaryRandom: SimulatedRandom
+    /// No adversary makes a call: all that are open are waited for.
+    var isSettling = false
+
     let identity: DTLSIdentity
     let context = SRTPContext(engine: .best)
     /// How many rooms there are, as a rule.
@@ -126,6 +136,8 @@ final class World {
         var events = 0
         var rounds = 0
         var checks = 0
+        /// Messages of adversaries.
+        var hostile = 0
         /// Pairs of viewer and source that were seen to be alive.
         var alive = 0
     }
@@ -134,6 +146,8 @@ final class World {
         seed: UInt64,
         identity: DTLSIdentity,
         plant: Plant? = nil,
+        adversary: AdversaryChoice = .some,
+        onlyPlan: AdversaryPlan? = nil,
         start: Instant = Instant(nanoseconds: 1_000_000_000)
     ) {
         self.seed = seed
@@ -143,6 +157,10 @@ final class World {
         self.identity = identity
         random = SimulatedRandom(state: seed &* 0x9e37_79b9_7f4a_7c15)
         plantRandom = SimulatedRandom(state: ~seed)
+        adversaryRandom = SimulatedRandom(state: seed &* 0xd134_2543_de82_ef95 ^ 0x2545_f491)
+        let isChosen = adversaryRandom.chance(0.5)
+        hasAdversaries = adversary == .always || (adversary == .some && isChosen)
+        self.onlyPlan = onlyPlan
         let count = random.chance(0.6) ? 2 : 1
         roomCount = Int(random.pick(1...2))
         let state = Mutex(SimulatedRandom(state: random.next()))

@@ -90,7 +90,7 @@ extension World {
     }
 
     /// Somebody offers anew, with other ICE credentials.
-    private func restart(_ seat: Seat, _ hall: Hall) {
+    func restart(_ seat: Seat, _ hall: Hall) {
         guard let client = seat.client, client.isConnected else { return }
         seat.offers += 1
         let restart = UInt64(client.index) << 16 + UInt64(seat.offers)
@@ -112,6 +112,7 @@ extension World {
                 into: &sent
             )
             sendAll(from: client)
+            client.answer = answer
             client.repaired = answer.repaired
             plan(client, at: now)
             guard seat.publishes, let stream = result.streams.first else { return }

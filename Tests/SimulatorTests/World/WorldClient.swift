@@ -25,6 +25,17 @@ final class WorldClient {
     var down: Link
     /// Of each stream of retransmissions, the stream that it repeats.
     var repaired: [UInt32: UInt32] = [:]
+    /// Whose checks it answers, and where it sends its own.
+    var answer: WorldAnswer?
+    var isAdversary = false
+    /// It neither sends nor answers.
+    var isStill = false
+    /// Datagrams of its handshake, where they are kept.
+    private(set) var flights: [[UInt8]] = []
+    /// What came last: an SSRC, a number of it, and a transport-wide number.
+    private(set) var newestSource: UInt32 = 0
+    private(set) var newestNumber: UInt16 = 0
+    private(set) var newestTransportNumber: UInt16 = 0
     /// When it began to connect.
     var begunAt: Instant?
     /// Nobody is there any more.
@@ -228,11 +239,14 @@ final class WorldClient {
     }
 
     private func note(arrivalOf packet: borrowing Packet, at now: Instant) {
+        newestSource = packet.ssrc.rawValue
+        newestNumber = packet.sequenceNumber.rawValue
         guard offer.tellsArrivals else { return }
         var elements = packet.extensions
         while let element = elements.next() {
             guard element.id == SentLayer.transportNumberID, element.length == 2 else { continue }
-            arrivals.append((packet.bytes.u16(at: element.offset), now))
+            newestTransportNumber = packet.bytes.u16(at: element.offset)
+            arrivals.append((newestTransportNumber, now))
             if feedbackDue == nil {
                 feedbackDue = now.advanced(milliseconds: Self.feedbackMilliseconds)
             }
@@ -268,6 +282,15 @@ final class WorldClient {
             }
         }
     }
+
+    /// Keeps what an adversary's handshake sends, to be sent again.
+    func keep(flight bytes: [UInt8]) {
+        guard isAdversary, flights.count < Self.flightLimit, case .dtls = Datagram(bytes.span)
+        else { return }
+        flights.append(bytes)
+    }
+
+    private static let flightLimit = 16
 
     /// Forgets what it was sent: a new association has new streams.
     func forgetStreams() { receptions = [:] }

@@ -10,6 +10,7 @@ extension World: SimulatedNetwork {
         guard let client = client(at: path), !client.isGone, client.isConnected else { return }
         let cipher = Self.hash(bytes)
         let (ssrc, sequence) = (bytes.span.u32(at: 8), bytes.span.u16(at: 2))
+        violate(ledgers[client.index]?.objection(to: ssrc, sequence, cipher: cipher))
         if let again = ledgers[client.index]?.packet(ssrc, sequence, cipher: cipher) {
             underWay[Wire(path: path, ssrc: ssrc, sequence: sequence)] = again
             return
@@ -77,6 +78,8 @@ extension World: SimulatedNetwork {
 
     /// A datagram has left the socket of a worker.
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
+        violate(consent.noteOut(bytes, to: path, at: now, since: lastStall))
+        guard !Adversary.isStranger(path) else { return }
         guard let client = client(at: path) else {
             return violate(.readable, "a datagram goes to \(path.remote), where nobody ever was")
         }
@@ -95,6 +98,7 @@ extension World: SimulatedNetwork {
             }
             // Nobody can read what comes before the keys do.
             guard let packet = underWay.removeValue(forKey: wire) else { return }
+            violate(consent.objection(toMediaFor: path, at: now, since: lastStall))
             if let mark = packet.mark { violate(rights.objection(to: mark, for: client)) }
             parcel = .media(packet.bytes)
             // Its number is another then, and a viewer misses the one that it had.
@@ -115,7 +119,7 @@ extension World: SimulatedNetwork {
 
     /// Something has come to a client.
     func arrive(_ parcel: Parcel, at index: Int) {
-        guard let client = clients[index], !client.isGone else { return }
+        guard let client = clients[index], !client.isGone, !client.isStill else { return }
         switch parcel {
         case .media(let bytes): client.take(clear: bytes, at: now)
         case .datagram(let bytes):
@@ -150,6 +154,7 @@ extension World: SimulatedNetwork {
         client.nextTick = nil
         client.audioInterval = pace.audio
         client.videoInterval = pace.video
+        guard !client.isStill else { return plan(client, at: now.advanced(milliseconds: 500)) }
         let next = client.tick(at: now, using: &random, into: &sent)
         sendAll(from: client)
         plan(client, at: next)
@@ -168,6 +173,7 @@ extension World: SimulatedNetwork {
         for position in 0..<sent.count {
             let (first, second) = client.up.arrivals(at: now, using: &random)
             let bytes = sent.bytes(at: position)
+            client.keep(flight: bytes)
             for arrival in [first, second] {
                 guard let arrival else { continue }
                 schedule.add(.toWorker(client.worker, client.path, bytes), at: arrival)

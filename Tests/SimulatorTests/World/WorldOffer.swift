@@ -1,3 +1,4 @@
+import HostilePeer
 import RTP
 import SFU
 
@@ -16,10 +17,19 @@ struct WorldOffer {
         return (0..<slots).map { String(kinds + 2 * $0 + (kind == .audio ? 0 : 1)) }
     }
 
+    /// The mids of the slots that follow who talks.
+    func mids(_ kind: MediaKind, of seat: Seat) -> [String] {
+        seat.isAdversary ? mids(kind).suffix(2) : mids(kind)
+    }
+
     /// Whether lost packets come again as RTX, or as they were.
     var takesRTX = true
     /// Whether it tells when packets arrive.
     var tellsArrivals = false
+    /// Whether packets to it tell when they were sent.
+    var takesSendTimes = false
+    /// Whether it has agreed on all other header extensions, too.
+    var carriesEverything = false
     /// Counts offers, as RFC 3264 §8 wants it.
     var version = 1
 
@@ -80,6 +90,7 @@ struct WorldOffer {
                 "a=rtcp-fb:\(isAudio ? audio : video) transport-cc",
             ]
         }
+        lines += further(kind)
         guard !isAudio else {
             return [
                 "m=audio 9 UDP/TLS/RTP/SAVPF \(audio)", "a=rtpmap:\(audio) opus/48000/2",
@@ -93,6 +104,34 @@ struct WorldOffer {
             "m=video 9 UDP/TLS/RTP/SAVPF \(video) \(rtx)", "a=rtpmap:\(video) VP8/90000",
         ] + lines + ["a=rtpmap:\(rtx) rtx/90000", "a=fmtp:\(rtx) apt=\(video)"]
     }
+
+    /// Extensions that honest clients of a history without an adversary do not agree on.
+    private func further(_ kind: MediaKind) -> [String] {
+        var kinds: [(UInt8, ExtensionKind)] = []
+        let extensions = Self.everyExtension
+        if takesSendTimes { kinds.append((extensions.sendTime, .absoluteSendTime)) }
+        if carriesEverything {
+            kinds.append((extensions.captureTime, .absoluteCaptureTime))
+            if kind == .video {
+                kinds.append((extensions.descriptor, .dependencyDescriptor))
+                kinds.append((extensions.layersAllocation, .videoLayersAllocation))
+            }
+        }
+        return kinds.map { "a=extmap:\($0) \($1.uri)" }
+    }
+
+    /// The ids of all extensions.
+    static let everyExtension: ForgedMedia.Extensions = {
+        var extensions = ForgedMedia.Extensions()
+        extensions.audioLevel = SentLayer.levelID
+        extensions.sendTime = 2
+        extensions.transportSequence = SentLayer.transportNumberID
+        extensions.mid = SentLayer.midID
+        extensions.layersAllocation = 8
+        extensions.captureTime = 9
+        extensions.descriptor = 12
+        return extensions
+    }()
 }
 
 /// What a client needs of an answer.

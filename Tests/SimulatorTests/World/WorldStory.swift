@@ -47,6 +47,7 @@ extension World {
 
     private func watchSums() {
         askForSums()
+        checkBounds()
         checkCalls()
         let isQuiet = pace.audio == Pace.quiet.audio
         after(milliseconds: isQuiet ? 10_000 : Self.sumsMilliseconds) { [unowned self] in
@@ -94,7 +95,7 @@ extension World {
     }
 
     var livingClients: [WorldClient] {
-        clients.values.filter { !$0.isGone }.sorted { $0.index < $1.index }
+        clients.values.filter { !$0.isGone && !$0.isAdversary }.sorted { $0.index < $1.index }
     }
 
     private func cutOff() {
@@ -142,6 +143,8 @@ extension World {
 
     /// Lets time pass until no call is open.
     private func awaitCalls() {
+        isSettling = true
+        defer { isSettling = false }
         run(until: now.advanced(milliseconds: 15_000)) {
             callers.calls.isEmpty
                 && halls.allSatisfy { hall in
@@ -236,8 +239,10 @@ extension World {
         while halls.count < roomCount { openHall() }
         for hall in halls where hall.isOpen && !hall.isUnknown {
             for seat in hall.seats where seat.isUnknown && !seat.isBusy { restore(seat, in: hall) }
-            let publishers = hall.seats.count { $0.publishes }
-            if hall.seats.count < 3 || publishers == 0 { enter(hall, publishes: publishers < 2) }
+            let honest = hall.seats.filter { !$0.isAdversary }
+            let publishers = honest.count { $0.publishes }
+            enterAdversary(hall)
+            if honest.count < 3 || publishers == 0 { enter(hall, publishes: publishers < 2) }
         }
     }
 

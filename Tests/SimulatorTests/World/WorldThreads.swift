@@ -36,9 +36,18 @@ extension World {
         trace.note(now.nanoseconds)
         trace.note(bytes.first ?? 0)
         tally.datagrams += 1
+        consent.noteIn(bytes, from: path, at: now, isHandshake: isHandshake(bytes, from: path))
         if strikes(.uncountedDrop, oneIn: 2_000) { return worker.taken += 1 }
         worker.arrived.append(.init(path: path, bytes: bytes, at: now))
         wake(index)
+    }
+
+    /// Whether a datagram belongs to a handshake that is under way at that address.
+    private func isHandshake(_ bytes: [UInt8], from path: Path) -> Bool {
+        guard case .dtls = Datagram(bytes.span), let index = clientsByPath[path],
+            let client = clients[index]
+        else { return false }
+        return client.path == path && !client.isConnected
     }
 
     /// The control thread goes round.
