@@ -5,7 +5,7 @@ enum FuzzTarget: String, CaseIterable {
     case packet, rtcp, stun, vp8, vp9, h264, av1, opus, red
     case dependencyDescriptor = "dependency-descriptor"
     case layersAllocation = "layers-allocation"
-    case sdp, json, ipc, configuration, track, peer
+    case sdp, json, ipc, configuration, track, peer, plan
 
     /// Takes the bytes as the daemon would, and traps where it would trap.
     ///
@@ -30,13 +30,14 @@ enum FuzzTarget: String, CaseIterable {
         case .configuration: try readConfiguration(bytes)
         case .track: try readTrack(bytes)
         case .peer: try PeerTrial.run(bytes)
+        case .plan: try PlanTrial.run(bytes)
         }
     }
 
     /// Whether one run takes so little that each input may be run cut at every byte.
     var isParser: Bool {
         switch self {
-        case .sdp, .json, .ipc, .configuration, .track, .peer: false
+        case .sdp, .json, .ipc, .configuration, .track, .peer, .plan: false
         default: true
         }
     }

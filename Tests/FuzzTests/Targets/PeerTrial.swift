@@ -8,12 +8,14 @@ import RTP
 /// What it sends is encrypted with its keys, so that it gets behind the decryption. The input is
 /// a row of steps: a byte that says what is done, and what that needs.
 struct PeerTrial: ~Copyable {
-    private var core: Core
-    private var now = Instant(nanoseconds: 1_000_000_000_000)
+    var core: Core
+    private(set) var now = Instant(nanoseconds: 1_000_000_000_000)
     private var output = Batch(capacity: 256)
-    private var hostile: TrialParty
-    private var viewer: TrialParty
+    var hostile: TrialParty
+    var viewer: TrialParty
     private var sum = 0
+    /// Whether strangers may be answered: checks come from addresses that are forged.
+    var answersStrangers = false
 
     /// More in one moment, and some timer is due for ever.
     private static let spinLimit = 200
@@ -27,7 +29,7 @@ struct PeerTrial: ~Copyable {
         return try trial.finish()
     }
 
-    private init() {
+    init() {
         var limits = CoreLimits()
         limits.packetPool = 1_024
         core = Core(
@@ -42,7 +44,7 @@ struct PeerTrial: ~Copyable {
     }
 
     /// Connects both; the viewer watches all, and who sends its own video.
-    private mutating func begin() throws(Violation) {
+    mutating func begin() throws(Violation) {
         try connect(hostile.id, hostile.configuration, hostile.takeCheck(at: now), hostile.path)
         try connect(viewer.id, viewer.configuration, viewer.takeCheck(at: now), viewer.path)
         for (index, slot) in TrialMedia.slots.enumerated() {
@@ -73,7 +75,7 @@ struct PeerTrial: ~Copyable {
     }
 
     private mutating func step(_ cursor: inout Cursor) throws(Violation) {
-        if output.free < Core.replyCapacity { try settle() }
+        try makeRoom()
         let kind = cursor.byte()
         switch kind & 7 {
         case 0, 1, 2:
@@ -99,13 +101,24 @@ struct PeerTrial: ~Copyable {
         if kind & 0x80 == 0 { try settle() }
     }
 
-    private mutating func apply(_ command: Command) throws(Violation) {
+    /// Takes what the core has to send where more might not fit.
+    private mutating func makeRoom() throws(Violation) {
+        if output.free < Core.replyCapacity { try settle() }
+    }
+
+    /// Gives the core a datagram.
+    mutating func receive(_ datagram: [UInt8], on path: Path) throws(Violation) {
+        try makeRoom()
+        core.receive(datagram.span, on: path, at: now, into: &output)
+    }
+
+    mutating func apply(_ command: Command) throws(Violation) {
         core.apply(command, at: now, into: &output)
         try settle()
     }
 
     /// Lets time pass with all that falls due in it.
-    private mutating func pass(milliseconds: Int64) throws(Violation) {
+    mutating func pass(milliseconds: Int64) throws(Violation) {
         let end = now.advanced(milliseconds: milliseconds)
         var spins = 0
         while true {
@@ -125,7 +138,7 @@ struct PeerTrial: ~Copyable {
     }
 
     /// Takes all that the core has to send, and looks at it as its receiver would.
-    private mutating func settle() throws(Violation) {
+    mutating func settle() throws(Violation) {
         var more = true
         while more {
             more = core.flush(into: &output, at: now)
@@ -137,7 +150,7 @@ struct PeerTrial: ~Copyable {
                 } else if output.path(at: index) == hostile.path {
                     try hostile.inspect(datagram)
                 } else {
-                    throw Violation("a stranger is sent something")
+                    try inspectStrange(datagram)
                 }
             }
             output.removeAll()
@@ -145,8 +158,17 @@ struct PeerTrial: ~Copyable {
         while core.takeEvent() != nil { sum &+= 1 }
     }
 
+    /// A stranger may be sent answers and checks, where it seems to have asked; media never.
+    private func inspectStrange(_ datagram: [UInt8]) throws(Violation) {
+        guard answersStrangers else { throw Violation("a stranger is sent something") }
+        switch Datagram(datagram.span) {
+        case .stun, .dtls: break
+        case .rtp, .rtcp, nil: throw Violation("a stranger is sent media")
+        }
+    }
+
     /// In the end all is accounted for, and nothing is left of the two.
-    private mutating func finish() throws(Violation) -> Int {
+    mutating func finish() throws(Violation) -> Int {
         try pass(milliseconds: Self.settleMilliseconds)
         let statistics = core.report(at: now)
         guard statistics.accountsForAll else { throw Violation("packets are not accounted for") }

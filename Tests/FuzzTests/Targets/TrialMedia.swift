@@ -1,3 +1,4 @@
+import HostilePeer
 import RTP
 import SFU
 
@@ -77,6 +78,19 @@ enum TrialMedia {
             extensions: extensions
         )
     }
+
+    /// The ids of what an adversary may put into its packets.
+    static let forgedExtensions: ForgedMedia.Extensions = {
+        var ids = ForgedMedia.Extensions()
+        ids.audioLevel = extensions[.audioLevel]
+        ids.sendTime = extensions[.absoluteSendTime]
+        ids.transportSequence = extensions[.transportSequenceNumber]
+        ids.captureTime = extensions[.absoluteCaptureTime]
+        ids.descriptor = extensions[.dependencyDescriptor]
+        ids.layersAllocation = extensions[.videoLayersAllocation]
+        ids.mid = extensions[.mid]
+        return ids
+    }()
 
     static func binding(to publication: Int) -> Binding {
         Binding(publication: publications[publication].id, subscription: 7, open: true)

@@ -12,6 +12,8 @@ struct TrialParty: ~Copyable {
     private let context: SRTPContext
     /// The highest index that has been sent of each SSRC (RFC 3711 §3.3.1).
     private var highest: [UInt32: UInt64] = [:]
+    /// The bits that came under each SSRC and number last, by a hash.
+    private var received: [UInt64: UInt64] = [:]
 
     static let profile = SRTPProfile.aeadAes128Gcm
     /// With its header, what is still let in when it is encrypted.
@@ -175,10 +177,24 @@ struct TrialParty: ~Copyable {
                 : try session.unprotectRTP(datagram.span, into: &target)
         } catch {
             guard error == .replay else { throw Violation("what goes out does not open: \(error)") }
+            let isSame = isRTCP || received[Self.key(of: datagram)] == Self.hash(datagram)
+            guard isSame else { throw Violation("one index carries other bits than before") }
             return nil
         }
+        if !isRTCP { received[Self.key(of: datagram)] = Self.hash(datagram) }
         clear.removeLast(clear.count - length)
         return clear
+    }
+}
+
+extension TrialParty {
+    private static func key(of datagram: [UInt8]) -> UInt64 {
+        UInt64(datagram.span.u32(at: 8)) << 16 | UInt64(datagram.span.u16(at: 2))
+    }
+
+    /// FNV-1a.
+    private static func hash(_ datagram: [UInt8]) -> UInt64 {
+        datagram.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
 

@@ -68,7 +68,7 @@ enum AdversaryPlan: String, CaseIterable {
         case .clocksApart: Pace(messages: 200, burst: 2, milliseconds: 20)
         case .requests: Pace(messages: 1_500, burst: 8, milliseconds: 20)
         case .reportFlood: Pace(messages: 10_000, burst: 50, milliseconds: 10)
-        case .mediaFields: Pace(messages: 1_500, burst: 5, milliseconds: 10)
+        case .mediaFields: Pace(messages: 2_000, burst: 8, milliseconds: 10)
         case .newSources: Pace(messages: 1_500, burst: 5, milliseconds: 10)
         case .spoofedNomination: Pace(messages: 60, burst: 1, milliseconds: 100)
         case .silentNomination: Pace(messages: 40, burst: 1, milliseconds: 500)

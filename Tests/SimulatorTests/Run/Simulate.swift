@@ -120,6 +120,7 @@ struct Progress {
         sums.alive += world.tally.alive
         sums.rounds += world.tally.rounds
         sums.hostile += world.tally.hostile
+        sums.listened += world.tally.listened
     }
 
     /// Whether it is time to say how far it has come.
@@ -133,7 +134,8 @@ struct Progress {
                 + "\(rounded(virtualHours / hours)) a real hour; \(violations) violations; "
                 + "\(sums.media) packets, \(sums.frames) frames, \(sums.calls) calls, "
                 + "\(sums.events) events, \(sums.rounds) rounds, \(sums.checks) sums, "
-                + "\(sums.alive) alive, \(sums.hostile) hostile messages"
+                + "\(sums.alive) alive, \(sums.hostile) hostile messages, "
+                + "\(sums.listened) packets of sound awaited"
         )
         fflush(nil)
     }

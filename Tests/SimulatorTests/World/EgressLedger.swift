@@ -45,6 +45,8 @@ struct EgressLedger {
 
     private struct Stream {
         var newest: Int64?
+        /// Packets of media.
+        var count = 0
         /// The last ones, in a circle by index.
         var sent: [Sent?] = Array(repeating: nil, count: EgressLedger.memory)
     }
@@ -53,6 +55,11 @@ struct EgressLedger {
     private static let memory = 1_024
 
     private var streams: [UInt32: Stream] = [:]
+
+    /// Packets sent again for each that was sent first, and from the start: a viewer may have a
+    /// quarter of its media again, and a burst of 256 packets.
+    private static let repeatedShare = 3
+    private static let repeatedAtFirst = 300
     /// Under which index each of a layer's packets went out of late.
     private var places: [Layer: [UInt32: Int64]] = [:]
 
@@ -91,17 +98,25 @@ struct EgressLedger {
         }
         stream.sent[place] = Sent(index: index, packet: packet)
         stream.newest = max(index, stream.newest ?? index)
-        if packet.isRepeated { return objection(toRepeated: packet, of: media) }
+        if packet.mark != nil { stream.count += 1 }
+        if packet.isRepeated {
+            return objection(toRepeated: packet, of: media, count: stream.count)
+        }
         return objection(toFirst: packet, at: index)
     }
 
     private func objection(
         toRepeated packet: WrittenPacket,
-        of media: UInt32?
+        of media: UInt32?,
+        count: Int
     ) -> (Invariant, String)? {
         guard let mark = packet.mark, let original = packet.original else { return nil }
         guard let media, let stream = streams[media] else {
             return (.retransmissions, "\(packet.ssrc) repeats what was never sent")
+        }
+        let limit = stream.count / Self.repeatedShare + Self.repeatedAtFirst
+        guard count <= limit else {
+            return (.bounds, "\(count) packets are sent again, of \(stream.count)")
         }
         let index = Self.index(of: original, after: stream.newest)
         guard let sent = stream.sent[Int(index & Int64(Self.memory - 1))], sent.index == index

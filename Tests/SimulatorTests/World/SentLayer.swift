@@ -13,7 +13,7 @@ struct SentLayer {
     /// Whether a keyframe has been asked for.
     var wantsKeyframe = true
     private let firstIndex: UInt64
-    private var sent: UInt32 = 0
+    private(set) var sent: UInt32 = 0
     private var frames: UInt32 = 0
     private var resent: UInt64 = 0
     /// The last packets, in a circle.

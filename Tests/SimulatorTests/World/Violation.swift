@@ -26,6 +26,8 @@ enum Invariant: String, CaseIterable {
     case consent
     /// What a transport makes a worker keep and do has its bound.
     case bounds
+    /// While nothing fails nobody loses sound, whatever somebody else does.
+    case losses
     /// When the faults stop, everybody sees and hears within five seconds what they may.
     case liveness
     /// Calls that must succeed do, and those that must not do not.

@@ -136,6 +136,8 @@ final class World {
         var events = 0
         var rounds = 0
         var checks = 0
+        /// Packets of sound that had to come while nothing failed.
+        var listened = 0
         /// Messages of adversaries.
         var hostile = 0
         /// Pairs of viewer and source that were seen to be alive.

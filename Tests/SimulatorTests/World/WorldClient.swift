@@ -55,6 +55,8 @@ final class WorldClient {
     private var receptions: [UInt32: Reception] = [:]
     /// When it last saw a frame, or heard a packet, of whom.
     private(set) var lastSeen: [Source: Instant] = [:]
+    /// Numbers of sound that came from each source since it was asked to keep them.
+    private(set) var heard: [UInt32: Set<UInt32>]?
     /// Frames that it could decode.
     private(set) var frames = 0
     private var arrivals: [(number: UInt16, time: Instant)] = []
@@ -236,6 +238,18 @@ final class WorldClient {
     private func note(_ mark: MediaMark, at now: Instant) {
         lastSeen[Source(publisher: mark.publisher, kind: mark.kind)] = now
         if mark.kind == .video { frames += 1 }
+        if mark.kind == .audio { heard?[mark.publisher, default: []].insert(mark.number) }
+    }
+
+    /// Begins to keep the numbers of the sound that comes.
+    func beginHearing() { heard = [:] }
+
+    /// Ends that.
+    ///
+    /// - Returns: The numbers, by client.
+    func endHearing() -> [UInt32: Set<UInt32>] {
+        defer { heard = nil }
+        return heard ?? [:]
     }
 
     private func note(arrivalOf packet: borrowing Packet, at now: Instant) {

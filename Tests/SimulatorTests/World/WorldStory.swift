@@ -36,6 +36,7 @@ extension World {
             awaitLife("when the faults have stopped")
             restore()
             awaitLife("when all is open again")
+            listen()
             rest(milliseconds: length.quiet)
             guard violation == nil else { return violation }
         }
