@@ -138,7 +138,7 @@ let package = Package(
         .testTarget(
             name: "SimulatorTests",
             dependencies: simulated,
-            exclude: ["Run"],
+            exclude: ["Plants", "Run"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -182,7 +182,7 @@ if isSimulator {
             name: "sfu-simulate",
             dependencies: simulated,
             path: "Tests/SimulatorTests",
-            exclude: ["Daemon", "WorldTests.swift"],
+            exclude: ["Daemon", "LedgerTests.swift", "Plants", "WorldTests.swift"],
             swiftSettings: strict
         )
     )

@@ -18,6 +18,16 @@ import Testing
         #expect(worlds[0].trace.value == worlds[1].trace.value)
     }
 
+    @Test(arguments: AdversaryPlan.allCases)
+    func `C4 an adversary costs nobody else anything`(_ plan: AdversaryPlan) throws {
+        let identity = try #require(Self.identity)
+        let world = World(seed: 1, identity: identity, adversary: .always, onlyPlan: plan)
+        let violation = world.live(.moment)
+        let again = "SEED=1 LENGTH=moment SIMULATE_FLAGS=\"--adversary always --plan \(plan.rawValue)\""
+        #expect(violation == nil, "again: make simulate \(again)")
+        #expect(world.tally.hostile > 10 && world.tally.frames > 20, "too little to tell")
+    }
+
     /// Milliseconds that the clock shows in the midst of a history.
     enum Uptime: Int64, CaseIterable, Sendable {
         case microsecondsIn32Bits = 4_294_967

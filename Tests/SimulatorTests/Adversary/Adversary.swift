@@ -164,6 +164,7 @@ extension World {
         if let client = adversary.seat.client, client.isConnected, !client.isGone {
             if adversary.left <= 0 {
                 client.isStill = false
+                client.isDeaf = false
                 adversary.turn()
                 watchAll(adversary.seat, in: adversary.hall)
                 prepare(adversary, client)
@@ -186,6 +187,7 @@ extension World {
         case .checkFields: adversary.play([.priority, .tieBreaker, .attributeLength])
         case .records: adversary.play(ForgedRecord.fields)
         case .silentNomination: client.isStill = true
+        case .absentReceiver: client.isDeaf = true
         case .spoofedNomination, .othersAddress, .manyAddresses, .offers, .comeAndGo: break
         }
     }
@@ -197,6 +199,8 @@ extension World {
         case .mediaFields, .newSources: sendMedia(adversary, client)
         case .spoofedNomination: spoof(adversary, client)
         case .silentNomination: keepSilent(adversary, client)
+        // What it sends from there by itself keeps the transport alive.
+        case .absentReceiver: break
         case .othersAddress: impersonate(adversary, client)
         case .manyAddresses: scatter(adversary, client)
         case .checkFields: sendCheck(adversary, client)

@@ -10,6 +10,7 @@ enum AdversaryPlan: String, CaseIterable {
     case newSources = "new-sources"
     case spoofedNomination = "spoofed-nomination"
     case silentNomination = "silent-nomination"
+    case absentReceiver = "absent-receiver"
     case othersAddress = "others-address"
     case manyAddresses = "many-addresses"
     case checkFields = "check-fields"
@@ -30,6 +31,7 @@ enum AdversaryPlan: String, CaseIterable {
         case .newSources: "fill tables with SSRCs and payload types that nobody agreed on"
         case .spoofedNomination: "send media to an address that never asked, by packets from there"
         case .silentNomination: "send media to an address that never asked, by keeping silent"
+        case .absentReceiver: "have media go on to where it has been, and is no more"
         case .othersAddress: "take over the address of another participant"
         case .manyAddresses: "fill tables with addresses"
         case .checkFields: "upset ICE with roles, attributes and passwords"
@@ -72,6 +74,7 @@ enum AdversaryPlan: String, CaseIterable {
         case .newSources: Pace(messages: 1_500, burst: 5, milliseconds: 10)
         case .spoofedNomination: Pace(messages: 60, burst: 1, milliseconds: 100)
         case .silentNomination: Pace(messages: 40, burst: 1, milliseconds: 500)
+        case .absentReceiver: Pace(messages: 100, burst: 1, milliseconds: 500)
         case .othersAddress: Pace(messages: 80, burst: 1, milliseconds: 100)
         case .manyAddresses: Pace(messages: 1_200, burst: 6, milliseconds: 20)
         case .checkFields: Pace(messages: 1_200, burst: 5, milliseconds: 20)

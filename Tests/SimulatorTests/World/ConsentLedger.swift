@@ -21,7 +21,6 @@ struct ConsentLedger {
 
     /// The time that consent lasts (RFC 7675 §5.1), and as much again as a check may take.
     private static let milliseconds: Int64 = 30_000 + 2_500
-    private static let isChecked = false
     private static let asksRemembered = 64
     /// Bytes sent for each that came, and a handshake's first flights.
     private static let gain = 3
@@ -48,8 +47,7 @@ struct ConsentLedger {
     mutating func noteOut(
         _ bytes: [UInt8],
         to path: Path,
-        at now: Instant,
-        since stall: Instant
+        at now: Instant
     ) -> (Invariant, String)? {
         let protocolClass = Datagram(bytes.span)
         if case .stun = protocolClass, Array(bytes[0..<2]) == Self.request {
@@ -78,7 +76,6 @@ struct ConsentLedger {
         at now: Instant,
         since stall: Instant
     ) -> (Invariant, String)? {
-        guard Self.isChecked else { return nil }
         guard let proof = proved[path] else {
             return (.consent, "media goes to \(path.remote) before any proof from there")
         }

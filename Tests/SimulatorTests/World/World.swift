@@ -102,6 +102,8 @@ final class World {
     let onlyPlan: AdversaryPlan?
     /// For what concerns adversaries, so that it changes nothing else.
     var adversaryRandom: SimulatedRandom
+    /// The RTCP that each worker had read when it last reported.
+    var reportsRead: [Int: (count: UInt64, time: Instant)] = [:]
     /// No adversary makes a call: all that are open are waited for.
     var isSettling = false
 

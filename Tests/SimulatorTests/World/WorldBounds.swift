@@ -18,6 +18,24 @@ extension World {
     }
 
     private static let eventLimit = 10_000
+
+    /// Holds the RTCP that a worker has read since its last report against what transports may make
+    /// it read.
+    func checkReports(_ statistics: WorkerStatistics, of worker: Int) {
+        defer { reportsRead[worker] = (statistics.rtcpIn, now) }
+        guard let before = reportsRead[worker] else { return }
+        let read = Int(clamping: statistics.rtcpIn - before.count)
+        let adversaries = clients.values.count { $0.isAdversary && $0.worker == worker }
+        // Half a second's worth may come at once, and a stall keeps a report waiting.
+        let milliseconds = Int(now.milliseconds(since: before.time)) + 500
+        let hostile = adversaries * Self.reportsPerSecond * milliseconds / 1_000
+        let honest = clients.count * Self.honestReports * milliseconds / 1_000
+        guard read > hostile + honest + Self.reportsPerSecond else { return }
+        violate(.bounds, "worker \(worker) reads \(read) reports in \(milliseconds - 500) ms")
+    }
+
+    private static let reportsPerSecond = CoreLimits.default.rtcpPerSecond
+    private static let honestReports = 100
 }
 
 extension Core {
@@ -32,18 +50,14 @@ extension Core {
             ("packets for new listeners", replays.count, 65_536),
         ]
         for index in 0..<transports.capacity where transports.isOccupied(index) {
-            tables.append(
-                (
-                    "paths of a transport", transports[index].ice.paths.count,
-                    limits.pathsPerTransport
-                )
-            )
-            tables.append(
-                (
-                    "streams of a transport", transports[index].streams.count,
-                    limits.streamsPerTransport
-                )
-            )
+            let paths = transports[index].ice.paths.count
+            let streams = transports[index].streams.count
+            let strays = transports[index].strays.count
+            tables += [
+                ("paths of a transport", paths, limits.pathsPerTransport),
+                ("streams of a transport", streams, limits.streamsPerTransport),
+                ("SSRCs without a stream", strays, Transport.strayLimit),
+            ]
         }
         let excess = tables.first { $0.count > $0.limit }
         return excess.map { "\($0.count) \($0.name), more than \($0.limit)" }

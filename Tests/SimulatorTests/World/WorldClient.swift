@@ -30,6 +30,8 @@ final class WorldClient {
     var isAdversary = false
     /// It neither sends nor answers.
     var isStill = false
+    /// Nothing comes to it: it is not where its packets seem to come from.
+    var isDeaf = false
     /// Datagrams of its handshake, where they are kept.
     private(set) var flights: [[UInt8]] = []
     /// What came last: an SSRC, a number of it, and a transport-wide number.

@@ -78,7 +78,7 @@ extension World: SimulatedNetwork {
 
     /// A datagram has left the socket of a worker.
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
-        violate(consent.noteOut(bytes, to: path, at: now, since: lastStall))
+        violate(consent.noteOut(bytes, to: path, at: now))
         guard !Adversary.isStranger(path) else { return }
         guard let client = client(at: path) else {
             return violate(.readable, "a datagram goes to \(path.remote), where nobody ever was")
@@ -119,7 +119,9 @@ extension World: SimulatedNetwork {
 
     /// Something has come to a client.
     func arrive(_ parcel: Parcel, at index: Int) {
-        guard let client = clients[index], !client.isGone, !client.isStill else { return }
+        guard let client = clients[index], !client.isGone, !client.isStill,
+            !client.isDeaf
+        else { return }
         switch parcel {
         case .media(let bytes): client.take(clear: bytes, at: now)
         case .datagram(let bytes):
@@ -235,6 +237,7 @@ extension World {
                     + "\(relayed) dropped"
             )
         }
+        checkReports(statistics, of: worker)
         let given = workers[worker].takenAtReport.removeValue(forKey: token)
         if statistics.datagramsIn != given {
             violate(
