@@ -92,12 +92,16 @@ struct ICEAgent {
         nonce: @autoclosure () -> UInt64,
         at now: Instant
     ) -> UInt64? {
-        if let move, move.path == path,
-            now.milliseconds(since: move.askedAt) < PathMove.repeatMilliseconds
-        {
-            return nil
+        if let move, move.path == path {
+            guard now.milliseconds(since: move.askedAt) >= PathMove.repeatMilliseconds else {
+                return nil
+            }
+            if now.milliseconds(since: move.madeAt) < PathMove.nonceMilliseconds {
+                self.move?.askedAt = now
+                return move.nonce
+            }
         }
-        let made = PathMove(path: path, nonce: nonce(), askedAt: now)
+        let made = PathMove(path: path, nonce: nonce(), madeAt: now, askedAt: now)
         move = made
         return made.nonce
     }

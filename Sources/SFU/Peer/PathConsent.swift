@@ -18,8 +18,9 @@ struct PathConsent {
     /// Where the peer has proven to be, until that is too long ago.
     private(set) var path: Path?
     private var given = Instant(nanoseconds: 0)
-    /// The nonce of the check under way.
-    private var nonce: UInt64?
+    /// The nonce of the check under way, where it went, and since when it is in use: what is seen
+    /// at one address proves nothing at another.
+    private var check: (nonce: UInt64, path: Path, madeAt: Instant)?
     private var asked = Instant(nanoseconds: .min / 2)
     /// When the next check is due, or consent ends.
     private(set) var due: Instant?
@@ -28,14 +29,14 @@ struct PathConsent {
     mutating func give(_ path: Path, at now: Instant, random: UInt64) {
         self.path = path
         given = now
-        nonce = nil
+        check = nil
         plan(after: now, random: random)
     }
 
     /// Takes a check's nonce for an answer; a nonce is good once.
-    mutating func isAnswered(by nonce: UInt64) -> Bool {
-        guard self.nonce == nonce else { return false }
-        self.nonce = nil
+    mutating func isAnswered(by nonce: UInt64, from path: Path) -> Bool {
+        guard let check, check.nonce == nonce, check.path == path else { return false }
+        self.check = nil
         return true
     }
 
@@ -44,13 +45,26 @@ struct PathConsent {
         path != nil && now.milliseconds(since: given) >= Self.lifetimeMilliseconds
     }
 
-    /// Notes that a check leaves; `false` where the one before has only just left.
-    mutating func ask(_ nonce: UInt64, at now: Instant, random: UInt64) -> Bool {
-        guard now.milliseconds(since: asked) >= Self.repeatMilliseconds else { return false }
-        self.nonce = nonce
+    /// Notes that a check leaves for `target`.
+    ///
+    /// One that is repeated before its answer can have come keeps its nonce.
+    /// - Returns: The nonce, or `nil` where the check before has only just left.
+    mutating func ask(
+        _ target: Path,
+        nonce: UInt64,
+        at now: Instant,
+        random: UInt64
+    ) -> UInt64? {
+        guard now.milliseconds(since: asked) >= Self.repeatMilliseconds else { return nil }
         asked = now
         if path != nil { plan(after: now, random: random) }
-        return true
+        if let check, check.path == target,
+            now.milliseconds(since: check.madeAt) < PathMove.nonceMilliseconds
+        {
+            return check.nonce
+        }
+        check = (nonce, target, now)
+        return nonce
     }
 
     /// Ends consent: media stops.
@@ -102,9 +116,13 @@ extension Core {
         into output: inout Batch
     ) {
         guard let path = transports[transport].path, output.free > 0 else { return }
-        let nonce = secrets.next()
-        let isDue = transports[transport].consent.ask(nonce, at: now, random: random.next())
-        if isDue { sendCheck(nonce, to: path, of: transport, into: &output) }
+        let nonce = transports[transport].consent.ask(
+            path,
+            nonce: secrets.next(),
+            at: now,
+            random: random.next()
+        )
+        if let nonce { sendCheck(nonce, to: path, of: transport, into: &output) }
     }
 
     /// Media stops until the peer has proven again to be there (RFC 7675 §5.2).

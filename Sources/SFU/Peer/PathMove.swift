@@ -9,10 +9,15 @@ struct PathMove {
     var path: Path
     /// The nonce of our check; the answer has to know it.
     var nonce: UInt64
+    /// When the nonce was made, and when it was last sent.
+    var madeAt: Instant
     var askedAt: Instant
 
     /// Between two checks of ours to one path.
     static let repeatMilliseconds: Int64 = 50
+    /// How long a check is repeated under one nonce, in milliseconds: longer than a round trip, as
+    /// an answer to a nonce that has been replaced counts for nothing.
+    static let nonceMilliseconds: Int64 = 2_000
 }
 
 extension Core {
@@ -86,7 +91,7 @@ extension Core {
         guard isAuthentic(message, key: key.span) else { return }
         if isMove == true {
             move(transport, to: path, at: now, into: &output)
-        } else if transports[transport].consent.isAnswered(by: nonce) {
+        } else if transports[transport].consent.isAnswered(by: nonce, from: path) {
             prove(transport, at: now)
         }
     }

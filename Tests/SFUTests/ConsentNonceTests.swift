@@ -1,0 +1,54 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// The nonces of our own checks: good for a round trip, and for the address that they went to.
+@Suite struct ConsentNonceTests {
+    private static let path = Path(remote: Address(ipv4: 0x0a00_0001, port: 10_000), local: 0)
+    private static let other = Path(remote: Address(ipv4: 0x0a00_0002, port: 10_000), local: 0)
+
+    private static func time(_ milliseconds: Int64) -> Instant {
+        Instant(nanoseconds: 0).advanced(milliseconds: milliseconds)
+    }
+
+    private static func agent() -> ICEAgent {
+        ICEAgent(
+            ICECredentials(
+                localFragment: "core",
+                localPassword: "corepassword0123456789",
+                remoteFragment: "peer",
+                remotePassword: "peerpassword0123456789"
+            )
+        )
+    }
+
+    @Test func `a check of a new address is repeated under its nonce for a round trip`() {
+        var agent = Self.agent()
+        #expect(agent.want(Self.path, nonce: 1, at: Self.time(0)) == 1)
+        #expect(agent.want(Self.path, nonce: 2, at: Self.time(20)) == nil)
+        #expect(agent.want(Self.path, nonce: 3, at: Self.time(60)) == 1)
+        #expect(agent.want(Self.path, nonce: 4, at: Self.time(1_900)) == 1)
+        #expect(agent.move?.nonce == 1)
+        #expect(agent.want(Self.path, nonce: 5, at: Self.time(2_100)) == 5)
+        #expect(agent.want(Self.other, nonce: 6, at: Self.time(2_110)) == 6)
+    }
+
+    @Test func `a check for consent is repeated under its nonce for a round trip`() {
+        var consent = PathConsent()
+        #expect(consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0) == 1)
+        #expect(consent.ask(Self.path, nonce: 2, at: Self.time(20), random: 0) == nil)
+        #expect(consent.ask(Self.path, nonce: 3, at: Self.time(60), random: 0) == 1)
+        #expect(consent.ask(Self.path, nonce: 4, at: Self.time(2_100), random: 0) == 4)
+        #expect(consent.ask(Self.other, nonce: 5, at: Self.time(2_200), random: 0) == 5)
+    }
+
+    @Test func `an answer counts once, and only from where the check went`() {
+        var consent = PathConsent()
+        _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)
+        #expect(!consent.isAnswered(by: 1, from: Self.other))
+        #expect(!consent.isAnswered(by: 2, from: Self.path))
+        #expect(consent.isAnswered(by: 1, from: Self.path))
+        #expect(!consent.isAnswered(by: 1, from: Self.path))
+    }
+}
