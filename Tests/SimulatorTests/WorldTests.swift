@@ -23,8 +23,8 @@ import Testing
         let identity = try #require(Self.identity)
         let world = World(seed: 1, identity: identity, adversary: .always, onlyPlan: plan)
         let violation = world.live(.moment)
-        let again = "SEED=1 LENGTH=moment SIMULATE_FLAGS=\"--adversary always --plan \(plan.rawValue)\""
-        #expect(violation == nil, "again: make simulate \(again)")
+        let flags = "--adversary always --plan \(plan.rawValue)"
+        #expect(violation == nil, "again: SEED=1 LENGTH=moment SIMULATE_FLAGS=\"\(flags)\"")
         #expect(world.tally.hostile > 10 && world.tally.frames > 20, "too little to tell")
     }
 

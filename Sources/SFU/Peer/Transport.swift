@@ -38,7 +38,7 @@ struct Transport: ~Copyable {
     var streams = List<Stream>(capacity: 8)
     /// SSRCs without an m-line whose roll-over counter and replay window are kept all the same:
     /// packets that were accepted once must not come back as a new stream (RFC 3711 §3.3.2).
-    private var strays = List<SSRC>(capacity: 4)
+    private(set) var strays = List<SSRC>(capacity: 4)
     private var oldestStray = 0
     /// SSRCs that were new in this second, and the second.
     private var newcomers = 0

@@ -84,7 +84,8 @@ struct EgressLedger {
     /// Notes a packet; returns what must not be.
     mutating func note(
         _ packet: WrittenPacket,
-        repairing media: UInt32?
+        repairing media: UInt32?,
+        mayRepeat: Bool
     ) -> (Invariant, String)? {
         var stream = streams.removeValue(forKey: packet.ssrc) ?? Stream()
         defer { streams[packet.ssrc] = stream }
@@ -102,7 +103,8 @@ struct EgressLedger {
         if packet.isRepeated {
             return objection(toRepeated: packet, of: media, count: stream.count)
         }
-        return objection(toFirst: packet, at: index)
+        let again = objection(toFirst: packet, at: index)
+        return mayRepeat ? nil : again
     }
 
     private func objection(

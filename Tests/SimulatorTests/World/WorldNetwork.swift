@@ -31,7 +31,13 @@ extension World: SimulatedNetwork {
         trace.note(packet.sequence)
         trace.note(packet.mark?.number ?? 0)
         let media = client.repaired[packet.ssrc]
-        violate(ledgers[client.index, default: EgressLedger()].note(packet, repairing: media))
+        violate(
+            ledgers[client.index, default: EgressLedger()].note(
+                packet,
+                repairing: media,
+                mayRepeat: mayRepeat(packet, for: client)
+            )
+        )
         underWay[wire] = packet
         guard !packet.isRepeated, packet.mark != nil else { return }
         if strikes(.wrongRoom, oneIn: 1_000) {
@@ -39,6 +45,15 @@ extension World: SimulatedNetwork {
         } else if strikes(.wrongViewer, oneIn: 1_000) {
             stray(packet) { $0.room == client.room && $0.index != client.index }
         }
+    }
+
+    /// Whether a listener who comes back may be sent a packet again under another number.
+    ///
+    /// A mirror that is made anew has another numbering than the one before it, so that nobody
+    /// knows there what the listener has had of the first words.
+    private func mayRepeat(_ packet: WrittenPacket, for client: WorldClient) -> Bool {
+        guard let mark = packet.mark, mark.kind == .audio else { return false }
+        return clients[Int(mark.publisher)].map { $0.worker != client.worker } ?? true
     }
 
     private static func hash(_ bytes: [UInt8]) -> UInt64 {
