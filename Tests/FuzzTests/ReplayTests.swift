@@ -29,7 +29,8 @@ import Testing
     func `takes mutations of its corpus`(target: FuzzTarget) throws {
         var numbers = SplitMix(seed: 20_261_121)
         let inputs = Corpus.inputs(of: target)
-        let rounds = target.isParser ? 90_000 : 200
+        // One input of plans is thousands of messages.
+        let rounds = target.isParser ? 90_000 : target == .plan ? 10 : 200
         var sum = 0
         for round in 0..<rounds {
             var bytes = inputs[round % inputs.count]
@@ -46,7 +47,7 @@ import Testing
         #expect(sum != 0)
     }
 
-    @Test(arguments: FuzzTarget.allCases)
+    @Test(arguments: FuzzTarget.allCases.filter { $0 != .plan })
     func `takes every file of the samples, where they are`(target: FuzzTarget) throws {
         for sample in Corpus.samples { _ = try target.run(Array(sample.prefix(65_535))) }
     }

@@ -166,10 +166,24 @@ struct Renumbering: BitwiseCopyable {
         index > highest || earlier.isUnsent(index)
     }
 
-    /// Whether a packet was sent already, or its place in the numbering is taken.
+    /// Whether a packet was sent already, or one that comes after it in its numbering.
+    ///
+    /// A span that began with an older packet would have another index for what an earlier span
+    /// has sent, so a stream never goes back.
     func hasHad(_ info: borrowing PacketInfo, after earlier: borrowing Earlier) -> Bool {
-        guard hasStarted, let (_, index) = place(info, after: earlier) else { return false }
-        return !isUnsent(index, after: earlier)
+        guard hasStarted else { return false }
+        var end = highest &+ 1
+        var span = current
+        var age = 0
+        while true {
+            if span.matches(info), span.first < end, info.number &+ span.offset < end {
+                return true
+            }
+            end = min(end, span.first)
+            age += 1
+            guard let older = earlier[age: age] else { return false }
+            span = older
+        }
     }
 
     /// The span and packet index of a packet, or `nil` where it is too late to be placed.

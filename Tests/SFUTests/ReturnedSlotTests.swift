@@ -1,0 +1,74 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// A slot that comes back to a stream knows what it has been sent of it.
+@Suite struct ReturnedSlotTests {
+    fileprivate static func packet(_ number: Int64, encoding: UInt32 = 1) -> PacketInfo {
+        var info = PacketInfo()
+        info.number = number
+        info.encoding = encoding
+        info.arrival = Instant(nanoseconds: number * 20_000_000)
+        info.timestamp = UInt32(truncatingIfNeeded: number * 960)
+        return info
+    }
+
+    /// A numbering, and the spans before its present one.
+    struct Numbering: ~Copyable {
+        var renumbering = Renumbering(random: 7)
+        var earlier = Renumbering.none
+
+        /// Begins a span and sends packets that follow one another; returns their indexes.
+        mutating func send(_ numbers: ClosedRange<Int64>, encoding: UInt32 = 1) -> [Int64] {
+            renumbering.begin(
+                with: ReturnedSlotTests.packet(numbers.lowerBound, encoding: encoding),
+                clockRate: 48_000,
+                timestamp: nil,
+                after: &earlier
+            )
+            return numbers.map { number in
+                let info = ReturnedSlotTests.packet(number, encoding: encoding)
+                let index = number + renumbering.current.offset
+                renumbering.sent(info, index: index, span: renumbering.current)
+                return index
+            }
+        }
+
+        func hasHad(_ number: Int64, encoding: UInt32 = 1) -> Bool {
+            renumbering.hasHad(ReturnedSlotTests.packet(number, encoding: encoding), after: earlier)
+        }
+    }
+
+    @Test func `what it has had is not to be sent again, and what follows is`() {
+        var slot = Numbering()
+        #expect(!slot.hasHad(30))
+        _ = slot.send(30...33)
+        #expect(slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34))
+        _ = slot.send(1...5, encoding: 2)
+        #expect(slot.hasHad(33) && !slot.hasHad(34))
+        #expect(slot.hasHad(5, encoding: 2) && !slot.hasHad(6, encoding: 2))
+    }
+
+    @Test func `a span that goes back has no second index for what was sent before it`() {
+        var slot = Numbering()
+        _ = slot.send(30...33)
+        // What came before the first one that it had is not sent any more.
+        #expect(slot.hasHad(27))
+        // A late packet may have begun a span all the same.
+        _ = slot.send(27...29)
+        #expect(slot.hasHad(29) && slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34))
+    }
+
+    @Test func `a span without packets hides none before it`() {
+        var slot = Numbering()
+        _ = slot.send(30...33)
+        slot.renumbering.begin(
+            with: Self.packet(34),
+            clockRate: 48_000,
+            timestamp: nil,
+            after: &slot.earlier
+        )
+        #expect(slot.hasHad(33) && !slot.hasHad(34))
+    }
+}
