@@ -21,6 +21,7 @@ from browser import Browser
 from hub import Hub, Session
 from invitations import Invitations
 from moderation import for_browsers, roles
+from server import names_this_machine
 from sfud_ipc import Refused
 
 SECRET = b"a secret of more than sixteen bytes"
@@ -505,3 +506,21 @@ async def test_why_a_live_stream_fails_is_told_to_no_browser():
     assert for_browsers(interrupted)["data"] == {"streaming": "s"}
     asked = {"event": "streaming.stopped", "data": {"streaming": "s", "reason": "requested"}}
     assert for_browsers(asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("host", "is_ours"),
+    [
+        ("localhost:8080", True),
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("127.0.0.1", True),
+        ("127.0.0.1.evil.example:8080", False),
+        ("localhost.evil.example", False),
+        ("evil.example:8080", False),
+        ("10.0.0.1:8080", False),
+        ("", False),
+    ],
+)
+def test_an_open_demo_answers_to_names_of_this_machine_alone(host, is_ours):
+    assert names_this_machine(host) is is_ours

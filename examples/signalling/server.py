@@ -36,7 +36,15 @@ HEADERS = {
 }
 
 
+def names_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine. A name that resolves to it does not: whoever owns the
+    name can put a page of their own there (DNS rebinding)."""
+    return is_loopback(urlsplit(f"//{host}").hostname or "")
+
+
 async def websocket(hub: Hub, request: web.Request) -> web.StreamResponse:
+    if hub.is_open and not names_this_machine(request.host):
+        raise web.HTTPForbidden(text="this demo is for this machine")
     origin = request.headers.get("Origin")
     if origin and urlsplit(origin).netloc != request.host:
         raise web.HTTPForbidden(text="this page is not ours")

@@ -13,7 +13,7 @@ struct RTCPBudget {
     ///
     /// - Returns: Whether anything is left.
     mutating func fill(_ perSecond: Int, at now: Instant) -> Bool {
-        let nanosecondsPerToken = 1_000_000_000 / Int64(max(perSecond, 1))
+        let nanosecondsPerToken = max(1_000_000_000 / Int64(max(perSecond, 1)), 1)
         let most = Int64(max(perSecond / 2, 1))
         guard let tokens else {
             self.tokens = most

@@ -147,7 +147,7 @@ package struct TapGap: Hashable, Sendable {
     /// Unix times, in seconds.
     package var start: Double
     package var end: Double
-    /// `muted` or `lost`.
+    /// `muted`, `lost` or `refused`.
     package var reason: String
 
     package init(start: Double, end: Double, reason: String) {
