@@ -11,11 +11,7 @@ struct ConsentTests {
 
     /// A publisher (0), and two viewers (1 and 2) of its video.
     private static func call() throws -> Call {
-        var call = try ForwardingTests.call()
-        call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
-        call.connect(2)
-        call.bind(slot: 5, publication: 1)
-        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        var call = try PathMoveTests.call()
         _ = call.takeEvents()
         return call
     }

@@ -9,7 +9,7 @@ struct PathMoveTests {
     private static let elsewhere = Path.from(port: 6_666, host: 0x0a00_0001)
 
     /// A call of a publisher (0) and two viewers (1 and 2).
-    private static func call() throws -> Call {
+    static func call() throws -> Call {
         var call = try ForwardingTests.call()
         call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
         call.connect(2)
