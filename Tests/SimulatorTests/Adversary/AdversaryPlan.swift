@@ -64,7 +64,7 @@ enum AdversaryPlan: String, CaseIterable {
 
     private var usualPace: Pace {
         switch self {
-        case .clockSteps: Pace(messages: 20_000, burst: 40, milliseconds: 10)
+        case .clockSteps: Pace(messages: 20_000, burst: 9, milliseconds: 10)
         case .feedbackFields: Pace(messages: 1_500, burst: 8, milliseconds: 20)
         case .reportFields: Pace(messages: 1_500, burst: 8, milliseconds: 20)
         case .clocksApart: Pace(messages: 200, burst: 2, milliseconds: 20)
