@@ -42,22 +42,28 @@ import Testing
 
     @Test func `what it has had is not to be sent again, and what follows is`() {
         var slot = Numbering()
-        #expect(!slot.hasHad(30))
+        let holds1 = !slot.hasHad(30)
+        #expect(holds1)
         _ = slot.send(30...33)
-        #expect(slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34))
+        let holds2 = slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34)
+        #expect(holds2)
         _ = slot.send(1...5, encoding: 2)
-        #expect(slot.hasHad(33) && !slot.hasHad(34))
-        #expect(slot.hasHad(5, encoding: 2) && !slot.hasHad(6, encoding: 2))
+        let holds3 = slot.hasHad(33) && !slot.hasHad(34)
+        #expect(holds3)
+        let holds4 = slot.hasHad(5, encoding: 2) && !slot.hasHad(6, encoding: 2)
+        #expect(holds4)
     }
 
     @Test func `a span that goes back has no second index for what was sent before it`() {
         var slot = Numbering()
         _ = slot.send(30...33)
         // What came before the first one that it had is not sent any more.
-        #expect(slot.hasHad(27))
+        let holds5 = slot.hasHad(27)
+        #expect(holds5)
         // A late packet may have begun a span all the same.
         _ = slot.send(27...29)
-        #expect(slot.hasHad(29) && slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34))
+        let holds6 = slot.hasHad(29) && slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34)
+        #expect(holds6)
     }
 
     @Test func `a span without packets hides none before it`() {
@@ -69,6 +75,7 @@ import Testing
             timestamp: nil,
             after: &slot.earlier
         )
-        #expect(slot.hasHad(33) && !slot.hasHad(34))
+        let holds7 = slot.hasHad(33) && !slot.hasHad(34)
+        #expect(holds7)
     }
 }
