@@ -8,9 +8,11 @@ package struct CoreLimits: Hashable, Sendable {
     package var pathsPerTransport = 8
     /// STUN checks answered a second and transport.
     package var stunChecksPerSecond = 50
-    /// RTCP datagrams of one transport in a second, each further block of transport-wide feedback
-    /// in one of them counted too; half as many at once.
+    /// RTCP datagrams of one transport in a second, and more for each of its slots.
+    ///
+    /// Half as many may come at once. `RTCPBudget` says what counts as several.
     package var rtcpPerSecond = 1_000
+    package var rtcpPerSlotAndSecond = 20
     /// Bits a second that a video publication may send whose publisher's role says no less.
     package var publicationBitrate = 50_000_000
     /// SSRCs that a transport may begin with in a second, besides those that its offers name.

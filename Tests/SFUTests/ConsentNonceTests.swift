@@ -36,7 +36,7 @@ import Testing
         #expect(agent.move?.nonce == 1)
         let result5 = agent.want(Self.path, nonce: 5, at: Self.time(2_100))
         #expect(result5 == 5)
-        let result6 = agent.want(Self.other, nonce: 6, at: Self.time(2_110))
+        let result6 = agent.want(Self.other, nonce: 6, at: Self.time(2_160))
         #expect(result6 == 6)
     }
 
@@ -57,13 +57,47 @@ import Testing
     @Test func `an answer counts once, and only from where the check went`() {
         var consent = PathConsent()
         _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)
-        let result12 = consent.isAnswered(by: 1, from: Self.other)
-        #expect(!result12)
-        let result13 = consent.isAnswered(by: 2, from: Self.path)
-        #expect(!result13)
-        let result14 = consent.isAnswered(by: 1, from: Self.path)
-        #expect(result14)
-        let result15 = consent.isAnswered(by: 1, from: Self.path)
-        #expect(!result15)
+        let fromElsewhere = consent.isAsked(1, on: Self.other, at: Self.time(20))
+        let other = consent.isAsked(2, on: Self.path, at: Self.time(20))
+        let first = consent.isAsked(1, on: Self.path, at: Self.time(20))
+        #expect(!fromElsewhere && !other && first)
+        consent.give(Self.path, at: Self.time(20), random: 0)
+        let again = consent.isAsked(1, on: Self.path, at: Self.time(30))
+        #expect(!again)
+    }
+
+    @Test func `an answer that was kept back counts for nothing`() {
+        var consent = PathConsent()
+        _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)
+        #expect(consent.isAsked(1, on: Self.path, at: Self.time(10_000)))
+        #expect(!consent.isAsked(1, on: Self.path, at: Self.time(10_001)))
+        var agent = Self.agent()
+        _ = agent.want(Self.path, nonce: 1, at: Self.time(0))
+        #expect(agent.isMove(1, to: Self.path, at: Self.time(10_000)))
+        #expect(!agent.isMove(1, to: Self.path, at: Self.time(10_001)))
+        #expect(!agent.isMove(1, to: Self.other, at: Self.time(20)))
+    }
+
+    @Test func `a check without an answer is repeated soon, three times`() {
+        var consent = PathConsent()
+        consent.give(Self.path, at: Self.time(0), random: 1_000)
+        var asked: [Int64] = []
+        for millisecond in 0..<12_000 as Range<Int64>
+        where consent.due.isDue(at: Self.time(millisecond)) {
+            _ = consent.ask(Self.path, nonce: 7, at: Self.time(millisecond), random: 1_000)
+            asked.append(millisecond)
+        }
+        #expect(asked == [5_000, 5_500, 6_000, 6_500, 11_500])
+    }
+
+    @Test func `who names two addresses in turn is asked no more often`() {
+        var agent = Self.agent()
+        var checks = 0
+        for millisecond in 0..<1_000 as Range<Int64> {
+            let path = millisecond % 2 == 0 ? Self.path : Self.other
+            let nonce = agent.want(path, nonce: 1, at: Self.time(millisecond))
+            if nonce != nil { checks += 1 }
+        }
+        #expect(checks == 20)
     }
 }

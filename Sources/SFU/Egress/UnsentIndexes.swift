@@ -14,14 +14,19 @@ struct UnsentIndexes: BitwiseCopyable {
 
     /// Notes that all indexes of a range were passed over; only the newest of them matter.
     mutating func passOver(_ range: Range<Int64>) {
-        let first = max(range.lowerBound, range.upperBound &- Self.reach)
-        for index in max(first, 0)..<max(first, range.upperBound, 0) {
-            let (word, bit) = Self.place(of: index)
-            if blocks[word] != index >> 6 {
-                blocks[word] = index >> 6
+        var index = max(range.lowerBound, range.upperBound &- Self.reach, 0)
+        while index < range.upperBound {
+            let block = index >> 6
+            let end = min(range.upperBound, (block &+ 1) << 6)
+            let word = Self.place(of: index).word
+            if blocks[word] != block {
+                blocks[word] = block
                 bits[word] = 0
             }
-            bits[word] |= bit
+            // A shift by 64 gives no bit, and one less than that all.
+            let ones = (1 as UInt64) << UInt64(end &- index) &- 1
+            bits[word] |= ones << UInt64(index & 63)
+            index = end
         }
     }
 

@@ -2,10 +2,24 @@ internal import RTP
 
 /// What one transport's RTCP may cost, as a bucket that fills evenly.
 ///
-/// A datagram costs one token, and each block of transport-wide feedback in it beyond the first one
-/// more, as such a block is what takes most time. Only what was authentic is charged: somebody who
-/// forges a participant's address cannot use up its budget.
+/// A datagram costs one token, and the blocks in it that take most time cost more where one token
+/// does not cover them: transport-wide feedback one each, and a NACK one for each 64 packets that
+/// it names. Only what was authentic is charged: somebody who forges a participant's address cannot
+/// use up its budget.
 struct RTCPBudget {
+    /// Packets that a NACK names for a token.
+    private static let packetsNamed = 64
+
+    /// What a block costs.
+    static func cost(of block: borrowing RTCPBlock) -> Int64 {
+        guard block.type == RTCPType.transportFeedback else { return 0 }
+        if block.count == 15 { return 1 }
+        guard block.count == 1, let request = try? GenericNACK(copy block) else { return 0 }
+        var named = request.count
+        for index in 0..<request.count { named &+= request[index].bitmask.nonzeroBitCount }
+        return Int64((named &+ packetsNamed &- 1) / packetsNamed)
+    }
+
     private var tokens: Int64?
     private var filled = Instant(nanoseconds: 0)
 
@@ -30,10 +44,10 @@ struct RTCPBudget {
         return (self.tokens ?? 0) > 0
     }
 
-    /// Charges one token, if there is one.
-    mutating func charge() -> Bool {
-        guard let tokens, tokens > 0 else { return false }
-        self.tokens = tokens &- 1
+    /// Charges some tokens, if there are so many.
+    mutating func charge(_ cost: Int64 = 1) -> Bool {
+        guard let tokens, tokens >= cost else { return false }
+        self.tokens = tokens &- cost
         return true
     }
 }

@@ -12,7 +12,10 @@ extension Core {
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
-        guard transports[transport].rtcpBudget.fill(limits.rtcpPerSecond, at: now)
+        let budget =
+            limits.rtcpPerSecond &+ limits.rtcpPerSlotAndSecond
+            &* transports[transport].slots.count
+        guard transports[transport].rtcpBudget.fill(budget, at: now)
         else { return drops.count(.rtcpRateLimited) }
         do throws(SRTPError) {
             var packets = pool.packets
@@ -40,20 +43,14 @@ extension Core {
         into output: inout Batch
     ) {
         var position = 0
-        var isFirstFeedback = true
+        // What the datagram's own token still covers.
+        var covered: Int64 = 1
         while position < length {
             guard length - position >= 4 else { return }
-            let bytes = pool.packets.bytes(at: place, count: length)
-            let next = position + 4 * (Int(bytes.u16(at: position + 2)) + 1)
+            let words = pool.packets.bytes(at: place, count: length).u16(at: position + 2)
+            let next = position + 4 * (Int(words) + 1)
             guard next <= length else { return }
-            let isFeedback =
-                bytes[position + 1] == RTCPType.transportFeedback && bytes[position] & 0x1f == 15
-            if !isFeedback || isFirstFeedback || transports[transport].rtcpBudget.charge() {
-                read(place, at: position..<next, from: transport, now, &output)
-            } else {
-                statistics.feedbackLeftOut &+= 1
-            }
-            if isFeedback { isFirstFeedback = false }
+            read(place, at: position..<next, from: transport, covered: &covered, now, &output)
             position = next
         }
     }
@@ -62,6 +59,7 @@ extension Core {
         _ place: Int32,
         at range: Range<Int>,
         from transport: Int,
+        covered: inout Int64,
         _ now: Instant,
         _ output: inout Batch
     ) {
@@ -70,6 +68,12 @@ extension Core {
             packets.bytes(at: place, count: range.upperBound).extracting(range)
         )
         guard let block = blocks.next() else { return }
+        let cost = RTCPBudget.cost(of: block)
+        guard cost <= covered || transports[transport].rtcpBudget.charge(cost &- covered) else {
+            statistics.feedbackLeftOut &+= 1
+            return
+        }
+        covered = max(0, covered &- cost)
         switch block.type {
         case RTCPType.senderReport:
             guard let report = try? SenderReport(block) else { return }

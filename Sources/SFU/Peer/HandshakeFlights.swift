@@ -5,7 +5,7 @@
 /// so the datagrams of one handshake are counted: a repeated hello has a whole flight repeated.
 struct HandshakeFlights {
     /// Datagrams of one handshake: several times what an honest peer needs on a lossy path.
-    static let limit = 40
+    static let limit = 100
 
     private var path: Path?
     private var isSplit = false

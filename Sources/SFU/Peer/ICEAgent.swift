@@ -9,17 +9,27 @@ internal import RTP
 /// elsewhere, and a participant can forge another's address on its own. So media that flows
 /// moves to another address only when the peer has proven to be there (`PathMove`).
 struct ICEAgent {
+    /// Credentials from before a restart.
+    struct Former {
+        var localFragment: [UInt8]
+        var localPassword: [UInt8]
+        var remoteFragment: [UInt8]
+        var remotePassword: [UInt8]
+    }
+
     private(set) var credentials: ICECredentials
     /// Bytes of what HMAC is keyed with and of the two halves of USERNAME.
     private(set) var localPassword: [UInt8]
     private(set) var localFragment: [UInt8]
     private var remoteFragment: [UInt8]
     /// Those before the last restart; good for addresses that are validated already.
-    private(set) var previous: (localFragment: [UInt8], localPassword: [UInt8])?
+    private(set) var previous: Former?
     private(set) var paths: [Path] = []
     private(set) var selected: Path?
     /// Where the peer wants media to move to, until it has proven to be there.
     private(set) var move: PathMove?
+    /// When a check of ours last left for such a place.
+    private var wanted = Instant(nanoseconds: .min / 2)
 
     /// Checks looked at in the second that began at `secondStart`, from validated addresses and
     /// from others: a flood of the latter must not silence the former.
@@ -36,16 +46,18 @@ struct ICEAgent {
 
     /// Takes new credentials; the old ones stay good for the addresses that have them.
     mutating func restart(with credentials: ICECredentials) {
-        previous = (localFragment, localPassword)
+        previous = Former(
+            localFragment: localFragment,
+            localPassword: localPassword,
+            remoteFragment: remoteFragment,
+            remotePassword: remotePassword(isCurrent: true)
+        )
         let kept = (paths, selected)
         self = Self(credentials, previous: previous)
         (paths, selected) = kept
     }
 
-    private init(
-        _ credentials: ICECredentials,
-        previous: (localFragment: [UInt8], localPassword: [UInt8])?
-    ) {
+    private init(_ credentials: ICECredentials, previous: Former?) {
         self.init(credentials)
         self.previous = previous
     }
@@ -92,25 +104,36 @@ struct ICEAgent {
         nonce: @autoclosure () -> UInt64,
         at now: Instant
     ) -> UInt64? {
-        if let move, move.path == path {
-            guard now.milliseconds(since: move.askedAt) >= PathMove.repeatMilliseconds else {
-                return nil
-            }
-            if now.milliseconds(since: move.madeAt) < PathMove.nonceMilliseconds {
-                self.move?.askedAt = now
-                return move.nonce
-            }
+        guard now.milliseconds(since: wanted) >= PathMove.repeatMilliseconds else { return nil }
+        wanted = now
+        if let move, move.path == path,
+            now.milliseconds(since: move.madeAt) < PathMove.nonceMilliseconds
+        {
+            self.move?.askedAt = now
+            return move.nonce
         }
         let made = PathMove(path: path, nonce: nonce(), madeAt: now, askedAt: now)
         move = made
         return made.nonce
     }
 
+    /// Whether a nonce is that of our check to a new path, and an answer still counts.
+    func isMove(_ nonce: UInt64, to path: Path, at now: Instant) -> Bool {
+        guard let move, move.path == path, move.nonce == nonce else { return false }
+        return now.milliseconds(since: move.askedAt) <= PathMove.answerMilliseconds
+    }
+
     /// What our own check is authenticated with: the peer's password (RFC 8445 §7.1.1).
-    var remotePassword: [UInt8] { Array(credentials.remotePassword.utf8) }
+    func remotePassword(isCurrent: Bool) -> [UInt8] {
+        guard !isCurrent, let previous else { return Array(credentials.remotePassword.utf8) }
+        return previous.remotePassword
+    }
 
     /// USERNAME of our own check: the peer's fragment first.
-    var outgoingUsername: [UInt8] { remoteFragment + [0x3a] + localFragment }
+    func outgoingUsername(isCurrent: Bool) -> [UInt8] {
+        guard !isCurrent, let previous else { return remoteFragment + [0x3a] + localFragment }
+        return previous.remoteFragment + [0x3a] + previous.localFragment
+    }
 
     func isValidated(_ path: Path) -> Bool { paths.contains(path) }
 

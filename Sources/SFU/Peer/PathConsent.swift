@@ -11,6 +11,10 @@ struct PathConsent {
     static let lifetimeMilliseconds: Int64 = 30_000
     /// Between two checks, in milliseconds, give or take a fifth (RFC 7675 §5.1).
     static let intervalMilliseconds: Int64 = 5_000
+    /// From a check without an answer to its repetition, in milliseconds, and how often that is
+    /// done: one packet that is lost must not count for five seconds.
+    static let retryMilliseconds: Int64 = 500
+    static let retries = 3
     /// Between two checks where there is no consent, in milliseconds: each needs a message from
     /// there that is authentic, so that forged ones cost no more than they bring.
     static let repeatMilliseconds: Int64 = 50
@@ -22,6 +26,8 @@ struct PathConsent {
     /// at one address proves nothing at another.
     private var check: (nonce: UInt64, path: Path, madeAt: Instant)?
     private var asked = Instant(nanoseconds: .min / 2)
+    /// How often the check under way has been repeated.
+    private var repeats = 0
     /// When the next check is due, or consent ends.
     private(set) var due: Instant?
 
@@ -33,11 +39,11 @@ struct PathConsent {
         plan(after: now, random: random)
     }
 
-    /// Takes a check's nonce for an answer; a nonce is good once.
-    mutating func isAnswered(by nonce: UInt64, from path: Path) -> Bool {
+    /// Whether a nonce is that of the check under way, and an answer from `path` still counts; it
+    /// does once, as `give` forgets the check.
+    func isAsked(_ nonce: UInt64, on path: Path, at now: Instant) -> Bool {
         guard let check, check.nonce == nonce, check.path == path else { return false }
-        self.check = nil
-        return true
+        return now.milliseconds(since: asked) <= PathMove.answerMilliseconds
     }
 
     /// Whether consent has ended.
@@ -51,20 +57,23 @@ struct PathConsent {
     /// - Returns: The nonce, or `nil` where the check before has only just left.
     mutating func ask(
         _ target: Path,
-        nonce: UInt64,
+        nonce: @autoclosure () -> UInt64,
         at now: Instant,
         random: UInt64
     ) -> UInt64? {
         guard now.milliseconds(since: asked) >= Self.repeatMilliseconds else { return nil }
         asked = now
-        if path != nil { plan(after: now, random: random) }
+        defer { if path != nil { plan(after: now, random: random) } }
         if let check, check.path == target,
             now.milliseconds(since: check.madeAt) < PathMove.nonceMilliseconds
         {
+            repeats &+= 1
             return check.nonce
         }
-        check = (nonce, target, now)
-        return nonce
+        let made = nonce()
+        check = (made, target, now)
+        repeats = 0
+        return made
     }
 
     /// Ends consent: media stops.
@@ -81,7 +90,9 @@ struct PathConsent {
     private mutating func plan(after now: Instant, random: UInt64) {
         let fifth = Self.intervalMilliseconds / 5
         let spread = Int64(random % UInt64(2 * fifth)) - fifth
-        let next = now.advanced(milliseconds: Self.intervalMilliseconds + spread)
+        let isRepeated = check != nil && repeats < Self.retries
+        let wait = isRepeated ? Self.retryMilliseconds : Self.intervalMilliseconds + spread
+        let next = now.advanced(milliseconds: wait)
         due = min(next, given.advanced(milliseconds: Self.lifetimeMilliseconds))
     }
 }
@@ -122,7 +133,17 @@ extension Core {
             at: now,
             random: random.next()
         )
-        if let nonce { sendCheck(nonce, to: path, of: transport, into: &output) }
+        guard let nonce else { return }
+        sendCheck(nonce, to: path, of: transport, isCurrent: false, into: &output)
+    }
+
+    /// Takes note that the path in use is another than before, without a word from the peer.
+    ///
+    /// Consent to it may be of long ago.
+    mutating func reviewConsent(of transport: Int) {
+        if transports[transport].consent.isOver(at: now) { transports[transport].consent.end() }
+        updateDestination(of: transport)
+        schedule(transport)
     }
 
     /// Media stops until the peer has proven again to be there (RFC 7675 §5.2).

@@ -16,6 +16,6 @@ extension Core {
         paths.remove(path, transport: owner)
         transports[transport].ice.forget(path)
         transports[transport].path = transports[transport].ice.selected
-        updateDestination(of: transport)
+        reviewConsent(of: transport)
     }
 }

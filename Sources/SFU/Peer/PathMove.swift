@@ -18,6 +18,9 @@ struct PathMove {
     /// How long a check is repeated under one nonce, in milliseconds: longer than a round trip, as
     /// an answer to a nonce that has been replaced counts for nothing.
     static let nonceMilliseconds: Int64 = 2_000
+    /// How long after a check left its answer counts, in milliseconds: a peer that was at an
+    /// address once, and kept an answer, proves nothing with it later.
+    static let answerMilliseconds: Int64 = 10_000
 }
 
 extension Core {
@@ -42,18 +45,20 @@ extension Core {
         guard output.free > 0,
             let nonce = transports[transport].ice.want(path, nonce: secrets.next(), at: now)
         else { return }
-        sendCheck(nonce, to: path, of: transport, into: &output)
+        sendCheck(nonce, to: path, of: transport, isCurrent: true, into: &output)
     }
 
-    /// Sends a check of ours; the answer has to know its nonce.
+    /// Sends a check of ours, under the present credentials or those before a restart; the answer
+    /// has to know its nonce.
     mutating func sendCheck(
         _ nonce: UInt64,
         to path: Path,
         of transport: Int,
+        isCurrent: Bool,
         into output: inout Batch
     ) {
-        let key = transports[transport].ice.remotePassword
-        let username = transports[transport].ice.outgoingUsername
+        let key = transports[transport].ice.remotePassword(isCurrent: isCurrent)
+        let username = transports[transport].ice.outgoingUsername(isCurrent: isCurrent)
         let transaction = TransactionID(
             high: UInt32(truncatingIfNeeded: transport),
             low: nonce
@@ -85,13 +90,21 @@ extension Core {
             message.integrityOffset != nil
         else { return }
         let nonce = message.transactionID.low
-        let isMove = transports[transport].ice.move.map { $0.path == path && $0.nonce == nonce }
-        guard isMove == true || transports[transport].path == path else { return }
-        let key = transports[transport].ice.remotePassword
-        guard isAuthentic(message, key: key.span) else { return }
-        if isMove == true {
+        let isMove = transports[transport].ice.isMove(nonce, to: path, at: now)
+        let isConsent =
+            transports[transport].path == path
+            && transports[transport].consent.isAsked(nonce, on: path, at: now)
+        // Cheapest first: what answers nothing costs no HMAC.
+        guard isMove || isConsent else { return }
+        let key = transports[transport].ice.remotePassword(isCurrent: true)
+        if !isAuthentic(message, key: key.span) {
+            // A path from before a restart keeps its credentials until the new ones are used.
+            let old = transports[transport].ice.remotePassword(isCurrent: false)
+            guard isConsent, isAuthentic(message, key: old.span) else { return }
+        }
+        if isMove {
             move(transport, to: path, at: now, into: &output)
-        } else if transports[transport].consent.isAnswered(by: nonce, from: path) {
+        } else {
             prove(transport, at: now)
         }
     }
@@ -150,7 +163,7 @@ extension Core {
         if other >= 0, other != index {
             transports[Int(other)].ice.forget(path)
             transports[Int(other)].path = transports[Int(other)].ice.selected
-            updateDestination(of: Int(other))
+            reviewConsent(of: Int(other))
         }
         paths.insert(path, transport: index)
     }

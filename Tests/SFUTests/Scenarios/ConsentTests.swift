@@ -224,6 +224,49 @@ struct ConsentTests {
         #expect(call.misdirectedMedia == 0)
     }
 
+    @Test func `an ICE restart that is not completed leaves media where it is`() throws {
+        var call = try Self.call()
+        // The client has never heard of the answer: it knows its old credentials alone.
+        call.reconfigure(1) { configuration in
+            configuration.ice = ICECredentials(
+                localFragment: "again",
+                localPassword: "corepassword-again-0123456789",
+                remoteFragment: "unused",
+                remotePassword: "peerpassword-unused-0123456789"
+            )
+        }
+        Self.play(&call, seconds: 60)
+        let ended = call.statistics().consentsEnded
+        #expect(ended == 0)
+        #expect(call.peers[1].received.count == 601)
+    }
+
+    @Test(arguments: 1...4 as ClosedRange<UInt64>)
+    func `on a line that loses a third each way consent does not end`(seed: UInt64) throws {
+        var call = try Self.call()
+        var noise = Noise(seed: seed)
+        call.loses = { _, _ in noise.next() % 3 == 0 }
+        call.run(milliseconds: 600_000)
+        let ended = call.statistics().consentsEnded
+        #expect(ended == 0)
+    }
+
+    @Test func `consent of long ago does not bring media back where a connection ends`() throws {
+        var call = try Self.call()
+        let connection = Path(
+            remote: Address(ipv4: 0x7f00_0001, port: 9_000),
+            local: Path.firstConnection
+        )
+        call.peers[1].path = connection
+        call.check(from: 1)
+        Self.play(&call, seconds: 40)
+        #expect(call.peers[1].received.count == 401)
+        call.core.lose(connection)
+        call.silent.insert(1)
+        Self.play(&call, seconds: 20)
+        #expect(call.misdirectedMedia == 0)
+    }
+
     @Test func `a TCP connection is asked nothing`() throws {
         var call = try Call()
         call.join(publications: [Media.video(1)])

@@ -69,4 +69,24 @@ struct RTCPBudgetTests {
         let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
         #expect(statistics.feedbackLeftOut + 36 * dropped >= 20 * 36 - 520)
     }
+
+    @Test func `a NACK costs by how many packets it names`() throws {
+        var call = try ForwardingTests.call()
+        // 300 pairs of seventeen, which are 80 tokens.
+        let pairs = (0..<300 as Range<UInt16>).flatMap { ($0 &* 17).bytes + [0xff, 0xff] }
+        let header: [UInt8] = [0x81, 205] + UInt16(302).bytes
+        let parties: [UInt8] = UInt32(1).bytes + UInt32(0xaaaa).bytes
+        for _ in 0..<50 { call.sendRTCP(from: 1, bytes: header + parties + pairs) }
+        let statistics = call.statistics()
+        let nacks = statistics.slots.first { $0.id.index == 0 }?.nacksReceived
+        #expect((5...7).contains(nacks ?? 0))
+        let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
+        #expect(statistics.feedbackLeftOut + dropped + (nacks ?? 0) == 50)
+        // One of a packet costs no more than its datagram.
+        call.run(milliseconds: 1_000)
+        for _ in 0..<400 { call.nack(9_999, from: 1, ssrc: 0xaaaa) }
+        let after = call.statistics()
+        #expect(after.drops[DropReason.rtcpRateLimited.index] == dropped)
+        #expect(after.feedbackLeftOut == statistics.feedbackLeftOut)
+    }
 }

@@ -191,9 +191,10 @@ struct UnsentIndexTests {
                 switch noise.next() % 8 {
                 case 0...3: highest += 1
                 case 4:
-                    let next = highest + 1 + Int64(noise.next() % 90)
+                    let most: UInt64 = noise.next() % 9 == 0 ? 1_500 : 90
+                    let next = highest + 1 + Int64(noise.next() % most)
                     unsent.passOver(highest + 1..<next)
-                    model.formUnion(highest + 1..<next)
+                    model.formUnion(max(highest + 1, next - 1_024)..<max(highest + 1, next))
                     highest = next
                 case 5, 6:
                     let index = highest - Int64(noise.next() % 200)
