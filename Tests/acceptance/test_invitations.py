@@ -138,11 +138,29 @@ async def moderated(is_open: bool = True) -> tuple[Hub, Tab, Tab]:
     return hub, mia, ben
 
 
-def promote(hub: Hub, tab: Tab) -> None:
+def change_role(hub: Hub, participant: str, old: str, new: str) -> None:
     hub.ipc.event(
-        "participant.roleChanged", ROOM,
-        {"participant": tab.id, "from": "participant", "role": "moderator"},
-    )  # fmt: skip
+        "participant.roleChanged", ROOM, {"participant": participant, "from": old, "role": new}
+    )
+
+
+def promote(hub: Hub, tab: Tab) -> None:
+    change_role(hub, tab.id, "participant", "moderator")
+
+
+async def second_join(hub: Hub, tab: Tab) -> str:
+    """Goes away and joins again without the key, which is kept and returned."""
+    key, tab.key = tab.key, ""
+    await tab.reload()
+    return key
+
+
+async def role_by(hub: Hub, key: str, token: str | None = None) -> str:
+    """The role in which another browser joins with this key."""
+    eve = Tab(hub, "Eve", token)
+    eve.key = key
+    await eve.join()
+    return eve.role
 
 
 # ---- Standing
@@ -222,6 +240,96 @@ async def test_a_dropped_key_is_no_good_after_a_broken_connection_either():
     ben.browser = Browser(hub, Socket())
     await ben.join()
     assert ben.role == "participant"
+
+
+@pytest.mark.parametrize("how", ["dropped", "denied", "demoted"])
+@pytest.mark.parametrize("role", ["moderator", "participant"])  # that the invitation offers
+async def test_whose_moderation_is_taken_keeps_no_earlier_key(how, role):
+    hub, mia, ben = await moderated()
+    cy = Tab(hub, "Cy", hub.invitations.token(role, name="Cy"))
+    await cy.join()
+    promote(hub, cy)
+    key = await second_join(hub, cy)
+    promote(hub, cy)
+    match how:
+        case "dropped":
+            hub.ipc.leaves(ROOM, cy.id, "dropped")
+        case "denied":
+            hub.ipc.event("participant.denied", ROOM, {"participant": cy.id})
+        case "demoted":
+            change_role(hub, cy.id, "moderator", "participant")
+    assert await role_by(hub, key) == "participant"
+    assert await role_by(hub, key, cy.token) == "participant"
+
+
+async def test_a_join_by_invitation_uses_up_its_earlier_keys():
+    hub, mia, ben = await moderated()
+    await Tab(hub, "Cy").join()  # the room goes on
+    promote(hub, ben)
+    await ben.breaks()
+    key = await second_join(hub, mia)
+    assert mia.role == "moderator"
+    assert await role_by(hub, key) == "participant"
+    await ben.join()
+    assert ben.role == "moderator"  # another's key is still good
+
+
+async def test_guests_who_share_an_invitation_use_up_no_promoted_guests_key():
+    hub, mia, _ = await moderated()
+    token = hub.invitations.token("participant", ROOM)
+    ann, cy = Tab(hub, "Ann", token), Tab(hub, "Cy", token)
+    await ann.join()
+    promote(hub, ann)
+    await ann.breaks()
+    await cy.join()
+    await ann.join()
+    assert (ann.role, cy.role) == ("moderator", "participant")
+
+
+async def test_a_drop_takes_the_invitation_of_who_came_back_by_the_key_alone():
+    hub, mia, ben = await moderated()
+    token, mia.token = mia.token, None
+    await mia.reload()
+    assert mia.role == "moderator"
+    hub.ipc.leaves(ROOM, mia.id, "dropped")
+    assert await role_by(hub, "", token) == "participant"
+
+
+@pytest.mark.parametrize("how", ["dropped", "demoted"])
+async def test_who_goes_while_being_dropped_or_demoted_keeps_no_key(how):
+    hub, mia, ben = await moderated()
+    hub.forget(hub.rooms[ROOM][mia.id], comes_back=True)  # sfud does not know it yet
+    if how == "dropped":
+        hub.ipc.leaves(ROOM, mia.id, "dropped")
+    else:
+        change_role(hub, mia.id, "moderator", "participant")
+    assert await role_by(hub, mia.key, mia.token) == "participant"
+
+
+@pytest.mark.parametrize("how", ["reload", "leave"])
+async def test_who_is_demoted_moderates_no_more_by_the_invitation(how):
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    change_role(hub, mia.id, "moderator", "participant")
+    if how == "reload":
+        await mia.reload()
+    else:
+        await mia.ask("leave")
+        await mia.join()
+    assert mia.role == "participant"
+    promote(hub, mia)
+    await mia.reload()
+    assert mia.role == "moderator"  # a role that was given anew counts
+    await mia.join("another")
+    assert mia.role == "moderator"
+
+
+async def test_a_demotion_of_which_only_the_room_anew_tells_counts_too():
+    hub, mia, ben = await moderated()
+    hub.ipc.rooms[ROOM]["participants"][0]["role"] = "participant"
+    await hub.refresh(ROOM)
+    await mia.reload()
+    assert mia.role == "participant"
 
 
 async def test_who_was_sent_away_has_no_key():
@@ -315,8 +423,8 @@ async def test_the_key_of_somebody_who_is_here_is_no_standing():
 async def test_keys_that_wait_are_bounded(monkeypatch):
     monkeypatch.setattr(hub_module, "MOST_RETURNING", 3)
     hub, mia, _ = await moderated()
-    for _ in range(5):
-        tab = Tab(hub, "Mia", mia.token)
+    for number in range(5):
+        tab = Tab(hub, "Mia", hub.invitations.token("moderator", name=f"Mia {number}"))
         await tab.join()
         await tab.breaks()
     assert len(hub.returning[ROOM]) == 3

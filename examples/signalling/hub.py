@@ -48,7 +48,7 @@ class Session:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:32] or "guest"
         self.id = f"{slug}-{secrets.token_hex(16)}"  # everybody in the room knows it
         self.key = secrets.token_urlsafe(24)  # only its own browser knows it
-        self.token: str | None = None  # the invitation that it came with
+        self.tokens: set[str] = set()  # invitations that it and its former sessions came with
         self.browser: Receiver | None = None
         self.subscriptions: dict[str, Any] = {}  # stream → subscription
         self.seq = 0  # what the browser's picture of the room already holds
@@ -124,7 +124,7 @@ class Hub:
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Receiver] = set()
         # Standing that outlives a session, as long as the room does.
-        self.returning: dict[str, list[str]] = {}  # keys of moderators whose connection broke
+        self.returning: dict[str, dict[str, Session]] = {}  # moderators who broke off, by key
         self.void: dict[str, set[str]] = {}  # invitations that make nobody moderator any more
         # Joins and leaves are taken one by one, so that no room is closed under a newcomer.
         self.membership = asyncio.Lock()
@@ -145,6 +145,8 @@ class Hub:
         name, room, data = event["event"], event.get("room", ""), event["data"]
         if name == "room.closed":
             self.end_standing(room)
+        if fallen := self.fallen(event):
+            self.demote(fallen)
         if room not in self.rooms:
             return
         if name == "resync":  # sfud no longer holds all that this connection missed
@@ -162,13 +164,35 @@ class Hub:
             case "participant.roleChanged" if session and session.role == "moderator":
                 self.spawn(self.refresh(room, session))  # who knocks, and whose hands are up
             case "participant.left" | "participant.denied" if session:
-                # Who goes by itself has no session any more: this one was dropped or sent away.
-                if session.token:
-                    self.void.setdefault(room, set()).add(session.token)
                 self.detach(session)
             case "room.closed":
                 for session in list(self.rooms[room].values()):
                     self.detach(session)
+
+    def fallen(self, event: dict) -> Session | None:
+        """The session that an event sends away, or that moderates no more by it."""
+        room, data = event.get("room", ""), event["data"]
+        here = self.rooms.get(room, {}).get(subject(event) or "")
+        match event["event"]:
+            case "participant.denied":
+                pass
+            case "participant.left" if here or data["reason"] != "left":
+                pass  # dropped: who leaves by itself has no session any more
+            case "participant.roleChanged" if data["from"] == "moderator" != data["role"]:
+                pass
+            case _:
+                return None
+        # The connection may have broken before sfud's event came.
+        returning = self.returning.get(room, {}).values()
+        return here or next((it for it in returning if it.id == subject(event)), None)
+
+    def demote(self, session: Session) -> None:
+        """Ends the right of a session's invitations, and of the keys that came of them."""
+        self.void.setdefault(session.room, set()).update(session.tokens)
+        returning = self.returning.get(session.room, {})
+        for key, former in list(returning.items()):
+            if former is session or former.tokens & session.tokens:
+                del returning[key]
 
     def spawn(self, work: Coroutine) -> None:
         task = asyncio.create_task(work)
@@ -199,7 +223,10 @@ class Hub:
         present = {it["participant"] for it in room["participants"] + room["awaited"]}
         for session in sessions:
             if session.id in present:
+                moderated = session.role == "moderator"
                 session.know(room)
+                if moderated and session.role != "moderator":  # its event was missed
+                    self.demote(session)
                 if session.browser:
                     session.browser.send({"type": "room", "room": session.view(room)})
                 session.picture(room)
@@ -234,7 +261,7 @@ class Hub:
             if previous is None and broken and broken.browser is None:
                 previous = broken
             try:
-                self.admit(session, key, token, previous)
+                offered = self.admit(session, key, token, previous)
                 if session.id in self.rooms.get(session.room, {}):
                     raise Refused("already-exists", "somebody of this id is in the room")
             finally:
@@ -246,22 +273,23 @@ class Hub:
             finally:
                 if previous:
                     await self.close_if_empty(previous.room)
-            keys = self.returning.get(session.room, [])
-            if key in keys:
-                keys.remove(key)
+            returning = self.returning.get(session.room, {})
+            for other, former in list(returning.items()):
+                if other == key or (offered == "moderator" and token in former.tokens):
+                    del returning[other]
             return joined["room"]
 
     def admit(
         self, session: Session, key: str, token: str | None, previous: Session | None
-    ) -> None:
+    ) -> str | None:
         """Sets a session's role by the key of its former session and by its invitation.
 
-        Raises `Refused` where neither lets it in.
+        Returns the role that the invitation gives. Raises `Refused` where neither lets it in.
         """
-        held = "moderator" if key in self.returning.get(session.room, ()) else None
+        former = self.returning.get(session.room, {}).get(key)
+        held = "moderator" if former else None
         if previous and previous.room == session.room and previous.key == key:
-            held, session.name = previous.role, previous.name
-            token = token or previous.token
+            former, held, session.name = previous, previous.role, previous.name
         invitation = None
         try:
             invitation = self.invitations.read(token, session.room) if token else None
@@ -278,7 +306,8 @@ class Hub:
         elif "viewer" in (held, offered):
             session.role = "viewer"
         session.name = (invitation and invitation.name) or session.name
-        session.token = token
+        session.tokens = (former.tokens if former else set()) | ({token} if invitation else set())
+        return offered
 
     async def enter(self, session: Session, settings: dict) -> dict:
         """Joins at sfud; a moderator, or anybody on an open server, makes the room."""
@@ -346,9 +375,10 @@ class Hub:
     def forget(self, session: Session, comes_back: bool = False) -> None:
         """Ends a session; a moderator's key is good for coming back if its connection broke."""
         if comes_back and session.role == "moderator":
-            keys = self.returning.setdefault(session.room, [])
-            keys.append(session.key)
-            del keys[:-MOST_RETURNING]
+            returning = self.returning.setdefault(session.room, {})
+            returning[session.key] = session
+            for key in list(returning)[:-MOST_RETURNING]:
+                del returning[key]
         if session.expiry:
             session.expiry.cancel()
         here = self.rooms.get(session.room, {})
