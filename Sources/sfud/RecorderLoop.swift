@@ -282,7 +282,7 @@ extension RecorderLoop {
         if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
             setup.disk.abandon(tap)
             end(tap, reason: "too-slow", at: now)
-        } else if recordings[tap].map({ $0.files.count > setup.limits.files }) == true {
+        } else if recordings[tap]?.isFull == true {
             end(tap, reason: "too-many-files", at: now)
         }
     }

@@ -30,6 +30,8 @@ struct RoomRecording {
     private var jobs: [DiskWriter.Job] = []
     /// Tracks that were given up since the last call of `takeEnds`.
     private var ends: [TrackEnd] = []
+    /// Whether a track that has no file has found none left.
+    private(set) var isFull = false
 
     /// How long what was recorded may be off the disk, for the muxer's part.
     private static let flushMilliseconds: Int64 = 500
@@ -211,6 +213,10 @@ extension RoomRecording {
         guard let track = tracks[id], isFileLeft(for: track) else {
             return giveUp(id, .tooManyFiles, at: now)
         }
+        guard files.count < limits.files else {
+            isFull = true
+            return giveUp(id, .tooManyFiles, at: now)
+        }
         guard let muxer = MediaMuxer(format) else {
             return refuse(id, captured: start, at: now)
         }
@@ -231,10 +237,17 @@ extension RoomRecording {
 
     /// Whether a track may begin one more file: it has a tenth of the recording's, and all of its
     /// participant's tracks have a fifth.
+    ///
+    /// A participant's id can be a new one at each join, so these shares bound nobody who comes
+    /// back. The last half is therefore for tracks that have no file yet, a few of each
+    /// participant: who uses up the first half takes no newcomer's files.
     private func isFileLeft(for track: RecordedTrack) -> Bool {
         let ofParticipant = filesOfParticipants[track.track.participant] ?? 0
+        guard ofParticipant < max(1, limits.files / 5) else { return false }
+        guard files.count < limits.files / 2 else {
+            return track.files == 0 && ofParticipant < max(4, limits.files / 100)
+        }
         return track.files < max(1, limits.files / 10)
-            && ofParticipant < max(1, limits.files / 5)
     }
 
     /// Adds a file to the recording; returns its place among the others.

@@ -229,4 +229,69 @@ import Testing
         #expect(story.files(of: "mallory").flatMap(\.gaps).count == RecordedTrack.gapLimit)
         #expect(story.events("size").count == RecordedTrack.sizeLimit)
     }
+
+    @Test func `a guest who comes back under new names leaves files for others`() {
+        var limits = RecordingLimits()
+        limits.files = 100
+        var story = Story(.h264, limits: limits)
+        for join in 0..<6 as Range<UInt32> {
+            let ids = [20 + join, 40 + join].map { PublicationID(index: $0, generation: 1) }
+            for id in ids { story.attach(id, "guest-\(join)", stream: "str-\(id.index)") }
+            for step in 0..<20 as Range<UInt8> {
+                for id in ids { story.send(Self.h264(30 + step % 2), isKeyframe: true, of: id) }
+                story.pass()
+            }
+        }
+        let late = PublicationID(index: 3, generation: 1)
+        story.attach(late, "dave")
+        story.send(Self.h264(30), isKeyframe: true, of: late)
+        story.pass()
+        story.finish()
+        // A half for all, then one for each track: those of three more joins, and the late one.
+        #expect(story.recording.files.count == 50 + 3 * 2 + 1)
+        #expect(!story.recording.isFull)
+        #expect(story.files(of: "dave").count == 1)
+        #expect(story.isHonestWhole)
+    }
+
+    @Test func `a guest who publishes again and again leaves files for others`() {
+        var limits = RecordingLimits()
+        limits.files = 100
+        var story = Story(.h264, limits: limits)
+        for join in 0..<5 as Range<UInt32> {
+            for index in 0..<30 as Range<UInt32> {
+                let id = PublicationID(index: 10 + index, generation: join + 1)
+                story.attach(id, "guest-\(join)", stream: "str-\(index)")
+                story.send(Self.h264(30), isKeyframe: true, of: id)
+                story.pass()
+                story.recording.detach(id)
+            }
+        }
+        story.finish()
+        // A fifth for each of two, what is left of the half for one, and four for each other.
+        let counts = (0..<5).map { story.files(of: "guest-\($0)").count }
+        #expect(counts == [20, 20, 9, 4, 4])
+        #expect(!story.recording.isFull)
+        #expect(story.isHonestWhole)
+    }
+
+    @Test func `a recording is full once a track without a file finds none`() {
+        var limits = RecordingLimits()
+        limits.files = 10
+        var story = Story(.h264, limits: limits)
+        for index in 0..<10 as Range<UInt32> {
+            #expect(!story.recording.isFull)
+            let id = PublicationID(index: 10 + index, generation: 1)
+            story.attach(id, "guest-\(index)")
+            // The second one is more than the track's share.
+            for level in 30...31 as ClosedRange<UInt8> {
+                story.send(Self.h264(level), isKeyframe: true, of: id)
+                story.pass()
+            }
+        }
+        #expect(story.recording.isFull)
+        #expect(story.recording.files.count == 10)
+        story.finish()
+        #expect(story.isHonestWhole)
+    }
 }
