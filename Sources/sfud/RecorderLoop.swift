@@ -279,12 +279,19 @@ extension RecorderLoop {
         guard let jobs = recordings[tap]?.takeJobs() else { return }
         setup.disk.post(jobs)
         for end in recordings[tap]?.takeEnds() ?? [] { say(end, of: tap) }
+        if recordings[tap]?.takeGapsEnd() == true { sayGapsEnd(of: tap) }
         if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
             setup.disk.abandon(tap)
             end(tap, reason: "too-slow", at: now)
         } else if recordings[tap]?.isFull == true {
             end(tap, reason: "too-many-files", at: now)
         }
+    }
+
+    private func sayGapsEnd(of tap: TapID) {
+        guard let recording = recordings[tap]?.setup else { return }
+        let fields = [("room", recording.room), ("recording", recording.name)]
+        setup.log.warning("gaps are no longer listed", cause: recording.name, fields)
     }
 
     private func say(_ end: RoomRecording.TrackEnd, of tap: TapID) {

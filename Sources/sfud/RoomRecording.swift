@@ -32,6 +32,12 @@ struct RoomRecording {
     private var ends: [TrackEnd] = []
     /// Whether a track that has no file has found none left.
     private(set) var isFull = false
+    /// Gaps that are listed of all tracks together; further ones are not.
+    var gapLimit = 100_000
+    private var gaps = 0
+    /// Whether a gap has been left out, and whether `takeGapsEnd` has told so.
+    private var leavesOutGaps = false
+    private var hasToldGapsEnd = false
 
     /// How long what was recorded may be off the disk, for the muxer's part.
     private static let flushMilliseconds: Int64 = 500
@@ -55,6 +61,13 @@ struct RoomRecording {
     mutating func takeEnds() -> [TrackEnd] {
         defer { ends = [] }
         return ends
+    }
+
+    /// Whether a gap has been left out, which is told once.
+    mutating func takeGapsEnd() -> Bool {
+        guard leavesOutGaps, !hasToldGapsEnd else { return false }
+        hasToldGapsEnd = true
+        return true
     }
 
     var shownFiles: [TapFile] { files.map { $0.shown(in: setup.directory) } }
@@ -132,6 +145,9 @@ extension RoomRecording {
         guard let track = tracks[id], let index = track.lastFile,
             track.gaps < RecordedTrack.gapLimit
         else { return }
+        leavesOutGaps = gaps >= gapLimit
+        guard !leavesOutGaps else { return }
+        gaps += 1
         tracks[id]?.gaps += 1
         files[index].gaps.append(
             TapGap(start: unixTime(start), end: unixTime(end), reason: reason)

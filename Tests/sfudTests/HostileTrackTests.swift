@@ -294,4 +294,19 @@ import Testing
         story.finish()
         #expect(story.isHonestWhole)
     }
+
+    @Test func `gaps of all tracks together are listed up to a limit, which is told once`() {
+        var story = Story(.vp8)
+        story.recording.gapLimit = 50
+        var told = 0
+        for step in 0..<100 {
+            story.number[Self.hostile] = Int64(step) * 4_000
+            story.send([0x10, 0x10, 0xca, 0xfe, 1, 2], isKeyframe: true)
+            story.now = story.now.advanced(milliseconds: 600)
+            if story.recording.takeGapsEnd() { told += 1 }
+        }
+        story.finish()
+        #expect(story.files(of: "mallory").flatMap(\.gaps).count == 50)
+        #expect(told == 1)
+    }
 }
