@@ -30,6 +30,20 @@ struct http_source {
     uint64_t low;
 };
 
+/// Tells which source an IPv6 address is of, from its halves as they lie in memory.
+/// An IPv4 address within it (::ffff:a.b.c.d) is that IPv4 address.
+static inline struct http_source http_ipv6_source(uint64_t first, uint64_t second) {
+    struct http_source source = {first, 0};
+    const unsigned char *bytes = (const unsigned char *)&second;
+    static const unsigned char mark[4] = {0, 0, 0xff, 0xff};
+    if (first == 0 && memcmp(bytes, mark, sizeof mark) == 0) {
+        uint32_t ipv4;
+        memcpy(&ipv4, bytes + 4, sizeof ipv4);
+        source.low = ipv4;
+    }
+    return source;
+}
+
 /// Where the connection comes from; zeros where that is not known.
 static inline struct http_source http_connection_source(struct MHD_Connection *connection) {
     struct http_source source = {0, 0};
@@ -38,8 +52,12 @@ static inline struct http_source http_connection_source(struct MHD_Connection *c
     if (info == NULL || info->client_addr == NULL) return source;
     if (info->client_addr->sa_family == AF_INET)
         source.low = ((const struct sockaddr_in *)info->client_addr)->sin_addr.s_addr;
-    if (info->client_addr->sa_family == AF_INET6)
-        memcpy(&source.high, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr, 8);
+    if (info->client_addr->sa_family == AF_INET6) {
+        uint64_t halves[2];
+        memcpy(halves, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr,
+               sizeof halves);
+        return http_ipv6_source(halves[0], halves[1]);
+    }
     return source;
 }
 

@@ -1,4 +1,5 @@
 import CKernel
+import CMicroHTTPD
 import Glibc
 import RTP
 import SFU
@@ -135,5 +136,22 @@ struct HTTPConnectionTests {
         server.run(at: end)
         // Nothing is left that time could end.
         #expect(server.deadline(at: end) == nil)
+    }
+
+    /// Tells the source of an IPv6 address given as two halves.
+    private static func source(_ first: UInt64, _ second: UInt64) -> [UInt64] {
+        let source = http_ipv6_source(first.bigEndian, second.bigEndian)
+        return [source.high, source.low]
+    }
+
+    @Test
+    func `IPv4 clients in an IPv6 address are told apart, and one's IPv6 addresses are not`() {
+        let mapped = Self.source(0, 0xffff_7f00_0001)
+        #expect(mapped == [0, UInt64((0x7f00_0001 as UInt32).bigEndian)])
+        #expect(mapped != Self.source(0, 0xffff_7f00_0002))
+        let network = 0x2001_0db8_0000_0001 as UInt64
+        #expect(Self.source(network, 0xffff_7f00_0001) == Self.source(network, 2))
+        #expect(Self.source(network, 2) != Self.source(network &+ 1, 2))
+        #expect(Self.source(0, 1) == Self.source(0, 2))
     }
 }
