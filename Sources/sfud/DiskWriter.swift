@@ -13,7 +13,7 @@ struct RecordingLimits: Hashable, Sendable {
     var freeBytes = 64 << 20
     /// Bytes of one recording that wait for the disk; past them it ends.
     var waitingBytes = 16 << 20
-    /// Files of one recording; past them it ends.
+    /// Files of one recording; at them tracks are given up, and past them it ends.
     var files = 10_000
 }
 
