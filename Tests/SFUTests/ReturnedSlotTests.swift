@@ -78,4 +78,15 @@ import Testing
         let holds7 = slot.hasHad(33) && !slot.hasHad(34)
         #expect(holds7)
     }
+
+    @Test func `an index that was passed over is used once`() {
+        var slot = Numbering()
+        let last = slot.send(30...33).last ?? 0
+        slot.renumbering.use(last + 3, after: &slot.earlier)
+        slot.renumbering.filled(index: last + 3)
+        let passed = (1...3).filter { slot.renumbering.isUnsent(last + $0, after: slot.earlier) }
+        slot.renumbering.use(last + 1, after: &slot.earlier)
+        let left = (1...3).filter { slot.renumbering.isUnsent(last + $0, after: slot.earlier) }
+        #expect(passed == [1, 2] && left == [2])
+    }
 }

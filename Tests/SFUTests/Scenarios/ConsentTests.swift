@@ -114,8 +114,36 @@ struct ConsentTests {
             call.sendVideo(sequence: step + 2, pictureID: step + 2, isKeyframe: step == 0)
             call.run(milliseconds: 50)
         }
+        let isDone = call.core.transports[2].srtp != nil
+        #expect(isDone, "the handshake has to end, or this proves nothing")
         #expect(call.misdirectedMedia == 0)
         #expect(call.peers[2].path == own)
+    }
+
+    @Test func `a handshake that has sent its share sends no more`() throws {
+        var call = try ForwardingTests.call()
+        call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
+        let own = call.peers[2].path
+        for _ in 0..<HandshakeFlights.limit {
+            let isOpen = call.core.transports[2].flights.isOpen
+            #expect(isOpen)
+            call.core.transports[2].flights.note(own)
+        }
+        call.connect(2)
+        let isOpen = call.core.transports[2].flights.isOpen
+        let isConnected = call.core.transports[2].srtp != nil
+        #expect(!isOpen && !isConnected)
+    }
+
+    @Test func `flights that went to two addresses prove neither`() {
+        let own = Path.from(port: 1)
+        var flights = HandshakeFlights()
+        #expect(!flights.isProof(of: own))
+        flights.note(own)
+        flights.note(own)
+        #expect(flights.isProof(of: own) && !flights.isProof(of: Self.victim))
+        flights.note(Self.victim)
+        #expect(!flights.isProof(of: own) && !flights.isProof(of: Self.victim))
     }
 
     @Test(arguments: [0, 200])

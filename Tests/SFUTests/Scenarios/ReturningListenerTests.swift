@@ -230,6 +230,13 @@ struct UnsentIndexTests {
             }
         }
 
+        @Test(arguments: SRTPEngine.available)
+        func `the core's own sessions are held to it`(engine: SRTPEngine) throws {
+            let call = try Call(engine: engine)
+            let isHeld = call.core.srtpContext.sentIndexes() != nil
+            #expect(isHeld)
+        }
+
         /// Protects packets with these payloads, all under one index.
         static func protect(_ engine: SRTPEngine, _ payloads: [UInt8]...) throws {
             let context = SRTPContext(engine: engine, refusesReuse: true)
