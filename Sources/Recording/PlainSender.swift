@@ -49,7 +49,7 @@ package struct PlainSender {
     /// How long a missing packet of video may take.
     private static let patienceMilliseconds: Int64 = 500
     private static let reportMilliseconds: Int64 = 1_000
-    /// What capture times of two sources may say otherwise than their arrivals.
+    /// Largest difference between capture times of two sources beyond that of their arrivals.
     private static let beliefNanoseconds: Int64 = 10_000_000_000
 
     /// `cname` is what both lines of a stream have in common, at most 255 bytes.

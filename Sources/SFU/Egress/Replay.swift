@@ -18,8 +18,8 @@ extension Core {
 
     /// Notes what a slot is to carry of what came since `start`.
     ///
-    /// What has come but was not let out yet goes the usual way, and what a listener who comes back
-    /// has had already is left out: nothing goes twice.
+    /// Packets that have come but were not let out yet go the usual way, and packets that a
+    /// returning listener has had already are left out: nothing goes twice.
     mutating func prepareReplay(to slot: Int, since start: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .audio, publication >= 0, publications[publication].isOpen,

@@ -1,6 +1,6 @@
 internal import RTP
 
-/// What one transport's RTCP may cost, as a bucket that fills evenly.
+/// Token bucket for one transport's RTCP.
 ///
 /// A datagram costs one token, and the blocks in it that take most time cost more where one token
 /// does not cover them: transport-wide feedback one each, and a NACK one for each 64 packets that
@@ -10,7 +10,7 @@ struct RTCPBudget {
     /// Packets that a NACK names for a token.
     private static let packetsNamed = 64
 
-    /// What a block costs.
+    /// Returns a block's cost in tokens.
     static func cost(of block: borrowing RTCPBlock) -> Int64 {
         guard block.type == RTCPType.transportFeedback else { return 0 }
         if block.count == 15 { return 1 }
@@ -38,7 +38,7 @@ struct RTCPBudget {
         let gained = min(passed / nanosecondsPerToken, most)
         if gained > 0 {
             self.tokens = min(tokens &+ gained, most)
-            // What is left of a token's time counts for the next.
+            // The rest of a token's time counts for the next.
             filled = now.advanced(nanoseconds: -(passed % nanosecondsPerToken))
         }
         return (self.tokens ?? 0) > 0

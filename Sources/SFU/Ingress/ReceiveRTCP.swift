@@ -43,7 +43,7 @@ extension Core {
         into output: inout Batch
     ) {
         var position = 0
-        // What the datagram's own token still covers.
+        // Tokens that the datagram itself has paid and no block has used.
         var covered: Int64 = 1
         while position < length {
             guard length - position >= 4 else { return }

@@ -1,4 +1,4 @@
-/// Where a handshake's datagrams were sent to, and how many.
+/// The destinations and the number of a handshake's datagrams.
 ///
 /// Who finishes a handshake has seen our flights; it is at an address if they went there and to no
 /// other, as the source of what it sends proves nothing. Until then the address may be anybody's,
