@@ -57,7 +57,7 @@ import Testing
     @Test func `a span that goes back has no second index for what was sent before it`() {
         var slot = Numbering()
         _ = slot.send(30...33)
-        // What came before the first one that it had is not sent any more.
+        // Packets from before the first one that it had are not sent any more.
         let holds5 = slot.hasHad(27)
         #expect(holds5)
         // A late packet may have begun a span all the same.

@@ -21,7 +21,7 @@ struct TrapExceptions {
     private(set) var entries: [Entry] = []
     /// By folder or file.
     private(set) var names: [String: Set<String>] = [:]
-    /// What is wrong with the list itself.
+    /// Faults of the list itself.
     private(set) var problems: [String] = []
 
     static let path = "Tests/TidyTests/TrapExceptions.txt"

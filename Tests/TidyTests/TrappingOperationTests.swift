@@ -5,7 +5,7 @@ import Testing
 ///
 /// `SFUD_TRAPS=print` prints the whole list as it would have to be, without bounds.
 @Suite struct TrappingOperationTests {
-    /// What reads received bytes, or keeps figures made of them.
+    /// Folders that read received bytes, or keep figures made of them.
     static let folders = [
         "Sources/RTP", "Sources/SFU/Ingress", "Sources/SFU/Bandwidth", "Sources/SFU/Peer",
         "Sources/Recording", "Sources/Streaming",

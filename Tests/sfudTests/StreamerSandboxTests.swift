@@ -110,7 +110,7 @@ import Testing
     }
 }
 
-/// What a process that is shut in must not be able to do.
+/// The acts that the sandbox must keep a process from.
 private struct Attempts {
     struct Attempt: Sendable {
         var name: String

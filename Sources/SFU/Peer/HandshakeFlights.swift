@@ -1,8 +1,8 @@
 /// The destinations and the number of a handshake's datagrams.
 ///
-/// Who finishes a handshake has seen our flights; it is at an address if they went there and to no
-/// other, as the source of what it sends proves nothing. Until then the address may be anybody's,
-/// so the datagrams of one handshake are counted: a repeated hello has a whole flight repeated.
+/// A peer that finishes a handshake has seen our flights. It is at an address if they went there
+/// and to no other, as the source of what it sends proves nothing. Until then the address may be
+/// anybody's, so the datagrams of one handshake are counted.
 struct HandshakeFlights {
     /// Datagrams of one handshake: several times what an honest peer needs on a lossy path.
     static let limit = 100

@@ -19,7 +19,7 @@ struct PathConsent {
     /// there that is authentic, so that forged ones cost no more than they bring.
     static let repeatMilliseconds: Int64 = 50
 
-    /// Where the peer has proven to be, until that is too long ago.
+    /// The address at which the peer has proven to be, until that is too long ago.
     private(set) var path: Path?
     private var given = Instant(nanoseconds: 0)
     /// The nonce of the check under way, where it went, and since when it is in use: what is seen

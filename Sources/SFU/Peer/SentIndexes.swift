@@ -1,8 +1,9 @@
 #if DEBUG || SFUD_INDEX_GUARD
     internal import RTP
 
-    /// What was encrypted under each index of one key: debug builds and the simulator trap where an
-    /// index carries a second, different packet (RFC 3711 §9.1, RFC 7714 §8).
+    /// Record of the packets under each index of one key (RFC 3711 §9.1, RFC 7714 §8).
+    ///
+    /// Debug builds and the simulator trap where an index carries a second, different packet.
     ///
     /// It stands at the cipher, behind every way that a packet can take there.
     final class SentIndexes {

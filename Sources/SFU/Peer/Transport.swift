@@ -32,7 +32,7 @@ struct Transport: ~Copyable {
     var path: Path?
     /// Whether the peer has proven to be there.
     var consent = PathConsent()
-    /// Where our handshake's flights went to, while they all went to one place.
+    /// The destinations of our handshake's flights.
     var flights = HandshakeFlights()
 
     var streams = List<Stream>(capacity: 8)

@@ -9,7 +9,7 @@ import RTP
 /// strategy for the field's values, its step, and how often and how fast it is sent. What was
 /// learnt of the two before stays: a plan goes on for thousands of messages.
 struct PlanTrial: ~Copyable {
-    /// What is sent, or done, over and over.
+    /// The act that the plan repeats.
     private enum Message: Equatable {
         case report(ForgedReport)
         case audio, video

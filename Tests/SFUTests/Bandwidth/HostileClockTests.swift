@@ -8,9 +8,9 @@ import Testing
 struct HostileClockTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        /// What each message adds to the reference time, in its 64 ms.
+        /// The step of the reference time from message to message, in units of 64 ms.
         var step: @Sendable (_ message: Int) -> Int32
-        /// What the estimate is at least of what it was, five seconds after the last step.
+        /// The least share of the earlier estimate that is left five seconds after the last step.
         var share = 0.5
     }
 

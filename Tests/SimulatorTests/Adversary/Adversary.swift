@@ -199,7 +199,7 @@ extension World {
         case .mediaFields, .newSources: sendMedia(adversary, client)
         case .spoofedNomination: spoof(adversary, client)
         case .silentNomination: keepSilent(adversary, client)
-        // What it sends from there by itself keeps the transport alive.
+        // Its own messages from there keep the transport alive.
         case .absentReceiver: break
         case .othersAddress: impersonate(adversary, client)
         case .manyAddresses: scatter(adversary, client)

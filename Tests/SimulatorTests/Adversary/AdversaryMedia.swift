@@ -25,7 +25,7 @@ extension World {
         notePlainValues(adversary, client, isVideo: isVideo)
         let mark = adversary.nextMark(of: client, isVideo ? .video : .audio)
         let bytes = media.bytes(mark: mark, &adversary.values, using: &adversary.random)
-        // What looks like RTCP is none (RFC 5761 §4).
+        // Bytes that look like RTCP are no RTP (RFC 5761 §4).
         guard bytes.count > 12, case .rtp = Datagram(bytes.span) else { return }
         let index = adversary.index(of: bytes.span.u16(at: 2), source: bytes.span.u32(at: 8))
         send(from: client) { sent in

@@ -34,7 +34,7 @@ enum Simulate {
             signal(trap) { number in
                 print("VIOLATION trap at seed \(Simulate.seed.load(ordering: .relaxed))")
                 fflush(nil)
-                // What comes back from here traps again, and ends as it would have.
+                // Returning from here traps again, and the process ends as it would have.
                 signal(number, SIG_DFL)
             }
         }

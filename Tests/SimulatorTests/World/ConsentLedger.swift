@@ -5,7 +5,7 @@ import SFU
 /// Proofs that a peer is where its media goes, as the network sees them (RFC 7675).
 ///
 /// A proof is an answer to a check that the SFU has sent to that very address, or the handshake.
-/// Who forges an address sees nothing of what goes there, and so can give no proof.
+/// A forger of an address sees nothing of what goes there, and so can give no proof.
 struct ConsentLedger {
     /// Traffic of an address where nobody ever asked for anything.
     private struct Strange {

@@ -24,7 +24,7 @@ enum Invariant: String, CaseIterable {
     case memory
     /// Media goes only where the peer has proved to be, and not for long after the last proof.
     case consent
-    /// What a transport makes a worker keep and do has its bound.
+    /// Bounds what a transport makes a worker keep and do.
     case bounds
     /// While nothing fails nobody loses sound, whatever somebody else does.
     case losses

@@ -56,7 +56,7 @@ final class World {
     var clients: [Int: WorldClient] = [:]
     var clientsByPath: [Path: Int] = [:]
     var rights = RightsLedger()
-    /// Where media may go, as the network knows it.
+    /// The addresses to which media may go, as the network knows them.
     var consent = ConsentLedger()
     var ledgers: [Int: EgressLedger] = [:]
     /// Media on its way from the core to the socket, by what of it stays in clear.

@@ -25,7 +25,7 @@ final class WorldClient {
     var down: Link
     /// Of each stream of retransmissions, the stream that it repeats.
     var repaired: [UInt32: UInt32] = [:]
-    /// Whose checks it answers, and where it sends its own.
+    /// Credentials of the checks that it answers and sends.
     var answer: WorldAnswer?
     var isAdversary = false
     /// It neither sends nor answers.
@@ -34,7 +34,7 @@ final class WorldClient {
     var isDeaf = false
     /// Datagrams of its handshake, where they are kept.
     private(set) var flights: [[UInt8]] = []
-    /// What came last: an SSRC, a number of it, and a transport-wide number.
+    /// The newest packet received: its SSRC, its number, and its transport-wide number.
     private(set) var newestSource: UInt32 = 0
     private(set) var newestNumber: UInt16 = 0
     private(set) var newestTransportNumber: UInt16 = 0
