@@ -20,18 +20,6 @@ let strict: [SwiftSetting] = [
     let ipsecMBDependency: [Target.Dependency] = []
 #endif
 
-let daemon: [Target.Dependency] = [
-    "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "CMicroHTTPD", "CAVFormat", "Recording",
-    "Streaming",
-]
-let fuzzed: [Target.Dependency] = [
-    "HostilePeer", "LoadPeer", "RTP", "Recording", "SFU", "SFUClient", "Sockets", "Streaming",
-    "sfud",
-]
-let simulated: [Target.Dependency] = [
-    "HostilePeer", "LoadPeer", "RTP", "SFU", "SFUClient", "Sockets", "sfud",
-]
-
 let package = Package(
     name: "sfud",
     products: [
@@ -47,98 +35,203 @@ let package = Package(
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd"),
         .systemLibrary(name: "CAVFormat", pkgConfig: "libavformat"),
         .target(name: "CKernel"),
+        // The core, in the order in which one may know another.
         .target(name: "RTP", swiftSettings: strict),
         .target(
+            name: "WorkerInterface",
+            dependencies: ["CKernel", "RTP"],
+            swiftSettings: strict
+        ),
+        .target(
             name: "SFU",
-            dependencies: ["RTP", "CSRTP", "COpenSSL", "COpus"] + ipsecMBDependency,
+            dependencies: [
+                "COpenSSL", "COpus", "CSRTP", "RTP", "WorkerInterface",
+            ] + ipsecMBDependency,
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Rooms",
+            dependencies: ["RTP", "WorkerInterface"],
+            swiftSettings: strict
+        ),
+        // The contract with signalling servers, and their client.
+        .target(name: "JSON", swiftSettings: strict),
+        .target(
+            name: "Contract",
+            dependencies: ["JSON"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "SFUClient",
+            dependencies: ["CKernel", "Contract", "JSON", "Kernel"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "ControlPlane",
+            dependencies: ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
+            swiftSettings: strict
+        ),
+        // What touches the system.
+        .target(
+            name: "Kernel",
+            dependencies: ["CKernel", "RTP"],
             swiftSettings: strict
         ),
         .target(
             name: "Sockets",
-            dependencies: ["CKernel", "RTP", "SFU"],
+            dependencies: ["CKernel", "Kernel", "RTP", "SFU", "WorkerInterface"],
             swiftSettings: strict
         ),
-        .target(name: "Recording", dependencies: ["RTP", "SFU"], swiftSettings: strict),
-        .target(name: "Streaming", dependencies: ["RTP", "SFU"], swiftSettings: strict),
-        .target(name: "SFUClient", dependencies: ["CKernel"], swiftSettings: strict),
+        .target(
+            name: "Recording",
+            dependencies: [
+                "CAVFormat", "CKernel", "JSON", "Kernel", "RTP", "SFU", "Sockets",
+                "WorkerInterface",
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "RTPForward",
+            dependencies: [
+                "CKernel", "Kernel", "RTP", "Recording", "SFU", "Sockets", "WorkerInterface",
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LiveStream",
+            dependencies: [
+                "CAVFormat", "CKernel", "JSON", "Kernel", "RTP", "Recording", "SFU", "Sockets",
+                "WorkerInterface",
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Daemon",
+            dependencies: [
+                "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "JSON", "Kernel",
+                "LiveStream", "RTP", "RTPForward", "Recording", "Rooms", "SFU", "Sockets",
+                "WorkerInterface",
+            ],
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "sfud",
-            dependencies: daemon,
+            dependencies: ["Daemon"],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "sfuctl",
-            dependencies: ["SFUClient"],
+            dependencies: ["CKernel", "Contract", "JSON", "SFUClient"],
             swiftSettings: strict
         ),
-        .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
+        // Benchmarks.
         .target(
             name: "LoadPeer",
-            dependencies: ["RTP", "SFU"],
+            dependencies: ["RTP", "SFU", "WorkerInterface"],
             path: "benchmarks/LoadPeer",
             swiftSettings: strict
         ),
-        .target(
-            name: "HostilePeer",
-            dependencies: ["RTP", "SFU"],
-            path: "Tests/HostilePeer",
-            swiftSettings: strict
-        ),
         .target(name: "CCounting", path: "benchmarks/CCounting"),
-        .executableTarget(
-            name: "core-cost",
-            dependencies: ["CCounting", "COpus", "LoadPeer", "RTP", "SFU"],
-            path: "benchmarks/CoreCost",
-            swiftSettings: strict
-        ),
         .systemLibrary(name: "CVPX", path: "benchmarks/CVPX", pkgConfig: "vpx"),
         .target(name: "CFloor", path: "benchmarks/CFloor"),
         .target(name: "LoopbackOnly", path: "benchmarks/LoopbackOnly"),
         .executableTarget(
+            name: "core-cost",
+            dependencies: ["CCounting", "COpus", "LoadPeer", "RTP", "SFU", "WorkerInterface"],
+            path: "benchmarks/CoreCost",
+            swiftSettings: strict
+        ),
+        .executableTarget(
             name: "sfu-bench",
             dependencies: [
-                "CFloor", "CKernel", "COpus", "CVPX", "LoadPeer", "RTP", "SFU", "SFUClient",
-                "Sockets",
+                "CFloor", "CKernel", "COpus", "CVPX", "Contract", "JSON", "Kernel", "LoadPeer",
+                "RTP", "SFU", "SFUClient", "Sockets", "WorkerInterface",
             ],
             path: "benchmarks/Bench",
             swiftSettings: strict
         ),
+        // Tests, and what they share with the simulator and the fuzzer.
+        .target(
+            name: "HostilePeer",
+            dependencies: ["RTP", "SFU", "WorkerInterface"],
+            path: "Tests/HostilePeer",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Simulator",
+            dependencies: [
+                "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
+                "RTP", "Rooms", "SFU", "Sockets", "WorkerInterface",
+            ],
+            path: "Tests/Simulator",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "sfu-simulate",
+            dependencies: ["SFU", "Simulator"],
+            path: "Tests/Simulate",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
+                "RTP", "Recording", "Rooms", "SFU", "Sockets", "WorkerInterface",
+            ],
+            path: "Tests/FuzzTargets",
+            swiftSettings: strict
+        ),
+        .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
+        .executableTarget(
+            name: "sfud-fuzz",
+            dependencies: ["CFuzzer", "FuzzTargets"],
+            path: "Tests/Fuzz",
+            swiftSettings: strict
+        ),
+        .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
         .testTarget(
             name: "SFUTests",
-            dependencies: ["CKernel", "COpus", "RTP", "SFU", "LoadPeer"],
+            dependencies: [
+                "CKernel", "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SocketsTests",
-            dependencies: ["Sockets", "RTP", "SFU", "CKernel"],
+            dependencies: ["CKernel", "Kernel", "RTP", "SFU", "Sockets", "WorkerInterface"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RecordingTests",
-            dependencies: ["Recording", "RTP", "SFU"],
+            dependencies: ["RTP", "RTPForward", "Recording", "SFU", "WorkerInterface"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "StreamingTests",
-            dependencies: ["Streaming", "RTP", "SFU"],
+            name: "LiveStreamTests",
+            dependencies: ["LiveStream", "RTP", "SFU", "WorkerInterface"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SFUClientTests",
-            dependencies: ["SFUClient", "sfuctl"],
+            dependencies: ["Contract", "JSON", "SFUClient", "sfuctl"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "sfudTests",
+            name: "DaemonTests",
             dependencies: [
-                "sfud", "RTP", "SFU", "Sockets", "SFUClient", "CKernel", "LoadPeer",
+                "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "Daemon", "JSON", "Kernel",
+                "LiveStream", "LoadPeer", "RTP", "RTPForward", "Recording", "Rooms", "SFU",
+                "Sockets", "WorkerInterface",
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SimulatorTests",
-            dependencies: simulated,
-            exclude: ["Plants", "Run"],
+            dependencies: [
+                "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
+                "RTP", "Rooms", "SFU", "Simulator", "Sockets", "WorkerInterface",
+            ],
+            exclude: ["Plants"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -148,8 +241,8 @@ let package = Package(
         ),
         .testTarget(
             name: "FuzzTests",
-            dependencies: fuzzed,
-            exclude: ["Corpus", "Run"],
+            dependencies: ["FuzzTargets", "SFU"],
+            exclude: ["Corpus"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -160,44 +253,3 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
-
-// Scripts/fuzz and `make simulate` make programs of tests, and so sfud a library.
-let libFuzzer = Context.environment["SFUD_FUZZ"]
-let isSimulator = Context.environment["SFUD_SIMULATE"] != nil
-if libFuzzer != nil || isSimulator {
-    package.products = []
-    package.targets.removeAll { $0.type == .test || $0.type == .executable }
-    package.targets.append(
-        .target(
-            name: "sfud",
-            dependencies: daemon,
-            exclude: ["main.swift"],
-            swiftSettings: strict
-        )
-    )
-}
-if isSimulator {
-    package.targets.append(
-        .executableTarget(
-            name: "sfu-simulate",
-            dependencies: simulated,
-            path: "Tests/SimulatorTests",
-            exclude: ["Daemon", "LedgerTests.swift", "Plants", "WorldTests.swift"],
-            swiftSettings: strict
-        )
-    )
-}
-// It says where libFuzzer is.
-if let libFuzzer {
-    package.targets += [
-        .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
-        .executableTarget(
-            name: "sfud-fuzz",
-            dependencies: fuzzed + ["CFuzzer"],
-            path: "Tests/FuzzTests",
-            exclude: ["Corpus", "ReplayTests.swift", "Support"],
-            swiftSettings: strict,
-            linkerSettings: [.unsafeFlags([libFuzzer]), .linkedLibrary("stdc++")]
-        ),
-    ]
-}

@@ -6,7 +6,7 @@ import SFU
 struct AV1Assembler {
     /// The last sequence header, as a unit with its size; empty before there is one.
     private(set) var sequenceHeader: [UInt8] = []
-    private(set) var resolution: Resolution?
+    private(set) var resolution: PictureSize?
 
     /// Bytes of a sequence header, some dozens being usual.
     private static let sequenceBytes = 4_096

@@ -1,5 +1,6 @@
 package import RTP
 package import SFU
+import WorkerInterface
 
 /// Says when a frame was captured, on our monotonic clock, smoothly and never going back.
 ///

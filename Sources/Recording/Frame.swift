@@ -1,5 +1,6 @@
 import RTP
 package import SFU
+package import WorkerInterface
 
 /// How a file has to be made for the frames in it.
 package struct FrameFormat: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import WorkerInterface
 
 /// Makes frames of ordered packets, and leaves out what could not be decoded.
 package struct FrameAssembler {

@@ -1,5 +1,6 @@
 package import RTP
 package import SFU
+package import WorkerInterface
 
 /// What a track's packets come to.
 package enum TrackEvent {

@@ -47,7 +47,7 @@ enum VPXFrame {
     }
 
     /// The size in a key frame's header; `nil` for anything else.
-    static func vp9Resolution(_ frame: Span<UInt8>) -> Resolution? {
+    static func vp9Resolution(_ frame: Span<UInt8>) -> PictureSize? {
         VP9FrameHeader.resolution(frame)
     }
 }

@@ -1,10 +1,11 @@
 package import RTP
+package import WorkerInterface
 
 /// What the control plane decided, carried out between two batches.
 extension Core {
     /// Does what a command says; it holds for the very next packet.
     package mutating func apply(
-        _ command: Command,
+        _ command: WorkerCommand,
         at now: Instant,
         into output: inout Batch
     ) {

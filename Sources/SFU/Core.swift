@@ -1,4 +1,5 @@
 package import RTP
+package import WorkerInterface
 
 /// One worker's share of the SFU: bytes and time in, bytes and events out.
 ///
@@ -94,7 +95,7 @@ package struct Core: ~Copyable {
     var drops = DropCounters()
     /// What went no further in a mirror; its home has counted it as forwarded.
     var relayDrops = DropCounters()
-    var events: [Event] = []
+    var events: [WorkerEvent] = []
     var nextEvent = 0
     /// Copies that went out under the rights that commands took away since the last fence.
     var packetsUnderLostRights: UInt64 = 0
@@ -210,7 +211,7 @@ package struct Core: ~Copyable {
     }
 
     /// The next thing that the control plane should know.
-    package mutating func takeEvent() -> Event? {
+    package mutating func takeEvent() -> WorkerEvent? {
         guard nextEvent < events.count else { return nil }
         let event = events[nextEvent]
         nextEvent += 1
@@ -246,7 +247,7 @@ package struct Core: ~Copyable {
         NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset)
     }
 
-    mutating func emit(_ event: Event) { events.append(event) }
+    mutating func emit(_ event: WorkerEvent) { events.append(event) }
 }
 
 extension HandleKind {
@@ -254,12 +255,12 @@ extension HandleKind {
 }
 
 /// A small seeded generator (SplitMix64): for SSRCs and first sequence numbers, never for keys.
-struct SplitMix: RandomNumberGenerator, BitwiseCopyable {
+package struct SplitMix: RandomNumberGenerator, BitwiseCopyable {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    package init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var value = state
         value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9

@@ -1,3 +1,5 @@
+package import WorkerInterface
+
 /// Bounds and times of one worker; `docs/limits.md` says what happens at each.
 package struct CoreLimits: Hashable, Sendable {
     /// Packets kept for retransmission and forwarding, over all publishers.

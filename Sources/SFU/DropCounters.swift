@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// How many packets went no further, by cause.
 struct DropCounters: ~Copyable {
     private var counts = Ring<UInt64>(capacity: 64, filledWith: 0)
@@ -13,7 +15,7 @@ struct DropCounters: ~Copyable {
 
 extension DropReason {
     /// Its place in `allCases`.
-    var index: Int {
+    package var index: Int {
         switch self {
         case .unknownProtocol: 0
         case .oversized: 1

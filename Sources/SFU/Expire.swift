@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What transports do when their time comes.
 extension Core {

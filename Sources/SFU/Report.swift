@@ -1,8 +1,9 @@
-internal import RTP
+package import RTP
+package import WorkerInterface
 
 /// The counters, put together for the control plane.
 extension Core {
-    func report(at now: Instant) -> WorkerStatistics {
+    package func report(at now: Instant) -> WorkerStatistics {
         var result = statistics
         result.drops = DropReason.allCases.map { drops[$0] }
         result.relayDrops = DropReason.allCases.map { relayDrops[$0] }

@@ -1,5 +1,5 @@
 import CKernel
-package import SFU
+package import WorkerInterface
 
 /// Places for the datagrams of one receive call; the kernel fills them.
 ///

@@ -1,6 +1,7 @@
 import Glibc
 import RTP
 import SFU
+import WorkerInterface
 
 /// One socket's way out: what it takes goes at once, what it does not take waits in a queue.
 struct Lane: ~Copyable {

@@ -1,4 +1,4 @@
-package import SFU
+package import WorkerInterface
 
 /// Numbers for the addresses of ours that datagrams come to, as `Path.local` carries them.
 ///

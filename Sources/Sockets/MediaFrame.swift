@@ -1,5 +1,5 @@
 import RTP
-import SFU
+import WorkerInterface
 
 /// One frame of one stream on its way to one peer: what is worthless once a part of it is lost.
 struct MediaFrame: Hashable, Sendable, BitwiseCopyable {

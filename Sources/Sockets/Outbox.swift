@@ -1,5 +1,6 @@
 package import RTP
 package import SFU
+package import WorkerInterface
 
 /// Sends batches, several datagrams a call where they allow it; never blocks.
 ///

@@ -1,4 +1,5 @@
 import CKernel
+package import Kernel
 package import RTP
 
 /// Waits for many descriptors at once; an epoll instance.

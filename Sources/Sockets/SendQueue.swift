@@ -1,5 +1,6 @@
-import RTP
-import SFU
+package import RTP
+package import SFU
+package import WorkerInterface
 
 /// What may wait for one socket.
 package struct SendQueueLimits: Hashable, Sendable {
@@ -22,11 +23,11 @@ package struct SendQueueLimits: Hashable, Sendable {
 /// It is empty unless a socket refuses, so a daemon that is well never touches its memory. Safe:
 /// it owns the places, and links lead only from one used place to another.
 @safe
-struct SendQueue: ~Copyable {
+package struct SendQueue: ~Copyable {
     /// One that waits; where, is its index.
     private struct Entry {
         var frame: MediaFrame
-        var content: Batch.Content
+        var content: DatagramContent
         var length: Int
         var since: Instant
         /// Counts on with each datagram that comes.
@@ -46,7 +47,7 @@ struct SendQueue: ~Copyable {
     }
 
     /// In which order what waits leaves.
-    enum Order {
+    package enum Order {
         /// As it came.
         case arrival
         /// Signalling first, then audio, then video, each as it came: for a way that is slow for
@@ -68,13 +69,13 @@ struct SendQueue: ~Copyable {
     private var lastOrder: UInt64 = 0
     private var broken: BrokenFrames
 
-    private(set) var count = 0
+    package private(set) var count = 0
     /// Bytes of all datagrams in it.
     private(set) var bytes = 0
     private(set) var drops = SendDrops()
 
     /// `brokenFrames` is how many frames that lost a part it tells apart, a power of two.
-    init(limits: SendQueueLimits, order: Order = .arrival, brokenFrames: Int = 4_096) {
+    package init(limits: SendQueueLimits, order: Order = .arrival, brokenFrames: Int = 4_096) {
         precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
         self.limits = limits
         self.order = order
@@ -97,7 +98,7 @@ struct SendQueue: ~Copyable {
         unsafe links.deallocate()
     }
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// The part that is taken, by number or by bytes, 0 to 1.
     var fill: Double {
@@ -111,10 +112,10 @@ struct SendQueue: ~Copyable {
     func isIdle(at now: Instant) -> Bool { isEmpty && !isWatching(at: now) }
 
     /// Adds a datagram behind all others, or drops it; others may have to make room.
-    mutating func append(
+    package mutating func append(
         _ datagram: Span<UInt8>,
         to path: Path,
-        as content: Batch.Content,
+        as content: DatagramContent,
         at now: Instant
     ) {
         let frame = Self.frame(datagram, to: path, as: content)
@@ -149,7 +150,7 @@ struct SendQueue: ~Copyable {
     func isBroken(
         _ datagram: Span<UInt8>,
         to path: Path,
-        as content: Batch.Content,
+        as content: DatagramContent,
         at now: Instant
     ) -> Bool {
         guard content != .other else { return false }
@@ -157,12 +158,12 @@ struct SendQueue: ~Copyable {
     }
 
     /// Counts a datagram of such a frame, or another that finds no room.
-    mutating func countBroken(_ content: Batch.Content) { drops[.full, content] &+= 1 }
+    mutating func countBroken(_ content: DatagramContent) { drops[.full, content] &+= 1 }
 
     /// Copies those that leave next into `staging`, as long as they go one way; returns how many.
     ///
     /// They stay here too, until `removeFirst` says that they have left.
-    func stage(into staging: inout Batch, limit: Int) -> Int {
+    package func stage(into staging: inout Batch, limit: Int) -> Int {
         var heads = (video: video.first, audio: audio.first, other: other.first)
         var staged = 0
         while staged < limit, staging.free > 0 {
@@ -189,7 +190,7 @@ struct SendQueue: ~Copyable {
     }
 
     /// Takes out the `number` that come first.
-    mutating func removeFirst(_ number: Int) {
+    package mutating func removeFirst(_ number: Int) {
         for _ in 0..<number {
             let place = first(of: (video.first, audio.first, other.first))
             guard place >= 0 else { return }
@@ -198,8 +199,8 @@ struct SendQueue: ~Copyable {
     }
 
     /// Drops what has waited for too long.
-    mutating func expire(at now: Instant) {
-        for content in Batch.Content.allCases {
+    package mutating func expire(at now: Instant) {
+        for content in DatagramContent.allCases {
             while let place = head(of: content), staleTime(of: place) <= now {
                 dropFrame(at: place, .stale, at: now)
             }
@@ -209,7 +210,7 @@ struct SendQueue: ~Copyable {
     /// When `expire` has something to do; `nil` where nothing waits.
     var deadline: Instant? {
         var earliest: Instant?
-        for content in Batch.Content.allCases {
+        for content in DatagramContent.allCases {
             guard let place = head(of: content) else { continue }
             let time = staleTime(of: place)
             earliest = earliest.map { min($0, time) } ?? time
@@ -218,10 +219,10 @@ struct SendQueue: ~Copyable {
     }
 
     /// Drops all media of these streams.
-    mutating func withdraw(_ streams: [SSRC]) {
+    package mutating func withdraw(_ streams: [SSRC]) {
         guard !isEmpty else { return }
         let lost = Set(streams)
-        for content in [Batch.Content.audio, .video] {
+        for content in [DatagramContent.audio, .video] {
             var place = ends(of: content).first
             while place >= 0 {
                 let next = unsafe links[Int(place)].next
@@ -239,7 +240,7 @@ struct SendQueue: ~Copyable {
     /// Media comes too late after that for any receiver's buffer; those of sound grow on a way that
     /// is slow for long. What transports signal is asked for again by their own timers, which
     /// begin at about a second.
-    private func patience(_ content: Batch.Content) -> Int64 {
+    private func patience(_ content: DatagramContent) -> Int64 {
         switch (content, order) {
         case (.other, _): 1_000
         case (.audio, .importance): 500
@@ -253,7 +254,7 @@ extension SendQueue {
     /// Whether there is room for it, now or after others were dropped for its sake.
     private mutating func makeRoom(
         for length: Int,
-        of content: Batch.Content,
+        of content: DatagramContent,
         at now: Instant
     ) -> Bool {
         precondition(length <= Batch.stride)
@@ -265,7 +266,7 @@ extension SendQueue {
     }
 
     /// The oldest of what matters least, and at most as much as `content`.
-    private func victim(of content: Batch.Content) -> Int? {
+    private func victim(of content: DatagramContent) -> Int? {
         if let place = head(of: .video) { return place }
         guard content != .video else { return nil }
         if let place = head(of: .audio) { return place }
@@ -299,7 +300,7 @@ extension SendQueue {
     private static func frame(
         _ datagram: Span<UInt8>,
         to path: Path,
-        as content: Batch.Content
+        as content: DatagramContent
     ) -> MediaFrame {
         guard content != .other else {
             return MediaFrame(path: path, ssrc: SSRC(rawValue: 0), timestamp: 0)
@@ -315,7 +316,7 @@ extension SendQueue {
 
 // Places and links.
 extension SendQueue {
-    private func ends(of content: Batch.Content) -> Ends {
+    private func ends(of content: DatagramContent) -> Ends {
         switch content {
         case .video: video
         case .audio: audio
@@ -323,7 +324,7 @@ extension SendQueue {
         }
     }
 
-    private mutating func setEnds(of content: Batch.Content, _ ends: Ends) {
+    private mutating func setEnds(of content: DatagramContent, _ ends: Ends) {
         switch content {
         case .video: video = ends
         case .audio: audio = ends
@@ -331,7 +332,7 @@ extension SendQueue {
         }
     }
 
-    private func head(of content: Batch.Content) -> Int? {
+    private func head(of content: DatagramContent) -> Int? {
         let first = ends(of: content).first
         return first < 0 ? nil : Int(first)
     }
@@ -361,7 +362,7 @@ extension SendQueue {
         return place
     }
 
-    private mutating func link(_ place: Int, as content: Batch.Content, tag: UInt32) {
+    private mutating func link(_ place: Int, as content: DatagramContent, tag: UInt32) {
         var ends = ends(of: content)
         unsafe (links + place).initialize(to: Link(previous: ends.last, next: -1, tag: tag))
         if ends.last >= 0 {

@@ -1,4 +1,5 @@
-import SFU
+import Kernel
+import WorkerInterface
 
 /// When send calls with media have returned, by the wall clock, which stamps arrivals too.
 package struct SendStamp: Equatable {
@@ -16,7 +17,7 @@ package struct SendStamp: Equatable {
     }
 
     /// Notes a call that has just returned.
-    mutating func note(_ content: Batch.Content) {
+    mutating func note(_ content: DatagramContent) {
         guard first == 0, content != .other else { return }
         first = wallClock()
     }

@@ -1,6 +1,7 @@
 internal import CKernel
+import Kernel
 package import RTP
-import SFU
+import WorkerInterface
 
 // Taking connections.
 extension Streams {

@@ -87,7 +87,7 @@ struct FramedOutput: ~Copyable {
         repeating: 0,
         count: StreamLane.datagramsPerWrite * (StreamFrames.headerLength + Batch.stride)
     )
-    private(set) var count = 0
+    package private(set) var count = 0
 
     mutating func removeAll() { count = 0 }
 

@@ -2,6 +2,7 @@ import CKernel
 import Glibc
 import RTP
 import SFU
+import WorkerInterface
 
 /// One connection's way out: what it takes goes at once, what it does not take waits in a queue of
 /// its own, so that a slow peer delays nobody else.

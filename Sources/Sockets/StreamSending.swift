@@ -1,5 +1,6 @@
 package import RTP
 package import SFU
+import WorkerInterface
 
 // What goes to connections.
 extension Streams {

@@ -1,4 +1,4 @@
-import SFU
+import WorkerInterface
 
 /// Where connections come from: an IPv4 address, or a /64 of IPv6, which is one customer's.
 struct StreamSource: Hashable {

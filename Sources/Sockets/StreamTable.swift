@@ -1,5 +1,5 @@
 import RTP
-import SFU
+import WorkerInterface
 
 /// One connection, from when it was taken to when it is closed.
 struct StreamConnection: ~Copyable {
@@ -31,7 +31,7 @@ struct StreamTable: ~Copyable {
     /// Places that are free, the longest first: a circle.
     private var free: [UInt16]
     private var firstFree = 0
-    private(set) var count = 0
+    package private(set) var count = 0
 
     private static let placeBits = 12
     private static let generationMask: UInt16 = 7

@@ -1,7 +1,9 @@
 internal import CKernel
 internal import Glibc
+package import Kernel
 package import RTP
-package import SFU
+import SFU
+package import WorkerInterface
 
 /// The TCP connections of a worker (RFC 6544, passive): takes them, cuts what comes into frames
 /// (RFC 4571), sends, and ends those that do not behave.

@@ -1,6 +1,7 @@
 import CKernel
 import Glibc
-package import SFU
+package import Kernel
+package import WorkerInterface
 
 /// A socket that takes TCP connections.
 ///

@@ -1,5 +1,7 @@
 import CKernel
+package import Kernel
 package import SFU
+package import WorkerInterface
 
 /// A bound, non-blocking UDP socket.
 ///

@@ -1,5 +1,5 @@
 import Glibc
-import SFU
+import WorkerInterface
 
 /// What takes no segmented sends: a whole socket, or single ways from it.
 struct Unsegmented {

@@ -1,4 +1,4 @@
-import SFUClient
+import Contract
 
 extension Report {
     /// Why a viewer sees what it sees, in the words of somebody who has to help it.

@@ -1,4 +1,5 @@
-import SFUClient
+import Contract
+import JSON
 
 /// What the command line asks for.
 struct Invocation: Equatable {

@@ -1,4 +1,5 @@
-import SFUClient
+import Contract
+import JSON
 
 /// What a moderator does, as one call of the contract.
 struct Action: Equatable {

@@ -1,4 +1,4 @@
-import SFUClient
+import JSON
 
 /// JSON for eyes: members sorted, two spaces a level, short containers on one line.
 enum PrettyJSON {

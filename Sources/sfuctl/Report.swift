@@ -1,8 +1,9 @@
-import SFUClient
+import Contract
+import JSON
 
 /// Results as an operator reads them.
 enum Report {
-    static func rooms(_ rooms: [Room]) -> String {
+    static func rooms(_ rooms: [RoomInfo]) -> String {
         guard !rooms.isEmpty else { return "no rooms" }
         var table = Table([
             ("ROOM", .left), ("STATE", .left), ("MODE", .left), ("PARTICIPANTS", .right),
@@ -17,7 +18,7 @@ enum Report {
         return table.text
     }
 
-    static func room(_ room: Room) -> String {
+    static func room(_ room: RoomInfo) -> String {
         var about = Table([("ROOM", .left), (room.room.rawValue, .left)])
         about.add(["state", room.state.rawValue])
         about.add(["mode", room.settings.mode.rawValue])
@@ -42,7 +43,7 @@ enum Report {
         return table.text
     }
 
-    private static func participants(_ room: Room) -> String {
+    private static func participants(_ room: RoomInfo) -> String {
         guard !room.participants.isEmpty else { return "no participants" }
         var table = Table([
             ("PARTICIPANT", .left), ("NAME", .left), ("ROLE", .left), ("MODE", .left),

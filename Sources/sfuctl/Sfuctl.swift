@@ -1,3 +1,5 @@
+import Contract
+import JSON
 import SFUClient
 
 /// The operator's command line.

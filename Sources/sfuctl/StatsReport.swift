@@ -1,4 +1,4 @@
-import SFUClient
+import Contract
 
 extension Report {
     static func stats(_ stats: ServerStats.Result) -> String {

@@ -1,3 +1,4 @@
+import Daemon
 import Foundation
 
 // Not `exit`: OpenSSL's exit handler would free what a worker thread that is just ending frees too.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import FuzzTargets
 @testable import SFU
 
 /// What fuzzing has found worth keeping, and a little around it, without a fuzzer.

@@ -54,7 +54,7 @@ import Testing
         #expect(structure.templates.map(\.temporalID) == [0, 1, 0, 1])
         #expect(structure.templates.map(\.frameDifferences) == [0, 0b10, 0b1001, 0b1])
         #expect(structure.protectingChains == [0, 0, 1, 1])
-        let sizes = [Resolution(width: 320, height: 180), Resolution(width: 640, height: 360)]
+        let sizes = [PictureSize(width: 320, height: 180), PictureSize(width: 640, height: 360)]
         #expect(structure.resolutions == sizes)
         let layers = (0..<4).map { structure.layers(ofDecodeTarget: $0) }
         #expect(layers.map(\.spatialID) == [0, 0, 1, 1])
@@ -130,12 +130,12 @@ import Testing
         #expect(low.temporalLayerCount == 2)
         #expect(low.targetKilobits(temporalLayer: 0) == 100)
         #expect(low.targetKilobits(temporalLayer: 1) == 300)
-        #expect(low.resolution == Resolution(width: 320, height: 180))
+        #expect(low.resolution == PictureSize(width: 320, height: 180))
         #expect(low.frameRate == 30)
         #expect(high.stream == 1)
         #expect(high.temporalLayerCount == 1)
         #expect(high.targetKilobits(temporalLayer: 0) == 1000)
-        #expect(high.resolution == Resolution(width: 640, height: 360))
+        #expect(high.resolution == PictureSize(width: 640, height: 360))
     }
 
     @Test func `reads a bitmask for each stream`() throws {

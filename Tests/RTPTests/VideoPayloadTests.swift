@@ -20,7 +20,7 @@ import Testing
         #expect(descriptor.layerSync)
         #expect(descriptor.keyIndex == nil)
         #expect(descriptor.isKeyframeStart(payload))
-        #expect(descriptor.resolution(payload) == Resolution(width: 640, height: 480))
+        #expect(descriptor.resolution(payload) == PictureSize(width: 640, height: 480))
     }
 
     struct Row: CustomTestStringConvertible, Sendable {
@@ -82,8 +82,8 @@ import Testing
         #expect(descriptor.tl0PictureIndex == 0x45)
         #expect(descriptor.tl0PictureIndexOffset == 4)
         #expect(descriptor.spatialLayerCount == 2)
-        #expect(descriptor.smallestResolution == Resolution(width: 320, height: 180))
-        #expect(descriptor.largestResolution == Resolution(width: 640, height: 360))
+        #expect(descriptor.smallestResolution == PictureSize(width: 320, height: 180))
+        #expect(descriptor.largestResolution == PictureSize(width: 640, height: 360))
         #expect(descriptor.length == payload.count - 1)
         #expect(descriptor.startsFrame && descriptor.endsFrame)
         // D is set, so this is not the lowest layer.
@@ -231,13 +231,13 @@ import Testing
 
     @Test func `tells the size`() {
         let plain = Self.parameters(units: (80, 45))
-        #expect(H264Payload.resolution(plain) == Resolution(width: 1280, height: 720))
+        #expect(H264Payload.resolution(plain) == PictureSize(width: 1280, height: 720))
         let cropped = Self.parameters(units: (120, 68), crop: [0, 0, 0, 4])
-        #expect(H264Payload.resolution(cropped) == Resolution(width: 1920, height: 1080))
+        #expect(H264Payload.resolution(cropped) == PictureSize(width: 1920, height: 1080))
         let high = Self.parameters(profile: 100, units: (40, 30))
-        #expect(H264Payload.resolution(high) == Resolution(width: 640, height: 480))
+        #expect(H264Payload.resolution(high) == PictureSize(width: 640, height: 480))
         let fields = Self.parameters(units: (45, 18), framesOnly: false)
-        #expect(H264Payload.resolution(fields) == Resolution(width: 720, height: 576))
+        #expect(H264Payload.resolution(fields) == PictureSize(width: 720, height: 576))
     }
 
     @Test func `tells no size of what is odd`() {

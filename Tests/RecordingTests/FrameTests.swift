@@ -3,6 +3,7 @@ import SFU
 import Testing
 
 @testable import Recording
+@testable import WorkerInterface
 
 struct FrameTests {
     @Test func `nothing goes out before a keyframe, nor after a loss until the next`() {

@@ -1,7 +1,8 @@
 import RTP
-import SFU
 
 @testable import Recording
+@testable import SFU
+@testable import WorkerInterface
 
 /// Packets as a tap gets them: one numbering, whose clock began when ours showed a second.
 struct Packets {

@@ -1,8 +1,10 @@
 import RTP
-import SFU
 import Testing
 
+@testable import RTPForward
 @testable import Recording
+@testable import SFU
+@testable import WorkerInterface
 
 /// Plain RTP out: what other tools get of a stream.
 struct PlainSenderTests {

@@ -1,8 +1,9 @@
 import RTP
-import SFU
 import Testing
+import WorkerInterface
 
 @testable import Recording
+@testable import SFU
 
 struct ReorderTests {
     struct Row: CustomTestStringConvertible, Sendable {

@@ -1,6 +1,7 @@
 import RTP
 import SFU
 import Testing
+import WorkerInterface
 
 @testable import Recording
 

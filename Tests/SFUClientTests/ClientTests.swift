@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Contract
+@testable import JSON
 @testable import SFUClient
 
 /// Options under which nothing ever times out.

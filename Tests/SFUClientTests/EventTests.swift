@@ -1,6 +1,8 @@
+import JSON
 import Synchronization
 import Testing
 
+@testable import Contract
 @testable import SFUClient
 
 @Suite(.timeLimit(.minutes(10))) struct EventTests {
@@ -139,7 +141,7 @@ import Testing
         let list = try #require(try await second.greeted())
         #expect(list.method == "room.list")
         let rooms = ["a", "c"].map {
-            Room(room: $0, state: .ongoing, settings: RoomSettings(), created: 0)
+            RoomInfo(room: $0, state: .ongoing, settings: RoomSettings(), created: 0)
         }
         second.reply(list, RoomList.Result(rooms: rooms))
         let again = try #require(try await second.request())

@@ -1,5 +1,6 @@
 import Synchronization
 
+@testable import Contract
 @testable import SFUClient
 
 /// The other ends of a client's connections, in the order in which it made them.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SFUClient
+@testable import JSON
 
 @Suite struct JSON5Tests {
     static let accepted: [Row<String, JSON>] = [

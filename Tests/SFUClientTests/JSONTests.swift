@@ -1,6 +1,7 @@
 import Testing
 
-@testable import SFUClient
+@testable import Contract
+@testable import JSON
 
 @Suite struct JSONTests {
     static let accepted: [Row<String, JSON>] = [

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import SFUClient
+@testable import Contract
+@testable import JSON
 
 /// One method with params that are right.
 struct MethodRow: Sendable, CustomTestStringConvertible {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SFUClient
+@testable import Contract
 
 @Suite struct RequestTests {
     /// What a line is answered with: the code, and the id of the answer.

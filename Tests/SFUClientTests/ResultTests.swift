@@ -1,6 +1,7 @@
 import Testing
 
-@testable import SFUClient
+@testable import Contract
+@testable import JSON
 
 @Suite struct ResultTests {
     func comesBack<T: Codable & Equatable>(_ value: T) throws {
@@ -9,7 +10,7 @@ import Testing
     }
 
     @Test func `every result comes back as it was sent`() throws {
-        var room = Room(room: "r1", state: .ongoing, settings: RoomSettings(), created: 1.5)
+        var room = RoomInfo(room: "r1", state: .ongoing, settings: RoomSettings(), created: 1.5)
         room.participants = [
             ParticipantInfo(
                 participant: "p1",

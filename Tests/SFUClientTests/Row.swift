@@ -1,5 +1,7 @@
 import Testing
 
+@testable import sfuctl
+
 /// A named row of a table test.
 struct Row<Input: Sendable, Output: Sendable>: Sendable, CustomTestStringConvertible {
     let testDescription: String

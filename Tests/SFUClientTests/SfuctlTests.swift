@@ -1,3 +1,5 @@
+import Contract
+import JSON
 import SFUClient
 import Testing
 
@@ -211,7 +213,7 @@ import Testing
     }
 
     @Test func `a room's report names everybody and every stream`() {
-        var room = Room(room: "r1", state: .ongoing, settings: RoomSettings(), created: 0)
+        var room = RoomInfo(room: "r1", state: .ongoing, settings: RoomSettings(), created: 0)
         room.participants = [
             ParticipantInfo(
                 participant: "p1",

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// The nonces of our own checks: good for a round trip, and for the address that they went to.
 @Suite struct ConsentNonceTests {

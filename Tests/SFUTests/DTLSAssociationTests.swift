@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 @Suite("DTLS")
 struct DTLSAssociationTests {

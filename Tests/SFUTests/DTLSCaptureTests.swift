@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Hellos of real clients, where the capture is at hand.
 @Suite("DTLS captures", .enabled(if: DTLSCapture.shared != nil))

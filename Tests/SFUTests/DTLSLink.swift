@@ -1,6 +1,7 @@
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Two associations and the datagrams between them, in virtual time.
 struct DTLSLink: ~Copyable {

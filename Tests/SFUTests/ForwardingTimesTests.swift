@@ -1,5 +1,5 @@
-import SFU
 import Testing
+import WorkerInterface
 
 struct ForwardingTimesTests {
     struct Case: CustomTestStringConvertible, Sendable {

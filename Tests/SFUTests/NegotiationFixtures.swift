@@ -1,5 +1,6 @@
 import RTP
-import SFU
+import Rooms
+import WorkerInterface
 
 /// A client's offer, line by line, in the shapes that browsers and others give it.
 struct TestOffer {

@@ -1,6 +1,7 @@
 import RTP
-import SFU
+import Rooms
 import Testing
+import WorkerInterface
 
 /// Random clients: what must hold holds after any number of offers.
 struct NegotiationRandomTests {

@@ -1,6 +1,7 @@
 import RTP
-import SFU
+import Rooms
 import Testing
+import WorkerInterface
 
 /// Offers that break a rule: refused with a line, or taken without what is bad in them.
 struct NegotiationRefusalTests {

@@ -1,7 +1,7 @@
 import CKernel
 import Foundation
 import RTP
-import SFU
+import Rooms
 import Testing
 
 /// Real clients' offers and an old corpus, where they lie beside the repository.

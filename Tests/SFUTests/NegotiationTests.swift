@@ -1,6 +1,7 @@
 import RTP
-import SFU
+import Rooms
 import Testing
+import WorkerInterface
 
 struct NegotiationTests {
     @Test func `a publisher's offer becomes publications`() throws {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Rooms
 @testable import SFU
 
 @Suite struct RegisterTests {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// The ring between two workers, by itself.
 struct RelayRingTests {

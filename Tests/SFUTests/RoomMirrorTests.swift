@@ -1,9 +1,9 @@
 import RTP
-import SFU
+import Rooms
 import Testing
+import WorkerInterface
 
 @Suite struct RoomMirrorTests {
-    typealias Room = SFU::Room
 
     /// One call, and what it tells the workers.
     struct Row: CustomTestStringConvertible, Sendable {

@@ -1,9 +1,9 @@
 import RTP
-import SFU
+import Rooms
 import Testing
+import WorkerInterface
 
 @Suite struct RoomRightsTests {
-    typealias Room = SFU::Room
 
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String

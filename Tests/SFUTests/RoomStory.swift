@@ -1,30 +1,31 @@
 import RTP
-import SFU
+import Rooms
 import Synchronization
+import WorkerInterface
 
 /// A room and what befalls it, one call after the other.
 struct RoomStory {
-    var room: SFU::Room
-    var shared: SFU::Room.Shared
+    var room: Room
+    var shared: Room.Shared
     /// What the last call told the first worker.
-    var commands: [Command] = []
+    var commands: [WorkerCommand] = []
     /// What the last call or notice told all workers and freed, in short words.
     var words: [String] = []
     /// Of the last offer.
-    var answered: [SFU::Room.AnsweredLine] = []
+    var answered: [Room.AnsweredLine] = []
 
     init(
-        _ settings: SFU::Room.Settings = SFU::Room.Settings(),
+        _ settings: Room.Settings = Room.Settings(),
         workers: Int = 1,
         publications: Int = 64,
         spread: Int = 8
     ) {
-        room = SFU::Room(name: "r", settings: settings, worker: 0, at: 1)
+        room = Room(name: "r", settings: settings, worker: 0, at: 1)
         let state = Mutex<UInt64>(1)
         let fingerprint = Fingerprint(algorithm: .sha256, digest: Array(0..<32))
-        var limits = SFU::Room.Limits()
+        var limits = Room.Limits()
         limits.workerSpread = spread
-        shared = SFU::Room.Shared(
+        shared = Room.Shared(
             identifiers: (0..<workers).map { _ in
                 WorkerIdentifiers(transports: 64, publications: publications, slots: 64)
             },
@@ -41,7 +42,7 @@ struct RoomStory {
         )
     }
 
-    mutating func apply(_ call: SFU::Room.Call) throws(Refusal) {
+    mutating func apply(_ call: Room.Call) throws(Refusal) {
         let outcome = try room.apply(call, &shared)
         commands = outcome.change.commands[0] ?? []
         words = Self.words(outcome.change)
@@ -51,19 +52,19 @@ struct RoomStory {
     mutating func join(
         _ id: String,
         role: String? = nil,
-        mode: SFU::Room.Mode? = nil
+        mode: Room.Mode? = nil
     ) throws(Refusal) {
-        var join = SFU::Room.Join(participant: id)
+        var join = Room.Join(participant: id)
         join.role = role
         join.mode = mode
         try apply(.join(join))
     }
 
     mutating func offer(_ id: String, _ lines: String...) throws(Refusal) {
-        try apply(.offer(SFU::Room.Offer(participant: id, sdp: SmallOffer(lines).text)))
+        try apply(.offer(Room.Offer(participant: id, sdp: SmallOffer(lines).text)))
     }
 
-    mutating func take(_ notice: SFU::Room.Notice) {
+    mutating func take(_ notice: Room.Notice) {
         words = Self.words(room.take(notice, &shared))
     }
 
@@ -85,7 +86,7 @@ struct RoomStory {
 
     /// Points a viewer's only subscription at another's stream.
     mutating func rewatch(_ viewer: String, of publisher: String) throws(Refusal) {
-        var update = SFU::Room.SubscriptionUpdate()
+        var update = Room.SubscriptionUpdate()
         update.stream = room.streamsInOrder.first { $0.participant == publisher }?.id
         try apply(.updateSubscription(subscription(of: viewer), update))
     }
@@ -95,7 +96,7 @@ struct RoomStory {
     }
 
     mutating func turn(viewer: String, audio: Bool) throws(Refusal) {
-        var update = SFU::Room.SubscriptionUpdate()
+        var update = Room.SubscriptionUpdate()
         update.audio = audio
         try apply(.updateSubscription(subscription(of: viewer), update))
     }

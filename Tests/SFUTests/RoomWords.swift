@@ -1,11 +1,12 @@
-import SFU
+import Rooms
+import WorkerInterface
 
 // Commands in short words: a handle is a letter and its place, `t0`, `p2`, `s1`; another worker's
 // publication is `1:p2`.
 
 extension RoomStory {
     /// What each worker is told, in order, and the handles that will be free.
-    static func words(_ change: SFU::Room.Change) -> [String] {
+    static func words(_ change: Room.Change) -> [String] {
         var words: [String] = []
         for worker in change.commands.keys.sorted() {
             for command in change.commands[worker] ?? [] {
@@ -19,7 +20,7 @@ extension RoomStory {
     }
 }
 
-extension Command {
+extension WorkerCommand {
     fileprivate var words: String {
         switch self {
         case .configure(let id, _): "configure \(id.word("t"))"

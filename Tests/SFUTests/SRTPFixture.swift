@@ -1,6 +1,7 @@
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Two ends of one association by one engine, and buffers for them.
 struct SRTPEnds: ~Copyable {

@@ -1,3 +1,5 @@
+import SFU
+
 #if arch(x86_64)
     import Testing
 

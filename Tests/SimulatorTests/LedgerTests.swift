@@ -1,7 +1,9 @@
 import HostilePeer
 import RTP
-import SFU
 import Testing
+import WorkerInterface
+
+@testable import Simulator
 
 /// The ledgers that hold what a daemon does against what adversaries must not bring about.
 @Suite struct LedgerTests {

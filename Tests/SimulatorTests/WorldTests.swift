@@ -2,6 +2,8 @@ import RTP
 import SFU
 import Testing
 
+@testable import Simulator
+
 /// Whole rooms by seed: what `make simulate` does for hours, for a moment.
 @Suite struct WorldTests {
     static let identity = try? DTLSIdentity()

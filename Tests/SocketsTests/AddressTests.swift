@@ -1,7 +1,7 @@
-import SFU
 import Testing
 
 @testable import Sockets
+@testable import WorkerInterface
 
 struct AddressTests {
     @Test(arguments: ["127.0.0.1:5004", "0.0.0.0:0", "[::1]:65535", "[2001:db8::7]:1", "[::]:5004"])

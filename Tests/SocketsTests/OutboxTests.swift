@@ -1,10 +1,12 @@
 import CKernel
 import Glibc
 import RTP
-import SFU
 import Testing
 
+@testable import Kernel
+@testable import SFU
 @testable import Sockets
+@testable import WorkerInterface
 
 /// A socket whose other end the test reads when it likes.
 ///
@@ -46,7 +48,7 @@ struct OutboxTests {
     private static func batch(
         _ lengths: [Int],
         ssrc: UInt32 = 1,
-        as content: Batch.Content = .video
+        as content: DatagramContent = .video
     ) -> Batch {
         var batch = Batch(capacity: max(1, lengths.count))
         for (index, length) in lengths.enumerated() {

@@ -1,13 +1,13 @@
 import RTP
-import SFU
 
 @testable import Sockets
+@testable import WorkerInterface
 
 /// The rules of a send queue, written down plainly: a list that is searched from its beginning.
 struct QueueModel {
     struct Item {
         var word: String
-        var content: Batch.Content
+        var content: DatagramContent
         var since: Instant
     }
 
@@ -27,7 +27,7 @@ struct QueueModel {
             return
         }
         while !isLost, items.count >= limit {
-            let lower: [Batch.Content] =
+            let lower: [DatagramContent] =
                 switch content {
                 case .video: [.video]
                 case .audio: [.video, .audio]
@@ -53,7 +53,7 @@ struct QueueModel {
     }
 
     mutating func expire(at now: Instant) {
-        for content in Batch.Content.allCases {
+        for content in DatagramContent.allCases {
             let patience: Int64 = content == .other ? 1_000 : 200
             while let first = oldest(content),
                 items[first].since.advanced(milliseconds: patience) <= now
@@ -72,7 +72,7 @@ struct QueueModel {
         }
     }
 
-    private func oldest(_ content: Batch.Content) -> Int? {
+    private func oldest(_ content: DatagramContent) -> Int? {
         items.firstIndex { $0.content == content }
     }
 

@@ -1,8 +1,9 @@
 import RTP
-import SFU
 import Testing
 
+@testable import SFU
 @testable import Sockets
+@testable import WorkerInterface
 
 /// What waits, what has to go when not all can, and in which order the rest leaves.
 struct SendQueueTests {
@@ -14,7 +15,7 @@ struct SendQueueTests {
         var pushed: String
         var left: String
         /// By content.
-        var dropped: [Batch.Content: UInt64] = [:]
+        var dropped: [DatagramContent: UInt64] = [:]
     }
 
     static let cases = [
@@ -104,7 +105,7 @@ struct SendQueueTests {
         let drops = queue.drops
         #expect(Self.take(&queue) == entry.left)
         #expect(kept == entry.left.split(separator: " ").count && bytes == kept * Self.length)
-        for content in Batch.Content.allCases {
+        for content in DatagramContent.allCases {
             #expect(drops[.full, content] == entry.dropped[content, default: 0], "\(content)")
         }
         #expect(drops.sum(.full) == UInt64(pushed - kept))
@@ -246,7 +247,7 @@ extension SendQueueTests {
     /// The content, SSRC, timestamp and peer that a word means.
     static func meaning(
         of word: some StringProtocol
-    ) -> (content: Batch.Content, ssrc: UInt32, timestamp: UInt32, peer: UInt16) {
+    ) -> (content: DatagramContent, ssrc: UInt32, timestamp: UInt32, peer: UInt16) {
         let halves = word.split(separator: "@")
         let numbers = halves[0].dropFirst().split(separator: ".").compactMap { UInt32($0) }
         let peer = halves.count > 1 ? UInt16(halves[1]) ?? 0 : 0

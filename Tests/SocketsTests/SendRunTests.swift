@@ -1,7 +1,8 @@
-import SFU
 import Testing
 
+@testable import SFU
 @testable import Sockets
+@testable import WorkerInterface
 
 struct SendRunTests {
     struct Case: CustomTestStringConvertible, Sendable {

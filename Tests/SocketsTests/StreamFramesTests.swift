@@ -1,5 +1,4 @@
 import RTP
-import SFU
 import Testing
 
 @testable import Sockets

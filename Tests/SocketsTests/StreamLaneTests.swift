@@ -1,9 +1,10 @@
 import CKernel
 import Glibc
 import RTP
-import SFU
 import Testing
+import WorkerInterface
 
+@testable import SFU
 @testable import Sockets
 
 /// How datagrams leave by a connection that takes less than it is given.

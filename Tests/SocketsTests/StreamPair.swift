@@ -1,7 +1,6 @@
 import CKernel
 import Glibc
 import RTP
-import SFU
 import Testing
 
 @testable import Sockets

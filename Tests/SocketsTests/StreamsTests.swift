@@ -1,10 +1,12 @@
 import CKernel
 import Glibc
+import Kernel
 import RTP
-import SFU
 import Testing
 
+@testable import SFU
 @testable import Sockets
+@testable import WorkerInterface
 
 /// A worker's TCP connections over loopback: who is taken, who is ended, and what is counted.
 struct StreamsTests {

@@ -1,10 +1,12 @@
 import CKernel
 import Foundation
 import RTP
-import SFU
 import Testing
 
+@testable import Kernel
+@testable import SFU
 @testable import Sockets
+@testable import WorkerInterface
 
 /// Sockets of the kernel, on ports that it chooses.
 struct UDPSocketTests {

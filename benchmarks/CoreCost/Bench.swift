@@ -2,6 +2,7 @@ import CCounting
 import LoadPeer
 import RTP
 import SFU
+import WorkerInterface
 
 /// A core with one publisher of some videos and many viewers of all of them, all connected.
 struct Bench: ~Copyable {

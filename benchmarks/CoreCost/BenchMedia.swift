@@ -1,5 +1,5 @@
 import RTP
-import SFU
+import WorkerInterface
 
 /// The m-lines and packets of the core's benchmark.
 enum BenchMedia {

@@ -2,6 +2,7 @@ import CCounting
 import LoadPeer
 import RTP
 import SFU
+import WorkerInterface
 
 /// What the core pays for datagrams that are wrong, beside ten thousand transports.
 struct HostileCost: ~Copyable {

@@ -2,6 +2,7 @@ import CCounting
 import LoadPeer
 import RTP
 import SFU
+import WorkerInterface
 
 /// A worker with one room: everybody has a microphone on, some talk, and the slots of all carry
 /// those of the talkers who are on the list.

@@ -1,6 +1,6 @@
 internal import COpus
 import RTP
-import SFU
+import WorkerInterface
 
 /// The m-lines and the sound of a room of microphones.
 enum RoomMedia {

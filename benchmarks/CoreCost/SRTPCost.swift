@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import WorkerInterface
 
 /// What the encryption and decryption of one RTP packet costs, by profile, size and company.
 struct SRTPCost: ~Copyable {

@@ -1,7 +1,6 @@
 import CCounting
 import LoadPeer
 import RTP
-import SFU
 
 // What one forwarded packet costs in the core: time, allocations, retains, locks.
 //

@@ -1,5 +1,6 @@
 package import RTP
 package import SFU
+package import WorkerInterface
 
 /// A WebRTC client without a codec: full ICE, DTLS, SRTP; bytes and time in, bytes out.
 ///

@@ -1,7 +1,7 @@
 /// The little that is read of an AV1 sequence header (AV1 specification §5.5).
 public enum AV1SequenceHeader {
     /// The largest size of the frames that follow; `body` starts after the unit's header.
-    public static func resolution(_ body: Span<UInt8>) -> Resolution? {
+    public static func resolution(_ body: Span<UInt8>) -> PictureSize? {
         var reader = BitReader(body)
         _ = reader.bits(3)  // seq_profile
         _ = reader.bit()  // still_picture
@@ -14,7 +14,7 @@ public enum AV1SequenceHeader {
         let heightBits = Int(reader.bits(4)) + 1
         let width = reader.bits(widthBits) + 1
         let height = reader.bits(heightBits) + 1
-        return reader.isExhausted ? nil : Resolution(width: width, height: height)
+        return reader.isExhausted ? nil : PictureSize(width: width, height: height)
     }
 
     private static func skipOperatingPoints(_ reader: inout BitReader) {

@@ -24,7 +24,7 @@ public struct DependencyStructure: Equatable, Sendable {
     /// The chain that protects each decode target; empty without chains.
     public private(set) var protectingChains: [UInt8] = []
     /// The size of each spatial layer, lowest first; empty where it is not told.
-    public private(set) var resolutions: [Resolution] = []
+    public private(set) var resolutions: [PictureSize] = []
 
     public var spatialLayerCount: Int {
         1 + Int(templates.reduce(0) { max($0, $1.spatialID) })
@@ -62,7 +62,7 @@ public struct DependencyStructure: Equatable, Sendable {
         if reader.bit() {
             for _ in 0..<spatialLayerCount {
                 let width = reader.bits(16) + 1
-                resolutions.append(Resolution(width: width, height: reader.bits(16) + 1))
+                resolutions.append(PictureSize(width: width, height: reader.bits(16) + 1))
             }
         }
         guard !reader.isExhausted else { return nil }

@@ -91,7 +91,7 @@ extension H264Payload {
     }
 
     /// The size that sequence parameters in `payload` tell, if they are whole and sane.
-    public static func resolution(_ payload: Span<UInt8>) -> Resolution? {
+    public static func resolution(_ payload: Span<UInt8>) -> PictureSize? {
         var units = H264Payload(payload)
         while let unit = units.next() {
             guard unit.isStart, unit.type == sequenceParameters else { continue }

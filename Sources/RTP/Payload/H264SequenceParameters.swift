@@ -3,7 +3,7 @@ enum H264SequenceParameters {
     /// The size after cropping, or `nil` for anything truncated or out of bounds.
     ///
     /// `body` starts after the unit header.
-    static func resolution(_ body: Span<UInt8>) -> Resolution? {
+    static func resolution(_ body: Span<UInt8>) -> PictureSize? {
         var reader = BitReader(body, skipsEmulationPrevention: true)
         let profile = reader.bits(8)
         _ = reader.bits(16)  // constraint flags and level
@@ -33,7 +33,7 @@ enum H264SequenceParameters {
             height -= vertical * Int(reader.exponentialGolomb())
         }
         guard !reader.isExhausted, width > 0, height > 0 else { return nil }
-        return Resolution(width: UInt32(width), height: UInt32(height))
+        return PictureSize(width: UInt32(width), height: UInt32(height))
     }
 
     /// Reads the fields of the high profiles and returns chroma_format_idc, 0 when planes are

@@ -70,13 +70,13 @@ public struct VP8Descriptor: Equatable, Sendable {
     public var startsFrame: Bool { startOfPartition && partitionIndex == 0 }
 
     /// The size in the header of a key frame that starts in `payload` (RFC 6386 §9.1).
-    public func resolution(_ payload: Span<UInt8>) -> Resolution? {
+    public func resolution(_ payload: Span<UInt8>) -> PictureSize? {
         guard isKeyframeStart(payload), payload.count - length >= 10 else { return nil }
         let frame = payload.extracting(length..<payload.count)
         guard frame.u24(at: 3) == 0x9d_012a else { return nil }
         // Little-endian, with two bits of scaling on top.
         let width = UInt32(frame[6]) | UInt32(frame[7] & 0x3f) << 8
         let height = UInt32(frame[8]) | UInt32(frame[9] & 0x3f) << 8
-        return Resolution(width: width, height: height)
+        return PictureSize(width: width, height: height)
     }
 }

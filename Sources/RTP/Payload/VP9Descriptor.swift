@@ -22,9 +22,9 @@ public struct VP9Descriptor: Equatable, Sendable {
     /// Where the structure's sizes lie, or 0.
     private var sizesOffset = 0
     /// The size of the lowest spatial layer, where the structure tells it.
-    public private(set) var smallestResolution: Resolution?
+    public private(set) var smallestResolution: PictureSize?
     /// The size of the highest spatial layer, where the structure tells it.
-    public private(set) var largestResolution: Resolution?
+    public private(set) var largestResolution: PictureSize?
 
     public init?(_ payload: Span<UInt8>) {
         guard payload.count >= 1 else { return nil }
@@ -67,7 +67,7 @@ public struct VP9Descriptor: Equatable, Sendable {
             sizesOffset = reader.position
             for layer in 0..<count {
                 let width = UInt32(reader.u16())
-                let resolution = Resolution(width: width, height: UInt32(reader.u16()))
+                let resolution = PictureSize(width: width, height: UInt32(reader.u16()))
                 if layer == 0 { smallestResolution = resolution }
                 largestResolution = resolution
             }
@@ -80,13 +80,13 @@ public struct VP9Descriptor: Equatable, Sendable {
 
 extension VP9Descriptor {
     /// The size of a spatial layer in `payload`, which this describes, where it is told.
-    public func resolution(ofLayer layer: Int, in payload: Span<UInt8>) -> Resolution? {
+    public func resolution(ofLayer layer: Int, in payload: Span<UInt8>) -> PictureSize? {
         guard sizesOffset > 0, let count = spatialLayerCount, layer >= 0, layer < count else {
             return nil
         }
         let start = sizesOffset + 4 * layer
         guard start + 4 <= payload.count else { return nil }
-        return Resolution(
+        return PictureSize(
             width: UInt32(payload.u16(at: start)),
             height: UInt32(payload.u16(at: start + 2))
         )

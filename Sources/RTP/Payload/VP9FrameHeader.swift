@@ -1,7 +1,7 @@
 /// The little that is read of a VP9 frame (VP9 bitstream specification §6.2).
 public enum VP9FrameHeader {
     /// The size that a key frame tells, or `nil` for any other frame.
-    public static func resolution(_ frame: Span<UInt8>) -> Resolution? {
+    public static func resolution(_ frame: Span<UInt8>) -> PictureSize? {
         var reader = BitReader(frame)
         guard reader.bits(2) == 2 else { return nil }  // frame_marker
         let profile = reader.bits(1) | reader.bits(1) << 1
@@ -17,6 +17,6 @@ public enum VP9FrameHeader {
         if profile & 1 != 0 { _ = reader.bits(isRGB ? 1 : 3) }
         let width = reader.bits(16) + 1
         let height = reader.bits(16) + 1
-        return reader.isExhausted ? nil : Resolution(width: width, height: height)
+        return reader.isExhausted ? nil : PictureSize(width: width, height: height)
     }
 }

@@ -11,7 +11,7 @@ public struct VideoLayersAllocation: Sendable {
         /// Kilobits a second of each temporal layer with those below it, saturated.
         fileprivate var kilobits: InlineArray<4, UInt32> = .init(repeating: 0)
         /// `nil` where the sender leaves it out.
-        public fileprivate(set) var resolution: Resolution?
+        public fileprivate(set) var resolution: PictureSize?
         /// Frames a second, where there is a resolution.
         public fileprivate(set) var frameRate: UInt8 = 0
 
@@ -56,7 +56,7 @@ public struct VideoLayersAllocation: Sendable {
             for index in 0..<layerCount {
                 let width = UInt32(reader.u16()) + 1
                 let height = UInt32(reader.u16()) + 1
-                layers[index].resolution = Resolution(width: width, height: height)
+                layers[index].resolution = PictureSize(width: width, height: height)
                 layers[index].frameRate = reader.byte()
             }
         }

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 6: what each viewer's slots are sent, of what is offered and what its path carries.
 extension Core {

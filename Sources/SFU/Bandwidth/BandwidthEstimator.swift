@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Send-side congestion control for one viewer: how many bits a second its path carries now.
 ///
@@ -235,5 +236,38 @@ struct SentSecond {
             bytes = 0
         }
         bytes &+= size
+    }
+}
+
+extension BandwidthEstimator {
+    /// Why the estimate is what it is.
+    var explanation: BandwidthExplanation {
+        var told = BandwidthExplanation(
+            estimate: estimate,
+            cause: cause,
+            changed: Instant(nanoseconds: changed),
+            source: source,
+            usage: .normal,
+            acknowledged: nil,
+            lossPermille: Int(saturating: (limits.loss ?? 0) * 1000),
+            inherentLossPermille: 0,
+            isLossLimited: false,
+            roundTripMilliseconds: roundTrip.map { Int($0 / 1_000_000) },
+            isApplicationLimited: load.isLimited,
+            lastProbe: prober.lastResult.map { Int(saturating: $0) }
+        )
+        guard lastFeedback != nil, detectors.isMade else { return told }
+        told.usage = detectors.value.usage
+        told.acknowledged = detectors.value.acknowledged.bitsPerSecond.map { Int(saturating: $0) }
+        told.lossPermille = Int(saturating: detectors.value.losses.averageLoss * 1000)
+        told.inherentLossPermille = Int(saturating: detectors.value.losses.inherentLoss * 1000)
+        told.isLossLimited = detectors.value.losses.state != .free
+        return told
+    }
+
+    private var source: BandwidthExplanation.Source {
+        if lastFeedback != nil { return .transportFeedback }
+        if limits.hasEstimate { return .receiverEstimate }
+        return limits.loss != nil ? .receiverReports : .none
     }
 }

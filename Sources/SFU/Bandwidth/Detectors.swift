@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// What is learnt from arrivals; made when the first packet leaves.
 struct Detectors {
     /// The round trip where none was measured yet, in nanoseconds.

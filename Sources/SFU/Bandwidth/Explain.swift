@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Says why a viewer is sent what it is sent.
 extension Core {

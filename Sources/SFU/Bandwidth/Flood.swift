@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What fills a path that has become narrow, until less of it can follow.
 extension Core {

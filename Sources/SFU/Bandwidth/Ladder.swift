@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// What one slot could be sent of its publication, within its caps, lowest first.
 ///
 /// A camera loses size before it loses frames: only of its smallest picture fewer frames are a

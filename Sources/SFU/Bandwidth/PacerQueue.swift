@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Packets in order; it grows with what waits, up to `Pacer.maximumQueue`.
 struct PacerQueue: ~Copyable {

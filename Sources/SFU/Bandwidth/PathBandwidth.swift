@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What is known of how much one viewer's path carries, and whether it can be relied on.
 struct PathBandwidth: ~Copyable {

@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// Turns what the delays say into a rate: up by little or by factors, down by 15 % of what was
 /// acknowledged (draft-ietf-rmcat-gcc-02 §5.5).
 struct RateControl {

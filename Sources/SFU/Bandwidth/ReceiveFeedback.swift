@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What viewers report.
 extension BandwidthEstimator {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// The viewer's clock as transport-wide feedback tells it, with its 24 bits of 64 ms unwrapped.
 ///

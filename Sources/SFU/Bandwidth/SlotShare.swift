@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What the allocation remembers of one slot; no forwarded packet touches it.
 struct SlotShare: ~Copyable {

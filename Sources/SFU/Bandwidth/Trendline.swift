@@ -1,7 +1,4 @@
-/// Whether the path is used beyond, at or below what it carries.
-package enum PathUsage: UInt8, Sendable {
-    case normal, over, under
-}
+import WorkerInterface
 
 /// Finds queues that grow: the slope of the one-way delay over the last groups, held against a
 /// threshold that adapts (draft-ietf-rmcat-gcc-02 §5.3 and §5.4; Carlucci et al., "Congestion

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What publishers are asked to send: no more than anybody here watches, or could.
 extension Core {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What becomes of one packet at one slot.
 enum Admission {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Where one transport's media goes: what a forwarded packet touches of it, in one cache line.
 struct Destination: BitwiseCopyable {

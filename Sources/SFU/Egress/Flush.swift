@@ -1,4 +1,5 @@
 package import RTP
+import WorkerInterface
 
 /// How far `flush` has come in the batch under way.
 struct FlushCursor: BitwiseCopyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 7: each packet of the batch to one of its viewers.
 extension Core {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Packets of one encoding whose sizes are made equal, so that they leave in one call: UDP
 /// segmentation offload takes equal sizes to one address, of which the last may be shorter.

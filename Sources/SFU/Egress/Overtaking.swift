@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+package import WorkerInterface
 
 /// A batch that has been put aside, half let out.
 struct BatchAside: ~Copyable {

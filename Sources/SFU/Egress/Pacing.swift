@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// A packet that its viewer's path has no room for yet: numbered, but not written.
 ///

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What one outgoing packet gets that differs from the incoming one.
 struct Rewriting: BitwiseCopyable {

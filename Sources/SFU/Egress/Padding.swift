@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Probes: padding that leaves faster than the media, to see how fast it arrives.
 extension Core {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Turns what changes its source into one continuous stream.
 ///

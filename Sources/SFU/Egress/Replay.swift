@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// One packet that was held back and is to go out through a slot, before what comes live.
 struct Replay: BitwiseCopyable {

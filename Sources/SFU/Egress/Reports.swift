@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What sfud says of what it sends and gets: RTCP out.
 extension Core {

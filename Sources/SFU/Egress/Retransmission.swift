@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What a viewer missed is sent again from the encoding's history (RFC 4588, RFC 4585 §6.2.1).
 extension Core {

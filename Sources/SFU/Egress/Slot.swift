@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// One m-line on which a participant receives: one continuous stream, whatever it carries.
 ///

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What of a slot no forwarded packet touches: what was agreed, what came before, what is asked.
 struct SlotRecord: ~Copyable {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// When each transport-wide sequence number came, until the publisher is told
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).

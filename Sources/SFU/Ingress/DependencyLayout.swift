@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// The layers of one encoding as its dependency descriptors tell them (RTP Payload Format for
 /// AV1, appendix A): the last structure, and who got the last frames.
@@ -32,9 +32,9 @@ struct DependencyLayout: ~Copyable {
     /// Reads one packet's element and notes who is to get the packet.
     ///
     /// Returns a new structure's sizes, where it came with some; what cannot be read goes to all.
-    mutating func read(_ element: Span<UInt8>, into info: inout PacketInfo) -> [Resolution]? {
+    mutating func read(_ element: Span<UInt8>, into info: inout PacketInfo) -> [PictureSize]? {
         guard let descriptor = DependencyDescriptor(element) else { return nil }
-        var sizes: [Resolution]?
+        var sizes: [PictureSize]?
         let needs: FrameNeeds
         if descriptor.attachesStructure {
             var structure: DependencyStructure?

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// One incoming stream of a publication: a simulcast layer, or all there is.
 struct Encoding: ~Copyable {

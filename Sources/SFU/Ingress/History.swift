@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// The newest packets of one encoding, for all of its viewers: of video what may be asked for again
 /// (RFC 4588 §4), of audio what a listener who comes to it is to hear of the words just begun.

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Decides when one encoding's publisher is asked for a keyframe.
 ///
@@ -151,18 +152,7 @@ struct KeyframeRequests: BitwiseCopyable {
     }
 }
 
-/// What became of wishes for keyframes.
-package struct KeyframeWishes: Hashable, Sendable {
-    package var asked: UInt64 = 0
-    /// Served by a request that was under way or due.
-    package var shared: UInt64 = 0
-    /// Put off because the last request was too fresh.
-    package var held: UInt64 = 0
-    /// Put off because keyframes had had their share of the bits.
-    package var bounded: UInt64 = 0
-
-    package init() {}
-
+extension KeyframeWishes {
     mutating func count(_ outcome: KeyframeRequests.Outcome) {
         switch outcome {
         case .asked: asked &+= 1

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What each layer of one encoding is: its size, and its rates with all that it needs.
 ///

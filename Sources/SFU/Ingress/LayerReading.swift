@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What descriptors say of a packet's layers.
 extension PacketInfo {
@@ -106,7 +106,7 @@ extension Core {
 }
 
 extension LayerMeter.Size {
-    init(_ size: Resolution) {
+    init(_ size: PictureSize) {
         width = UInt16(clamping: size.width)
         height = UInt16(clamping: size.height)
     }

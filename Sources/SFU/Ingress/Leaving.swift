@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Which media goes to nobody, as it has waited too long to be received.
 package enum Leaving: UInt8, BitwiseCopyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 7b: who speaks. Each publication's home listens to the loudness of what passed the gate.
 extension Core {

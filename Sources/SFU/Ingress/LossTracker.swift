@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What is missing of a stream, and when to ask the publisher for it (RFC 4585 §6.2.1).
 struct LossTracker: ~Copyable {

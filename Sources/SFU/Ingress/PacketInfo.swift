@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What ingress found out about one packet in clear, so that nobody parses it twice.
 ///

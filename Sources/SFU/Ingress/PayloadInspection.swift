@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 5: what the payload says that forwarding needs: keyframes, picture ids, sizes.
 ///
@@ -46,7 +47,7 @@ extension Core {
 
     /// Returns whether an encoding has another size than before.
     private mutating func noteSize(
-        _ size: Resolution,
+        _ size: PictureSize,
         codec: Codec,
         _ payload: Span<UInt8>,
         encoding: Int
@@ -110,7 +111,7 @@ extension PacketInfo {
         _ packet: Span<UInt8>,
         payload: Span<UInt8>,
         codec: Codec
-    ) -> Resolution? {
+    ) -> PictureSize? {
         switch codec {
         case .opus:
             return nil
@@ -134,7 +135,7 @@ extension PacketInfo {
         primaryOffset = UInt16(clamping: red.primaryOffset)
     }
 
-    private mutating func inspectVP8(_ payload: Span<UInt8>) -> Resolution? {
+    private mutating func inspectVP8(_ payload: Span<UInt8>) -> PictureSize? {
         guard let descriptor = VP8Descriptor(payload) else { return nil }
         if let picture = descriptor.pictureID {
             pictureID = picture
@@ -153,7 +154,7 @@ extension PacketInfo {
         return descriptor.resolution(payload)
     }
 
-    private mutating func inspectVP9(_ payload: Span<UInt8>) -> Resolution? {
+    private mutating func inspectVP9(_ payload: Span<UInt8>) -> PictureSize? {
         guard let descriptor = VP9Descriptor(payload) else { return nil }
         if let picture = descriptor.pictureID {
             pictureID = picture
@@ -172,13 +173,13 @@ extension PacketInfo {
         return descriptor.largestResolution
     }
 
-    private mutating func inspectH264(_ payload: Span<UInt8>) -> Resolution? {
+    private mutating func inspectH264(_ payload: Span<UInt8>) -> PictureSize? {
         guard H264Payload.isKeyframeStart(payload) else { return nil }
         flags.insert(.keyframeStart)
         return H264Payload.resolution(payload)
     }
 
-    private mutating func inspectAV1(_ packet: Span<UInt8>, payload: Span<UInt8>) -> Resolution? {
+    private mutating func inspectAV1(_ packet: Span<UInt8>, payload: Span<UInt8>) -> PictureSize? {
         if let header = AV1AggregationHeader(payload), header.isKeyframeStart {
             flags.insert(.keyframeStart)
         }

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// One m-line on which a participant sends, with all of its encodings and viewers.
 struct Publication: ~Copyable {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Token bucket for one transport's RTCP.
 ///

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Bits and frames a second of one encoding, over windows of about a second.
 struct RateMeter: BitwiseCopyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Holds one publication to bits and packets a second: two leaky buckets, kept as points in time.
 ///

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 1 of a media packet's way: whose it is, and that it is genuine.
 extension Core {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What a publisher without transport-wide feedback is told that it may send
 /// (draft-alvestrand-rmcat-remb-03).

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What a receiver report says of one incoming stream (RFC 3550 §6.4, A.3, A.8).
 struct ReceptionStatistics: BitwiseCopyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What publishers are asked for and told: retransmissions, keyframes, arrival times.
 extension Core {

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// How far a publisher's NTP clock is from ours, one figure for all of its streams.
 ///

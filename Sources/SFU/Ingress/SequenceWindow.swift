@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Which of the newest sequence numbers of a stream have come, without wrap (RFC 3550 A.1).
 struct SequenceWindow: ~Copyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Sound whose publisher does not tell how loud it is: it waits until the batch has been let out,
 /// then the codec is asked, as often as the budget allows.

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What a packet says of the stream it belongs to, in its header extensions.
 ///

@@ -1,5 +1,6 @@
 internal import COpenSSL
 package import RTP
+package import WorkerInterface
 
 /// What has become of a handshake or an association.
 package enum DTLSProgress: Sendable {

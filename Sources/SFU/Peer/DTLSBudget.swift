@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// What a peer may make OpenSSL remember before the handshake is done.
 ///

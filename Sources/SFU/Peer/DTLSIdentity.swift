@@ -1,4 +1,5 @@
 internal import COpenSSL
+package import WorkerInterface
 
 /// Why there is no DTLS at all: OpenSSL refused to set itself up.
 package enum DTLSError: Error, Equatable, Sendable { case unavailable }

@@ -1,5 +1,6 @@
 internal import COpenSSL
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Where OpenSSL reads and writes datagrams, and what its callbacks have to know.
 ///

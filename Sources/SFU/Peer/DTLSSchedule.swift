@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// When a handshake's flights are sent again, and when it is given up.
 ///

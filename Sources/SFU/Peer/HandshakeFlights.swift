@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// The destinations and the number of a handshake's datagrams.
 ///
 /// A peer that finishes a handshake has seen our flights. It is at an address if they went there

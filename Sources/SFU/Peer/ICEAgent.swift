@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// The lite side of one ICE session (RFC 8445 §2.4, §7.3): it answers, and asks for one thing.
 ///

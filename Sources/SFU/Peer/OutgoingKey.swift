@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 #if canImport(CIPSecMB)
     /// A session's cipher for outgoing RTP, at an address that stays its own.

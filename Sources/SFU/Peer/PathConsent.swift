@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// The peer's consent to being sent media on a UDP path (RFC 7675), and our check that asks for it.
 ///

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+package import WorkerInterface
 
 /// Paths that can end by themselves: connections.
 extension Core {

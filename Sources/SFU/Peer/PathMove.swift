@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// A path that a nominated check has named while another is selected.
 ///

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// The handshake, and what comes on the association after it.
 extension Core {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Connectivity checks: the only way that an address gets anything from sfud (RFC 8445 §7.3).
 extension Core {

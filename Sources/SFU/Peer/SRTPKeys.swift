@@ -1,4 +1,5 @@
 internal import COpenSSL
+package import WorkerInterface
 
 /// The master keys and salts of both directions, as the DTLS exporter gave them.
 ///

@@ -1,5 +1,5 @@
 internal import CSRTP
-internal import RTP
+import RTP
 
 /// An SRTP session by libsrtp2: portable, and what the other engine is held against.
 ///

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Numbers that nobody can guess from others: nonces of our own checks, seeds of hash tables.
 ///

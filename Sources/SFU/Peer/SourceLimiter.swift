@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// Counts what comes from each source in a second, for sources that nothing is kept of.
 ///
 /// A fixed table whose places sources share by a keyed hash: who shares one with another begins

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// One participant's ICE and DTLS association: its path, its keys, its m-lines.
 struct Transport: ~Copyable {

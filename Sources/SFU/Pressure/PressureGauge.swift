@@ -1,4 +1,5 @@
 package import RTP
+package import WorkerInterface
 
 /// Turns what a worker measures of itself into how much it gives up: figures in, a share out.
 ///

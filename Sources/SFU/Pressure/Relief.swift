@@ -1,4 +1,5 @@
 package import RTP
+package import WorkerInterface
 
 /// How much of its video a slot is sent while its worker is pressed.
 enum VideoCut: UInt8, BitwiseCopyable {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Publications whose home is another worker: their packets come out of a ring, and go on as if
 /// they had come in here.

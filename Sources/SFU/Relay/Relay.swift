@@ -1,4 +1,5 @@
 package import RTP
+import WorkerInterface
 
 /// Step 6a: a room spans workers, so what has passed ingress is handed on to those with viewers.
 extension Core {

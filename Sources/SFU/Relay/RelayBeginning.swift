@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 // How a mirror that is made for a new talker gets the first words: it asks for them when it is
 // there, and the home hands nothing on before that. Neither worker need be first.

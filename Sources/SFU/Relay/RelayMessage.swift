@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What one worker tells another, by value: it lies in a place of a ring.
 struct RelayMessage: BitwiseCopyable {

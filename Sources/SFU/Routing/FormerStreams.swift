@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// SSRCs of m-lines that no longer send, for when they send again.
 ///

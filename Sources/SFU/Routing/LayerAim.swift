@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Where slots are aimed at, and what their viewers see of it.
 extension Core {

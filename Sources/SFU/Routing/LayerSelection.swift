@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Step 6: what of a publication could be sent, and what each of its viewers is to get of it.
 extension Core {

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// What a slot should be sent of its publication.
 struct LayerTarget: Hashable, BitwiseCopyable {
@@ -113,4 +114,33 @@ struct LayerPoints: Hashable, BitwiseCopyable {
     func intersection(_ other: Self) -> Self { Self(rawValue: rawValue & other.rawValue) }
     mutating func formUnion(_ other: Self) { rawValue |= other.rawValue }
     mutating func formIntersection(_ other: Self) { rawValue &= other.rawValue }
+}
+
+extension LayerCap {
+    /// Frame rates are measured: so much above a cap is still within it.
+    static let frameRateTolerance = 1.1
+    /// The same for what is being sent already.
+    static let keptTolerance = 1.25
+
+    /// Whether an option is within the cap; what is not known yet is.
+    ///
+    /// Longer side is held against longer side, so that a portrait picture fits like any other.
+    func admits(
+        _ option: LayerOption,
+        tolerance: Double = frameRateTolerance
+    ) -> Bool {
+        let long = max(option.width, option.height)
+        let short = min(option.width, option.height)
+        var longest = width
+        var shortest = height
+        if let width, let height {
+            longest = max(width, height)
+            shortest = min(width, height)
+        }
+        if let longest, long > longest { return false }
+        if let shortest, short > shortest { return false }
+        if let frameRate, option.frameRate > frameRate * tolerance { return false }
+        if let bitrate, option.bitrate > bitrate { return false }
+        return true
+    }
 }

@@ -1,4 +1,5 @@
-internal import RTP
+import RTP
+import WorkerInterface
 
 /// Makes and ends a transport's publications and slots, as its offers say.
 extension Core {

@@ -1,3 +1,5 @@
+package import WorkerInterface
+
 /// Datagrams that wait to be sent, each in a place of its own.
 ///
 /// The core fills it and the socket empties it. Consecutive datagrams of one path lie in order,
@@ -8,17 +10,8 @@ package struct Batch: ~Copyable {
     package static let stride = 1_536
     /// The largest datagram, in bytes: what an Ethernet path carries over IPv4.
     package static let maximumLength = 1_472
-
-    /// What a datagram is, for who has to choose when not all can be sent.
-    package enum Content: UInt8, BitwiseCopyable, Sendable {
-        /// Signalling of the transport itself: STUN, DTLS, RTCP.
-        case other
-        case audio
-        case video
-    }
-
     private let storage: UnsafeMutablePointer<UInt8>
-    private let contents: UnsafeMutablePointer<Content>
+    private let contents: UnsafeMutablePointer<DatagramContent>
     private let lengths: UnsafeMutablePointer<Int>
     private let paths: UnsafeMutablePointer<Path>
     package let capacity: Int
@@ -63,7 +56,7 @@ package struct Batch: ~Copyable {
     }
 
     /// Adds what was written to `next`.
-    package mutating func commit(length: Int, to path: Path, as content: Content = .other) {
+    package mutating func commit(length: Int, to path: Path, as content: DatagramContent = .other) {
         precondition(count < capacity && length > 0 && length <= Self.stride)
         unsafe contents[count] = content
         unsafe lengths[count] = length
@@ -111,7 +104,7 @@ package struct Batch: ~Copyable {
         return unsafe paths[index]
     }
 
-    package func content(at index: Int) -> Content {
+    package func content(at index: Int) -> DatagramContent {
         precondition(index < count)
         return unsafe contents[index]
     }

@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// Which transport an address belongs to: an open-addressed table with linear probing.
 ///
 /// Only validated addresses are in it, so its size follows the transports, not the senders.

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// The rings between all workers, one for each ordered pair.
 ///

@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 internal import Synchronization
 
 /// Places in memory through which one thread hands messages to one other, in order.

@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// Objects at the places that the control plane's handles name.
 ///
 /// It grows when an object is made, never in the packet path; the elements may own resources.

@@ -1,5 +1,5 @@
 internal import COpus
-internal import RTP
+import RTP
 
 /// Finds the loudness of Opus whose sender does not tell it: one for a worker.
 ///

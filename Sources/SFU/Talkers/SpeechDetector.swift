@@ -1,4 +1,4 @@
-internal import RTP
+import RTP
 
 /// Finds out from the loudness of packets when somebody begins to talk and ends.
 ///

@@ -1,3 +1,5 @@
+import JSON
+
 /// What the composed file shows when, and from which files.
 struct ComposePlan: Equatable, Sendable {
     var options: ComposeOptions

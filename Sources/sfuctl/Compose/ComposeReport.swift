@@ -1,4 +1,4 @@
-import SFUClient
+import JSON
 
 /// A plan as it is printed.
 enum ComposeReport {

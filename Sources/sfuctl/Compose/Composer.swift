@@ -1,5 +1,5 @@
+import Contract
 import Foundation
-import SFUClient
 
 /// Makes one file of a recording's directory.
 struct Composer {

@@ -1,3 +1,5 @@
+import Contract
+
 /// What a look into a file found.
 struct Probe: Equatable, Sendable {
     /// The file's time of its first sample, in seconds: `ffmpeg` takes that for 0.

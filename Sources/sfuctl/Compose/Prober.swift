@@ -1,5 +1,6 @@
+import Contract
 import Foundation
-import SFUClient
+import JSON
 
 /// Looks into a recording's files, and tells which cannot be used.
 struct Prober {

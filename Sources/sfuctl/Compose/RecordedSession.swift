@@ -1,5 +1,6 @@
+import Contract
 import Foundation
-import SFUClient
+import JSON
 
 /// What the `session.json` of a recording's directory tells (version 1).
 ///

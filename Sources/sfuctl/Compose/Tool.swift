@@ -1,5 +1,5 @@
 import Foundation
-import SFUClient
+import Kernel
 
 /// A program that is run, with its arguments as they are: no shell reads them.
 struct Tool: Sendable {

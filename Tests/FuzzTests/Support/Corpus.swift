@@ -1,4 +1,5 @@
 import Foundation
+import FuzzTargets
 
 /// Input that is kept: what was once found worth it, of our own making.
 enum Corpus {

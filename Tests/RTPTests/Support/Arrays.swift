@@ -7,7 +7,7 @@ extension VP8Descriptor {
 
     func isKeyframeStart(_ payload: [UInt8]) -> Bool { isKeyframeStart(payload.span) }
 
-    func resolution(_ payload: [UInt8]) -> Resolution? { resolution(payload.span) }
+    func resolution(_ payload: [UInt8]) -> PictureSize? { resolution(payload.span) }
 }
 
 extension VP9Descriptor {
@@ -17,7 +17,7 @@ extension VP9Descriptor {
 extension H264Payload {
     static func isKeyframeStart(_ payload: [UInt8]) -> Bool { isKeyframeStart(payload.span) }
 
-    static func resolution(_ payload: [UInt8]) -> Resolution? { resolution(payload.span) }
+    static func resolution(_ payload: [UInt8]) -> PictureSize? { resolution(payload.span) }
 }
 
 extension AV1AggregationHeader {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 @Suite struct LadderTests {
     /// Three simulcast encodings with three temporal layers each.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a viewer of three encodings (150, 400 and 1,500 kbit/s) sees through paths of several
 /// rates; `SFUD_FIGURES=1` prints it.

@@ -1,6 +1,7 @@
 import Foundation
 import RTP
 import Testing
+import WorkerInterface
 
 @testable import SFU
 

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a slot remembers of rises that its path did not carry.
 struct SlotShareTests {

@@ -2,6 +2,7 @@ import Foundation
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Pictures of a capture beside the repository, as one encoding sends them.
 enum CapturedStream {

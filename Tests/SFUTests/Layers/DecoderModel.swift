@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 @testable import SFU
 

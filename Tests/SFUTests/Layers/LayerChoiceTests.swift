@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a viewer gets that is limited by caps alone, and how often keyframes are asked for.
 struct LayerChoiceTests {

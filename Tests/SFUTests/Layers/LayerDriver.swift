@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// A publisher with layers, a bad network before the core, and viewers who are aimed at now this
 /// layer, now that.

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What `subscription.explain` names.
 struct LayerExplanationTests {

@@ -1,6 +1,8 @@
 import Testing
 
+@testable import Rooms
 @testable import SFU
+@testable import WorkerInterface
 
 /// What the control plane tells workers of wishes and of roles' caps.
 struct RoomLayerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What the control plane hears of spatial layers within one encoding.
 struct SpatialNoticeTests {

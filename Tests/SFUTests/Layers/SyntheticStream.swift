@@ -1,6 +1,7 @@
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What lies at the end of each made packet's payload, so that a receiver knows what it was.
 struct Origin: Hashable {

@@ -1,7 +1,9 @@
 import RTP
 import Testing
 
+@testable import Rooms
 @testable import SFU
+@testable import WorkerInterface
 
 /// Who is let in, by what the workers have measured.
 struct LoadBookTests {

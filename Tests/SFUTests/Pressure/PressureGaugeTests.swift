@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// How much a pressed worker gives up, and when it takes it back; in virtual time.
 struct PressureGaugeTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a viewer of three encodings sees while its worker has more to do than it can.
 struct ReliefTests {

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What each codec needs on its way, and what peers with other wishes get.
 struct CodecTests {

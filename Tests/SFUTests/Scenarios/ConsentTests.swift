@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Nobody is sent media who has not proven to be there, and who stops to answer is sent none any
 /// more (RFC 7675).

@@ -2,20 +2,21 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a fence tells of the rights that were taken away: each copy once, with its own right.
 struct FenceCountTests {
     struct Step: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        var commands: [Command]
+        var commands: [WorkerCommand]
         /// Of 10 packets to the viewer before, and 3 more after the first fence.
         var packets: [UInt64]
     }
 
     static let video = PublicationID(index: 1, generation: 1)
-    static let close = Command.gate(video, open: false)
-    static let open = Command.gate(video, open: true)
-    static let unbind = Command.bind(SlotID(index: 0, generation: 1), nil)
+    static let close = WorkerCommand.gate(video, open: false)
+    static let open = WorkerCommand.gate(video, open: true)
+    static let unbind = WorkerCommand.bind(SlotID(index: 0, generation: 1), nil)
 
     static let steps = [
         Step(testDescription: "a gate", commands: [close], packets: [10, 0]),

@@ -2,7 +2,9 @@ import Foundation
 import LoadPeer
 import RTP
 import Testing
+import WorkerInterface
 
+@testable import Rooms
 @testable import SFU
 
 /// How much of the first syllable a listener misses who is turned to a talker: with real Opus, and

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// One publisher, one viewer: what arrives is one continuous stream.
 struct ForwardingTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// ClientHellos of others while peers join: they find no association that is not theirs.
 ///

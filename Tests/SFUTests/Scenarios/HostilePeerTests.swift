@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What an authenticated participant may try: nothing traps, and nobody else is harmed.
 struct HostilePeerTests {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import RTP
 @testable import SFU
+@testable import WorkerInterface
 
 /// Connectivity checks: who gets an answer, and where media goes.
 struct ICETests {

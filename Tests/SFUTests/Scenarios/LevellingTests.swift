@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// A frame's packets have one size on the wire, so that they leave in one call.
 struct LevellingTests {

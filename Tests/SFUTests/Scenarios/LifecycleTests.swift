@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// DTLS in both roles, liveness, closing, and places that are used again.
 struct LifecycleTests {

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Which outgoing streams lose a right: what waits of them outside the core must not leave.
 struct LostStreamTests {

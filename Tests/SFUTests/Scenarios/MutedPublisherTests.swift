@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What a publisher sees of its mute, and what its viewer sees of the return.
 struct MutedPublisherTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Noise of every kind beside a call: nothing traps, nothing grows, the call is unharmed.
 struct NoiseTests {

@@ -1,5 +1,6 @@
 import RTP
 import Testing
+import WorkerInterface
 
 @testable import SFU
 

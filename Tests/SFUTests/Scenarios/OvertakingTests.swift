@@ -1,6 +1,7 @@
 import LoadPeer
 import RTP
 import Testing
+import WorkerInterface
 
 @testable import SFU
 

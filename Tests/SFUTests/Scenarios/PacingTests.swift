@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Packets that wait for their viewer's path, and what may become of them.
 struct PacingTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Paths that end by themselves, as TCP connections do.
 struct PathLossTests {
@@ -14,7 +15,7 @@ struct PathLossTests {
     }
 
     /// What became of transports since the last look.
-    private static func changes(_ call: inout Call) -> [Event] {
+    private static func changes(_ call: inout Call) -> [WorkerEvent] {
         call.takeEvents().filter { if case .transport = $0 { true } else { false } }
     }
 

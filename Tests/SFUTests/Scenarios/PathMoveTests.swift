@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// F5: whose word moves media to another address, while the one in use is alive.
 struct PathMoveTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Publishers that send more than they may, and what of it goes on.
 struct PolicingTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// RTCP has a budget for each transport, and nobody else pays for who goes beyond it.
 struct RTCPBudgetTests {

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What lies in a ring when rights, workers and publications change.
 struct RelayFenceTests {

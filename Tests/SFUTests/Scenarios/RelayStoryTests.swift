@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Rooms that span workers under all that may happen to them, seeded: no packet index carries two
 /// packets, every packet is accounted for, and nothing leaves that may not.

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// One room on several workers: viewers elsewhere get what viewers at the publisher's home get.
 struct RelayTests {

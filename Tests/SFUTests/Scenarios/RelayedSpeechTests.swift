@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// The first words of a talker whose new listeners are on another worker.
 struct RelayedSpeechTests {
@@ -35,7 +36,7 @@ struct RelayedSpeechTests {
     /// What the two workers are told when the talker comes to be heard, home and listener.
     private static func promote(
         from start: Instant
-    ) -> (home: [Command], listener: [Command]) {
+    ) -> (home: [WorkerCommand], listener: [WorkerCommand]) {
         let source = RelayTarget(worker: 0, publication: SpeechTests.audio)
         var configuration = Media.audio(0)
         configuration.id = mirror

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Listeners who come back to a talker whose packets they have had: no packet goes twice, and none
 /// under an index that is used, with send times that differ each time.
@@ -63,7 +64,7 @@ struct ReturningListenerTests {
 
         /// Binds the slot; without `lettingOut` further commands come before anything leaves.
         mutating func bind(_ talker: Int?, lettingOut: Bool = true) {
-            let command = Command.bind(Self.slot, talker.map { binding(to: $0) })
+            let command = WorkerCommand.bind(Self.slot, talker.map { binding(to: $0) })
             guard !lettingOut else { return call.apply(command) }
             call.core.apply(command, at: call.now, into: &call.output)
         }

@@ -3,6 +3,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Who speaks, as a worker hears it, and the first words of who comes to be heard.
 struct SpeechTests {
@@ -13,7 +14,7 @@ struct SpeechTests {
     struct Scene: ~Copyable {
         var call: Call
         var sequence: UInt16 = 0
-        var events: [Event] = []
+        var events: [WorkerEvent] = []
 
         init(limits: CoreLimits = .default) throws {
             call = try Call(limits: limits)
@@ -144,7 +145,7 @@ struct SpeechTests {
             let (start, _) = try #require(found)
             // All in one go, as the commands of several calls may come.
             let now = scene.call.now
-            let commands: [Command] =
+            let commands: [WorkerCommand] =
                 [
                     .bind(Self.slot, Self.binding(from: start)),
                     .gate(Self.audio, open: false),
@@ -206,7 +207,7 @@ struct SpeechTests {
         var scene = try Scene()
         let red = FormatMapping(format: MediaFormat(codec: .red), payloadType: 63)
         scene.call.reconfigure(0) { $0.publications[0].formats.insert(red, at: 0) }
-        var events: [Event] = []
+        var events: [WorkerEvent] = []
         for level in Self.sentence(seed: 9) {
             let packet = Media.packet(
                 payloadType: 63,

@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What becomes of a call whose media lay in the socket's queue while the thread stood still.
 struct StaleMediaTests {

@@ -2,7 +2,9 @@ import LoadPeer
 import RTP
 import Testing
 
+@testable import Rooms
 @testable import SFU
+@testable import WorkerInterface
 
 /// A tap beside the workers: it reads what a mirror would, and can harm nobody.
 struct TapTests {

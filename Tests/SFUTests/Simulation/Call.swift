@@ -1,6 +1,7 @@
 import LoadPeer
 import RTP
 import SFU
+import WorkerInterface
 
 /// A worker's core and its peers on a network without loss or delay, in virtual time.
 struct Call: ~Copyable {
@@ -28,7 +29,7 @@ struct Call: ~Copyable {
     let identity: DTLSIdentity
     var transportSequence: UInt16 = 0
     private let context = SRTPContext(engine: .best)
-    private(set) var events: [Event] = []
+    private(set) var events: [WorkerEvent] = []
 
     /// A peer and what it has received, in clear.
     final class Peer {
@@ -121,7 +122,7 @@ struct Call: ~Copyable {
         for _ in 0..<50 where !peers[index].peer.isConnected { run(milliseconds: 10) }
     }
 
-    mutating func apply(_ command: Command) {
+    mutating func apply(_ command: WorkerCommand) {
         core.apply(command, at: now, into: &output)
         settle()
     }
@@ -242,7 +243,7 @@ struct Call: ~Copyable {
         deliver(&sent, from: index)
     }
 
-    mutating func takeEvents() -> [Event] {
+    mutating func takeEvents() -> [WorkerEvent] {
         defer { events = [] }
         return events
     }

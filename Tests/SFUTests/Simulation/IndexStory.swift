@@ -2,6 +2,7 @@ import RTP
 import Testing
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Two publishers and two viewers, one without RTX, and all that may happen to them.
 struct IndexStory: ~Copyable {

@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What tears a stream apart: here viewers need not see it continue, but no index may repeat.
 extension IndexStory {

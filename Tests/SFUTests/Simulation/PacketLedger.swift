@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What was sent under each packet index of each key and SSRC, by one who listens behind the core
 /// and has the viewers' keys.

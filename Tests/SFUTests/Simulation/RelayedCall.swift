@@ -1,6 +1,7 @@
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// Workers of one daemon, each a call of its own, that hand packets on through real rings, in
 /// virtual time.

@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What the tests of rooms that span workers do again and again.
 extension RelayedCall {

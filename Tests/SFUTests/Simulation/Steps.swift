@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// What hostile and unlucky peers do.
 extension Call {

@@ -1,5 +1,6 @@
 import RTP
 
+@testable import Rooms
 @testable import SFU
 
 /// People who each have a microphone, their detectors, and the room's list of one place.

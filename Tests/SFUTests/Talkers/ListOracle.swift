@@ -1,3 +1,4 @@
+@testable import Rooms
 @testable import SFU
 
 /// E-33 with its ruling read word by word, with sets; slow and without a clever line.

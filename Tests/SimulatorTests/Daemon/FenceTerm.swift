@@ -1,6 +1,6 @@
-import SFU
-import SFUClient
+import JSON
 import Testing
+import WorkerInterface
 
 /// What the calls of a trial can name.
 struct FenceCast: Sendable {

@@ -1,7 +1,10 @@
+import Contract
+import JSON
 import RTP
-import SFU
-import SFUClient
 import Testing
+import WorkerInterface
+
+@testable import Simulator
 
 /// A room whose publisher sends 1,000 packets a second to a viewer beside it and to one on
 /// another worker, while one term of the gate changes.

@@ -1,8 +1,11 @@
-import SFU
-import SFUClient
+import Simulator
 import Testing
+import WorkerInterface
 
-@testable import sfud
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import SFU
 
 /// No packet is ever seen in another room than the one that it was sent in.
 @Suite struct RoomLeakTests {

@@ -1,11 +1,16 @@
+import HostilePeer
 import LoadPeer
 import RTP
-import SFU
-import SFUClient
 import Synchronization
 import Testing
 
-@testable import sfud
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import SFU
+@testable import Simulator
+@testable import WorkerInterface
 
 /// A daemon in virtual time: the real control plane, real cores with real rings between them,
 /// and clients with real DTLS and SRTP.

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import WorkerInterface
 
 /// Our side of a transport: what an offer or an answer says of it.
 struct LocalTransport: Sendable {

@@ -1,9 +1,10 @@
 import CFloor
 import CKernel
 import Foundation
+import Kernel
 import RTP
-import SFU
 import Sockets
+import WorkerInterface
 
 /// The floor as a process: it receives like an SFU and sends each datagram on, and nothing else.
 ///

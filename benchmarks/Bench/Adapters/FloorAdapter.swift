@@ -1,8 +1,8 @@
 import Foundation
 import RTP
 import SFU
-import Sockets
 import Synchronization
+import WorkerInterface
 
 /// What no SFU can be cheaper than: a process that sends datagrams on, without crypto or logic.
 final class FloorAdapter: Adapter {

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import WorkerInterface
 
 /// Offers as Chromium makes them, with only what a load needs.
 struct SfudOffer {

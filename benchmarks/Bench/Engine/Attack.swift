@@ -1,7 +1,8 @@
+import Kernel
 import LoadPeer
 import RTP
 import SFU
-import Sockets
+import WorkerInterface
 
 /// What people who are let in, or who know where these are, send and should not.
 ///

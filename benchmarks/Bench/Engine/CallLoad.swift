@@ -1,7 +1,8 @@
 import CKernel
+import Contract
 import Foundation
+import Kernel
 import RTP
-import SFUClient
 import Sockets
 import Synchronization
 

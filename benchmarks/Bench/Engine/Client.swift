@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 import SFU
 import Sockets
+import WorkerInterface
 
 /// One client's transport with its publisher, its slots and its place on a socket.
 final class Client {

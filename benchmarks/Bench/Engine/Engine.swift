@@ -1,10 +1,12 @@
 import CKernel
 import Foundation
+import Kernel
 import LoadPeer
 import RTP
 import SFU
 import Sockets
 import Synchronization
+import WorkerInterface
 
 /// How the media thread works.
 struct EngineSettings: Sendable {

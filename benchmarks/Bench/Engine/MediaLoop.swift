@@ -1,8 +1,10 @@
 import CKernel
+import Kernel
 import LoadPeer
 import RTP
 import SFU
 import Sockets
+import WorkerInterface
 
 /// All sockets and all media of the bench, in one thread; lives on that thread's stack.
 struct MediaLoop: ~Copyable {

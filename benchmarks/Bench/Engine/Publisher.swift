@@ -1,7 +1,7 @@
+import Kernel
 import LoadPeer
 import RTP
 import SFU
-import Sockets
 
 /// One participant's media: its recordings on schedule, keyframes on demand, reports, RTX.
 final class Publisher {

@@ -1,7 +1,7 @@
+import Kernel
 import LoadPeer
 import RTP
 import SFU
-import Sockets
 
 // Reports to the SFU, and what it asks for.
 extension Publisher {

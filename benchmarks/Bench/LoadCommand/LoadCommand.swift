@@ -1,5 +1,4 @@
 import Foundation
-import SFUClient
 
 /// One room on an sfud that somebody else started, every packet counted.
 enum LoadCommand {

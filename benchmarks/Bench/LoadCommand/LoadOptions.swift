@@ -1,3 +1,4 @@
+import Contract
 import SFUClient
 
 /// What the command line of `sfu-bench load` asked for.

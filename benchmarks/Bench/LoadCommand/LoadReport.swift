@@ -1,6 +1,6 @@
+import Contract
 import Foundation
 import SFU
-import SFUClient
 
 /// What `sfu-bench load` prints at the end.
 struct LoadReport {

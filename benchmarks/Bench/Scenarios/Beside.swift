@@ -1,5 +1,4 @@
 import Foundation
-import SFUClient
 
 // BESIDE: small rooms on the worker of a large one.
 extension Bench {

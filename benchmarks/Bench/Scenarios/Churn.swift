@@ -1,5 +1,4 @@
 import Foundation
-import SFUClient
 
 // CHURN: what rooms leave behind.
 extension Bench {

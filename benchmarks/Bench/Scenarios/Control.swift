@@ -1,5 +1,6 @@
+import Contract
 import Foundation
-import SFUClient
+import JSON
 
 // A room that plays while a signalling server has much to say about another.
 extension Bench {

@@ -1,6 +1,6 @@
+import Contract
 import Foundation
 import RTP
-import SFUClient
 
 // FLOOD: strangers, while people join and a room of four plays.
 extension Bench {

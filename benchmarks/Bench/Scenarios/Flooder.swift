@@ -1,7 +1,9 @@
 import Foundation
+import Kernel
 import RTP
 import SFU
 import Sockets
+import WorkerInterface
 
 /// Where checks of a client go, and the name in them.
 struct FloodTarget: Sendable {

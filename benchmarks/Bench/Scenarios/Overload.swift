@@ -1,6 +1,6 @@
+import Contract
 import Foundation
 import RTP
-import SFUClient
 
 // OVERLOAD: half as many viewers again as there can be, then half as many.
 extension Bench {

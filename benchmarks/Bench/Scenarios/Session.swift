@@ -1,6 +1,7 @@
 import Foundation
 import SFU
 import Synchronization
+import WorkerInterface
 
 /// A running SFU with the bench's clients around it.
 final class Session: Sendable {

@@ -2,6 +2,7 @@ import LoadPeer
 import RTP
 
 @testable import SFU
+@testable import WorkerInterface
 
 /// A publisher of three encodings and a viewer behind a bottleneck, with the whole core between
 /// them, in virtual time.

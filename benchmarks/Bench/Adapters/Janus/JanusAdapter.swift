@@ -1,5 +1,6 @@
-import SFU
-import SFUClient
+import Contract
+import JSON
+import WorkerInterface
 
 /// Debian's Janus with its VideoRoom plugin.
 ///

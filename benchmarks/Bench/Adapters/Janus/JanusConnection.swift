@@ -1,5 +1,5 @@
 import Foundation
-import SFUClient
+import JSON
 import Synchronization
 
 /// A client of the Janus API over a Unix socket: requests and their replies, many at a time.

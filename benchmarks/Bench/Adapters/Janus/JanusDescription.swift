@@ -1,6 +1,6 @@
+import JSON
 import RTP
-import SFU
-import SFUClient
+import WorkerInterface
 
 /// A session description of Janus's, an answer or an offer, with what the bench needs of it.
 struct JanusDescription {

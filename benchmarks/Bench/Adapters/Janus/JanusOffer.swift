@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import WorkerInterface
 
 /// What a publisher offers Janus.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import SFUClient
+import JSON
 
 /// A Janus of the bench's own that takes calls.
 struct JanusProcess: Sendable {

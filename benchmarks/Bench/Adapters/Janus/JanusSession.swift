@@ -1,4 +1,5 @@
-import SFUClient
+import JSON
+import WorkerInterface
 
 /// A session of the Janus API, whose handles all belong to the VideoRoom plugin.
 struct JanusSession: Sendable {

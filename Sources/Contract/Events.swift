@@ -1,0 +1,149 @@
+import JSON
+
+/// Asks for the events of rooms on this connection.
+public enum EventsSubscribe: IPCMethod {
+    public static let name = "events.subscribe"
+    public typealias Result = Done
+
+    public struct Params: Codable, Hashable, Sendable {
+        /// `nil`: all rooms.
+        public var rooms: [RoomID]?
+        /// The last `seq` that was seen of each room.
+        public var since: [RoomID: Int64]?
+
+        public init(rooms: [RoomID]? = nil, since: [RoomID: Int64]? = nil) {
+            self.rooms = rooms
+            self.since = since
+        }
+    }
+}
+
+/// The participants who should hear of an event.
+public enum Audience: Hashable, Sendable {
+    /// Everybody in the room, those who wait to be let in left out.
+    case all
+    case participants([ParticipantID])
+}
+
+extension Audience: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let word = try? container.decode(String.self) {
+            guard word == "all" else { throw decoder.refusal("must be \"all\" or a list") }
+            self = .all
+        } else {
+            self = .participants(try container.decode([ParticipantID].self))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .all: try container.encode("all")
+        case .participants(let list): try container.encode(list)
+        }
+    }
+}
+
+/// The data of an event, and the event's name.
+public protocol EventData: Codable, Hashable, Sendable {
+    static var event: String { get }
+}
+
+/// `room.created`.
+public struct RoomCreated: EventData {
+    public static let event = "room.created"
+    public var state: RoomState
+    public var settings: RoomSettings
+
+    public init(state: RoomState, settings: RoomSettings) {
+        self.state = state
+        self.settings = settings
+    }
+}
+
+/// `room.closed`; the last event of a room.
+public struct RoomClosed: EventData {
+    public static let event = "room.closed"
+    /// `closed`, `shutdown`, or what the call gave.
+    public var reason: String
+    public var by: ParticipantID?
+
+    public init(reason: String, by: ParticipantID? = nil) {
+        self.reason = reason
+        self.by = by
+    }
+}
+
+/// `participant.joined`; also when a participant was taken over.
+public struct ParticipantJoined: EventData {
+    public static let event = "participant.joined"
+    public var participant: ParticipantInfo
+    /// The id was in the room: this is a reconnect.
+    public var rejoined: Bool
+
+    public init(participant: ParticipantInfo, rejoined: Bool = false) {
+        self.participant = participant
+        self.rejoined = rejoined
+    }
+}
+
+/// `participant.left`.
+public struct ParticipantLeft: EventData {
+    public static let event = "participant.left"
+    public var participant: ParticipantID
+    /// A word such as `left` or `room-closed`.
+    public var reason: String
+
+    public init(participant: ParticipantID, reason: String) {
+        self.participant = participant
+        self.reason = reason
+    }
+}
+
+/// `participant.connection`.
+public struct ParticipantConnection: EventData {
+    public static let event = "participant.connection"
+    public enum Change: String, Codable, Hashable, Sendable, CaseIterable {
+        case connected, reconnecting, reconnected, disconnected
+    }
+
+    public var participant: ParticipantID
+    public var transport: TransportName
+    public var connection: Change
+    /// Why it is disconnected, in a word such as `timeout` or `dtls-handshake-failed`.
+    public var reason: String?
+
+    public init(
+        participant: ParticipantID,
+        transport: TransportName,
+        connection: Change,
+        reason: String? = nil
+    ) {
+        self.participant = participant
+        self.transport = transport
+        self.connection = connection
+        self.reason = reason
+    }
+}
+
+/// `resync`: events that the client asked for are no longer held; `room.get` shows how things are.
+///
+/// It is told to one connection only, and `to` is empty. Its `seq` is that of the room's last
+/// event, so that the next one is `seq` + 1; it is 0 where there is no such room.
+public struct Resync: EventData {
+    public static let event = "resync"
+    /// From sfud `expired` (too long ago), `no-such-room`, or `ahead` (there never was that
+    /// event); from `EventSequence` itself `restarted` (another daemon), or `gap`.
+    public var reason: String
+    public init(reason: String) { self.reason = reason }
+}
+
+/// After `server.drain` the last room has ended.
+///
+/// It is of no room: its line has no `room` and no `seq`, and every connection that hears events
+/// hears it.
+public struct ServerDrained: EventData {
+    public static let event = "server.drained"
+    public init() {}
+}

@@ -1,0 +1,79 @@
+import JSON
+
+/// A method of the contract: its name, what it takes and what it gives.
+public protocol IPCMethod: Sendable {
+    associatedtype Params: Codable & Hashable & Sendable
+    associatedtype Result: Codable & Hashable & Sendable
+    static var name: String { get }
+}
+
+/// `{}`.
+public struct Empty: Codable, Hashable, Sendable {
+    public init() {}
+
+    // Decoding by a container, so that the object is known to be one and to be closed.
+    public init(from decoder: any Decoder) throws {
+        _ = try decoder.container(keyedBy: NamedKey.self)
+    }
+}
+
+/// Params of the methods that take a room and nothing else.
+public struct RoomOnly: Codable, Hashable, Sendable {
+    public var room: RoomID
+    public init(room: RoomID) { self.room = room }
+}
+
+/// When a gate closed, and what had passed it.
+public struct Fence: Codable, Hashable, Sendable {
+    /// Unix time, in seconds.
+    public var time: Double
+    /// Packets forwarded under the right that the call took away.
+    public var packets: UInt64
+
+    public init(time: Double, packets: UInt64) {
+        self.time = time
+        self.packets = packets
+    }
+}
+
+/// The result of a method that has nothing to tell but that it is done.
+///
+/// There is a `fence` where the call took a right away.
+public struct Done: Codable, Hashable, Sendable {
+    public var fence: Fence?
+    public init(fence: Fence? = nil) { self.fence = fence }
+}
+
+/// A string of at most 256 bytes of UTF-8 that somebody will read.
+public struct ShortText: Codable, Hashable, Sendable, ExpressibleByStringLiteral,
+    CustomStringConvertible
+{
+    public static let byteLimit = 256
+    public let rawValue: String
+
+    /// Returns `nil` where the string is too long.
+    public init?(rawValue: String) {
+        guard rawValue.utf8.count <= Self.byteLimit else { return nil }
+        self.rawValue = rawValue
+    }
+
+    public init(stringLiteral value: String) {
+        precondition(value.utf8.count <= Self.byteLimit, "a short text is short")
+        rawValue = value
+    }
+
+    public var description: String { rawValue }
+
+    public init(from decoder: any Decoder) throws {
+        let string = try decoder.singleValueContainer().decode(String.self)
+        guard let text = Self(rawValue: string) else {
+            throw decoder.refusal("is longer than \(Self.byteLimit) bytes")
+        }
+        self = text
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}

@@ -1,0 +1,75 @@
+public import JSON
+
+/// Bounds of numbers in params.
+enum Limits {
+    /// Of a picture's side.
+    static let pixels = 1...16_384
+    /// Frames a second.
+    static let frameRate = 1.0...240.0
+    /// Bits a second.
+    static let bitrate = 1_000...1_000_000_000
+    /// The higher one is served first.
+    static let priority = 0...1_000
+}
+
+extension KeyedDecodingContainer {
+    func refusal(_ key: Key, _ message: String) -> JSONMismatch {
+        (codingPath + [NamedKey(key.stringValue)]).refusal(message)
+    }
+
+    /// An optional whole number within bounds.
+    func integer(in range: ClosedRange<Int>, _ key: Key) throws -> Int? {
+        guard let value = try decodeIfPresent(Int.self, forKey: key) else { return nil }
+        guard range.contains(value) else {
+            throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+
+    /// An optional number within bounds.
+    func number(in range: ClosedRange<Double>, _ key: Key) throws -> Double? {
+        guard let value = try decodeIfPresent(Double.self, forKey: key) else { return nil }
+        guard range.contains(value) else {
+            throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")
+        }
+        return value
+    }
+}
+
+/// Opaque items that a signalling server keeps with a room or a participant: one JSON object.
+public struct CustomItems: Codable, Hashable, Sendable {
+    /// Bytes of it as JSON.
+    public static let byteLimit = 65_536
+
+    public var value: JSON
+
+    public init(_ members: [String: JSON]) { value = .object(members) }
+
+    public init(from decoder: any Decoder) throws {
+        value = try JSON(from: decoder)
+        guard case .object = value else { throw decoder.refusal("must be an object") }
+        guard JSON.encoded(value).count <= Self.byteLimit else {
+            throw decoder.refusal("is longer than \(Self.byteLimit) bytes")
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+}
+
+extension KeyedDecodingContainer {
+    /// A list of so many elements, none of them twice.
+    func list<Element: Decodable & Hashable>(
+        _ key: Key,
+        _ counts: ClosedRange<Int>
+    ) throws -> [Element] {
+        let list = try decode([Element].self, forKey: key)
+        guard counts.contains(list.count) else {
+            throw refusal(
+                key,
+                "must have \(counts.lowerBound) to \(counts.upperBound) elements"
+            )
+        }
+        guard Set(list).count == list.count else { throw refusal(key, "names something twice") }
+        return list
+    }
+}

@@ -1,0 +1,144 @@
+public import JSON
+
+/// A message that participants of a room sent on a topic.
+public struct Message: Codable, Hashable, Sendable {
+    /// Bytes of a message's text, and of a payload as JSON.
+    public static let byteLimit = 65_536
+
+    /// Counts the room's messages, from 1 on.
+    public var number: UInt64
+    public var topic: ShortText
+    public var message: String
+    public var payload: JSON?
+    /// `nil`: the signalling server's own.
+    public var from: ParticipantID?
+    /// Unix time, in seconds.
+    public var time: Double
+
+    public init(
+        number: UInt64,
+        topic: ShortText,
+        message: String,
+        payload: JSON?,
+        from: ParticipantID?,
+        time: Double
+    ) {
+        self.number = number
+        self.topic = topic
+        self.message = message
+        self.payload = payload
+        self.from = from
+        self.time = time
+    }
+}
+
+/// Sends a message to those who have subscribed to its topic, the sender included.
+public enum MessagePublish: IPCMethod {
+    public static let name = "message.publish"
+    public typealias Result = Done
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        public var topic: ShortText
+        public var message: String
+        /// Any JSON but null; at most `Message.byteLimit` bytes of it.
+        public var payload: JSON?
+        public var from: ParticipantID?
+        /// Only these of the subscribers get it.
+        public var to: [ParticipantID]?
+        /// Kept for those who subscribe later.
+        public var persist: Bool?
+
+        public init(
+            room: RoomID,
+            topic: ShortText,
+            message: String,
+            payload: JSON? = nil,
+            from: ParticipantID? = nil,
+            to: [ParticipantID]? = nil,
+            persist: Bool? = nil
+        ) {
+            self.room = room
+            self.topic = topic
+            self.message = message
+            self.payload = payload
+            self.from = from
+            self.to = to
+            self.persist = persist
+        }
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            room = try container.decode(RoomID.self, forKey: .room)
+            topic = try container.decode(ShortText.self, forKey: .topic)
+            message = try container.decode(String.self, forKey: .message)
+            guard message.utf8.count <= Message.byteLimit else {
+                throw container.refusal(.message, "is longer than \(Message.byteLimit) bytes")
+            }
+            if container.contains(.payload) {
+                let payload = try container.decode(JSON.self, forKey: .payload)
+                guard payload != .null else { throw container.refusal(.payload, "is null") }
+                guard JSON.encoded(payload).count <= Message.byteLimit else {
+                    throw container.refusal(
+                        .payload,
+                        "is longer than \(Message.byteLimit) bytes"
+                    )
+                }
+                self.payload = payload
+            }
+            from = try container.decodeIfPresent(ParticipantID.self, forKey: .from)
+            if container.contains(.to) {
+                to = try container.list(.to, 0...ParticipantDrop.countLimit)
+            }
+            persist = try container.decodeIfPresent(Bool.self, forKey: .persist)
+        }
+    }
+}
+
+/// Params of a participant's subscription to a topic.
+public struct TopicOfParticipant: Codable, Hashable, Sendable {
+    public var room: RoomID
+    public var participant: ParticipantID
+    public var topic: ShortText
+
+    public init(room: RoomID, participant: ParticipantID, topic: ShortText) {
+        self.room = room
+        self.participant = participant
+        self.topic = topic
+    }
+}
+
+/// Lets a participant hear a topic; the result has what was kept of it, oldest first.
+public enum MessageSubscribe: IPCMethod {
+    public static let name = "message.subscribe"
+    public typealias Params = TopicOfParticipant
+
+    public struct Result: Codable, Hashable, Sendable {
+        public var messages: [Message]
+        public init(messages: [Message]) { self.messages = messages }
+    }
+}
+
+public enum MessageUnsubscribe: IPCMethod {
+    public static let name = "message.unsubscribe"
+    public typealias Params = TopicOfParticipant
+    public typealias Result = Done
+}
+
+/// `message.received`.
+public struct MessageReceived: EventData {
+    public static let event = "message.received"
+    public var number: UInt64
+    public var topic: ShortText
+    public var message: String
+    public var payload: JSON?
+    public var from: ParticipantID?
+
+    public init(_ message: Message) {
+        number = message.number
+        topic = message.topic
+        self.message = message.message
+        payload = message.payload
+        from = message.from
+    }
+}

@@ -1,0 +1,57 @@
+/// Has slots follow the room's active talkers; without any, ends it.
+public enum TalkersSubscribe: IPCMethod {
+    public static let name = "talkers.subscribe"
+    public typealias Result = Done
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        public var participant: ParticipantID
+        /// At most 100, none twice.
+        public var audioMids: [Mid]
+        public var videoMids: [Mid]
+        public var preferredResolution: Resolution?
+        public var preferredFrameRate: FrameRate?
+
+        public init(
+            room: RoomID,
+            participant: ParticipantID,
+            audioMids: [Mid],
+            videoMids: [Mid],
+            preferredResolution: Resolution? = nil,
+            preferredFrameRate: FrameRate? = nil
+        ) {
+            self.room = room
+            self.participant = participant
+            self.audioMids = audioMids
+            self.videoMids = videoMids
+            self.preferredResolution = preferredResolution
+            self.preferredFrameRate = preferredFrameRate
+        }
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            room = try container.decode(RoomID.self, forKey: .room)
+            participant = try container.decode(ParticipantID.self, forKey: .participant)
+            audioMids = try container.list(.audioMids, 0...Self.midLimit)
+            videoMids = try container.list(.videoMids, 0...Self.midLimit)
+            preferredResolution = try container.decodeIfPresent(
+                Resolution.self,
+                forKey: .preferredResolution
+            )
+            preferredFrameRate = try container.decodeIfPresent(
+                FrameRate.self,
+                forKey: .preferredFrameRate
+            )
+        }
+
+        private static let midLimit = 100
+    }
+}
+
+/// `talkers.changed`: the list as those see it who are told.
+public struct TalkersChanged: EventData {
+    public static let event = "talkers.changed"
+    public var talkers: [Talker]
+
+    public init(talkers: [Talker]) { self.talkers = talkers }
+}

@@ -1,0 +1,186 @@
+import Contract
+import RTP
+import Rooms
+import WorkerInterface
+
+/// Who asked why a subscription gets what it gets.
+struct ExplanationRequest {
+    var caller: Caller
+    var room: String
+    var subscription: String
+}
+
+extension ControlPlane {
+    /// Asks the worker that sends a subscription's video; the reply follows its answer.
+    mutating func explain(
+        _ params: SubscriptionExplain.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let entry = try entry(params.room)
+        let subscription: Room.Subscription
+        do throws(Refusal) {
+            subscription = try entry.room.subscription(params.subscription.rawValue)
+        } catch {
+            throw IPCError(error)
+        }
+        lastToken += 1
+        explanations[lastToken] = ExplanationRequest(
+            caller: caller,
+            room: params.room.rawValue,
+            subscription: subscription.id
+        )
+        guard let seat = entry.room.videoSeat(of: subscription) else {
+            return explained(nil, lastToken, at: now)
+        }
+        let question = WorkerCommand.explain(seat.slot, token: lastToken)
+        output.append(.commands(worker: seat.worker, [question]))
+    }
+
+    mutating func explained(_ found: LayerExplanation?, _ token: UInt64, at now: Instant) {
+        guard let request = explanations.removeValue(forKey: token) else { return }
+        guard let room = rooms[request.room]?.room else {
+            return refuse(request, .noSuchRoom(RoomID(request.room)))
+        }
+        do throws(Refusal) {
+            let subscription = try room.subscription(request.subscription)
+            let stream = try room.stream(subscription.stream)
+            let clock = clock
+            let result = SubscriptionExplain.Result(
+                explaining: subscription,
+                of: stream,
+                found
+            ) { clock.unixTime(at: $0) }
+            answer(result, to: request.caller)
+        } catch {
+            refuse(request, IPCError(error))
+        }
+    }
+
+    private mutating func refuse(_ request: ExplanationRequest, _ error: IPCError) {
+        let line = IPCReply.encoded(id: request.caller.request, error: error)
+        output.append(.reply(request.caller.connection, line))
+    }
+}
+
+extension SubscriptionExplain.Result {
+    /// What the control plane knows comes before what the worker knows: where it is closed, no
+    /// bandwidth would help.
+    fileprivate init(
+        explaining subscription: Room.Subscription,
+        of stream: Room.Stream,
+        _ found: LayerExplanation?,
+        unixTime: (Instant) -> Double
+    ) {
+        let offered = (found?.offered ?? stream.layers).map(LayerInfo.init)
+        let names = found?.names ?? []
+        let sent = subscription.videoDisabled == nil ? found?.sent : nil
+        self.init(
+            sent: sent.map(SentLayer.init),
+            offered: offered,
+            preference: LayerPreference(subscription.wishes),
+            estimate: found?.estimate,
+            share: found?.share ?? 0,
+            limit: LayerLimitWord(subscription.videoDisabled, found)
+                ?? LayerLimitWord(found?.limit ?? .none),
+            needed: found?.needed,
+            retryAt: (found?.retryAt).map(unixTime),
+            decisions: (found?.decisions ?? []).map { decision in
+                LayerTurn(
+                    time: unixTime(decision.at),
+                    from: decision.from.map { TurnLayer($0, among: names) },
+                    to: decision.to.map { TurnLayer($0, among: names) },
+                    cause: LayerLimitWord(decision.cause)
+                )
+            }
+        )
+        advice = limit.advice(needed: needed, isTriedAgain: retryAt != nil)
+    }
+}
+
+extension LayerLimitWord {
+    init(_ limit: LayerLimit) {
+        self =
+            switch limit {
+            case .none: .none
+            case .preference: .preference
+            case .role: .role
+            case .bandwidth: .bandwidth
+            case .publisher: .publisher
+            case .overload: .overload
+            }
+    }
+
+    /// What keeps a subscription without any video.
+    fileprivate init?(_ reason: Room.DisableReason?, _ found: LayerExplanation?) {
+        switch reason {
+        case .publisher, .interrupted: self = .publisher
+        case .subscriber: self = .subscriber
+        case .quality: self = found?.limit == .overload ? .overload : .bandwidth
+        case .codec: self = .codec
+        case .muted: self = .muted
+        case .role: self = .role
+        case nil: return nil
+        }
+    }
+
+    /// What must change for the viewer to be sent more.
+    fileprivate func advice(needed: Int?, isTriedAgain: Bool) -> String? {
+        switch self {
+        case .none: nil
+        case .preference: "the subscriber must prefer a higher resolution or frame rate"
+        case .role: "a role must allow a higher layer"
+        case .bandwidth:
+            if isTriedAgain {
+                "a higher layer was too much of late, and is tried again later"
+            } else if let needed {
+                "the estimate must reach \(needed) bit/s"
+            } else {
+                "the estimate must rise"
+            }
+        case .publisher: "the publisher must send a higher layer"
+        case .overload: "the server must have less to do"
+        case .muted: "a moderator must unmute the publisher"
+        case .subscriber: "the subscriber must switch its video on"
+        case .codec: "the publisher must use a codec that the subscriber can decode"
+        }
+    }
+}
+
+extension LayerPreference {
+    fileprivate init(_ wishes: Room.Wishes) {
+        var resolution: Resolution?
+        if let width = wishes.width, let height = wishes.height {
+            resolution = Resolution(width: width, height: height)
+        }
+        self.init(
+            resolution: resolution,
+            frameRate: wishes.frameRate,
+            priority: wishes.priority
+        )
+    }
+}
+
+extension SentLayer {
+    fileprivate init(_ layer: LayerDescription) {
+        self.init(
+            rid: layer.rid,
+            width: layer.width,
+            height: layer.height,
+            frameRate: layer.frameRate,
+            bitrate: layer.bitrate
+        )
+    }
+}
+
+extension TurnLayer {
+    fileprivate init(_ layer: LayerDecision.Layer, among names: [String?]) {
+        let position = Int(layer.position)
+        self.init(
+            rid: names.indices.contains(position) ? names[position] : nil,
+            width: Int(layer.width),
+            height: Int(layer.height),
+            frameRate: Int(layer.frameRate)
+        )
+    }
+}

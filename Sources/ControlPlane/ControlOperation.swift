@@ -1,0 +1,141 @@
+import Contract
+import RTP
+import Rooms
+import WorkerInterface
+
+/// Who waits for a reply.
+struct Caller: Hashable, Sendable {
+    var connection: ConnectionID
+    var request: RequestID
+}
+
+/// What a call or a notice has come to, until the workers have passed its fence.
+///
+/// The reply and the events are written when the call is judged, but for the fence's own
+/// figures: so what they show is the room after this call and before the next.
+struct Operation {
+    enum Reply {
+        case none
+        case written(ConnectionID, [UInt8])
+        /// `{fence}`: its figures come with the fence.
+        case fenced(Caller)
+        /// `{results, fence}`.
+        case dropped(Caller, [ParticipantDrop.Dropped])
+        /// A recording that has begun, or has failed to.
+        case recording(Caller, TapID)
+    }
+
+    struct Event {
+        var seq: UInt64
+        var line: [UInt8]
+        /// Its files are known when the tap has passed the fence: the line is written then.
+        var stopped: StoppedRecording?
+    }
+
+    var reply = Reply.none
+    var events: [Event] = []
+    /// Handles that nobody may get before the workers have let go of them.
+    var freed: [Room.Place] = []
+    /// Workers that have not passed the fence.
+    package var waiting: Set<Int> = []
+    /// What the room holds to be in process until then.
+    var process: Room.Process?
+    /// When the last of them passed it.
+    var passed: Instant
+    var packets: UInt64 = 0
+
+    init(at now: Instant) { passed = now }
+}
+
+extension ControlPlane {
+    /// Sends an operation on its way: commands now, the rest once they have taken effect.
+    ///
+    /// Operations of one room complete in the order in which they were judged, so that events
+    /// keep the order of `seq`; those of different rooms overtake one another.
+    mutating func commit(
+        _ operation: Operation,
+        _ commands: [Int: [WorkerCommand]],
+        in room: String
+    ) {
+        var operation = operation
+        lastEpoch += 1
+        for worker in commands.keys.sorted() {
+            operation.waiting.insert(worker)
+            output.append(
+                .commands(
+                    worker: worker,
+                    (commands[worker] ?? []) + [.fence(epoch: lastEpoch)]
+                )
+            )
+        }
+        operations[lastEpoch] = operation
+        journals.enqueue(lastEpoch, room)
+        if operation.waiting.isEmpty { completeWhatIsDue(in: room) }
+    }
+
+    /// A worker has carried out all commands before a fence.
+    mutating func fenced(_ epoch: UInt64, by worker: Int, at passed: Instant, _ packets: UInt64) {
+        guard var operation = operations[epoch], operation.waiting.remove(worker) != nil else {
+            output.append(
+                .log(.warning, "a fence came back twice", [("worker", "\(worker)")])
+            )
+            return
+        }
+        operation.passed = max(operation.passed, passed)
+        operation.packets &+= packets
+        operations[epoch] = operation
+        guard operation.waiting.isEmpty, let room = journals.room(of: epoch) else { return }
+        completeWhatIsDue(in: room)
+    }
+
+    private mutating func completeWhatIsDue(in room: String) {
+        while let epoch = journals.first(room), let operation = operations[epoch],
+            operation.waiting.isEmpty
+        {
+            operations[epoch] = nil
+            journals.dequeue(room)
+            complete(operation, in: room)
+        }
+    }
+
+    private mutating func complete(_ operation: Operation, in room: String) {
+        if let process = operation.process { rooms[room]?.room.settle(process) }
+        let fence = Fence(
+            time: clock.unixTime(at: operation.passed),
+            packets: operation.packets
+        )
+        switch operation.reply {
+        case .none: break
+        case .written(let connection, let line): output.append(.reply(connection, line))
+        case .dropped(let caller, let results):
+            let result = ParticipantDrop.Result(results: results, fence: fence)
+            output.append(
+                .reply(caller.connection, IPCReply.encoded(id: caller.request, result: result))
+            )
+        case .fenced(let caller):
+            let line = IPCReply.encoded(id: caller.request, result: Done(fence: fence))
+            output.append(.reply(caller.connection, line))
+        case .recording(let caller, let tap):
+            output.append(.reply(caller.connection, recordingReply(of: tap, to: caller)))
+        }
+        for event in operation.events.map(finished) {
+            journals.append(event, room)
+            output.append(.event(room: room, seq: event.seq, line: event.line))
+        }
+        for place in operation.freed { release(place) }
+        tellIfDrained()
+        finishIfDone()
+    }
+
+    private mutating func release(_ place: Room.Place) {
+        owners[place] = nil
+        switch place {
+        case .transport(let worker, let id):
+            transportChanges &+= 1
+            shared.identifiers[worker].transports.release(id)
+        case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
+        case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
+        case .subscription, .tap: break
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Contract
+import RTP
+import Rooms
+import WorkerInterface
+
+/// What workers tell of how busy they are.
+extension ControlPlane {
+    /// Takes it up for who wants to join, and tells of another step.
+    mutating func take(_ pressure: WorkerPressure, transports: Int, of worker: Int) {
+        let before = shared.load.note(pressure, transports: transports, of: worker)
+        guard before.step != pressure.step else { return }
+        let told = PressureInfo(pressure)
+        let from = OverloadStep(before.step)
+        let fields = [
+            ("worker", "\(worker)"), ("from", from.rawValue), ("step", told.step.rawValue),
+            ("busy", "\(pressure.busyPercent)%"), ("lag", "\(pressure.lagMilliseconds)ms"),
+        ]
+        let level: LogLevel = pressure.step > before.step ? .warning : .info
+        output.append(.log(level, "overload", fields))
+        let event = ServerOverload(worker: worker, from: from, now: told)
+        output.append(.serverEvent(IPCEvent.encoded(event, time: shared.unixTime)))
+    }
+}
+
+extension PressureInfo {
+    init(_ pressure: WorkerPressure) {
+        self.init(
+            step: OverloadStep(pressure.step),
+            busy: Double(pressure.busyPercent) / 100,
+            lagMilliseconds: pressure.lagMilliseconds,
+            videoKept: Double(pressure.keptPermille) / 1_000
+        )
+    }
+}
+
+extension OverloadStep {
+    init(_ step: WorkerPressure.Step) {
+        self =
+            switch step {
+            case .none: .none
+            case .joins: .joins
+            case .layers: .layers
+            case .video: .video
+            }
+    }
+}

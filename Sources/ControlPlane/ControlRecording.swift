@@ -1,0 +1,226 @@
+import Contract
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+/// What has been recorded, and is: what `recording.list` shows.
+struct RecordingBook {
+    struct Entry {
+        var tap: Room.Tap
+        var room: String
+        var state = RecordingInfo.State.starting
+        /// Why it ended, where nobody asked for it.
+        var reason: String?
+        var files: [TapFile] = []
+    }
+
+    private let endedLimit: Int
+    private var entries: [TapID: Entry] = [:]
+    /// Those that have ended, in that order.
+    private var ended: [TapID] = []
+
+    init(endedLimit: Int) { self.endedLimit = endedLimit }
+
+    subscript(id: TapID) -> Entry? {
+        get { entries[id] }
+        set { entries[id] = newValue }
+    }
+
+    /// Notes that a recording has ended; forgets the one that ended first where they are too many.
+    mutating func end(_ id: TapID, reason: String?, files: [TapFile]) {
+        guard let entry = entries[id], entry.state != .stopped else { return }
+        entries[id]?.state = .stopped
+        entries[id]?.reason = reason
+        entries[id]?.files = files
+        ended.append(id)
+        if ended.count > endedLimit { entries[ended.removeFirst()] = nil }
+    }
+
+    /// In the order in which they began.
+    var inOrder: [Entry] { entries.sorted { $0.key < $1.key }.map(\.value) }
+}
+
+/// A `recording.stopped` that waits for what the tap's thread says of the files.
+struct StoppedRecording: Sendable {
+    var tap: Room.Tap
+    var reason: String?
+    var by: String?
+    var to: Audience
+    var room = ""
+    var time = 0.0
+}
+
+extension ControlPlane {
+    mutating func record(
+        _ request: IPCRequest,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        switch request.method {
+        case RecordingStart.name:
+            let params = try request.params(RecordingStart.Params.self)
+            let start = Room.Call.startRecording(
+                streams: params.streams?.map(\.rawValue),
+                by: params.by?.rawValue
+            )
+            let outcome = try apply(start, in: params.room)
+            conclude(outcome, in: params.room.rawValue, at: now) { _ in
+                guard case .recording(let tap) = outcome.result else { return .none }
+                return .recording(caller, tap)
+            }
+        case RecordingStop.name:
+            let params = try request.params(RecordingStop.Params.self)
+            let stop = Room.Call.stopRecording(by: params.by?.rawValue)
+            try call(stop, in: params.room, for: caller, at: now)
+        case RecordingList.name:
+            let params = try request.params(RecordingList.Params.self)
+            let shown = recordings.inOrder.filter {
+                params.room == nil || $0.room == params.room?.rawValue
+            }
+            answer(RecordingList.Result(recordings: shown.map(RecordingInfo.init)), to: caller)
+        default:
+            try stream(request, for: caller, at: now)
+        }
+    }
+
+    /// Takes up what the tap's thread says.
+    mutating func take(_ notice: TapNotice, at now: Instant) {
+        switch notice {
+        case .started(let id):
+            recordings[id]?.state = .recording
+            answerStart(of: id, failure: nil)
+            take(.tapStarted(id), of: .tap(id), at: now)
+        case .interrupted(let id, let cause):
+            take(.tapInterrupted(id, cause: cause), of: .tap(id), at: now)
+        case .resumed(let id):
+            take(.tapResumed(id), of: .tap(id), at: now)
+        case .sent(let id, let counts):
+            outputs[id]?.counts = counts
+        case .files(let id, let files):
+            recordings[id]?.files = files
+        case .ended(let id, let reason, let files):
+            if let reason, let entry = recordings[id] {
+                let fields = [
+                    ("room", entry.room), ("recording", entry.tap.name), ("reason", reason),
+                ]
+                output.append(.log(.warning, "recording has ended", fields))
+            }
+            if let entry = streamings[id] {
+                let cause = reason ?? "ended"
+                let fields = [
+                    ("room", entry.room), ("streaming", entry.name), ("cause", cause),
+                ]
+                if entry.caller != nil { output.append(.log(.warning, "no streaming", fields)) }
+                answerStart(of: id, failure: cause)
+                streamings[id] = nil
+            }
+            recordings.end(id, reason: reason, files: files)
+            take(.tapEnded(id, reason: reason), of: .tap(id), at: now)
+        }
+    }
+
+    /// Keeps a recording, live stream or way out that a call or notice has begun.
+    mutating func note(_ outcome: Room.Outcome, in room: String) {
+        for case .tap(let id) in outcome.change.opened {
+            guard let tap = rooms[room]?.room.taps[id] else { continue }
+            switch tap.purpose {
+            case .recording: recordings[id] = RecordingBook.Entry(tap: tap, room: room)
+            case .streaming: streamings[id] = StreamingEntry(name: tap.name, room: room)
+            case .output: outputs[id] = OutputEntry(tap: tap, room: room)
+            }
+        }
+    }
+
+    /// Numbers a `recording.stopped`, whose line is written when the files are known.
+    mutating func event(_ stopped: StoppedRecording, in room: String) -> Operation.Event {
+        var stopped = stopped
+        stopped.time = shared.unixTime
+        stopped.room = room
+        return Operation.Event(seq: journals.number(room), line: [], stopped: stopped)
+    }
+
+    func finished(_ event: Operation.Event) -> Operation.Event {
+        guard let stopped = event.stopped else { return event }
+        let entry = recordings[stopped.tap.id]
+        let data = RecordingStopped(
+            recording: RecordingID(stopped.tap.name),
+            directory: stopped.tap.directory,
+            reason: stopped.reason ?? entry?.reason,
+            by: ParticipantID(stopped.by),
+            files: (entry?.files ?? []).map(RecordedFile.init)
+        )
+        let line = IPCEvent.encoded(
+            data,
+            room: RoomID(stopped.room),
+            seq: Int64(event.seq),
+            time: stopped.time,
+            to: stopped.to
+        )
+        return Operation.Event(seq: event.seq, line: line)
+    }
+
+    /// What `recording.start` is answered once directory and files stand ready, or do not.
+    func recordingReply(of id: TapID, to caller: Caller) -> [UInt8] {
+        guard let entry = recordings[id], entry.state != .stopped else {
+            return IPCReply.encoded(
+                id: caller.request,
+                error: .recordingFailed(recordings[id]?.reason ?? "ended")
+            )
+        }
+        let result = RecordingStart.Result(
+            recording: RecordingID(entry.tap.name),
+            directory: entry.tap.directory
+        )
+        return IPCReply.encoded(id: caller.request, result: result)
+    }
+}
+
+extension IPCError {
+    /// The recorder could not begin; `cause` is its word for why.
+    fileprivate static func recordingFailed(_ cause: String) -> Self {
+        Self(
+            code: 4507,
+            message: "the recording could not begin: \(cause)",
+            reason: "recording-failed",
+            details: ["cause": .string(cause)]
+        )
+    }
+}
+
+extension RecordingInfo {
+    fileprivate init(_ entry: RecordingBook.Entry) {
+        self.init(
+            recording: RecordingID(entry.tap.name),
+            room: RoomID(entry.room),
+            directory: entry.tap.directory,
+            state: entry.state,
+            started: entry.tap.started,
+            files: entry.files.map(RecordedFile.init)
+        )
+    }
+}
+
+extension RecordingStarted {
+    init(_ tap: Room.Tap) {
+        self.init(
+            recording: RecordingID(tap.name),
+            directory: tap.directory,
+            by: ParticipantID(tap.by)
+        )
+    }
+}
+
+extension RecordedFile {
+    fileprivate init(_ file: TapFile) {
+        self.init(
+            path: file.path,
+            participant: ParticipantID(file.participant),
+            stream: StreamID(file.stream),
+            kind: StreamKind(file.kind),
+            start: file.start,
+            duration: file.duration,
+            gaps: file.gaps.map { Gap(start: $0.start, end: $0.end, reason: $0.reason) }
+        )
+    }
+}

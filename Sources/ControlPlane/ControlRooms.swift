@@ -1,0 +1,256 @@
+import Contract
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+/// A room, and what its callers keep with it that decides nothing.
+struct RoomEntry {
+    var room: Room
+    /// As they are shown, the defaults filled in.
+    var settings: RoomSettings
+    /// What callers keep with participants.
+    private(set) var customs: [String: JSON] = [:]
+    /// What callers keep with the room.
+    var custom: JSON = [:]
+    var messages: MessageBoard
+    private var participants = WrittenList()
+    /// Whose custom has changed since they were written.
+    private var stale: Set<String> = []
+    private var streams = WrittenList()
+    /// As it was shown last, and all of that as JSON.
+    private var written: (room: RoomInfo, text: EncodedJSON)?
+
+    init(room: Room, settings: RoomSettings, limits: ControlLimits) {
+        self.room = room
+        self.settings = settings
+        messages = MessageBoard(limits: limits)
+    }
+
+    var id: RoomID { RoomID(room.name) }
+
+    /// The room as a result shows it; `seq` is that of its last event.
+    mutating func shown(seq: UInt64) -> EncodedJSON {
+        let changed = writeChanges()
+        let shown = inWords(seq: seq)
+        if let written, !changed, written.room == shown { return written.text }
+        let whole = ShownRoom(
+            room: shown,
+            participants: participants.text(inOrder: room.participants.listedNames),
+            streams: streams.text(inOrder: room.streams.listedNames)
+        )
+        let text = EncodedJSON(bytes: JSON.encoded(whole))
+        written = (shown, text)
+        return text
+    }
+
+    /// Writes those of the long lists who have changed; returns whether anybody has.
+    private mutating func writeChanges() -> Bool {
+        let changedParticipants = room.takeChangedParticipants().union(stale)
+        let changedStreams = room.takeChangedStreams()
+        for id in changedParticipants {
+            let shown = room.participants[id].flatMap { $0.admitted ? show($0) : nil }
+            participants[id] = shown.map { JSON.encoded($0) }
+        }
+        stale = []
+        for id in changedStreams {
+            streams[id] = room.streams[id].map { JSON.encoded(StreamInfo($0)) }
+        }
+        return !changedParticipants.isEmpty || !changedStreams.isEmpty
+    }
+
+    /// All but the long lists.
+    private func inWords(seq: UInt64) -> RoomInfo {
+        var shown = RoomInfo(
+            room: id,
+            state: RoomState(room.state),
+            settings: settings,
+            created: room.created
+        )
+        shown.seq = Int64(seq)
+        shown.custom = custom
+        shown.locked = room.locked
+        shown.hardMuted = room.hardMuted
+        shown.talkers = room.talkerList.map(Talker.init)
+        shown.recording = room.recording != nil
+        shown.streaming = room.isStreaming
+        shown.pins = room.pins.map { ParticipantID($0) }
+        shown.raisedHands = room.raisedHands.map { ParticipantID($0) }
+        shown.approvedHands = room.floorHolder.map { [ParticipantID($0)] } ?? []
+        shown.awaited = room.awaited.map(AwaitedParticipant.init)
+        return shown
+    }
+
+    func show(_ participant: Room.Participant) -> ParticipantInfo {
+        ParticipantInfo(
+            participant: ParticipantID(participant.id),
+            name: participant.name ?? "",
+            role: participant.role,
+            mode: ParticipantMode(participant.mode),
+            state: participant.admitted ? .joined : .awaited,
+            hardMuted: MediaKind.allCases.filter(participant.hardMuted.contains)
+                .map { StreamKind($0) },
+            connection: ConnectionState(participant.connection),
+            custom: customs[participant.id] ?? [:]
+        )
+    }
+
+    mutating func keep(_ custom: JSON, for participant: String) {
+        customs[participant] = custom
+        stale.insert(participant)
+    }
+
+    /// Forgets what is kept for somebody who has left.
+    mutating func forget(_ participant: String) {
+        customs[participant] = nil
+        messages.remove(ParticipantID(participant))
+    }
+}
+
+extension ControlPlane {
+    func entry(_ room: RoomID) throws(IPCError) -> RoomEntry {
+        guard let entry = rooms[room.rawValue] else { throw .noSuchRoom(room) }
+        return entry
+    }
+
+    mutating func create(
+        _ params: RoomCreate.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let name = params.room.rawValue
+        guard !isEnding, !draining.isOn else { throw .draining() }
+        guard rooms[name] == nil else { throw .alreadyExists("room \"\(name)\"") }
+        guard rooms.count < setup.limits.rooms else {
+            throw .limitReached("rooms", setup.limits.rooms)
+        }
+        try refuseMoreMemory()
+        let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
+        try checkRoles(of: settings)
+        let worker = leastLoadedWorker
+        roomCounts[worker] += 1
+        let room = Room(
+            name: name,
+            settings: Room.Settings(settings),
+            worker: worker,
+            at: shared.unixTime
+        )
+        rooms[name] = RoomEntry(room: room, settings: settings, limits: setup.limits)
+        journals.open(name)
+        output.append(.log(.info, "room created", [("room", name)]))
+        var operation = Operation(at: now)
+        let created = RoomCreated(state: RoomState(room.state), settings: settings)
+        operation.events = [event(created, to: .all, in: name)]
+        operation.reply = .written(
+            caller.connection,
+            IPCReply.encoded(id: caller.request, result: show(name))
+        )
+        commit(operation, [:], in: name)
+    }
+
+    private mutating func refuseMoreMemory() throws(IPCError) {
+        do throws(Refusal) { try shared.memory.refuseMore() } catch { throw IPCError(error) }
+    }
+
+    func checkRoles(of settings: RoomSettings) throws(IPCError) {
+        guard settings.roles.count <= setup.limits.rolesPerRoom else {
+            throw .limitReached("rolesPerRoom", setup.limits.rolesPerRoom)
+        }
+    }
+
+    /// Rooms without transports count too, as they were made to get some.
+    private var leastLoadedWorker: Int {
+        let load = zip(shared.identifiers, roomCounts).map { $0.transports.used + $1 }
+        return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
+    }
+
+    /// Carries a call out in its room and answers when it has taken effect.
+    ///
+    /// `result` is asked with the room as it is after the call; `nil` is `{}`, with the fence
+    /// where the call took a right away.
+    mutating func call(
+        _ call: Room.Call,
+        in room: RoomID,
+        for caller: Caller,
+        at now: Instant,
+        result: (Room.Outcome, Self) -> [UInt8]? = { _, _ in nil }
+    ) throws(IPCError) {
+        let outcome = try apply(call, in: room)
+        conclude(outcome, in: room.rawValue, at: now) { plane in
+            if let line = result(outcome, plane) { return .written(caller.connection, line) }
+            if outcome.isFenced { return .fenced(caller) }
+            return .written(
+                caller.connection,
+                IPCReply.encoded(id: caller.request, result: Done())
+            )
+        }
+    }
+
+    mutating func apply(
+        _ call: Room.Call,
+        in room: RoomID
+    ) throws(IPCError) -> Room.Outcome {
+        guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
+        do throws(Refusal) {
+            // In place: a copy of the room would cost as much as the room is large.
+            guard let outcome = try rooms[room.rawValue]?.room.apply(call, &shared) else {
+                throw Refusal(code: -32603, reason: "internal-error", message: "the room is gone")
+            }
+            return outcome
+        } catch {
+            throw IPCError(error)
+        }
+    }
+
+    /// Numbers and writes the events of what a call came to, and sends it on its way.
+    mutating func conclude(
+        _ outcome: Room.Outcome,
+        in name: String,
+        at now: Instant,
+        reply: (inout Self) -> Operation.Reply = { _ in .none }
+    ) {
+        let change = outcome.change
+        var operation = Operation(at: now)
+        operation.process = outcome.process
+        for place in change.opened { owners[place] = name }
+        note(outcome, in: name)
+        operation.freed = change.freed
+        operation.events = change.announcements.map { event($0, in: name) }
+        operation.reply = reply(&self)
+        commit(operation, change.commands, in: name)
+        noteDeadline(of: name)
+        if let room = rooms[name]?.room, room.isClosed {
+            roomCounts[room.worker] -= 1
+            rooms[name] = nil
+            // What is in process here is not in process in a later room of the same name.
+            for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
+            journals.close(name)
+            output.append(.log(.info, "room closed", [("room", name)]))
+            tellIfDrained()
+        }
+    }
+
+    mutating func closeAtShutdown(_ name: String, at now: Instant) {
+        let reason = Room.EndReason.shutdown
+        guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
+            return
+        }
+        conclude(outcome, in: name, at: now)
+    }
+}
+
+extension IPCError {
+    init(_ refusal: Refusal) {
+        self.init(
+            code: refusal.code,
+            message: refusal.message,
+            reason: refusal.reason,
+            details: refusal.details.mapValues { detail in
+                switch detail {
+                case .text(let text): .string(text)
+                case .number(let number): .integer(Int64(number))
+                }
+            }
+        )
+    }
+}

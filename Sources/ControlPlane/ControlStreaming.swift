@@ -1,0 +1,145 @@
+import Contract
+import JSON
+import RTP
+import Rooms
+import WorkerInterface
+
+/// A live stream, and the call that waits for its server.
+struct StreamingEntry {
+    var name: String
+    var room: String
+    /// Who is to be answered when the server has taken it, or has not.
+    var caller: Caller?
+}
+
+extension ControlPlane {
+    mutating func stream(
+        _ request: IPCRequest,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        switch request.method {
+        case StreamingStart.name:
+            let params = try request.params(StreamingStart.Params.self)
+            var wish = Room.StreamingWish(url: params.url)
+            wish.layout = params.layout
+            wish.width = params.width
+            wish.height = params.height
+            wish.bitrate = params.bitrate
+            let start = Room.Call.startStreaming(wish, by: params.by?.rawValue)
+            let outcome = try apply(start, in: params.room)
+            // The server may take its time, so the reply does not wait its turn among the room's.
+            conclude(outcome, in: params.room.rawValue, at: now) { plane in
+                if case .streaming(let tap) = outcome.result {
+                    plane.streamings[tap]?.caller = caller
+                }
+                return .none
+            }
+        case StreamingStop.name:
+            let params = try request.params(StreamingStop.Params.self)
+            let stop = Room.Call.stopStreaming(
+                params.streaming?.rawValue,
+                by: params.by?.rawValue
+            )
+            try call(stop, in: params.room, for: caller, at: now)
+        default:
+            try sendOut(request, for: caller, at: now)
+        }
+    }
+
+    /// Answers `streaming.start`: `cause` is why it could not begin, `nil` that it has.
+    mutating func answerStart(of id: TapID, failure cause: String?) {
+        guard let entry = streamings[id], let caller = entry.caller else { return }
+        streamings[id]?.caller = nil
+        let line =
+            if let cause {
+                IPCReply.encoded(id: caller.request, error: .streamingFailed(cause))
+            } else {
+                IPCReply.encoded(
+                    id: caller.request,
+                    result: StreamingStart.Result(streaming: StreamingID(entry.name))
+                )
+            }
+        output.append(.reply(caller.connection, line))
+    }
+
+    /// Nobody is there any more for these replies.
+    mutating func forgetStarts(of connection: ConnectionID) {
+        for (id, entry) in streamings where entry.caller?.connection == connection {
+            streamings[id]?.caller = nil
+        }
+    }
+
+    /// The events of live streams; no URL is in them.
+    mutating func streamingEvent(
+        _ news: Room.News,
+        to: Audience,
+        in room: String
+    ) -> Operation.Event? {
+        switch news {
+        case .streamingStarted(let tap):
+            guard let target = tap.target else { return nil }
+            let started = StreamingStarted(
+                streaming: StreamingID(tap.name),
+                layout: target.layout.rawValue,
+                width: target.width,
+                height: target.height,
+                by: ParticipantID(tap.by)
+            )
+            return event(started, to: to, in: room)
+        case .streamingStopped(let tap, let reason, let actor):
+            let stopped = StreamingStopped(
+                streaming: StreamingID(tap.name),
+                reason: reason,
+                by: ParticipantID(actor)
+            )
+            return event(stopped, to: to, in: room)
+        case .streamingInterrupted(let tap, let cause):
+            let interrupted = StreamingInterrupted(
+                streaming: StreamingID(tap.name),
+                cause: cause
+            )
+            return event(interrupted, to: to, in: room)
+        case .streamingResumed(let tap):
+            let resumed = StreamingResumed(streaming: StreamingID(tap.name))
+            return event(resumed, to: to, in: room)
+        default: return nil
+        }
+    }
+}
+
+extension IPCError {
+    /// The server has not taken the stream; `cause` is a word for why.
+    fileprivate static func streamingFailed(_ cause: String) -> Self {
+        Self(
+            code: 4508,
+            message: "the live stream could not begin: \(cause)",
+            reason: "streaming-failed",
+            details: ["cause": .string(cause)]
+        )
+    }
+}
+
+extension Room.News {
+    /// What the daemon's log says of live streams: of the URL the server alone.
+    var streamingLine: (level: LogLevel, message: String, fields: [(String, String)])? {
+        switch self {
+        case .streamingStarted(let tap):
+            let server = tap.target.map { [("server", $0.url.server)] } ?? []
+            return (.info, "streaming started", Self.fields(tap, tap.by) + server)
+        case .streamingStopped(let tap, let reason, let actor):
+            return (
+                .info, "streaming stopped", Self.fields(tap, actor) + [("reason", reason)]
+            )
+        case .streamingInterrupted(let tap, let cause):
+            return (.warning, "streaming interrupted", Self.fields(tap, nil) + [("cause", cause)])
+        case .streamingResumed(let tap):
+            return (.info, "streaming resumed", Self.fields(tap, nil))
+        default: return nil
+        }
+    }
+
+    private static func fields(_ tap: Room.Tap, _ actor: String?) -> [(String, String)] {
+        [("streaming", tap.name)] + (actor.map { [("by", $0)] } ?? [])
+    }
+}

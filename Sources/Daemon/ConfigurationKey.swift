@@ -1,0 +1,243 @@
+import ControlPlane
+import Foundation
+import RTP
+import SFU
+import WorkerInterface
+
+/// The settings, each a flag and a key of the configuration file.
+package enum ConfigurationKey: String, CaseIterable {
+    case ipc, udp, tcp, announce, workers, http
+    case logLevel = "log-level"
+    case srtpEngine = "srtp-engine"
+    case livenessSeconds = "liveness-seconds"
+    case timeoutSeconds = "timeout-seconds"
+    case recordings
+    case streamingSchemes = "streaming-schemes"
+    case streamingCA = "streaming-ca"
+    case tapNetworks = "tap-networks"
+
+    /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
+    init?(fileKey: String) {
+        guard
+            let key = Self.allCases.first(where: { $0.rawValue == fileKey || $0.camel == fileKey })
+        else { return nil }
+        self = key
+    }
+
+    var camel: String {
+        let words = rawValue.split(separator: "-")
+        return words.dropFirst().reduce(String(words[0])) { $0 + $1.capitalized }
+    }
+
+    /// Whether it may be given several times on the command line, or as a list in the file.
+    var isList: Bool {
+        switch self {
+        case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
+        default: false
+        }
+    }
+
+    var placeholder: String {
+        switch self {
+        case .ipc: "PATH"
+        case .recordings: "DIR"
+        case .streamingSchemes: "SCHEME"
+        case .streamingCA: "FILE"
+        case .tapNetworks: "NETWORK"
+        case .udp, .tcp, .http: "ADDR:PORT"
+        case .announce: "IP"
+        case .workers: "N"
+        case .logLevel: "LEVEL"
+        case .srtpEngine: "ENGINE"
+        case .livenessSeconds, .timeoutSeconds: "SECONDS"
+        }
+    }
+
+    var summary: String {
+        switch self {
+        case .ipc: "Unix socket for signalling servers"
+        case .udp: "listen here for media; may be repeated. Worker n takes PORT + n"
+        case .tcp: "take TCP here for blocked UDP; may be repeated. Worker n: PORT + n"
+        case .announce: "name this address in answers instead (NAT); may be repeated"
+        case .workers: "threads that carry media, 1 to \(Configuration.maximumWorkers)"
+        case .http: "serve /metrics and /healthz here"
+        case .logLevel: "debug, info, warning or error"
+        case .srtpEngine: "auto, libsrtp2 or ipsec-mb"
+        case .livenessSeconds: "silence after which a participant is reconnecting"
+        case .timeoutSeconds: "silence after which a participant is disconnected"
+        case .recordings: "each recording gets a directory of its own in this one"
+        case .streamingSchemes: "where live streams may go: rtmp, rtmps; may be repeated"
+        case .streamingCA: "PEM certificates that rtmps servers' are signed with"
+        case .tapNetworks: "where plain RTP may go, as 10.0.0.0/8; may be repeated"
+        }
+    }
+
+    /// What `configuration` has for it, as one would write it after the flag.
+    package func text(of configuration: Configuration) -> String {
+        switch self {
+        case .ipc: configuration.ipc
+        case .udp: configuration.udp.map(\.endpointText).joined(separator: ", ")
+        case .tcp:
+            configuration.tcp.isEmpty
+                ? "none" : configuration.tcp.map(\.endpointText).joined(separator: ", ")
+        case .announce:
+            configuration.announce.isEmpty
+                ? "the addresses listened on"
+                : configuration.announce.map(\.text).joined(separator: ", ")
+        case .workers: "\(configuration.workers)"
+        case .http: configuration.http?.endpointText ?? "none"
+        case .logLevel: configuration.logLevel.rawValue
+        case .srtpEngine: configuration.engine.rawValue
+        case .livenessSeconds: seconds(configuration.limits.core.livenessMilliseconds)
+        case .timeoutSeconds: seconds(configuration.limits.core.timeoutMilliseconds)
+        case .recordings: configuration.recordings
+        case .streamingSchemes: configuration.streamingSchemes.joined(separator: ", ")
+        case .streamingCA: configuration.streamingAuthority ?? "the system's"
+        case .tapNetworks: configuration.tapNetworks.map(\.text).joined(separator: ", ")
+        }
+    }
+
+    private func seconds(_ milliseconds: Int64) -> String {
+        milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000)" : "\(Double(milliseconds) / 1_000)"
+    }
+}
+
+extension Configuration {
+    /// Sets one key from values as texts; more than one only for a list.
+    mutating func set(_ key: ConfigurationKey, to values: [String]) throws(ConfigurationError) {
+        guard let value = values.last else {
+            throw ConfigurationError(key: key.rawValue, reason: "must not be empty")
+        }
+        guard key.isList || values.count == 1 else {
+            throw ConfigurationError(key: key.rawValue, reason: "is given more than once")
+        }
+        func refuse(_ expected: String) -> ConfigurationError {
+            ConfigurationError(key: key.rawValue, reason: "\"\(value)\" is not \(expected)")
+        }
+        switch key {
+        case .ipc:
+            guard !value.isEmpty, value.utf8.count <= Self.maximumPath, !value.contains("\0")
+            else { throw refuse("a path of 1 to \(Self.maximumPath) bytes") }
+            ipc = value
+        case .udp: udp = try Self.list(key, values, "ADDR:PORT") { Address(endpoint: $0) }
+        case .announce: announce = try Self.list(key, values, "an IP address", announced)
+        case .tcp: tcp = try Self.list(key, values, "ADDR:PORT") { Address(endpoint: $0) }
+        case .http:
+            guard let address = Address(endpoint: value) else { throw refuse("ADDR:PORT") }
+            http = address
+        case .workers:
+            guard let number = Int(value), (1...Self.maximumWorkers).contains(number) else {
+                throw refuse("a number from 1 to \(Self.maximumWorkers)")
+            }
+            workers = number
+        case .logLevel:
+            guard let level = LogLevel(rawValue: value) else {
+                throw refuse("debug, info, warning or error")
+            }
+            logLevel = level
+        case .srtpEngine:
+            guard let choice = EngineChoice(rawValue: value) else {
+                throw refuse("auto, libsrtp2 or ipsec-mb")
+            }
+            engine = choice
+        case .livenessSeconds: limits.core.livenessMilliseconds = try Self.seconds(key, value)
+        case .timeoutSeconds: limits.core.timeoutMilliseconds = try Self.seconds(key, value)
+        case .recordings:
+            guard !value.isEmpty, value.utf8.count <= Self.maximumDirectory, !value.contains("\0")
+            else { throw refuse("a path of 1 to \(Self.maximumDirectory) bytes") }
+            let current = FileManager.default.currentDirectoryPath
+            recordings = Self.absolute(value, in: current)
+        case .streamingSchemes:
+            guard values.allSatisfy(Self.streamingSchemes.contains) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "only \(Self.streamingSchemes.joined(separator: ", ")) can be had"
+                )
+            }
+            streamingSchemes = Self.streamingSchemes.filter(values.contains)
+        case .streamingCA:
+            let current = FileManager.default.currentDirectoryPath
+            let path = Self.absolute(value, in: current)
+            guard !value.contains("\0"), FileManager.default.isReadableFile(atPath: path) else {
+                throw refuse("a file that can be read")
+            }
+            streamingAuthority = path
+        case .tapNetworks: tapNetworks = try Self.networks(key, values)
+        }
+    }
+
+    private static func networks(
+        _ key: ConfigurationKey,
+        _ values: [String]
+    ) throws(ConfigurationError) -> [Network] {
+        var networks: [Network] = []
+        for value in values {
+            guard let network = Network(text: value) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "\"\(value)\" is not a network, as 10.0.0.0/8 is one"
+                )
+            }
+            networks.append(network)
+        }
+        guard networks.count <= maximumAddresses else {
+            throw ConfigurationError(
+                key: key.rawValue,
+                reason: "more than \(maximumAddresses) networks"
+            )
+        }
+        return networks
+    }
+
+    private static func list(
+        _ key: ConfigurationKey,
+        _ values: [String],
+        _ expected: String,
+        _ read: (String) -> Address?
+    ) throws(ConfigurationError) -> [Address] {
+        var addresses: [Address] = []
+        for value in values {
+            guard let address = read(value) else {
+                throw ConfigurationError(
+                    key: key.rawValue,
+                    reason: "\"\(value)\" is not \(expected)"
+                )
+            }
+            guard !addresses.contains(address) || address.port == 0 else {
+                throw ConfigurationError(key: key.rawValue, reason: "\"\(value)\" is given twice")
+            }
+            addresses.append(address)
+        }
+        guard addresses.count <= maximumAddresses else {
+            throw ConfigurationError(
+                key: key.rawValue,
+                reason: "more than \(maximumAddresses) addresses"
+            )
+        }
+        return addresses
+    }
+
+    private func announced(_ text: String) -> Address? {
+        guard let address = Address(text: text), !address.isWildcard else { return nil }
+        return address
+    }
+
+    private static func seconds(
+        _ key: ConfigurationKey,
+        _ value: String
+    ) throws(ConfigurationError) -> Int64 {
+        guard let number = Double(value), (0.5...3_600).contains(number) else {
+            throw ConfigurationError(
+                key: key.rawValue,
+                reason: "\"\(value)\" is not a number from 0.5 to 3600"
+            )
+        }
+        return Int64((number * 1_000).rounded())
+    }
+
+    /// What `sockaddr_un` holds, and the lock file's name beside it.
+    private static let maximumPath = 100
+    /// With the names of a recording's directory and file it stays below what Linux allows.
+    private static let maximumDirectory = 1_000
+    private static let maximumAddresses = 16
+}

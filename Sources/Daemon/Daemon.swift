@@ -1,0 +1,87 @@
+import CKernel
+import Foundation
+import Kernel
+import LiveStream
+import RTP
+
+/// The program: reads the settings, takes what it needs from the system, and runs.
+package enum Daemon {
+    static let version = "0.1.0"
+
+    /// Does what the arguments say; returns the exit status.
+    package static func main(_ arguments: [String]) -> Int32 {
+        kernel_fill_standard_descriptors()
+        if arguments == [StreamerProcess.argument] { return Streamer.main() }
+        do throws(ConfigurationError) {
+            let defaults = Configuration.default()
+            let invocation = try CommandLineOptions.invocation(arguments, defaults: defaults)
+            switch invocation {
+            case .help: say(CommandLineOptions.help(defaults))
+            case .version: say("sfud \(version)\n")
+            case .checkConfiguration: say("configuration ok\n")
+            case .run(let configuration): return run(configuration)
+            }
+            return 0
+        } catch {
+            return fail(.configuration(error.key, error.reason))
+        }
+    }
+
+    private static func run(_ configuration: Configuration) -> Int32 {
+        // Before the first thread, so that all threads leave the signals to the control thread.
+        let signals = kernel_signals_open()
+        let log = Log(level: configuration.logLevel)
+        defer { log.finish(milliseconds: logMilliseconds) }
+        do throws(StartError) {
+            guard signals >= 0 else {
+                throw .system("signals", SystemError.text(-signals))
+            }
+            let socket = try IPCSocket.open(configuration.ipc)
+            return try serve(configuration, socket, signals: signals, log)
+        } catch {
+            return fail(error)
+        }
+    }
+
+    private static func serve(
+        _ configuration: Configuration,
+        _ socket: IPCSocket,
+        signals: Int32,
+        _ log: Log
+    ) throws(StartError) -> Int32 {
+        var loop: EventLoop
+        do throws(StartError) {
+            loop = try Assembly(configuration, log).loop(socket, signals: signals)
+        } catch {
+            socket.close()
+            throw error
+        }
+        let outcome = loop.run()
+        guard outcome != .forced else {
+            socket.close()
+            return forcedStatus
+        }
+        loop.finish()
+        log.info("stopped", [])
+        switch outcome {
+        case .stopped, .forced: return 0
+        case .workerLost(let worker):
+            return fail(.system("workers", "worker \(worker) has ended"))
+        case .workerStalled(let worker):
+            return fail(.system("workers", "worker \(worker) stands still"))
+        }
+    }
+
+    /// Prints to standard output at once; nobody may be there to read it.
+    static func say(_ text: String) { _ = kernel_write(1, Array(text.utf8).span) }
+
+    /// Says why it ends, in one line; returns the exit status.
+    private static func fail(_ error: StartError) -> Int32 {
+        _ = kernel_write(2, Array("sfud: \(error)\n".utf8).span)
+        return error.status
+    }
+
+    private static let logMilliseconds = 100
+    /// After a second SIGTERM or SIGINT.
+    private static let forcedStatus: Int32 = 130
+}

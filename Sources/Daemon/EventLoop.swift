@@ -1,0 +1,244 @@
+import CKernel
+import ControlPlane
+import Kernel
+import RTP
+import Rooms
+import Sockets
+import WorkerInterface
+
+/// The control thread: IPC, the control plane, signals, and HTTP, round after round.
+struct EventLoop: ~Copyable {
+    private let log: Log
+    private let signals: Int32
+    private let workers: [Worker]
+    private let http: HTTPServer?
+    private let setup: ControlSetup
+    private var poller: Poller
+    private var ipc: IPCServer
+    private var control: ControlPlane
+    private var sampler: StatisticsSampler
+    private var trimmer = HeapTrimmer()
+    private var watchdog: Watchdog
+    private let manager: ServiceManager
+    private var memory = ResidentMemory()
+    /// When to go at the latest, once a signal has come.
+    private var lastMoment: Instant?
+
+    /// How the loop ended.
+    enum Outcome: Equatable {
+        /// As it should after a first signal.
+        case stopped
+        /// A second signal came.
+        case forced
+        /// A worker's thread has ended: better no daemon than half a one.
+        case workerLost(Int)
+        /// A worker's thread is there and does nothing any more.
+        case workerStalled(Int)
+    }
+
+    init(
+        _ setup: ControlSetup,
+        _ poller: consuming Poller,
+        _ ipc: IPCServer,
+        _ http: HTTPServer?,
+        _ workers: [Worker],
+        signals: Int32,
+        manager: ServiceManager,
+        log: Log
+    ) {
+        self.setup = setup
+        self.poller = poller
+        self.ipc = ipc
+        self.http = http
+        self.workers = workers
+        self.signals = signals
+        self.manager = manager
+        self.log = log
+        control = ControlPlane(setup)
+        sampler = StatisticsSampler(workers: setup.workers)
+        watchdog = Watchdog(looks: workers.map(\.commands.looks), at: .monotonic())
+    }
+
+    /// Watches everything the loop serves, as it expects it.
+    static func poller(
+        _ ipc: IPCServer,
+        _ http: HTTPServer?,
+        _ workers: [Worker],
+        signals: Int32
+    ) throws(SystemError) -> Poller {
+        let poller = try Poller()
+        try ipc.watch(with: poller)
+        try poller.add(signals, for: .readable, token: Token.signals.rawValue)
+        if let http {
+            try poller.add(http.descriptor, for: .readable, token: Token.http.rawValue)
+        }
+        for (index, worker) in workers.enumerated() {
+            let token = Token.worker(index).rawValue
+            try poller.add(worker.events.descriptor, for: .readable, token: token)
+        }
+        return poller
+    }
+
+    /// Runs until the daemon is to end.
+    mutating func run() -> Outcome {
+        var now = Instant.monotonic()
+        while true {
+            let ready = poller.wait(until: deadline(at: now), at: now)
+            now = .monotonic()
+            for index in 0..<ready {
+                guard let token = Token(rawValue: poller[index].token) else { continue }
+                if let outcome = serve(token, poller[index], at: now) { return outcome }
+                if let outcome = carryOut(at: now) { return outcome }
+            }
+            control.expire(at: now)
+            ipc.expire(at: now)
+            serveMetrics(at: now)
+            if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
+            if let outcome = carryOut(at: now) { return outcome }
+            ipc.flush(with: poller, at: now)
+            if let lastMoment, lastMoment <= now { return .stopped }
+            if let lost = watch(at: now) { return .workerStalled(lost) }
+        }
+    }
+
+    /// Asks the workers whether they still go round; returns one that does not.
+    private mutating func watch(at now: Instant) -> Int? {
+        guard watchdog.isDue(looks: workers.map(\.commands.looks), at: now) else { return nil }
+        for worker in workers { worker.commands.ring() }
+        if manager.isWatching, watchdog.isWell { manager.tell(.alive) }
+        return watchdog.lost
+    }
+
+    /// Lets what was said go out, and the workers do what was posted, for a little time.
+    mutating func finish() {
+        ipc.close()
+        for worker in workers { worker.commands.close() }
+        var running = Set(workers.indices)
+        var now = Instant.monotonic()
+        let end = now.advanced(milliseconds: Self.finishMilliseconds)
+        while !running.isEmpty, now < end {
+            for index in 0..<poller.wait(until: end, at: now) {
+                guard case .worker(let worker) = Token(rawValue: poller[index].token) else {
+                    continue
+                }
+                if workers[worker].events.drain().closed { running.remove(worker) }
+            }
+            now = .monotonic()
+        }
+    }
+
+    private func deadline(at now: Instant) -> Instant? {
+        let all = [
+            control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
+            trimmer.deadline, lastMoment, watchdog.deadline,
+        ]
+        return all.compactMap(\.self).min()
+    }
+
+    private mutating func serve(
+        _ token: Token,
+        _ readiness: Poller.Readiness,
+        at now: Instant
+    ) -> Outcome? {
+        switch token {
+        case .listener:
+            if lastMoment == nil { ipc.accept(with: poller, at: now) }
+        case .signals: return takeSignals(at: now)
+        case .http: http?.run(at: now)
+        case .worker(let index): return takeEvents(worker: index, at: now)
+        case .connection(let id):
+            if readiness.readable {
+                let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+                control.shared.memory.residentMegabytes = memory.bytes(at: now) >> 20
+                for line in ipc.read(id, at: now) {
+                    control.receive(line, from: id, at: now, unixTime: unixTime)
+                }
+            } else {
+                ipc.wake(id, hungUp: readiness.hungUp)
+            }
+        }
+        return nil
+    }
+
+    private mutating func takeSignals(at now: Instant) -> Outcome? {
+        while true {
+            let signal = kernel_signals_next(signals)
+            guard signal != 0 else { return nil }
+            guard lastMoment == nil else { return .forced }
+            log.info("shutting down", [("signal", "\(signal)")])
+            lastMoment = now.advanced(milliseconds: Self.shutdownMilliseconds)
+            http?.isHealthy = false
+            manager.tell(.stopping)
+            control.shutdown(at: now)
+        }
+    }
+
+    private mutating func takeEvents(worker: Int, at now: Instant) -> Outcome? {
+        let (events, closed) = workers[worker].events.drain()
+        for event in events {
+            if case .statistics(let token, let statistics) = event,
+                StatisticsSampler.owns(token: token)
+            {
+                sampler.receive(statistics, token: token, from: worker)
+            } else {
+                control.receive(event, from: worker, at: now)
+            }
+        }
+        return closed ? .workerLost(worker) : nil
+    }
+
+    private mutating func serveMetrics(at now: Instant) {
+        guard let http else { return }
+        http.run(at: now)
+        if let workers = sampler.take(at: now) {
+            let metrics = Metrics(
+                version: setup.version,
+                workers: workers,
+                rooms: control.roomCount,
+                participants: control.participantCount,
+                connections: ipc.count,
+                joinsRefused: control.joinsRefused,
+                memoryLimit: setup.limits.memoryMegabytes << 20,
+                process: .current(startTime: setup.startTime)
+            )
+            http.publish(metrics: Array(metrics.text.utf8), at: now)
+        } else if http.wantsMetrics, let report = sampler.begin(at: now) {
+            for worker in workers.prefix(setup.workers) { worker.commands.post([report]) }
+        }
+    }
+
+    /// Does what the control plane has decided, until it wants nothing more.
+    private mutating func carryOut(at now: Instant) -> Outcome? {
+        while true {
+            for id in ipc.takeClosed() { control.connectionClosed(id) }
+            let output = control.takeOutput()
+            guard !output.isEmpty else { return nil }
+            var exit = false
+            for item in output {
+                if case .exit = item { exit = true }
+                carryOut(item, at: now)
+            }
+            if exit { return .stopped }
+        }
+    }
+
+    private mutating func carryOut(_ item: ControlOutput, at now: Instant) {
+        switch item {
+        case .reply(let id, let line): ipc.reply(id, line)
+        case .event(let room, _, let line): ipc.event(room: room, line)
+        case .serverEvent(let line): ipc.serverEvent(line)
+        case .subscribe(let id, let rooms, let replay):
+            ipc.subscribe(id, rooms: rooms, replay: replay)
+        case .commands(let worker, let commands): workers[worker].commands.post(commands)
+        case .log(let level, let message, let fields):
+            // What is about different rooms and participants is limited apart.
+            log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
+        case .close(let id): ipc.close(id, at: now)
+        case .exit: break
+        }
+    }
+
+    /// From the first signal to the exit: two seconds less what ending takes.
+    private static let shutdownMilliseconds: Int64 = 1_700
+    private static let finishMilliseconds: Int64 = 150
+}

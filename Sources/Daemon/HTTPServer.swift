@@ -1,0 +1,213 @@
+import CKernel
+import CMicroHTTPD
+import Kernel
+import RTP
+import WorkerInterface
+
+/// `/metrics` and `/healthz` by libmicrohttpd, run by the control thread; it has no thread.
+///
+/// Safe: the library calls back only inside `run`, on the thread that called it, and this
+/// object outlives the library's daemon, which it stops itself.
+@safe
+final class HTTPServer {
+    /// A page, and how long it may be shown.
+    private struct Page {
+        var bytes: [UInt8]
+        var freshUntil: Instant
+    }
+
+    private var daemon: OpaquePointer?
+    /// Where it listens; the port is the one that the kernel chose where 0 was asked for.
+    let address: Address
+    private var metrics: Page?
+    /// Suspended connections that asked for metrics, by descriptor.
+    private var waiting: [Int32: OpaquePointer] = unsafe [:]
+    private var connections = HTTPConnections()
+    private var isClosing = false
+    private var now = Instant(nanoseconds: 0)
+    /// What `/healthz` answers; `false` while the daemon shuts down.
+    var isHealthy = true
+
+    /// Listens at `address`.
+    init(_ address: Address) throws(StartError) {
+        let listener = kernel_tcp_listen(address.kernel, address.isIPv6, Self.backlog)
+        guard listener >= 0 else {
+            throw .system("http", "\(address.endpointText): \(SystemError.text(-listener))")
+        }
+        var bound = kernel_address()
+        _ = unsafe kernel_local_address(listener, &bound)
+        self.address = Address(bound)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe daemon = http_start(
+            listener,
+            Self.connectionLimit,
+            Self.handler,
+            Self.notice,
+            context
+        )
+        guard unsafe daemon != nil else {
+            kernel_close(listener)
+            throw .system("http", "\(address.endpointText): the HTTP library does not start")
+        }
+    }
+
+    deinit {
+        guard let daemon = unsafe daemon else { return }
+        // The library aborts the process if it is stopped while a connection is suspended.
+        isClosing = true
+        resumeAll()
+        _ = unsafe MHD_run(daemon)
+        unsafe MHD_stop_daemon(daemon)
+    }
+
+    /// Readable when `run` has something to do.
+    var descriptor: Int32 { unsafe http_descriptor(daemon) }
+
+    /// When `run` must be called at the latest.
+    func deadline(at now: Instant) -> Instant? {
+        let left = unsafe http_timeout(daemon)
+        let library = left < 0 ? nil : now.advanced(milliseconds: left)
+        return [library, connections.deadline].compactMap(\.self).min()
+    }
+
+    /// Somebody waits for numbers fresher than those at hand.
+    var wantsMetrics: Bool { unsafe !waiting.isEmpty }
+
+    /// Does what its descriptor told of, and ends connections that take too long.
+    func run(at now: Instant) {
+        self.now = now
+        connections.expire(at: now)
+        hangUpSurplus()
+        _ = unsafe MHD_run(daemon)
+        guard !connections.surplus.isEmpty else { return }
+        hangUpSurplus()
+        _ = unsafe MHD_run(daemon)
+    }
+
+    /// Ends the connections that are over a bound; the library closes them when it runs.
+    private func hangUpSurplus() {
+        for descriptor in connections.takeSurplus() {
+            http_hang_up(descriptor)
+            // The library looks at no suspended connection.
+            guard let connection = unsafe waiting.removeValue(forKey: descriptor) else { continue }
+            unsafe MHD_resume_connection(connection)
+        }
+    }
+
+    /// Answers who waits for metrics, and whoever asks until they are a second old.
+    func publish(metrics bytes: [UInt8], at now: Instant) {
+        metrics = Page(
+            bytes: bytes,
+            freshUntil: now.advanced(milliseconds: Self.freshMilliseconds)
+        )
+        resumeAll()
+        run(at: now)
+    }
+
+    private func resumeAll() {
+        while let (_, connection) = unsafe waiting.popFirst() {
+            unsafe MHD_resume_connection(connection)
+        }
+    }
+
+    private func answer(
+        _ connection: OpaquePointer,
+        _ method: String,
+        _ path: String
+    ) -> MHD_Result {
+        guard method == "GET" || method == "HEAD" else {
+            return unsafe respond(connection, 405, Array("only GET\n".utf8))
+        }
+        switch path {
+        case "/healthz":
+            let body = isHealthy ? "ok\n" : "shutting down\n"
+            return unsafe respond(connection, isHealthy ? 200 : 503, Array(body.utf8))
+        case "/metrics":
+            if let metrics, now < metrics.freshUntil {
+                return unsafe respond(connection, 200, metrics.bytes)
+            }
+            let descriptor = unsafe http_connection_descriptor(connection)
+            guard !isClosing, connections.contains(descriptor) else {
+                return unsafe respond(connection, 503, Array("shutting down\n".utf8))
+            }
+            unsafe waiting[descriptor] = unsafe connection
+            unsafe MHD_suspend_connection(connection)
+            return .YES
+        default:
+            return unsafe respond(connection, 404, Array("not found\n".utf8))
+        }
+    }
+
+    private func respond(
+        _ connection: OpaquePointer,
+        _ status: UInt32,
+        _ body: [UInt8]
+    ) -> MHD_Result {
+        var body = body
+        let count = body.count
+        let response = unsafe body.withUnsafeMutableBytes { bytes in
+            unsafe MHD_create_response_from_buffer(
+                count,
+                bytes.baseAddress,
+                .RESPMEM_MUST_COPY
+            )
+        }
+        guard let response = unsafe response else { return .NO }
+        defer { unsafe MHD_destroy_response(response) }
+        _ = unsafe MHD_add_response_header(
+            response,
+            "Content-Type",
+            "text/plain; version=0.0.4; charset=utf-8"
+        )
+        _ = unsafe MHD_add_response_header(response, "Connection", "close")
+        return unsafe MHD_queue_response(connection, status, response)
+    }
+
+    /// The library's callback; the first call for a request comes before its headers are read.
+    private static let handler: MHD_AccessHandlerCallback = {
+        context,
+        connection,
+        path,
+        method,
+        _,
+        _,
+        uploadSize,
+        state in
+        guard let context = unsafe context, let connection = unsafe connection,
+            let path = unsafe path, let method = unsafe method,
+            let uploadSize = unsafe uploadSize, let state = unsafe state
+        else { return .NO }
+        if unsafe state.pointee == nil {
+            unsafe state.pointee = context
+            return .YES
+        }
+        guard unsafe uploadSize.pointee == 0 else {
+            unsafe uploadSize.pointee = 0
+            return .YES
+        }
+        let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+        return unsafe server.answer(connection, String(cString: method), String(cString: path))
+    }
+
+    /// The library's callback for a connection's beginning and end.
+    private static let notice: MHD_NotifyConnectionCallback = { context, connection, _, what in
+        guard let context = unsafe context, let connection = unsafe connection else { return }
+        let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+        let descriptor = unsafe http_connection_descriptor(connection)
+        switch what {
+        case .CONNECTION_NOTIFY_STARTED:
+            let source = unsafe http_connection_source(connection)
+            server.connections.open(
+                descriptor,
+                from: HTTPConnections.Source(high: source.high, low: source.low),
+                at: server.now
+            )
+        default: server.connections.close(descriptor)
+        }
+    }
+
+    private static let backlog: Int32 = 16
+    /// More than `HTTPConnections.limit`: connections that were hung up close a little later.
+    private static let connectionLimit: UInt32 = 64
+    private static let freshMilliseconds: Int64 = 1_000
+}

@@ -1,0 +1,307 @@
+import CKernel
+import ControlPlane
+import Glibc
+import Kernel
+import RTP
+import Sockets
+
+/// Accepts signalling servers and carries lines between them and the control plane.
+///
+/// It never waits for anybody: what a connection does not take is queued, and one that takes
+/// nothing for a while with more than the limit waiting is closed; media and the other
+/// connections go on.
+struct IPCServer {
+    private let socket: IPCSocket
+    private let limits: IPCLimits
+    private let log: Log
+    private var connections: [ConnectionID: Connection] = [:]
+    private var nextID: UInt64 = 1
+    /// Connections that have something to write, or another phase than the poller knows.
+    private var touched: Set<ConnectionID> = []
+    private var closed: [ConnectionID] = []
+    private var buffer = [UInt8](repeating: 0, count: Self.readBytes)
+    /// Given up when the table of descriptors is full, to accept and turn away who is waiting.
+    private var reserve: Int32
+    private var nextSweep: Instant?
+    /// When `expire` last looked.
+    private var lastSweep = Instant(nanoseconds: 0)
+
+    init(_ socket: IPCSocket, limits: IPCLimits, log: Log) {
+        self.socket = socket
+        self.limits = limits
+        self.log = log
+        reserve = kernel_open_null()
+    }
+
+    var count: Int { connections.count }
+
+    /// When `expire(at:)` next has something to do.
+    var deadline: Instant? { nextSweep }
+
+    /// Watches the listening socket; its token is the server's own.
+    func watch(with poller: borrowing Poller) throws(SystemError) {
+        try poller.add(socket.descriptor, for: .readable, token: Token.listener.rawValue)
+    }
+
+    /// Takes in whoever waits, a bounded number at a time.
+    mutating func accept(with poller: borrowing Poller, at now: Instant) {
+        for _ in 0..<Self.acceptsPerTurn {
+            let descriptor = kernel_accept(socket.descriptor)
+            guard descriptor >= 0 else {
+                guard descriptor == -EMFILE || descriptor == -ENFILE else { return }
+                return turnAway()
+            }
+            guard connections.count < limits.connections else {
+                log.warning("ipc connection refused", [("reason", "limit ipcConnections")])
+                kernel_close(descriptor)
+                continue
+            }
+            add(descriptor, poller)
+        }
+    }
+
+    private mutating func add(_ descriptor: Int32, _ poller: borrowing Poller) {
+        let id = ConnectionID(rawValue: nextID)
+        nextID += 1
+        var peer = kernel_credentials()
+        let known = unsafe kernel_peer_credentials(descriptor, &peer) == 0
+        do throws(SystemError) {
+            try poller.add(descriptor, for: .readable, token: Token.connection(id).rawValue)
+        } catch {
+            log.warning("ipc connection refused", [("reason", "\(error)")])
+            return kernel_close(descriptor)
+        }
+        let budget = CallBudget(callsPerSecond: limits.callsPerSecond)
+        connections[id] = Connection(descriptor: descriptor, budget: budget)
+        let who = known ? "pid=\(peer.pid) uid=\(peer.uid) gid=\(peer.gid)" : "unknown"
+        let fields =
+            known
+            ? [("pid", "\(peer.pid)"), ("uid", "\(peer.uid)"), ("gid", "\(peer.gid)")] : []
+        log.log(.info, "ipc connected", cause: who, [("connection", "\(id.rawValue)")] + fields)
+    }
+
+    /// With no descriptor left, accepting and closing is all that keeps the listener from
+    /// being ready for ever.
+    private mutating func turnAway() {
+        log.warning("ipc connection refused", [("reason", "no file descriptors left")])
+        guard reserve >= 0 else { return }
+        kernel_close(reserve)
+        let descriptor = kernel_accept(socket.descriptor)
+        if descriptor >= 0 { kernel_close(descriptor) }
+        reserve = kernel_open_null()
+    }
+
+    /// Reads once and returns the whole lines that came.
+    mutating func read(_ id: ConnectionID, at now: Instant) -> [[UInt8]] {
+        guard let connection = connections[id], connection.phase == .open,
+            connection.pausedUntil == nil
+        else { return [] }
+        let count = fill(from: connection.descriptor)
+        guard count > 0 else {
+            if count == 0 {
+                end(id, at: now) { .lingering(until: $0) }
+            } else if count != Int64(-EAGAIN) {
+                drop(id, reason: SystemError.text(Int32(truncatingIfNeeded: -count)))
+            }
+            return []
+        }
+        let wasPartial = connections[id]?.reader.isPartial ?? false
+        guard let result = connections[id]?.reader.receive(buffer[..<Int(count)]) else { return [] }
+        if result.isTooLong {
+            reply(id, Self.tooLong)
+            log.warning("ipc line too long", [("connection", "\(id.rawValue)")])
+            close(id, at: now)
+        } else if connections[id]?.reader.isPartial == true {
+            if !wasPartial || !result.lines.isEmpty { connections[id]?.lineStart = now }
+            if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
+        } else {
+            connections[id]?.lineStart = nil
+        }
+        if let pause = connections[id]?.budget.take(result.lines.count, at: now) {
+            // What it writes meanwhile lies in the kernel, which makes it wait.
+            connections[id]?.pausedUntil = pause
+            nextSweep = min(nextSweep ?? pause, pause)
+            touched.insert(id)
+        }
+        return result.lines
+    }
+
+    private mutating func fill(from descriptor: Int32) -> Int64 {
+        var places = buffer.mutableSpan
+        return kernel_read(descriptor, &places)
+    }
+
+    /// Queues one line for a connection; what has closed since gets nothing.
+    mutating func reply(_ id: ConnectionID, _ line: [UInt8]) {
+        guard let waiting = connections[id]?.output.count else { return }
+        guard waiting + line.count < limits.outputBytes * Self.burst else {
+            return drop(id, reason: "it does not read: limit ipcOutputBytes")
+        }
+        connections[id]?.output.append(line: line)
+        touched.insert(id)
+    }
+
+    /// Queues an event for all who hear of the room.
+    mutating func event(room: String, _ line: [UInt8]) {
+        tell(line) { $0.includes(room) }
+    }
+
+    /// Sends an event that is of no room to whoever hears events.
+    mutating func serverEvent(_ line: [UInt8]) { tell(line) { $0 != .none } }
+
+    private mutating func tell(_ line: [UInt8], to hears: (Connection.Subscription) -> Bool) {
+        // Told apart first: changing a dictionary that is being walked would copy all of it.
+        var hearing: [ConnectionID] = []
+        for (id, connection) in connections where hears(connection.subscription) {
+            hearing.append(id)
+        }
+        for id in hearing { reply(id, line) }
+    }
+
+    /// Says what a connection hears of from now on, after the events it missed.
+    mutating func subscribe(_ id: ConnectionID, rooms: Set<String>?, replay: [[UInt8]]) {
+        connections[id]?.subscription = rooms.map(Connection.Subscription.rooms) ?? .all
+        for line in replay { reply(id, line) }
+    }
+
+    /// Writes what waits, and lets the poller know what is waited for.
+    mutating func flush(with poller: borrowing Poller, at now: Instant) {
+        for id in touched {
+            guard var connection = connections[id] else { continue }
+            connections[id] = nil
+            let failure = connection.output.write(to: connection.descriptor)
+            if connection.notesStall(limits.outputBytes), nextSweep == nil {
+                nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
+            }
+            let wanted = connection.wantedInterest(outputLimit: limits.outputBytes)
+            if wanted != connection.interest {
+                connection.interest = wanted
+                let token = Token.connection(id).rawValue
+                poller.change(connection.descriptor, to: wanted, token: token)
+            }
+            connections[id] = connection
+            if let failure, failure != EAGAIN {
+                drop(id, reason: SystemError.text(failure))
+            } else if case .closing = connection.phase, connection.output.count == 0 {
+                drop(id, reason: "closed by sfud")
+            }
+        }
+        touched.removeAll(keepingCapacity: true)
+    }
+
+    /// A connection is writable again, or its other side has gone.
+    mutating func wake(_ id: ConnectionID, hungUp: Bool) {
+        if hungUp, connections[id]?.phase != .open { return drop(id, reason: "hung up") }
+        // It says no more than what lies there, and the poller would tell of its end for ever.
+        if hungUp { connections[id]?.pausedUntil = nil }
+        touched.insert(id)
+    }
+
+    /// Closes a connection once what waits for it has gone out.
+    mutating func close(_ id: ConnectionID, at now: Instant) {
+        end(id, at: now) { .closing(until: $0) }
+    }
+
+    /// Ends reading.
+    private mutating func end(
+        _ id: ConnectionID,
+        at now: Instant,
+        _ phase: (Instant) -> Connection.Phase
+    ) {
+        guard connections[id]?.phase == .open else { return }
+        connections[id]?.phase = phase(now.advanced(milliseconds: Self.lingerMilliseconds))
+        connections[id]?.lineStart = nil
+        touched.insert(id)
+        if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
+    }
+
+    /// Closes who lingers too long or takes too long over a line.
+    mutating func expire(at now: Instant) {
+        guard let due = nextSweep, due <= now else { return }
+        nextSweep = nil
+        let passed = min(now.milliseconds(since: lastSweep), Self.sweepMilliseconds)
+        lastSweep = now
+        // Their names, as a walk over what changes meanwhile would copy all of it.
+        for id in Array(connections.keys) {
+            resume(id, at: now)
+            if let reason = reasonToClose(id, after: passed, at: now) {
+                drop(id, reason: reason)
+            } else if connections[id]?.needsSweep == true {
+                let next = now.advanced(milliseconds: Self.sweepMilliseconds)
+                nextSweep = min(nextSweep ?? next, next)
+            }
+        }
+    }
+
+    /// What time has made of a connection that must end; `passed` milliseconds have been since the
+    /// last look.
+    private mutating func reasonToClose(
+        _ id: ConnectionID,
+        after passed: Int64,
+        at now: Instant
+    ) -> String? {
+        guard let connection = connections[id] else { return nil }
+        if connection.isOver(at: now) { return "end of input" }
+        let oldest = now.advanced(milliseconds: -Int64(limits.lineSeconds) * 1_000)
+        if connection.pausedUntil == nil, let start = connection.lineStart, start <= oldest {
+            return "limit ipcLineSeconds"
+        }
+        guard let stall = connections[id]?.addStall(milliseconds: passed),
+            stall >= Self.stallMilliseconds
+        else { return nil }
+        return "it does not read: limit ipcOutputBytes"
+    }
+
+    /// Reads again from who has waited for calls; who still has to is seen to then.
+    private mutating func resume(_ id: ConnectionID, at now: Instant) {
+        guard let pause = connections[id]?.pausedUntil else { return }
+        if pause <= now {
+            connections[id]?.pausedUntil = nil
+            if connections[id]?.lineStart != nil { connections[id]?.lineStart = now }
+            touched.insert(id)
+        } else {
+            nextSweep = min(nextSweep ?? pause, pause)
+        }
+    }
+
+    private mutating func drop(_ id: ConnectionID, reason: String) {
+        guard let connection = connections.removeValue(forKey: id) else { return }
+        // Closing the descriptor takes it off the poller too.
+        kernel_close(connection.descriptor)
+        closed.append(id)
+        let fields = [("connection", "\(id.rawValue)"), ("reason", reason)]
+        log.log(.info, "ipc disconnected", cause: reason, fields)
+    }
+
+    /// The connections that have gone since the last call.
+    mutating func takeClosed() -> [ConnectionID] {
+        defer { closed.removeAll(keepingCapacity: true) }
+        return closed
+    }
+
+    /// Writes what can be written and takes the socket away.
+    mutating func close() {
+        for id in Array(connections.keys) {
+            guard let descriptor = connections[id]?.descriptor else { continue }
+            _ = connections[id]?.output.write(to: descriptor)
+            drop(id, reason: "shutdown")
+        }
+        socket.close()
+    }
+
+    private static let readBytes = 1 << 15
+    private static let acceptsPerTurn = 64
+    private static let lingerMilliseconds: Int64 = 2_000
+    private static let sweepMilliseconds: Int64 = 500
+    /// How long a connection may take nothing while more than the limit waits for it.
+    private static let stallMilliseconds: Int64 = 1_000
+    /// What calls that were read in one go may have for answers, in limits: 300 joins of a room
+    /// of 2,000, of which each is shown the room.
+    private static let burst = 16
+    private static let tooLong = Array(
+        """
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"line longer than \
+        \(IPCLimits.lineBytes) bytes","data":{"reason":"line-too-long"}}}
+        """.utf8
+    )
+}

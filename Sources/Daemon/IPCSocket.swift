@@ -1,0 +1,99 @@
+import CKernel
+import Glibc
+import Kernel
+
+/// The listening Unix socket with its lock, made so that no other daemon's is ever taken over.
+struct IPCSocket {
+    let path: String
+    let descriptor: Int32
+    private let lock: Int32
+
+    private var lockPath: String { Self.lockPath(path) }
+
+    private static func lockPath(_ path: String) -> String { path + ".lock" }
+
+    /// Listens at `path`, clearing away a socket whose daemon is gone.
+    ///
+    /// The lock closes the moment between finding a socket stale and binding anew.
+    static func open(_ path: String) throws(StartError) -> IPCSocket {
+        let lock = kernel_lock(lockPath(path))
+        guard lock >= 0 else {
+            throw lock == -EWOULDBLOCK ? inUse(path) : refused(lockPath(path), -lock)
+        }
+        do throws(StartError) {
+            try clear(path)
+            let descriptor = unsafe kernel_unix_listen(path, mode, backlog)
+            guard descriptor >= 0 else { throw refused(path, -descriptor) }
+            return IPCSocket(path: path, descriptor: descriptor, lock: lock)
+        } catch {
+            _ = unsafe unlink(lockPath(path))
+            kernel_close(lock)
+            throw error
+        }
+    }
+
+    private static func kernel_lock(_ path: String) -> Int32 {
+        unsafe kernel_lock_file(path, lockMode)
+    }
+
+    /// Removes a stale socket; anything else that has the name stays, and is an error.
+    private static func clear(_ path: String) throws(StartError) {
+        switch unsafe Int(kernel_file_kind(path)) {
+        case KERNEL_FILE_NONE: return
+        case KERNEL_FILE_SOCKET: break
+        case KERNEL_FILE_LINK:
+            throw .configuration("ipc", "\"\(path)\" is a symbolic link")
+        case KERNEL_FILE_OTHER:
+            throw .configuration("ipc", "\"\(path)\" is there and is not a socket")
+        case let failure: throw refused(path, Int32(truncatingIfNeeded: -failure))
+        }
+        let probe = unsafe kernel_unix_connect(path)
+        guard probe == -ECONNREFUSED else {
+            if probe >= 0 { kernel_close(probe) }
+            throw probe >= 0 || probe == -EAGAIN ? inUse(path) : refused(path, -probe)
+        }
+        guard unsafe unlink(path) == 0 else { throw refused(path, errno) }
+    }
+
+    /// Takes the socket and the lock away; the next daemon finds nothing.
+    func close() {
+        _ = unsafe unlink(path)
+        _ = unsafe unlink(lockPath)
+        kernel_close(descriptor)
+        kernel_close(lock)
+    }
+
+    private static func inUse(_ path: String) -> StartError {
+        .system("ipc", "\"\(path)\": a daemon is already running here")
+    }
+
+    private static func refused(_ path: String, _ number: Int32) -> StartError {
+        .system("ipc", "\"\(path)\": \(SystemError.text(number))")
+    }
+
+    private static let mode: UInt32 = 0o660
+    private static let lockMode: UInt32 = 0o600
+    private static let backlog: Int32 = 128
+}
+
+/// Why the daemon cannot start: one line naming the key, and the exit status.
+enum StartError: Error, Equatable, CustomStringConvertible {
+    /// A setting that cannot be: EX_CONFIG.
+    case configuration(String, String)
+    /// Something that the system refuses: EX_OSERR.
+    case system(String, String)
+
+    var description: String {
+        switch self {
+        case .configuration(let key, let reason), .system(let key, let reason):
+            "\(key): \(reason)"
+        }
+    }
+
+    var status: Int32 {
+        switch self {
+        case .configuration: 78
+        case .system: 71
+        }
+    }
+}

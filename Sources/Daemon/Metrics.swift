@@ -1,0 +1,250 @@
+import WorkerInterface
+
+/// What `/metrics` shows, in Prometheus' text format (version 0.0.4).
+struct Metrics {
+    var version: String
+    var workers: [WorkerStatistics]
+    var rooms: Int
+    var participants: Int
+    var connections: Int
+    var joinsRefused: UInt64 = 0
+    /// Bytes from which on nobody new is let in; 0: none.
+    var memoryLimit = 0
+    var process: ProcessStatistics
+
+    /// The page.
+    var text: String {
+        var page = Page()
+        page.add("sfud_build_info", .gauge, "The version that runs.") {
+            [("version=\"\(version)\"", 1)]
+        }
+        page.add("sfud_rooms", .gauge, "Rooms that exist.", Double(rooms))
+        page.add("sfud_participants", .gauge, "Participants in rooms.", Double(participants))
+        page.add("sfud_ipc_connections", .gauge, "IPC connections.", Double(connections))
+        for (name, help, path) in Self.sums {
+            page.add(name, .counter, help, Double(workers.reduce(0) { $0 + $1[keyPath: path] }))
+        }
+        page.add("sfud_drops_total", .counter, "Packets that went no further, by cause.") {
+            DropReason.allCases.enumerated().map { index, reason in
+                let count = workers.reduce(0) { $0 + $1.drops[index] }
+                return ("cause=\"\(reason.rawValue)\"", Double(count))
+            }
+        }
+        page.add("sfud_relay_drops_total", .counter, "Of those, not sent on, by cause.") {
+            DropReason.allCases.enumerated().map { index, reason in
+                let count = workers.reduce(0) { $0 + $1.relayDrops[index] }
+                return ("cause=\"\(reason.rawValue)\"", Double(count))
+            }
+        }
+        page.add("sfud_keyframe_wishes_total", .counter, "Viewers' wishes for keyframes.") {
+            Self.outcomes.map { name, path in
+                let count = workers.reduce(0) { $0 + $1.keyframeWishes[keyPath: path] }
+                return ("outcome=\"\(name)\"", Double(count))
+            }
+        }
+        addSending(to: &page)
+        addStreams(to: &page)
+        page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
+            perWorker { $0.load }
+        }
+        page.add("sfud_worker_cpu_seconds_total", .counter, "CPU time of a worker.") {
+            perWorker { Double($0.cpuNanoseconds) / 1e9 }
+        }
+        page.add("sfud_worker_transports", .gauge, "Transports of a worker.") {
+            perWorker { Double($0.transports.count) }
+        }
+        addPressure(to: &page)
+        addProcess(to: &page)
+        return page.text
+    }
+
+    /// How hard pressed the workers are, and what they have given up for that.
+    private func addPressure(to page: inout Page) {
+        page.add("sfud_worker_busy", .gauge, "Share of time at work, or waiting for a core.") {
+            perWorker { Double($0.pressure.busyPercent) / 100 }
+        }
+        page.add("sfud_worker_lag_seconds", .gauge, "How long what comes waits at least.") {
+            perWorker { Double($0.pressure.lagMilliseconds) / 1_000 }
+        }
+        page.add("sfud_worker_overload_step", .gauge, "0 none, 1 joins, 2 layers, 3 video.") {
+            perWorker { Double($0.pressure.step.rawValue) }
+        }
+        page.add("sfud_worker_video_kept", .gauge, "Share kept of what all videos would take.") {
+            perWorker { Double($0.pressure.keptPermille) / 1_000 }
+        }
+        page.add(
+            "sfud_joins_refused_total",
+            .counter,
+            "Joins refused because the workers were too busy, or memory short.",
+            Double(joinsRefused)
+        )
+    }
+
+    /// What waits for sockets and what did not leave; and how long the rest took.
+    private func addSending(to page: inout Page) {
+        let waiting = workers.reduce(0) { $0 + $1.sendQueueLength }
+        page.add(
+            "sfud_send_queue_datagrams",
+            .gauge,
+            "Datagrams that wait for a socket.",
+            Double(waiting)
+        )
+        let drops = workers.reduce(into: SendDrops()) { $0 += $1.sendDrops }
+        page.add("sfud_send_queue_drops_total", .counter, "Datagrams that did not leave.") {
+            SendDrops.Cause.allCases.flatMap { cause in
+                DatagramContent.allCases.map { content in
+                    let labels = "cause=\"\(cause.rawValue)\",content=\"\(content.name)\""
+                    return (labels, Double(drops[cause, content]))
+                }
+            }
+        }
+        let first = workers.reduce(into: ForwardingTimes()) { $0 += $1.firstCopies }
+        let last = workers.reduce(into: ForwardingTimes()) { $0 += $1.lastCopies }
+        page.addHistogram(
+            "sfud_forwarding_seconds",
+            "From a media packet's arrival to when a copy of its batch had been sent.",
+            [("copy=\"first\"", first), ("copy=\"last\"", last)]
+        )
+    }
+
+    private func addStreams(to page: inout Page) {
+        let streams = workers.reduce(into: StreamStatistics()) { $0 += $1.streams }
+        page.add("sfud_tcp_connections", .gauge, "TCP connections, validated or not yet.") {
+            let checked = Double(streams.open - streams.unchecked)
+            return [
+                ("state=\"validated\"", checked), ("state=\"new\"", Double(streams.unchecked)),
+            ]
+        }
+        page.add(
+            "sfud_tcp_accepted_total",
+            .counter,
+            "TCP connections taken.",
+            Double(streams.accepted)
+        )
+        page.add("sfud_tcp_ended_total", .counter, "TCP connections ended or not taken.") {
+            StreamStatistics.Cause.allCases.map {
+                ("cause=\"\($0.rawValue)\"", Double(streams[$0]))
+            }
+        }
+    }
+
+    private func addProcess(to page: inout Page) {
+        page.add(
+            "process_cpu_seconds_total",
+            .counter,
+            "User and system time.",
+            Double(process.cpuNanoseconds) / 1e9
+        )
+        page.add(
+            "process_resident_memory_bytes",
+            .gauge,
+            "Resident memory.",
+            Double(process.residentBytes)
+        )
+        if let heap = process.heapBytes {
+            page.add(
+                "sfud_heap_bytes",
+                .gauge,
+                "What is allocated, with what was reserved and never touched.",
+                Double(heap)
+            )
+        }
+        page.add(
+            "sfud_memory_limit_bytes",
+            .gauge,
+            "Resident memory from which on nobody new is let in; 0: no limit.",
+            Double(memoryLimit)
+        )
+        page.add(
+            "process_start_time_seconds",
+            .gauge,
+            "Unix time of the start.",
+            process.startTime
+        )
+    }
+
+    private func perWorker(_ value: (WorkerStatistics) -> Double) -> [(String, Double)] {
+        workers.enumerated().map { ("worker=\"\($0.offset)\"", value($0.element)) }
+    }
+
+    private static let outcomes: [(String, any KeyPath<KeyframeWishes, UInt64> & Sendable)] = [
+        ("asked", \.asked), ("shared", \.shared), ("held", \.held), ("bounded", \.bounded),
+    ]
+
+    private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] =
+        [
+            ("sfud_datagrams_received_total", "Datagrams taken from sockets.", \.datagramsIn),
+            ("sfud_received_bytes_total", "Bytes of those.", \.bytesIn),
+            ("sfud_stun_received_total", "STUN datagrams in.", \.stunIn),
+            ("sfud_dtls_received_total", "DTLS datagrams in.", \.dtlsIn),
+            ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
+            (
+                "sfud_feedback_left_out_total", "Feedback beyond a transport's RTCP budget.",
+                \.feedbackLeftOut
+            ),
+            ("sfud_consents_ended_total", "Paths whose peer answers no more.", \.consentsEnded),
+            ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),
+            ("sfud_rtp_forwarded_total", "Of those, sent on to somebody.", \.rtpForwarded),
+            ("sfud_relayed_out_total", "Packets handed to other workers.", \.relayedOut),
+            ("sfud_relayed_in_total", "Packets that other workers handed over.", \.relayedIn),
+            ("sfud_relayed_forwarded_total", "Of those, sent on.", \.relayedForwarded),
+            ("sfud_datagrams_sent_total", "Datagrams given to sockets.", \.datagramsOut),
+            ("sfud_sent_bytes_total", "Bytes of those.", \.bytesOut),
+            ("sfud_rtp_sent_total", "Forwarded copies, without retransmissions.", \.rtpOut),
+            ("sfud_rtx_sent_total", "Retransmissions out.", \.rtxOut),
+            ("sfud_padding_sent_total", "Packets of padding that probed paths.", \.paddingOut),
+            ("sfud_rtp_fillers_total", "Empty packets in place of some left out.", \.fillersOut),
+            ("sfud_rtcp_sent_total", "RTCP datagrams out.", \.rtcpOut),
+            ("sfud_kernel_drops_total", "Datagrams lost in full socket queues.", \.kernelDrops),
+            ("sfud_send_errors_total", "Datagrams the kernel refused to send.", \.sendErrors),
+        ]
+
+    private enum Kind: String { case counter, gauge, histogram }
+
+    private struct Page {
+        var text = ""
+
+        mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
+            add(name, kind, help) { [("", value)] }
+        }
+
+        mutating func add(
+            _ name: String,
+            _ kind: Kind,
+            _ help: String,
+            _ rows: () -> [(String, Double)]
+        ) {
+            declare(name, kind, help)
+            for (labels, value) in rows() { addRow(name, labels, value) }
+        }
+
+        /// One histogram for each of the labels.
+        mutating func addHistogram(
+            _ name: String,
+            _ help: String,
+            _ histograms: [(labels: String, times: ForwardingTimes)]
+        ) {
+            declare(name, .histogram, help)
+            for (labels, times) in histograms {
+                var sum: UInt64 = 0
+                for (bound, count) in zip(ForwardingTimes.bounds, times.counts) {
+                    sum &+= count
+                    let limit = Double(bound) / 1e9
+                    addRow("\(name)_bucket", "\(labels),le=\"\(limit)\"", Double(sum))
+                }
+                addRow("\(name)_bucket", "\(labels),le=\"+Inf\"", Double(times.count))
+                addRow("\(name)_sum", labels, Double(times.totalNanoseconds) / 1e9)
+                addRow("\(name)_count", labels, Double(times.count))
+            }
+        }
+
+        private mutating func declare(_ name: String, _ kind: Kind, _ help: String) {
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+        }
+
+        private mutating func addRow(_ name: String, _ labels: String, _ value: Double) {
+            text += labels.isEmpty ? name : "\(name){\(labels)}"
+            text += " \(Int64(exactly: value).map(String.init) ?? "\(value)")\n"
+        }
+    }
+}

@@ -1,0 +1,363 @@
+import CKernel
+import Kernel
+import LiveStream
+import RTP
+import RTPForward
+import Recording
+import SFU
+import Sockets
+import WorkerInterface
+
+/// What the tap's thread does: it reads what the homes hand it, makes files of it, hands it to
+/// encoders, and sends it on.
+///
+/// Another thread puts them on disk: it never waits for the disk, and no worker waits for it.
+struct RecorderLoop: ~Copyable {
+    /// What it needs to start.
+    struct Setup: Sendable {
+        /// Its number in the mesh.
+        var index: Int
+        var relays: RelayNetwork
+        var disk: DiskWriter
+        var limits: RecordingLimits
+        var streaming = StreamingLimits()
+        var log: Log
+    }
+
+    private struct HeldFence {
+        var epoch: UInt64
+        var taps: Set<TapID>
+        var due: Instant
+    }
+
+    let setup: Setup
+    private let commands: Mailbox<WorkerCommand>
+    let events: Mailbox<WorkerEvent>
+    private var poller: Poller
+    private var port: TapPort
+    private var recordings: [TapID: RoomRecording] = [:]
+    var streamers: [TapID: RoomStreamer] = [:]
+    var outputs: [TapID: RoomOutput] = [:]
+    /// Processes of live streams that have been told to end.
+    var children: [Int32] = []
+    /// Who reads a publication.
+    private var listeners: [PublicationID: [TapID]] = [:]
+    /// Recordings that have ended, while the disk has not taken all of them, with their files.
+    private var ending: [TapID: RoomRecording] = [:]
+    /// Opened or closed since the last fence.
+    private var unsettled: Set<TapID> = []
+    private var held: [HeldFence] = []
+    private var nextLook: Instant
+    private var nextFiles: Instant
+    private var gapsSaid: [PublicationID: Instant] = [:]
+
+    /// While something is recorded, how often the rings are looked into.
+    ///
+    /// Nobody rings for it, so that workers make no system calls. A ring then takes 51,200
+    /// packets a second.
+    private static let pollMilliseconds: Int64 = 10
+    private static let lookMilliseconds: Int64 = 100
+    private static let filesMilliseconds: Int64 = 1_000
+    /// How long a fence waits for the disk.
+    private static let holdMilliseconds: Int64 = 1_000
+
+    init(
+        _ setup: Setup,
+        _ poller: consuming Poller,
+        _ commands: Mailbox<WorkerCommand>,
+        _ events: Mailbox<WorkerEvent>
+    ) {
+        self.setup = setup
+        self.commands = commands
+        self.events = events
+        self.poller = poller
+        port = TapPort(setup.relays.mesh.port(of: setup.index))
+        nextLook = .monotonic()
+        nextFiles = nextLook
+    }
+
+    static func poller(
+        for setup: Setup,
+        _ commands: Mailbox<WorkerCommand>
+    ) throws(SystemError) -> Poller {
+        let poller = try Poller()
+        try poller.add(commands.descriptor, for: .readable, token: 0)
+        try poller.add(setup.disk.notices.descriptor, for: .readable, token: 1)
+        return poller
+    }
+
+    /// Runs until the mailbox is closed.
+    mutating func run() {
+        var now = Instant.monotonic()
+        while true {
+            let ready = poller.wait(until: deadline(at: now), at: now)
+            now = .monotonic()
+            var isOpen = true
+            for index in 0..<ready {
+                if poller[index].token == 0 {
+                    isOpen = takeCommands(at: now)
+                } else {
+                    for notice in setup.disk.notices.drain().messages { take(notice, at: now) }
+                }
+            }
+            receive(at: now)
+            look(at: now)
+            tendStreamers(at: now)
+            releaseFences(at: now)
+            guard isOpen else { break }
+        }
+        for tap in recordings.keys.sorted() { end(tap, reason: "shutdown", at: now) }
+        for tap in streamers.keys.sorted() { drop(streamer: tap) }
+        for tap in outputs.keys.sorted() { drop(output: tap) }
+    }
+
+    private func deadline(at now: Instant) -> Instant? {
+        let isIdle =
+            recordings.isEmpty && streamers.isEmpty && outputs.isEmpty && children.isEmpty
+            && held.isEmpty
+        guard !isIdle else { return nil }
+        return now.advanced(milliseconds: Self.pollMilliseconds)
+    }
+}
+
+// Commands and fences.
+extension RecorderLoop {
+    private mutating func takeCommands(at now: Instant) -> Bool {
+        let (messages, closed) = commands.drain()
+        for command in messages { apply(command, at: now) }
+        return !closed
+    }
+
+    private mutating func apply(_ command: WorkerCommand, at now: Instant) {
+        switch command {
+        case .mirror(let mirror):
+            let wasOpen = port.isOpen(mirror.configuration.id)
+            port.mirror(mirror, at: now)
+            if wasOpen, !mirror.open { gate(mirror.configuration.id, open: false, at: now) }
+        case .unmirror(let id): port.unmirror(id)
+        case .gate(let id, let open):
+            port.gate(id, open: open, at: now)
+            gate(id, open: open, at: now)
+        case .tap(let order): apply(order, at: now)
+        case .fence(let epoch): fence(epoch, at: now)
+        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report:
+            break  // Of transports and viewers, which it has not.
+        }
+    }
+
+    private mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+        for tap in listeners[id] ?? [] {
+            recordings[tap]?.gate(id, open: open, at: now)
+            streamers[tap]?.gate(id, open: open, at: now)
+            outputs[tap]?.gate(id, open: open)
+        }
+    }
+
+    private mutating func apply(_ order: TapOrder, at now: Instant) {
+        switch order {
+        case .open(let tap):
+            open(tap, at: now)
+        case .attach(let tap, let track):
+            guard recordings[tap] != nil || streamers[tap] != nil || outputs[tap] != nil
+            else { return }
+            listeners[track.publication, default: []].append(tap)
+            let isOpen = port.isOpen(track.publication)
+            recordings[tap]?.attach(track, isOpen: isOpen, at: now)
+            streamers[tap]?.attach(track)
+            outputs[tap]?.attach(track)
+        case .detach(let tap, let id):
+            listeners[id]?.removeAll { $0 == tap }
+            if listeners[id]?.isEmpty == true { listeners[id] = nil }
+            recordings[tap]?.detach(id)
+            streamers[tap]?.detach(id)
+            outputs[tap]?.detach(id)
+        case .forget(let tap, let id): streamers[tap]?.forget(id)
+        case .tiles(let tap, let streams): streamers[tap]?.show(streams)
+        case .note(let tap, let note): recordings[tap]?.note(note, at: now)
+        case .close(let tap):
+            if streamers[tap] != nil {
+                unsettled.insert(tap)
+                streamers[tap]?.end(at: now)
+            }
+            drop(output: tap)
+            guard recordings[tap] != nil else { return }
+            unsettled.insert(tap)
+            end(tap, reason: nil, at: now)
+        }
+    }
+
+    private mutating func open(_ tap: TapSetup, at now: Instant) {
+        switch tap.purpose {
+        case .streaming(let target):
+            streamers[tap.id] = RoomStreamer(tap, target, setup.streaming, at: now)
+        case .output(let output): outputs[tap.id] = RoomOutput(tap, output)
+        case .recording:
+            let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
+            recordings[tap.id] = RoomRecording(tap, setup.limits, at: now, unixTime: unixTime)
+            unsettled.insert(tap.id)
+            setup.disk.post([.open(tap.id, directory: tap.directory)])
+        }
+    }
+
+    private mutating func fence(_ epoch: UInt64, at now: Instant) {
+        var taps: Set<TapID> = []
+        swap(&taps, &unsettled)
+        guard !taps.isEmpty else {
+            events.post([.fenced(epoch: epoch, at: now, packets: 0)])
+            return
+        }
+        let due = now.advanced(milliseconds: Self.holdMilliseconds)
+        held.append(HeldFence(epoch: epoch, taps: taps, due: due))
+    }
+
+    mutating func settled(_ tap: TapID) {
+        for index in held.indices { held[index].taps.remove(tap) }
+    }
+
+    private mutating func releaseFences(at now: Instant) {
+        guard !held.isEmpty else { return }
+        for fence in held where fence.due <= now {
+            // The disk takes its time: what is known by now has to do.
+            for tap in fence.taps { tellEnded(tap) }
+        }
+        let passed = held.filter { $0.taps.isEmpty || $0.due <= now }
+        held.removeAll { $0.taps.isEmpty || $0.due <= now }
+        events.post(passed.map { .fenced(epoch: $0.epoch, at: now, packets: 0) })
+    }
+}
+
+// Media, and what becomes of it.
+extension RecorderLoop {
+    private mutating func receive(at now: Instant) {
+        var packets: [TapPacket] = []
+        port.receive { packets.append($0) }
+        for packet in packets {
+            if packet.followsGap { sayGap(packet.publication, at: now) }
+            for tap in listeners[packet.publication] ?? [] {
+                recordings[tap]?.receive(packet, at: now)
+                streamers[tap]?.receive(packet, at: now)
+                outputs[tap]?.receive(packet, at: now)
+            }
+        }
+    }
+
+    /// The ring was full: that the recorder is too slow is said once a second and publication.
+    private mutating func sayGap(_ id: PublicationID, at now: Instant) {
+        if let said = gapsSaid[id], now.milliseconds(since: said) < 1_000 { return }
+        gapsSaid = gapsSaid.filter { now.milliseconds(since: $0.value) < 1_000 }
+        gapsSaid[id] = now
+        for tap in listeners[id] ?? [] {
+            guard
+                let tap = recordings[tap]?.setup ?? streamers[tap]?.setup ?? outputs[tap]?.setup
+            else { continue }
+            let fields = [("room", tap.room), ("tap", tap.name)]
+            setup.log.warning("packets lost on the way to the recorder", fields)
+        }
+    }
+
+    private mutating func look(at now: Instant) {
+        guard nextLook <= now else { return }
+        nextLook = now.advanced(milliseconds: Self.lookMilliseconds)
+        let tellsFiles = nextFiles <= now
+        if tellsFiles { nextFiles = now.advanced(milliseconds: Self.filesMilliseconds) }
+        for tap in recordings.keys.sorted() {
+            ask(for: recordings[tap]?.expire(at: now) ?? [])
+            post(tap, at: now)
+            if tellsFiles, let recording = recordings[tap] {
+                events.post([.tap(.files(tap, recording.shownFiles))])
+            }
+        }
+        for tap in streamers.keys.sorted() { ask(for: streamers[tap]?.expire(at: now) ?? []) }
+        tendOutputs(at: now, tellsCounts: tellsFiles)
+    }
+
+    mutating func ask(for wishes: [(PublicationID, position: Int)]) {
+        for (publication, position) in wishes {
+            guard let worker = port.wantKeyframe(of: publication, position: position) else {
+                continue
+            }
+            setup.relays.bells[worker].ring()
+        }
+    }
+
+    private mutating func post(_ tap: TapID, at now: Instant) {
+        guard let jobs = recordings[tap]?.takeJobs() else { return }
+        setup.disk.post(jobs)
+        for end in recordings[tap]?.takeEnds() ?? [] { say(end, of: tap) }
+        if recordings[tap]?.takeGapsEnd() == true { sayGapsEnd(of: tap) }
+        if setup.disk.waiting(for: tap) > setup.limits.waitingBytes {
+            setup.disk.abandon(tap)
+            end(tap, reason: "too-slow", at: now)
+        } else if recordings[tap]?.isFull == true {
+            end(tap, reason: "too-many-files", at: now)
+        }
+    }
+
+    private func sayGapsEnd(of tap: TapID) {
+        guard let recording = recordings[tap]?.setup else { return }
+        let fields = [("room", recording.room), ("recording", recording.name)]
+        setup.log.warning("gaps are no longer listed", cause: recording.name, fields)
+    }
+
+    private func say(_ end: RoomRecording.TrackEnd, of tap: TapID) {
+        guard let setup = recordings[tap]?.setup else { return }
+        let kind = end.track.kind == .audio ? "audio" : "video"
+        let fields = [
+            ("room", setup.room), ("recording", setup.name),
+            ("participant", end.track.participant), ("stream", end.track.stream),
+            ("kind", kind), ("reason", end.reason),
+        ]
+        self.setup.log.warning("a track is no longer recorded", cause: setup.name, fields)
+    }
+
+    private mutating func take(_ notice: DiskWriter.Notice, at now: Instant) {
+        switch notice {
+        case .ready(let tap): settled(tap)
+        case .written(let tap):
+            if recordings[tap] != nil { events.post([.tap(.started(tap))]) }
+        case .failed(let tap, let reason):
+            if recordings[tap] != nil { end(tap, reason: reason, at: now) }
+            settled(tap)
+        case .ended(let tap):
+            tellEnded(tap)
+            setup.disk.forget(tap)
+            settled(tap)
+        }
+    }
+
+    /// Ends a recording; with a reason of its own it is told at once, else when the disk is done.
+    private mutating func end(_ tap: TapID, reason: String?, at now: Instant) {
+        guard var recording = recordings.removeValue(forKey: tap) else { return }
+        recording.finish(at: now)
+        setup.disk.post(recording.takeJobs())
+        stopListening(tap)
+        guard let reason else {
+            ending[tap] = recording
+            return
+        }
+        events.post([.tap(.ended(tap, reason: reason, kept(of: recording)))])
+    }
+
+    mutating func stopListening(_ tap: TapID) {
+        for id in Array(listeners.keys) {
+            listeners[id]?.removeAll { $0 == tap }
+            if listeners[id]?.isEmpty == true { listeners[id] = nil }
+        }
+    }
+
+    private mutating func tellEnded(_ tap: TapID) {
+        guard let recording = ending.removeValue(forKey: tap) else { return }
+        events.post([.tap(.ended(tap, reason: nil, kept(of: recording)))])
+    }
+
+    /// The files with what of them lies on disk.
+    private func kept(of recording: RoomRecording) -> [TapFile] {
+        let seconds = setup.disk.kept(of: recording.setup.id)
+        return recording.files.compactMap { file in
+            guard let kept = seconds[file.number] else { return nil }
+            var shown = file.shown(in: recording.setup.directory)
+            shown.duration = kept
+            return shown
+        }
+    }
+}

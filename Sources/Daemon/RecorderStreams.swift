@@ -1,0 +1,58 @@
+import CKernel
+import Kernel
+import LiveStream
+import RTP
+import WorkerInterface
+
+// Live streams in the tap's thread: what their processes tell.
+extension RecorderLoop {
+    /// Hears what the processes tell, and hands them what waits.
+    mutating func tendStreamers(at now: Instant) {
+        for tap in streamers.keys.sorted() {
+            let news = streamers[tap]?.takeNews(at: now) ?? []
+            for one in news { tell(one, of: tap) }
+            sayDropped(tap)
+        }
+        children.removeAll(where: kernel_child_ended)
+    }
+
+    private mutating func tell(_ news: RoomStreamer.News, of tap: TapID) {
+        switch news {
+        case .started: events.post([.tap(.started(tap))])
+        case .interrupted(let cause): events.post([.tap(.interrupted(tap, cause: cause))])
+        case .resumed: events.post([.tap(.resumed(tap))])
+        case .unconfined(let parts): sayUnconfined(tap, parts)
+        case .ended(let reason):
+            drop(streamer: tap)
+            events.post([.tap(.ended(tap, reason: reason, []))])
+            settled(tap)
+        }
+    }
+
+    /// Forgets a live stream, and what is left of its process.
+    mutating func drop(streamer tap: TapID) {
+        guard var streamer = streamers.removeValue(forKey: tap) else { return }
+        children += streamer.takeChildren()
+        stopListening(tap)
+    }
+
+    /// The kernel is too old, or forbids it.
+    private func sayUnconfined(_ tap: TapID, _ parts: [String]) {
+        guard let setup = streamers[tap]?.setup else { return }
+        let fields = [
+            ("room", setup.room), ("streaming", setup.name),
+            ("missing", parts.joined(separator: ",")),
+        ]
+        self.setup.log.warning("streaming without the whole sandbox", fields)
+    }
+
+    /// The process is too slow: said at most once a second, with how much it was.
+    private mutating func sayDropped(_ tap: TapID) {
+        guard let dropped = streamers[tap]?.takeDropped(), let setup = streamers[tap]?.setup
+        else { return }
+        let fields = [
+            ("room", setup.room), ("streaming", setup.name), ("frames", "\(dropped)"),
+        ]
+        self.setup.log.warning("streaming is too slow", cause: setup.name, fields)
+    }
+}

@@ -1,0 +1,112 @@
+import Kernel
+import RTP
+import SFU
+import Sockets
+
+/// How a small room gets by while a large one has its turn.
+extension WorkerLoop {
+    /// How long a batch is let out before those are looked at who could overtake it.
+    static let turnNanoseconds: Int64 = 500_000
+    /// Datagrams that are looked at after each turn, so that few wait to be looked at again.
+    static let besidesCapacity = 32
+
+    /// Takes what has come since the batch under way was received, and lets out at once what may
+    /// overtake it; the rest waits in its order.
+    mutating func letOvertake(at now: Instant) {
+        guard var inbox = besides.take(), var latecomers = latecomers.take() else {
+            preconditionFailure("one batch is let out at a time")
+        }
+        core.putAside()
+        var overtaking = 0
+        var socket = 0
+        while socket < setup.sockets.count, latecomers.free >= inbox.capacity,
+            overtaking + inbox.capacity <= Core.batchCapacity
+        {
+            guard inbox.receive(from: setup.sockets[socket]) == nil else {
+                socket += 1
+                continue
+            }
+            counters.note(queueDrops: inbox.queueDrops, socket: socket)
+            for index in 0..<inbox.count {
+                guard !inbox.isTruncated(index) else {
+                    counters.noteOversized(bytes: inbox.length(index))
+                    continue
+                }
+                let path = path(of: index, of: inbox, socket: socket)
+                if core.mayOvertake(inbox[index], on: path) {
+                    if output.free < Core.replyCapacity { send(at: now) }
+                    if case .rtp = Datagram(inbox[index]) {
+                        forwarding.noteOvertaking(inbox.arrival(index))
+                    }
+                    let leaving = stalls.leaving(inbox.arrival(index))
+                    core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
+                    overtaking += 1
+                } else if !latecomers.append(
+                    inbox[index],
+                    on: path,
+                    arrival: inbox.arrival(index)
+                ) {
+                    counters.noteOversized(bytes: inbox.length(index))
+                }
+            }
+            // Who may overtake can be behind what was taken.
+            if inbox.count < inbox.capacity { socket += 1 }
+        }
+        if overtaking > 0 {
+            relays.send(from: &core, at: now)
+            while core.flush(into: &output, at: now) { send(at: now) }
+            send(at: now)
+            forwarding.settleOvertaking(takeStamp())
+        }
+        core.takeUp()
+        lateCount = latecomers.count
+        besides = consume inbox
+        self.latecomers = consume latecomers
+    }
+
+    /// Does what is due, in turns between which small rooms get by.
+    ///
+    /// A round ends in any case, so that what has come is not kept waiting by what falls due.
+    mutating func expire(at now: Instant) {
+        var now = now
+        var turn = now
+        for _ in 0..<Self.expiriesOfRound {
+            guard core.expire(at: now, into: &output) else { return }
+            let time = Instant.monotonic()
+            guard time.nanoseconds(since: turn) >= Self.turnNanoseconds else { continue }
+            now = time
+            letOvertake(at: now)
+            turn = .monotonic()
+        }
+    }
+
+    /// Calls of `Core.expire` in one round, of `Core.timersAtOnce` timers each.
+    private static let expiriesOfRound = 32
+
+    /// Receives those who have waited; before anything that came later.
+    mutating func takeLatecomers(at now: Instant) {
+        guard lateCount > 0 else { return }
+        guard var latecomers = latecomers.take() else {
+            preconditionFailure("no batch is being let out")
+        }
+        let first = latecomers.arrival(0)
+        stalls.received(latecomers.count, first: first, at: now, wall: wallClock)
+        for index in 0..<latecomers.count {
+            if output.free < Core.replyCapacity { send(at: now) }
+            if case .rtp = Datagram(latecomers[index]) {
+                forwarding.noteArrival(latecomers.arrival(index))
+            }
+            core.receive(
+                latecomers[index],
+                on: latecomers.path(index),
+                at: now,
+                leaving: stalls.leaving(latecomers.arrival(index)),
+                into: &output
+            )
+        }
+        taken += lateCount
+        lateCount = 0
+        latecomers.removeAll()
+        self.latecomers = consume latecomers
+    }
+}

@@ -1,0 +1,99 @@
+/// Decodes from a `JSON` value, and knows afterwards which keys nobody asked for.
+///
+/// So a closed object needs no list of its keys: what the type decodes is the list. In a closed
+/// object null is refused too; only `Change` takes it.
+final class TreeDecoder: Decoder {
+    let value: JSON
+    let codingPath: [any CodingKey]
+    let isClosed: Bool
+    private var claimed: Set<String> = []
+    private var allClaimed = false
+
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(_ value: JSON, path: [any CodingKey], isClosed: Bool) {
+        self.value = value
+        codingPath = path
+        self.isClosed = isClosed
+    }
+
+    /// Decodes the value whole, as one that stands by itself.
+    ///
+    /// - Throws: `JSONMismatch` that names the parameter; whatever else the type throws.
+    func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        let decoded = try T(from: self)
+        try refuseUnclaimed()
+        return decoded
+    }
+
+    func claim(_ key: String) { claimed.insert(key) }
+
+    func claimAll() { allClaimed = true }
+
+    private func refuseUnclaimed() throws {
+        guard isClosed, !allClaimed, case .object(let members) = value,
+            let unknown = members.keys.filter({ !claimed.contains($0) }).min()
+        else { return }
+        let path = codingPath + [NamedKey(String(unknown.prefix(128)))]
+        throw JSONMismatch(
+            path: path.parameter,
+            message: "unknown parameter \"\(path.parameter)\""
+        )
+    }
+
+    func container<Key: CodingKey>(keyedBy: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard case .object(let members) = value else { throw refusal("must be an object") }
+        return KeyedDecodingContainer(KeyedTree(decoder: self, members: members))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard case .array(let elements) = value else { throw refusal("must be an array") }
+        return UnkeyedTree(decoder: self, elements: elements)
+    }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer {
+        SingleTree(decoder: self)
+    }
+}
+
+extension TreeDecoder {
+    var bool: Bool {
+        get throws {
+            guard case .bool(let bool) = value else { throw refusal("must be a boolean") }
+            return bool
+        }
+    }
+
+    var string: String {
+        get throws {
+            guard case .string(let string) = value else { throw refusal("must be a string") }
+            return string
+        }
+    }
+
+    var double: Double {
+        get throws {
+            switch value {
+            case .integer(let integer): return Double(integer)
+            case .number(let number): return number
+            default: throw refusal("must be a number")
+            }
+        }
+    }
+
+    /// A whole number, also where it is written as `1.0`.
+    func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        switch value {
+        case .integer(let integer):
+            guard let exact = T(exactly: integer) else { throw refusal("is out of range") }
+            return exact
+        case .number(let number):
+            guard number.rounded() == number else { throw refusal("must be an integer") }
+            guard number.magnitude <= 9_007_199_254_740_992, let exact = T(exactly: number) else {
+                throw refusal("is out of range")
+            }
+            return exact
+        default: throw refusal("must be an integer")
+        }
+    }
+}

@@ -1,0 +1,282 @@
+import CKernel
+package import RTP
+import Recording
+package import SFU
+package import WorkerInterface
+
+/// One live stream as the tap's thread has it: frames out of packets, and the process that they
+/// go to, which is started anew where it fails.
+package struct RoomStreamer {
+    /// What there is to be told of the stream.
+    package enum News: Hashable {
+        case started
+        case interrupted(cause: String)
+        case resumed
+        /// `nil`: as it was told to.
+        case ended(reason: String?)
+        /// The system lacks these parts of the sandbox that the process ought to be in.
+        case unconfined(parts: [String])
+    }
+
+    private struct Track {
+        var track: TapTrack
+        var number: UInt32
+        var reader: TrackReader
+        var codec = Codec.opus
+        /// When its publisher was last asked for a keyframe.
+        var askedAt: Instant?
+    }
+
+    private enum Phase: Hashable {
+        /// Its server has not taken anything yet.
+        case starting(until: Instant)
+        case up, down
+        case ending(until: Instant)
+    }
+
+    package let setup: TapSetup
+    private let target: StreamTarget
+    private let limits: StreamingLimits
+    private var process: StreamerProcess?
+    private var phase: Phase
+    private var tracks: [PublicationID: Track] = [:]
+    private var lastNumber: UInt32 = 0
+    /// The streams whose pictures are shown.
+    private var tiles: [String] = []
+    private var events: [TrackEvent] = []
+    /// The process has failed, and is started anew then.
+    private var restartsAt: Instant?
+    private var failures = 0
+    private var failedAt: Instant?
+    /// Processes that have been started and may not have ended.
+    private var children: [Int32] = []
+    /// Frames that the process did not take in time.
+    private var dropped = 0
+
+    private static let startMilliseconds: Int64 = 8_000
+    private static let endMilliseconds: Int64 = 800
+    private static let restartMilliseconds: Int64 = 1_000
+    /// The process may fail as often; once more ends the stream.
+    private static let failureLimit = 5
+    /// After this a failure is the first one.
+    private static let forgivenMilliseconds: Int64 = 60_000
+    private static let wishMilliseconds: Int64 = 1_000
+
+    package init(
+        _ setup: TapSetup,
+        _ target: StreamTarget,
+        _ limits: StreamingLimits,
+        at now: Instant
+    ) {
+        self.setup = setup
+        self.target = target
+        self.limits = limits
+        phase = .starting(until: now.advanced(milliseconds: Self.startMilliseconds))
+        start()
+    }
+
+    private mutating func start() {
+        process = StreamerProcess(waitingLimit: limits.waitingBytes)
+        if let pid = process?.pid { children.append(pid) }
+        let settings = StreamSettings(
+            url: target.url.text,
+            width: target.width,
+            height: target.height,
+            bitrate: target.bitrate,
+            retrySeconds: limits.retrySeconds,
+            hasBeenUp: failures > 0,
+            authority: limits.authority ?? ""
+        )
+        _ = process?.send(.begin(settings))
+        sendTiles()
+    }
+
+    /// The frames left out since the last call; `nil`: none.
+    package mutating func takeDropped() -> Int? {
+        defer { dropped = 0 }
+        return dropped > 0 ? dropped : nil
+    }
+
+    /// Ends all processes; the caller waits for them.
+    package mutating func takeChildren() -> [Int32] {
+        defer { children = [] }
+        process = nil
+        children.removeAll(where: kernel_child_ended)
+        for child in children { kernel_child_kill(child) }
+        return children
+    }
+
+    private var isEnding: Bool { if case .ending = phase { true } else { false } }
+}
+
+// What comes from the room.
+extension RoomStreamer {
+    package mutating func attach(_ track: TapTrack) {
+        lastNumber += 1
+        tracks[track.publication] = Track(
+            track: track,
+            number: lastNumber,
+            reader: TrackReader(kind: track.kind)
+        )
+    }
+
+    package mutating func detach(_ id: PublicationID) {
+        guard let track = tracks.removeValue(forKey: id) else { return }
+        _ = process?.send(.leave(track.number))
+    }
+
+    package mutating func forget(_ id: PublicationID) {
+        guard let track = tracks[id] else { return }
+        _ = process?.send(.forget(track.number))
+    }
+
+    package mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+        guard !open else { return }
+        tracks[id]?.reader.mute(at: now)
+        forget(id)
+    }
+
+    package mutating func show(_ streams: [String]) {
+        tiles = streams
+        sendTiles()
+    }
+
+    private func sendTiles() {
+        let numbers = tiles.compactMap { stream in
+            tracks.values.first { $0.track.kind == .video && $0.track.stream == stream }?.number
+        }
+        _ = process?.send(.tiles(numbers))
+    }
+
+    package mutating func receive(_ packet: TapPacket, at now: Instant) {
+        tracks[packet.publication]?.reader.receive(packet, at: now, into: &events)
+        send(of: packet.publication, at: now)
+    }
+
+    /// Sends the frames that there are of a track.
+    private mutating func send(of id: PublicationID, at now: Instant) {
+        defer { events.removeAll(keepingCapacity: true) }
+        guard process != nil else { return }
+        for case .sample(let sample) in events {
+            if let codec = sample.format?.codec { tracks[id]?.codec = codec }
+            guard let track = tracks[id] else { return }
+            let frame = StreamFrame(
+                track: track.number,
+                codec: track.codec,
+                isKeyframe: sample.isKeyframe,
+                instant: sample.instant,
+                configuration: sample.format?.configuration,
+                bytes: sample.bytes
+            )
+            guard process?.send(.frame(frame)) == false else { continue }
+            dropped += 1
+            // What comes next could not be decoded without it.
+            if track.track.kind == .video { return tracks[id]?.reader.mute(at: now) ?? () }
+        }
+    }
+
+    /// Does what is due: gives up gaps, asks for keyframes.
+    ///
+    /// - Returns: the encodings of which keyframes are wanted.
+    package mutating func expire(at now: Instant) -> [(PublicationID, position: Int)] {
+        var wishes: [(PublicationID, position: Int)] = []
+        for id in Array(tracks.keys) {
+            tracks[id]?.reader.expire(at: now, into: &events)
+            send(of: id, at: now)
+            guard let position = tracks[id]?.reader.wish else {
+                tracks[id]?.askedAt = nil
+                continue
+            }
+            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.wishMilliseconds)
+            guard due.map({ $0 <= now }) != false else { continue }
+            tracks[id]?.askedAt = now
+            wishes.append((id, position))
+        }
+        return wishes
+    }
+}
+
+// The process, and what it tells.
+extension RoomStreamer {
+    /// Has the process end in good order, for a little time.
+    package mutating func end(at now: Instant) {
+        _ = process?.send(.end)
+        phase = .ending(until: now.advanced(milliseconds: Self.endMilliseconds))
+    }
+
+    /// What has happened since the last call; nothing comes after an end.
+    package mutating func takeNews(at now: Instant) -> [News] {
+        process?.flush()
+        var news: [News] = []
+        for report in process?.reports() ?? [] {
+            take(report, &news)
+            if case .ended? = news.last { return news }
+        }
+        if process?.hasEnded == true || (process == nil && restartsAt == nil) {
+            fail(at: now, &news)
+            if case .ended? = news.last { return news }
+        }
+        switch phase {
+        case .starting(let due) where due <= now: news.append(.ended(reason: "timeout"))
+        case .ending(let due) where due <= now: news.append(.ended(reason: nil))
+        case .starting, .ending, .up, .down: restart(at: now)
+        }
+        return news
+    }
+
+    private mutating func take(_ report: StreamReport, _ news: inout [News]) {
+        guard !isEnding else { return }
+        switch report {
+        case .up:
+            if case .starting = phase {
+                news.append(.started)
+            } else if phase == .down {
+                news.append(.resumed)
+            }
+            phase = .up
+        case .down(let cause):
+            guard phase == .up else { return }
+            phase = .down
+            news.append(.interrupted(cause: cause))
+        case .ended(let reason): news.append(.ended(reason: reason))
+        case .keyframeWanted(let number): restart(track: number)
+        case .unconfined(let parts): news.append(.unconfined(parts: parts))
+        }
+    }
+
+    private mutating func restart(track number: UInt32) {
+        guard let id = tracks.first(where: { $0.value.number == number })?.key else { return }
+        tracks[id]?.reader.restart()
+    }
+
+    /// The process is gone and has not said why.
+    private mutating func fail(at now: Instant, _ news: inout [News]) {
+        if let failedAt, now.milliseconds(since: failedAt) > Self.forgivenMilliseconds {
+            failures = 0
+        }
+        failures += 1
+        failedAt = now
+        children.removeAll(where: kernel_child_ended)
+        let cause = "streamer-failed"
+        switch phase {
+        case .ending: news.append(.ended(reason: nil))
+        case .starting: news.append(.ended(reason: cause))
+        case .up, .down:
+            guard failures <= Self.failureLimit else {
+                return news.append(.ended(reason: cause))
+            }
+            if phase == .up { news.append(.interrupted(cause: cause)) }
+            phase = .down
+            process = nil
+            restartsAt = now.advanced(milliseconds: Self.restartMilliseconds)
+        }
+    }
+
+    private mutating func restart(at now: Instant) {
+        guard let due = restartsAt, due <= now else { return }
+        restartsAt = nil
+        // Decoders begin anew, too.
+        for id in Array(tracks.keys) { tracks[id]?.reader.mute(at: now) }
+        start()
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Kernel
+import RTP
+
+/// Makes pictures and sound at an even pace, whatever comes and does not come.
+final class StreamComposer: Sendable {
+    private let studio: StreamStudio
+    private let sink: StreamSink
+    private let encoder: StreamEncoder
+
+    init(_ studio: StreamStudio, _ sink: StreamSink, _ encoder: StreamEncoder) {
+        self.studio = studio
+        self.sink = sink
+        self.encoder = encoder
+    }
+
+    func start() {
+        let thread = Thread { @Sendable [self] in run() }
+        thread.name = "composer"
+        thread.stackSize = 1 << 20
+        thread.start()
+    }
+
+    private func run() {
+        let rate = Int64(StreamEncoder.pictureRate)
+        let settings = studio.settings
+        var canvas = StreamCanvas(width: settings.width, height: settings.height)
+        var lastPicture: Int64 = -1
+        var sound: Int64 = 0
+        while true {
+            let now = Instant.monotonic()
+            let passed = now.nanoseconds(since: studio.start)
+            let samples = passed / 1_000 * Int64(SoundMixer.rate) / 1_000_000
+            while sound + Int64(StreamEncoder.soundSamples) <= samples {
+                encodeSound(at: sound)
+                sound += Int64(StreamEncoder.soundSamples)
+            }
+            let picture = passed / 1_000 * rate / 1_000_000
+            if picture > lastPicture {
+                lastPicture = picture
+                compose(&canvas, at: now)
+                if sink.isOpen {
+                    let isKeyframe = sink.takesKeyframeWish()
+                    sink.take(
+                        encoder.encode(
+                            picture: canvas.bytes,
+                            number: picture,
+                            isKeyframe: isKeyframe
+                        )
+                    )
+                }
+            }
+            // Sound has 47 packets a second, pictures are 30: neither waits for the other.
+            let next = studio.start.advanced(nanoseconds: (picture + 1) * 1_000_000_000 / rate)
+            let wait = next.nanoseconds(since: .monotonic())
+            if wait > 0 { Thread.sleep(forTimeInterval: min(Double(wait) / 1e9, 0.01)) }
+        }
+    }
+
+    private func encodeSound(at position: Int64) {
+        let samples = studio.state.withLock { $0.mixer.take(StreamEncoder.soundSamples) }
+        guard sink.isOpen else { return }
+        sink.take(encoder.encode(sound: samples, position: position))
+    }
+
+    private func compose(_ canvas: inout StreamCanvas, at now: Instant) {
+        let time = now.advanced(milliseconds: -StreamStudio.delayMilliseconds)
+        let pictures = studio.state.withLock { $0.stage.pictures(until: time, at: now) }
+        let tiles = StreamGrid.tiles(
+            pictures.count,
+            width: canvas.width,
+            height: canvas.height
+        )
+        // One that fills everything needs nothing behind it.
+        if pictures.count != 1 || pictures.first??.width != canvas.width { canvas.clear() }
+        for (tile, picture) in zip(tiles, pictures) {
+            // One of an earlier grid has another size; the next is on its way.
+            guard let picture, picture.width == tile.width, picture.height == tile.height else {
+                continue
+            }
+            canvas.put(
+                picture.bytes,
+                width: tile.width,
+                height: tile.height,
+                x: tile.x,
+                y: tile.y
+            )
+        }
+    }
+}

@@ -1,0 +1,295 @@
+package import RTP
+package import SFU
+package import WorkerInterface
+
+/// Makes one RTP stream, and its RTCP, of what a tap reads of a publication (RFC 3550).
+///
+/// Of a simulcast it follows the encoding that the home holds for the best, and changes over at
+/// a keyframe. Numbers and timestamps go on through every change; packets leave as they come, so
+/// what is sent again comes late, with the number that it would have had. What is lost stays a
+/// gap of the numbers, what a closed gate held back is none.
+package struct PlainSender {
+    /// One numbering of the publisher's.
+    private struct Source {
+        var position: Int
+        var epoch: UInt32
+        /// What is added to its timestamps.
+        var timestampOffset: UInt32
+        /// The highest number that came.
+        var highest: Int64
+        /// What is added to its numbers, from which on; in order.
+        var offsets: [(from: Int64, offset: Int64)]
+        /// A point of its clock and of ours: from sender reports, before one the first arrival.
+        var clock: (instant: Instant, timestamp: UInt32)
+        var hasReport = false
+        /// The packet with the highest number.
+        var last: (arrival: Instant, timestamp: UInt32)
+    }
+
+    private let line: TapOutput.Line
+    private let cname: [UInt8]
+    private var source: Source?
+    /// The source went silent by order: what goes on begins a new stretch of numbers.
+    private var isInterrupted = false
+    private var best: Int?
+    /// An encoding has come, if none that could be begun with.
+    private var hasCome = false
+    /// The number of the packet that comes next in order.
+    private var next: Int64
+    /// Numbers that have not come, and since when.
+    private var holes: [Int64: Instant] = [:]
+    /// Something was lost that nothing repairs but a keyframe.
+    private var isBroken = false
+    private var sent = (packets: UInt32(0), octets: UInt32(0))
+    private var reportDue: Instant?
+
+    /// Stretches of numbers that late packets are still known of.
+    private static let offsetLimit = 32
+    /// Missing numbers that are kept; one more, and they are given up.
+    private static let holeLimit = 256
+    /// How long a missing packet of video may take.
+    private static let patienceMilliseconds: Int64 = 500
+    private static let reportMilliseconds: Int64 = 1_000
+    /// Largest difference between capture times of two sources beyond that of their arrivals.
+    private static let beliefNanoseconds: Int64 = 10_000_000_000
+
+    /// `cname` is what both lines of a stream have in common, at most 255 bytes.
+    package init(_ line: TapOutput.Line, cname: String) {
+        self.line = line
+        self.cname = Array(cname.utf8.prefix(255))
+        next = Int64(line.firstNumber)
+    }
+
+    /// The encoding of which a keyframe is needed.
+    package var wish: Int? {
+        guard line.kind == .video, hasCome else { return nil }
+        let wanted = best ?? source?.position ?? 0
+        let isGoing = source?.position == wanted && !isInterrupted && !isBroken
+        return isGoing ? nil : wanted
+    }
+
+    /// The encoding that goes out, or would.
+    package var position: Int { source?.position ?? best ?? 0 }
+
+    /// The gate has closed: what comes when it opens again is a beginning.
+    package mutating func mute() {
+        isInterrupted = true
+        holes = [:]
+    }
+}
+
+// Packets.
+extension PlainSender {
+    /// The packet as it goes out; `nil`: it does not.
+    package mutating func datagram(of packet: TapPacket) -> [UInt8]? {
+        hasCome = true
+        best = packet.best ?? best
+        if continues(packet) {
+            guard let number = number(of: packet) else { return nil }
+            return encode(packet, number)
+        }
+        guard begins(packet) else { return nil }
+        begin(with: packet)
+        return packet.isPadding ? nil : number(of: packet).map { encode(packet, $0) }
+    }
+
+    private func continues(_ packet: TapPacket) -> Bool {
+        guard let source, !isInterrupted else { return false }
+        return source.position == packet.position && source.epoch == packet.epoch
+    }
+
+    private func begins(_ packet: TapPacket) -> Bool {
+        if let source, source.position == packet.position, source.epoch != packet.epoch {
+            // A late one of a numbering that is over begins nothing.
+            guard Int32(bitPattern: packet.epoch &- source.epoch) > 0 else { return false }
+        }
+        guard packet.position == best ?? packet.position else { return false }
+        return line.kind == .audio || packet.isKeyframeStart
+    }
+
+    private mutating func begin(with packet: TapPacket) {
+        let clock = packet.captured ?? (packet.arrival, packet.timestamp)
+        source = Source(
+            position: packet.position,
+            epoch: packet.epoch,
+            timestampOffset: timestamp(after: packet) &- packet.timestamp,
+            highest: packet.number &- 1,
+            offsets: [(packet.number, next &- packet.number)],
+            clock: clock,
+            hasReport: packet.captured != nil,
+            last: (packet.arrival, packet.timestamp)
+        )
+        isInterrupted = false
+        isBroken = false
+        holes = [:]
+    }
+
+    /// What the first packet of another source gets: as much later than the last as it is.
+    private func timestamp(after packet: TapPacket) -> UInt32 {
+        guard let source else { return line.firstTimestamp }
+        let old = source.last.timestamp &+ source.timestampOffset
+        if source.position == packet.position, source.epoch == packet.epoch {
+            return packet.timestamp &+ source.timestampOffset
+        }
+        var passed = packet.arrival.nanoseconds(since: source.last.arrival)
+        // Times of capture say it better, where both have one.
+        if source.hasReport, let captured = packet.captured {
+            let before = instant(of: source.last.timestamp, source.clock)
+            let told = instant(of: packet.timestamp, captured).nanoseconds(since: before)
+            // A report may claim anything.
+            if told.isWithin(Self.beliefNanoseconds, of: passed) { passed = told }
+        }
+        return old &+ ticks(max(passed, 1_000_000))
+    }
+
+    /// Says which number it gets, and keeps account of those missing.
+    private mutating func number(of packet: TapPacket) -> Int64? {
+        guard var source else { return nil }
+        defer { self.source = source }
+        if packet.number > source.highest {
+            note(missing: source.highest &+ 1, before: packet)
+            let isNext = packet.number == source.highest &+ 1
+            source.highest = packet.number
+            source.last = (packet.arrival, packet.timestamp)
+            if packet.isPadding, isNext {
+                // Nothing of it goes out, and it leaves no gap.
+                let offset = (source.offsets.last?.offset ?? 0) &- 1
+                source.offsets.append((packet.number &+ 1, offset))
+                if source.offsets.count > Self.offsetLimit { source.offsets.removeFirst() }
+                return nil
+            }
+        } else {
+            holes[packet.number] = nil
+        }
+        if let captured = packet.captured {
+            source.clock = captured
+            source.hasReport = true
+        }
+        guard !packet.isPadding,
+            let offset = source.offsets.last(where: { $0.from <= packet.number })?.offset
+        else { return nil }
+        let number = packet.number &+ offset
+        next = max(next, number &+ 1)
+        return number
+    }
+
+    private mutating func note(missing first: Int64, before packet: TapPacket) {
+        guard line.kind == .video else { return }
+        if packet.isKeyframeStart {
+            holes = [:]
+            isBroken = false
+            return
+        }
+        // The packet is beyond the highest before it, so the difference is no negative number.
+        let missing = UInt64(bitPattern: packet.number &- first)
+        guard missing <= UInt64(Self.holeLimit), holes.count <= Self.holeLimit &- Int(missing)
+        else {
+            isBroken = true
+            holes = [:]
+            return
+        }
+        for step in 0..<Int64(missing) { holes[first &+ step] = packet.arrival }
+    }
+
+    private mutating func encode(_ packet: TapPacket, _ number: Int64) -> [UInt8] {
+        sent.packets &+= 1
+        sent.octets &+= UInt32(truncatingIfNeeded: packet.payload.count)
+        let timestamp = packet.timestamp &+ (source?.timestampOffset ?? 0)
+        return [UInt8](capacity: 12 + packet.payload.count) { output in
+            output.append(0x80)
+            output.append((packet.isMarked ? 0x80 : 0) | line.payloadType)
+            output.append(bigEndian: UInt16(truncatingIfNeeded: number))
+            output.append(bigEndian: timestamp)
+            output.append(bigEndian: line.ssrc.rawValue)
+            output.append(copying: packet.payload.span)
+        }
+    }
+}
+
+// Control.
+extension PlainSender {
+    /// Gives up what has been missing for too long.
+    package mutating func expire(at now: Instant) {
+        let due = now.advanced(milliseconds: -Self.patienceMilliseconds)
+        guard holes.contains(where: { $0.value <= due }) else { return }
+        isBroken = true
+        holes = [:]
+    }
+
+    /// A sender report with its source description, once a second while something goes out.
+    ///
+    /// `unixNanoseconds` is Unix time now.
+    package mutating func report(at now: Instant, unixNanoseconds: Int64) -> [UInt8]? {
+        guard let source, !isInterrupted, reportDue.map({ $0 <= now }) != false else { return nil }
+        reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
+        let passed = now.nanoseconds(since: source.clock.instant)
+        let timestamp = source.clock.timestamp &+ ticks(passed) &+ source.timestampOffset
+        let report = SenderReport(
+            sender: line.ssrc,
+            ntp: NTPTime(unixNanoseconds: unixNanoseconds),
+            rtpTimestamp: timestamp,
+            packets: sent.packets,
+            octets: sent.octets
+        )
+        let size =
+            SenderReport.encodedSize + SourceDescription.encodedSize(cnameLength: cname.count)
+        return [UInt8](capacity: size) { output in
+            report.encode(into: &output)
+            SourceDescription.encode(ssrc: line.ssrc, cname: cname.span, into: &output)
+        }
+    }
+
+    /// What says that nothing more comes (RFC 3550 §6.6).
+    package var goodbye: [UInt8] {
+        // A compound begins with a report: an empty one (RFC 3550 §6.1).
+        let size =
+            8 + SourceDescription.encodedSize(cnameLength: cname.count)
+            + Goodbye.encodedSize(sources: 1)
+        let sources = [line.ssrc]
+        return [UInt8](capacity: size) { output in
+            output.append(0x80)
+            output.append(RTCPType.receiverReport)
+            output.append(bigEndian: UInt16(1))
+            output.append(bigEndian: line.ssrc.rawValue)
+            SourceDescription.encode(ssrc: line.ssrc, cname: cname.span, into: &output)
+            Goodbye.encode(sources.span, into: &output)
+        }
+    }
+
+    /// Whether a receiver asks for a keyframe (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+    package func isKeyframeWanted(by rtcp: Span<UInt8>) -> Bool {
+        var blocks = RTCPBlocks(rtcp)
+        while let block = blocks.next() {
+            if let loss = try? PictureLoss(block), loss.media == line.ssrc { return true }
+            guard let request = try? FullIntraRequest(block) else { continue }
+            for index in 0..<request.count where request[index].media == line.ssrc { return true }
+        }
+        return false
+    }
+
+    private func ticks(_ nanoseconds: Int64) -> UInt32 {
+        // In two parts, so that no stretch of time is too long for the product.
+        let rate = Int64(line.codec.clockRate)
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return UInt32(truncatingIfNeeded: seconds &* rate &+ rest &* rate / 1_000_000_000)
+    }
+
+    private func instant(
+        of timestamp: UInt32,
+        _ clock: (instant: Instant, timestamp: UInt32)
+    ) -> Instant {
+        let ticks = Int64(Int32(bitPattern: timestamp &- clock.timestamp))
+        return clock.instant.advanced(
+            // At most 2^31 ticks: 2.2 * 10^18 before the division.
+            nanoseconds: ticks &* 1_000_000_000 / Int64(line.codec.clockRate)
+        )
+    }
+}
+
+extension Int64 {
+    /// Whether `other` is at most `distance` away, for all numbers.
+    fileprivate func isWithin(_ distance: Int64, of other: Int64) -> Bool {
+        let (difference, overflows) = subtractingReportingOverflow(other)
+        return !overflows && (-distance...distance).contains(difference)
+    }
+}

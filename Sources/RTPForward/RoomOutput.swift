@@ -1,0 +1,172 @@
+import CKernel
+package import RTP
+package import SFU
+package import WorkerInterface
+
+/// A stream that goes out as plain RTP, as the tap's thread has it.
+package struct RoomOutput {
+    fileprivate struct Line {
+        let line: TapOutput.Line
+        var sender: PlainSender
+        let rtp: OutputSocket
+        let rtcp: OutputSocket
+        /// When its publisher was last asked for a keyframe.
+        var askedAt: Instant?
+        var listening = Listening()
+    }
+
+    /// Whether somebody takes what goes out: who comes late needs a keyframe.
+    fileprivate enum Listening {
+        case nobody(refusedAt: Instant, sentSince: Int)
+        case somebody
+        /// Who listens now has missed the last keyframe.
+        case newcomer
+
+        init() { self = .somebody }
+    }
+
+    package let setup: TapSetup
+    private let output: TapOutput
+    private var lines: [PublicationID: Line] = [:]
+    private(set) var counts = TapCounts()
+    private var told = TapCounts()
+    /// Why it has to end.
+    package private(set) var failure: String?
+    private var buffer = [UInt8](repeating: 0, count: 1_500)
+
+    private static let wishMilliseconds: Int64 = 1_000
+    /// Nobody refuses what is sent for so long, and so many packets: somebody listens.
+    fileprivate static let listeningMilliseconds: Int64 = 300
+    fileprivate static let listeningPackets = 4
+    /// Datagrams of a receiver that are read before others have their turn.
+    private static let readLimit = 16
+
+    package init(_ setup: TapSetup, _ output: TapOutput) {
+        self.setup = setup
+        self.output = output
+    }
+
+    /// The counts where they are others than before.
+    package mutating func takeCounts() -> TapCounts? {
+        guard counts != told else { return nil }
+        told = counts
+        return counts
+    }
+}
+
+// What comes from the room.
+extension RoomOutput {
+    package mutating func attach(_ track: TapTrack) {
+        guard let line = output.line(track.kind) else { return }
+        let above = line.address.with(port: line.address.port &+ 1)
+        guard let rtp = OutputSocket(to: line.address), let rtcp = OutputSocket(to: above) else {
+            failure = "unreachable"
+            return
+        }
+        lines[track.publication] = Line(
+            line: line,
+            sender: PlainSender(line, cname: output.stream),
+            rtp: rtp,
+            rtcp: rtcp
+        )
+    }
+
+    package mutating func detach(_ id: PublicationID) {
+        guard let line = lines.removeValue(forKey: id) else { return }
+        _ = line.rtcp.send(line.sender.goodbye)
+    }
+
+    /// Says to who listens that nothing more comes.
+    package mutating func end() {
+        for id in Array(lines.keys) { detach(id) }
+    }
+
+    package mutating func gate(_ id: PublicationID, open: Bool) {
+        if !open { lines[id]?.sender.mute() }
+    }
+
+    package mutating func receive(_ packet: TapPacket, at now: Instant) {
+        guard var line = lines[packet.publication] else { return }
+        guard packet.codec == line.line.codec else {
+            // What receivers were told no longer holds.
+            failure = "codec-changed"
+            return
+        }
+        guard let bytes = line.sender.datagram(of: packet) else {
+            lines[packet.publication] = line
+            return
+        }
+        switch line.rtp.send(bytes) {
+        case .sent:
+            counts.packets += 1
+            counts.bytes += UInt64(bytes.count)
+            line.listening.sent(at: now)
+        case .refused:
+            counts.refused += 1
+            line.listening = .nobody(refusedAt: now, sentSince: 0)
+        case .dropped: counts.dropped += 1
+        }
+        lines[packet.publication] = line
+    }
+
+    /// Does what is due: reports, and what receivers ask for.
+    ///
+    /// - Returns: the encodings of which keyframes are wanted.
+    package mutating func expire(
+        at now: Instant,
+        unixNanoseconds: Int64
+    ) -> [(PublicationID, position: Int)] {
+        var wishes: [(PublicationID, position: Int)] = []
+        for id in lines.keys.sorted(by: { $0.index < $1.index }) {
+            guard var line = lines[id] else { continue }
+            line.sender.expire(at: now)
+            if let report = line.sender.report(at: now, unixNanoseconds: unixNanoseconds) {
+                _ = line.rtcp.send(report)
+            }
+            if isKeyframeWanted(at: line.rtcp, line.sender) { line.listening = .newcomer }
+            if let position = wish(of: line), line.mayAsk(at: now, every: Self.wishMilliseconds) {
+                line.askedAt = now
+                if case .newcomer = line.listening { line.listening = .somebody }
+                wishes.append((id, position))
+            }
+            lines[id] = line
+        }
+        return wishes
+    }
+
+    private func wish(of line: Line) -> Int? {
+        if let position = line.sender.wish { return position }
+        guard line.line.kind == .video, case .newcomer = line.listening else { return nil }
+        return line.sender.position
+    }
+
+    private mutating func isKeyframeWanted(
+        at socket: OutputSocket,
+        _ sender: PlainSender
+    ) -> Bool {
+        var isWanted = false
+        for _ in 0..<Self.readLimit {
+            guard let length = socket.receive(into: &buffer) else { break }
+            let bytes = buffer.span.extracting(0..<length)
+            if sender.isKeyframeWanted(by: bytes) { isWanted = true }
+        }
+        return isWanted
+    }
+}
+
+extension RoomOutput.Line {
+    fileprivate func mayAsk(at now: Instant, every milliseconds: Int64) -> Bool {
+        askedAt.map { $0.advanced(milliseconds: milliseconds) <= now } ?? true
+    }
+}
+
+extension RoomOutput.Listening {
+    /// The system took a packet, which does not yet mean that somebody else does.
+    fileprivate mutating func sent(at now: Instant) {
+        guard case .nobody(let refused, let sent) = self else { return }
+        let isEnough =
+            sent + 1 >= RoomOutput.listeningPackets
+            && now.milliseconds(since: refused) >= RoomOutput.listeningMilliseconds
+        self = isEnough ? .newcomer : .nobody(refusedAt: refused, sentSince: sent + 1)
+    }
+}

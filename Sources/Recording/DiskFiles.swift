@@ -1,0 +1,70 @@
+import CKernel
+import Glibc
+
+/// The few system calls that recordings make; all may block for as long as the disk pleases.
+///
+/// Safe: paths and bytes are lent for the length of a call.
+enum DiskFiles {
+    /// Makes a directory and those above it; returns the errno where that fails.
+    static func makeDirectory(_ path: String) -> Int32? {
+        var made = ""
+        for part in path.split(separator: "/") {
+            made += "/\(part)"
+            guard unsafe mkdir(made, 0o750) != 0, errno != EEXIST else { continue }
+            return errno
+        }
+        return nil
+    }
+
+    /// Makes a new file to write to; negative: the errno.
+    static func create(_ path: String) -> Int32 {
+        let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
+        return descriptor >= 0 ? descriptor : -errno
+    }
+
+    /// Writes all of it at `offset`; returns the errno where not all could be written.
+    static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) -> Int32? {
+        unsafe bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let position = off_t(offset + written)
+                let count = unsafe pwrite(descriptor, rest.baseAddress, rest.count, position)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return count < 0 ? errno : ENOSPC }
+                written += count
+            }
+            return nil
+        }
+    }
+
+    static func truncate(_ descriptor: Int32, to length: Int) {
+        _ = ftruncate(descriptor, off_t(length))
+    }
+
+    /// Puts a file in another's place, so that whoever reads it sees the one or the other.
+    static func replace(_ path: String, with bytes: [UInt8]) -> Int32? {
+        let temporary = path + ".new"
+        _ = unsafe unlink(temporary)
+        let descriptor = create(temporary)
+        guard descriptor >= 0 else { return -descriptor }
+        let failure = write(bytes, to: descriptor, at: 0)
+        kernel_close(descriptor)
+        if let failure {
+            _ = unsafe unlink(temporary)
+            return failure
+        }
+        return unsafe rename(temporary, path) == 0 ? nil : errno
+    }
+
+    /// Bytes that are free where `path` is; `nil` where nobody can tell.
+    static func freeBytes(at path: String) -> Int? {
+        unsafe withUnsafeTemporaryAllocation(of: statvfs.self, capacity: 1) { places in
+            guard let place = places.baseAddress, unsafe statvfs(path, place) == 0 else {
+                return nil
+            }
+            let found = unsafe place.pointee
+            return Int(clamping: found.f_bavail) * Int(clamping: found.f_frsize)
+        }
+    }
+}

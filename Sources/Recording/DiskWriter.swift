@@ -1,0 +1,263 @@
+import CKernel
+import Foundation
+import Glibc
+package import Kernel
+package import WorkerInterface
+
+/// Bounds of recordings; each is a configuration key.
+package struct RecordingLimits: Hashable, Sendable {
+    /// Bytes of one recording, on disk; past them it ends.
+    package var bytes = 1 << 40
+    /// Bytes that stay free where recordings go; below them they end.
+    package var freeBytes = 64 << 20
+    /// Bytes of one recording that wait for the disk; past them it ends.
+    package var waitingBytes = 16 << 20
+    /// Files of one recording; at them tracks are given up, and past them it ends.
+    package var files = 10_000
+
+    package init() {}
+}
+
+/// Puts recordings on disk, from a thread of its own: a slow disk holds up nobody else.
+///
+/// What waits for it is bounded for each recording by whoever adds (`waiting(for:)`).
+package final class DiskWriter: Sendable {
+    package enum Job: Sendable {
+        case open(TapID, directory: String)
+        /// `file` numbers the recording's files.
+        case create(TapID, file: Int, path: String)
+        /// Once it is written, the file holds `seconds` of media.
+        case write(TapID, file: Int, MediaMuxer.Run, seconds: Double)
+        case close(TapID, file: Int)
+        case replace(TapID, path: String, [UInt8])
+        /// Nothing more will come of this recording.
+        case end(TapID)
+    }
+
+    package enum Notice: Sendable {
+        /// The directory stands.
+        case ready(TapID)
+        /// The first of a file's media lies on disk.
+        case written(TapID)
+        /// It cannot go on, for the reason that the word says; what lies there is kept.
+        case failed(TapID, reason: String)
+        case ended(TapID)
+    }
+
+    private struct State {
+        var jobs: [Job] = []
+        var waiting: [TapID: Int] = [:]
+        /// Seconds of media that lie on disk, by the recordings' files.
+        var kept: [TapID: [Int: Double]] = [:]
+        /// Recordings that have ended before the disk has taken what waits.
+        var abandoned: Set<TapID> = []
+        var isStopped = false
+    }
+
+    package let notices: Mailbox<Notice>
+    private let limits: RecordingLimits
+    private let state = Locked(State())
+    private let wake = DispatchSemaphore(value: 0)
+    private let finished = DispatchSemaphore(value: 0)
+
+    package init(limits: RecordingLimits) throws(SystemError) {
+        self.limits = limits
+        notices = try Mailbox()
+        let thread = Thread { @Sendable [self] in run() }
+        thread.name = "recorder-disk"
+        thread.stackSize = 1 << 18
+        thread.start()
+    }
+
+    package func post(_ jobs: [Job]) {
+        guard !jobs.isEmpty else { return }
+        let wasEmpty = state.withLock { state in
+            defer {
+                for case .write(let tap, _, let run, _) in jobs {
+                    state.waiting[tap, default: 0] += run.bytes.count
+                }
+                state.jobs += jobs
+            }
+            return state.jobs.isEmpty
+        }
+        if wasEmpty { wake.signal() }
+    }
+
+    /// Bytes of a recording that wait to be written.
+    package func waiting(for tap: TapID) -> Int { state.withLock { $0.waiting[tap] ?? 0 } }
+
+    /// Writes nothing more of a recording.
+    package func abandon(_ tap: TapID) { state.withLock { _ = $0.abandoned.insert(tap) } }
+
+    /// Seconds of media that lie on disk, by the recording's files.
+    package func kept(of tap: TapID) -> [Int: Double] { state.withLock { $0.kept[tap] ?? [:] } }
+
+    /// Lets what waits be written, for a little time.
+    package func stop(milliseconds: Int) {
+        state.withLock { $0.isStopped = true }
+        wake.signal()
+        _ = finished.wait(timeout: .now() + .milliseconds(milliseconds))
+    }
+
+    private func run() {
+        var recordings: [TapID: DiskRecording] = [:]
+        while true {
+            let (jobs, isStopped) = state.withLock { state in
+                var jobs: [Job] = []
+                swap(&jobs, &state.jobs)
+                return (jobs, state.isStopped)
+            }
+            for job in jobs { carryOut(job, &recordings) }
+            guard jobs.isEmpty else { continue }
+            if isStopped { break }
+            wake.wait()
+        }
+        finished.signal()
+    }
+
+    private func carryOut(_ job: Job, _ recordings: inout [TapID: DiskRecording]) {
+        switch job {
+        case .open(let tap, let directory):
+            var recording = DiskRecording(directory: directory, limits: limits)
+            let failure = recording.open()
+            recordings[tap] = recording
+            notices.post([failure.map { .failed(tap, reason: $0) } ?? .ready(tap)])
+        case .create(let tap, let file, let path):
+            tell(recordings[tap]?.create(file, path), of: tap)
+        case .write(let tap, let file, let run, let seconds):
+            write(run, to: file, of: tap, seconds, &recordings)
+        case .close(let tap, let file): recordings[tap]?.close(file)
+        case .replace(let tap, let path, let bytes):
+            tell(recordings[tap]?.replace(path, bytes), of: tap)
+        case .end(let tap):
+            recordings[tap]?.closeAll()
+            recordings[tap] = nil
+            notices.post([.ended(tap)])
+        }
+    }
+
+    private func write(
+        _ run: MediaMuxer.Run,
+        to file: Int,
+        of tap: TapID,
+        _ seconds: Double,
+        _ recordings: inout [TapID: DiskRecording]
+    ) {
+        let isAbandoned = state.withLock { $0.abandoned.contains(tap) }
+        let isFirst = recordings[tap]?.hasWritten == false
+        let failure = isAbandoned ? nil : recordings[tap]?.write(run, to: file)
+        let isKept = !isAbandoned && recordings[tap]?.isBroken == false
+        state.withLock { state in
+            state.waiting[tap, default: 0] -= run.bytes.count
+            if isKept { state.kept[tap, default: [:]][file] = seconds }
+        }
+        if isFirst, recordings[tap]?.hasWritten == true { notices.post([.written(tap)]) }
+        tell(failure, of: tap)
+    }
+
+    /// Forgets what it knows of a recording that has ended.
+    package func forget(_ tap: TapID) {
+        state.withLock { state in
+            state.waiting[tap] = nil
+            state.kept[tap] = nil
+            state.abandoned.remove(tap)
+        }
+    }
+
+    private func tell(_ failure: String??, of tap: TapID) {
+        if let failure = failure ?? nil { notices.post([.failed(tap, reason: failure)]) }
+    }
+}
+
+/// One recording as it lies on disk.
+private struct DiskRecording {
+    private struct File {
+        var descriptor: Int32
+        var end = 0
+    }
+
+    private let directory: String
+    private let limits: RecordingLimits
+    private var files: [Int: File] = [:]
+    private var bytes = 0
+    /// The disk has refused something: nothing more is tried.
+    package private(set) var isBroken = false
+    private var isTold = false
+    private var nextLook: Int64 = 0
+    private(set) var hasWritten = false
+
+    init(directory: String, limits: RecordingLimits) {
+        self.directory = directory
+        self.limits = limits
+    }
+
+    /// Each of these returns a word where the recording cannot go on; it says so once.
+    mutating func open() -> String? {
+        if let failure = DiskFiles.makeDirectory(directory) { return fail(failure) }
+        return lookAtFreeBytes()
+    }
+
+    mutating func create(_ file: Int, _ path: String) -> String? {
+        guard !isBroken else { return nil }
+        let descriptor = DiskFiles.create(path)
+        guard descriptor >= 0 else { return fail(-descriptor) }
+        files[file] = File(descriptor: descriptor)
+        return nil
+    }
+
+    mutating func write(_ run: MediaMuxer.Run, to number: Int) -> String? {
+        guard !isBroken, let file = files[number] else { return nil }
+        if let failure = DiskFiles.write(run.bytes, to: file.descriptor, at: run.offset) {
+            // What is not whole would be no cluster: the file ends where it was good.
+            DiskFiles.truncate(file.descriptor, to: file.end)
+            return fail(failure)
+        }
+        hasWritten = true
+        let end = max(file.end, run.offset + run.bytes.count)
+        bytes += end - file.end
+        files[number]?.end = end
+        guard bytes <= limits.bytes else { return tell("size-limit") }
+        let now = kernel_monotonic_nanoseconds()
+        guard now >= nextLook else { return nil }
+        nextLook = now + 1_000_000_000
+        return lookAtFreeBytes()
+    }
+
+    mutating func replace(_ path: String, _ bytes: [UInt8]) -> String? {
+        let failure = DiskFiles.replace(path, with: bytes)
+        // Its last words are tried, too, where the disk is full.
+        guard let failure, !isBroken else { return nil }
+        return fail(failure)
+    }
+
+    mutating func close(_ number: Int) {
+        guard let file = files.removeValue(forKey: number) else { return }
+        kernel_close(file.descriptor)
+    }
+
+    mutating func closeAll() {
+        for file in files.values { kernel_close(file.descriptor) }
+        files = [:]
+    }
+
+    private mutating func lookAtFreeBytes() -> String? {
+        guard let free = DiskFiles.freeBytes(at: directory), free < limits.freeBytes else {
+            return nil
+        }
+        return tell("disk-full")
+    }
+
+    private mutating func fail(_ number: Int32) -> String? {
+        isBroken = true
+        switch number {
+        case ENOSPC, EDQUOT: return tell("disk-full")
+        case EACCES, EPERM, EROFS: return tell("not-permitted")
+        default: return tell("disk-error")
+        }
+    }
+
+    private mutating func tell(_ reason: String) -> String? {
+        defer { isTold = true }
+        return isTold ? nil : reason
+    }
+}

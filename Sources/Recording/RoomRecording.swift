@@ -1,0 +1,363 @@
+import JSON
+package import RTP
+package import SFU
+package import WorkerInterface
+
+/// One recording as the tap's thread has it: tracks, their files, and the record of the session.
+///
+/// It makes bytes and jobs for the disk; it touches neither files nor clock.
+package struct RoomRecording {
+    /// A track that is given up while the recording goes on.
+    package struct TrackEnd {
+        package var track: TapTrack
+        package var reason: String
+    }
+
+    package let setup: TapSetup
+    private let limits: RecordingLimits
+    /// Unix time less the monotonic clock, in seconds.
+    private let epoch: Double
+    private var tracks: [PublicationID: RecordedTrack] = [:]
+    package private(set) var files: [RecordingFile] = []
+    /// How many files a track's name has been given to.
+    private var names: [String: Int] = [:]
+    /// How many files each participant's tracks have begun.
+    private var filesOfParticipants: [String: Int] = [:]
+    private var session: SessionRecord
+    private var writtenAt: Instant?
+    private var events: [TrackEvent] = []
+    /// What the disk is to do, in order.
+    private var jobs: [DiskWriter.Job] = []
+    /// Tracks that were given up since the last call of `takeEnds`.
+    private var ends: [TrackEnd] = []
+    /// Whether a track that has no file has found none left.
+    package private(set) var isFull = false
+    /// Gaps that are listed of all tracks together; further ones are not.
+    var gapLimit = 100_000
+    private var gaps = 0
+    /// Whether a gap has been left out, and whether `takeGapsEnd` has told so.
+    private var leavesOutGaps = false
+    private var hasToldGapsEnd = false
+
+    /// How long what was recorded may be off the disk, for the muxer's part.
+    private static let flushMilliseconds: Int64 = 500
+    private static let wishMilliseconds: Int64 = 1_000
+    private static let sessionMilliseconds: Int64 = 1_000
+
+    package init(_ setup: TapSetup, _ limits: RecordingLimits, at now: Instant, unixTime: Double) {
+        self.setup = setup
+        self.limits = limits
+        epoch = unixTime - Double(now.nanoseconds) / 1e9
+        session = SessionRecord(setup)
+    }
+
+    /// The jobs since the last call.
+    package mutating func takeJobs() -> [DiskWriter.Job] {
+        defer { jobs = [] }
+        return jobs
+    }
+
+    /// The tracks that were given up since the last call.
+    package mutating func takeEnds() -> [TrackEnd] {
+        defer { ends = [] }
+        return ends
+    }
+
+    /// Whether a gap has been left out, which is told once.
+    package mutating func takeGapsEnd() -> Bool {
+        guard leavesOutGaps, !hasToldGapsEnd else { return false }
+        hasToldGapsEnd = true
+        return true
+    }
+
+    package var shownFiles: [TapFile] { files.map { $0.shown(in: setup.directory) } }
+
+    private func unixTime(_ instant: Instant) -> Double {
+        epoch + Double(instant.nanoseconds) / 1e9
+    }
+}
+
+// What comes from the room.
+extension RoomRecording {
+    package mutating func attach(_ track: TapTrack, isOpen: Bool, at now: Instant) {
+        tracks[track.publication] = RecordedTrack(track)
+        if !isOpen { note(track, "muted", at: now) }
+    }
+
+    package mutating func detach(_ id: PublicationID) {
+        closeFile(of: id)
+        tracks[id] = nil
+    }
+
+    package mutating func note(_ note: TapNote, at now: Instant) {
+        session.note(note, at: unixTime(now))
+    }
+
+    package mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
+        guard let track = tracks[id]?.track else { return }
+        if !open { tracks[id]?.reader.mute(at: now) }
+        note(track, open ? "unmuted" : "muted", at: now)
+    }
+
+    private mutating func note(
+        _ track: TapTrack,
+        _ type: String,
+        at now: Instant,
+        _ more: [String: JSON] = [:]
+    ) {
+        var members = more
+        members["participant"] = .string(track.participant)
+        members["stream"] = .string(track.stream)
+        members["kind"] = track.kind == .audio ? "audio" : "video"
+        session.note(type, at: unixTime(now), members)
+    }
+
+    package mutating func receive(_ packet: TapPacket, at now: Instant) {
+        guard tracks[packet.publication]?.end == nil else { return }
+        tracks[packet.publication]?.reader.receive(packet, at: now, into: &events)
+        takeEvents(of: packet.publication, at: now)
+    }
+
+    private mutating func takeEvents(of id: PublicationID, at now: Instant) {
+        guard !events.isEmpty else { return }
+        for event in events { take(event, of: id, at: now) }
+        events.removeAll(keepingCapacity: true)
+        guard let track = tracks[id], track.refusedSince != nil, track.file == nil else { return }
+        tracks[id]?.reader.restart()
+    }
+
+    private mutating func take(_ event: TrackEvent, of id: PublicationID, at now: Instant) {
+        switch event {
+        case .gap(let start, let end, let reason):
+            guard tracks[id]?.file != nil else { return }
+            noteGap(of: id, from: start, to: end, reason.rawValue)
+        case .sample(let sample): write(sample, of: id, at: now)
+        }
+    }
+
+    /// Lists a gap with the track's latest file.
+    private mutating func noteGap(
+        of id: PublicationID,
+        from start: Instant,
+        to end: Instant,
+        _ reason: String
+    ) {
+        guard let track = tracks[id], let index = track.lastFile,
+            track.gaps < RecordedTrack.gapLimit
+        else { return }
+        leavesOutGaps = gaps >= gapLimit
+        guard !leavesOutGaps else { return }
+        gaps += 1
+        tracks[id]?.gaps += 1
+        files[index].gaps.append(
+            TapGap(start: unixTime(start), end: unixTime(end), reason: reason)
+        )
+        session.touch()
+    }
+
+    private mutating func write(
+        _ sample: TrackEvent.Sample,
+        of id: PublicationID,
+        at now: Instant
+    ) {
+        guard tracks[id]?.end == nil else { return }
+        if let format = sample.format {
+            noteSize(format, of: id, at: sample.instant)
+            prepareFile(for: format, of: id, from: sample.instant, at: now)
+        }
+        guard var file = tracks[id]?.file else { return }
+        let milliseconds = file.milliseconds(of: sample.instant)
+        guard
+            file.muxer.add(sample.bytes, milliseconds: milliseconds, isKeyframe: sample.isKeyframe)
+        else { return refuse(id, captured: sample.instant, at: now) }
+        file.lastMilliseconds = milliseconds
+        file.isDirty = true
+        tracks[id]?.file = file
+        files[file.index].duration = Double(milliseconds) / 1_000
+    }
+
+    /// Counts a refusal of the muxer's: the file ends, and another goes on with a keyframe.
+    private mutating func refuse(
+        _ id: PublicationID,
+        captured instant: Instant,
+        at now: Instant
+    ) {
+        let isOnceTooOften = tracks[id]?.refuse(at: instant) == true
+        closeFile(of: id)
+        if isOnceTooOften { giveUp(id, .refused, at: now) }
+    }
+
+    private mutating func giveUp(
+        _ id: PublicationID,
+        _ end: RecordedTrack.End,
+        at now: Instant
+    ) {
+        guard let track = tracks[id]?.track, tracks[id]?.end == nil else { return }
+        closeFile(of: id)
+        tracks[id]?.giveUp(end)
+        ends.append(TrackEnd(track: track, reason: end.rawValue))
+        note(track, "ended", at: now, ["reason": .string(end.rawValue)])
+    }
+
+    private mutating func noteSize(_ format: FrameFormat, of id: PublicationID, at now: Instant) {
+        guard format.width > 0, let track = tracks[id],
+            track.size != (format.width, format.height), track.sizes < RecordedTrack.sizeLimit
+        else { return }
+        tracks[id]?.sizes += 1
+        tracks[id]?.size = (format.width, format.height)
+        let members: [String: JSON] = [
+            "stream": .string(track.track.stream), "width": .integer(Int64(format.width)),
+            "height": .integer(Int64(format.height)),
+        ]
+        session.note("size", at: unixTime(now), members)
+    }
+}
+
+// Files.
+extension RoomRecording {
+    /// Sees to it that a file is under way that can hold `format`; ends one that cannot.
+    private mutating func prepareFile(
+        for format: FrameFormat,
+        of id: PublicationID,
+        from start: Instant,
+        at now: Instant
+    ) {
+        if let file = tracks[id]?.file {
+            guard !file.format.canGoOn(with: format) else { return }
+            closeFile(of: id)
+        }
+        guard let track = tracks[id], isFileLeft(for: track) else {
+            return giveUp(id, .tooManyFiles, at: now)
+        }
+        guard files.count < limits.files else {
+            isFull = true
+            return giveUp(id, .tooManyFiles, at: now)
+        }
+        guard let muxer = MediaMuxer(format) else {
+            return refuse(id, captured: start, at: now)
+        }
+        if let since = tracks[id]?.takeRefusal() {
+            noteGap(of: id, from: since, to: start, "refused")
+        }
+        let index = begin(format, of: track.track, at: start)
+        tracks[id]?.files += 1
+        filesOfParticipants[track.track.participant, default: 0] += 1
+        tracks[id]?.lastFile = index
+        tracks[id]?.file = RecordedTrack.OpenFile(
+            muxer: muxer,
+            index: index,
+            start: start,
+            format: format
+        )
+    }
+
+    /// Whether a track may begin one more file: it has a tenth of the recording's, and all of its
+    /// participant's tracks have a fifth.
+    ///
+    /// A participant's id can be a new one at each join, so these shares bound nobody who comes
+    /// back. The last half is therefore for tracks that have no file yet, a few of each
+    /// participant: who uses up the first half takes no newcomer's files.
+    private func isFileLeft(for track: RecordedTrack) -> Bool {
+        let ofParticipant = filesOfParticipants[track.track.participant] ?? 0
+        guard ofParticipant < max(1, limits.files / 5) else { return false }
+        guard files.count < limits.files / 2 else {
+            return track.files == 0 && ofParticipant < max(4, limits.files / 100)
+        }
+        return track.files < max(1, limits.files / 10)
+    }
+
+    /// Adds a file to the recording; returns its place among the others.
+    private mutating func begin(
+        _ format: FrameFormat,
+        of track: TapTrack,
+        at start: Instant
+    ) -> Int {
+        let name = name(of: track, format.codec)
+        let index = files.count
+        files.append(
+            RecordingFile(
+                track: track,
+                number: index,
+                name: name,
+                codec: format.codec,
+                start: unixTime(start)
+            )
+        )
+        session.touch()
+        jobs.append(.create(setup.id, file: index, path: "\(setup.directory)/\(name)"))
+        return index
+    }
+
+    /// Ids have no slash; a name that began with a dot would be hidden.
+    private mutating func name(of track: TapTrack, _ codec: Codec) -> String {
+        let kind = track.kind == .audio ? "audio" : "video"
+        var stem = "\(track.participant)-\(track.stream)-\(track.source.rawValue)-\(kind)"
+        if stem.hasPrefix(".") { stem = "_\(stem.dropFirst())" }
+        let number = (names[stem] ?? 0) + 1
+        names[stem] = number
+        return "\(stem)-\(number).\(MediaMuxer.fileExtension(for: codec))"
+    }
+
+    private mutating func closeFile(of id: PublicationID) {
+        guard let file = tracks[id]?.file else { return }
+        tracks[id]?.file = nil
+        post(file.muxer.finish(), of: file)
+        jobs.append(.close(setup.id, file: file.index))
+        files[file.index].isComplete = true
+        session.touch()
+    }
+
+    private mutating func post(_ runs: [MediaMuxer.Run], of file: RecordedTrack.OpenFile) {
+        let seconds = Double(max(0, file.lastMilliseconds)) / 1_000
+        for run in runs {
+            jobs.append(.write(setup.id, file: file.index, run, seconds: seconds))
+        }
+    }
+
+    /// Does what is due: gives up gaps, flushes, asks for keyframes, writes the session.
+    ///
+    /// - Returns: the encodings of which keyframes are wanted.
+    package mutating func expire(at now: Instant) -> [(PublicationID, position: Int)] {
+        var wishes: [(PublicationID, position: Int)] = []
+        for id in Array(tracks.keys) {
+            tracks[id]?.reader.expire(at: now, into: &events)
+            takeEvents(of: id, at: now)
+            flush(id, at: now)
+            guard let position = tracks[id]?.reader.wish else {
+                tracks[id]?.askedAt = nil
+                continue
+            }
+            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.wishMilliseconds)
+            guard due.map({ $0 <= now }) != false else { continue }
+            tracks[id]?.askedAt = now
+            wishes.append((id, position))
+        }
+        let due = writtenAt?.advanced(milliseconds: Self.sessionMilliseconds)
+        if session.isDirty, due.map({ $0 <= now }) != false { writeSession(at: now) }
+        return wishes
+    }
+
+    private mutating func flush(_ id: PublicationID, at now: Instant) {
+        guard var file = tracks[id]?.file, file.isDirty else { return }
+        let due = file.flushedAt?.advanced(milliseconds: Self.flushMilliseconds)
+        guard due.map({ $0 <= now }) != false else { return }
+        post(file.muxer.flush(), of: file)
+        file.flushedAt = now
+        file.isDirty = false
+        tracks[id]?.file = file
+    }
+
+    private mutating func writeSession(at now: Instant) {
+        writtenAt = now
+        let path = "\(setup.directory)/session.json"
+        jobs.append(.replace(setup.id, path: path, session.text(files)))
+    }
+
+    /// Ends all files and the record; only `takeJobs` is left to be called.
+    package mutating func finish(at now: Instant) {
+        for id in Array(tracks.keys) { detach(id) }
+        session.stopped = unixTime(now)
+        writeSession(at: now)
+        jobs.append(.end(setup.id))
+    }
+}

@@ -1,0 +1,120 @@
+import JSON
+package import WorkerInterface
+
+/// What `session.json` says of a recording: who, what and when; `docs/recording.md` has its form.
+struct SessionRecord {
+    /// Notes of one recording; later ones are left out.
+    static let noteLimit = 100_000
+
+    private let setup: TapSetup
+    private var notes: [JSON] = []
+    var stopped: Double?
+    /// It has changed since it was last written.
+    private(set) var isDirty = true
+
+    init(_ setup: TapSetup) { self.setup = setup }
+
+    mutating func note(_ type: String, at time: Double, _ more: [String: JSON]) {
+        guard notes.count < Self.noteLimit else { return }
+        var members = more
+        members["time"] = .number(time)
+        members["type"] = .string(type)
+        notes.append(.object(members))
+        isDirty = true
+    }
+
+    mutating func note(_ note: TapNote, at time: Double) {
+        switch note {
+        case .joined(let participant, let name):
+            self.note(
+                "joined",
+                at: time,
+                ["participant": .string(participant), "name": .string(name)]
+            )
+        case .left(let participant):
+            self.note("left", at: time, ["participant": .string(participant)])
+        case .talkers(let participants):
+            let names = participants.map { JSON.string($0) }
+            self.note("talkers", at: time, ["talkers": .array(names)])
+        }
+    }
+
+    mutating func touch() { isDirty = true }
+
+    mutating func text(_ files: [RecordingFile]) -> [UInt8] {
+        isDirty = false
+        let record: JSON = [
+            "version": 1,
+            "recording": .string(setup.name),
+            "room": .string(setup.room),
+            "started": .number(setup.started),
+            "stopped": stopped.map { .number($0) } ?? .null,
+            "files": .array(files.map(\.json)),
+            "events": .array(notes),
+        ]
+        return JSON.encoded(record) + [UInt8(ascii: "\n")]
+    }
+}
+
+/// One file of a recording, as far as it is known.
+package struct RecordingFile {
+    var track: TapTrack
+    package var number: Int
+    /// Its name in the recording's directory.
+    var name: String
+    var codec: Codec
+    /// Unix time of its first sample, in seconds.
+    var start: Double
+    /// In seconds.
+    var duration = 0.0
+    var gaps: [TapGap] = []
+    /// Its writer has closed it.
+    var isComplete = false
+
+    package func shown(in directory: String) -> TapFile {
+        TapFile(
+            path: "\(directory)/\(name)",
+            participant: track.participant,
+            stream: track.stream,
+            kind: track.kind,
+            start: start,
+            duration: duration,
+            gaps: gaps
+        )
+    }
+
+    fileprivate var json: JSON {
+        [
+            "path": .string(name),
+            "participant": .string(track.participant),
+            "name": .string(track.name),
+            "stream": .string(track.stream),
+            "source": .string(track.source.rawValue),
+            "kind": .string(track.kind == .audio ? "audio" : "video"),
+            "codec": .string(codec.sessionName),
+            "start": .number(start),
+            "duration": .number(duration),
+            "complete": .bool(isComplete),
+            "gaps": .array(
+                gaps.map { gap in
+                    [
+                        "start": .number(gap.start), "end": .number(gap.end),
+                        "reason": .string(gap.reason),
+                    ]
+                }
+            ),
+        ]
+    }
+}
+
+extension Codec {
+    fileprivate var sessionName: String {
+        switch self {
+        case .opus, .red: "OPUS"
+        case .vp8: "VP8"
+        case .vp9: "VP9"
+        case .h264: "H264"
+        case .av1: "AV1"
+        }
+    }
+}

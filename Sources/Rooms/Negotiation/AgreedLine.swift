@@ -1,0 +1,51 @@
+import RTP
+import WorkerInterface
+
+/// What is remembered of an m-line from one offer to the next.
+struct AgreedLine: Sendable {
+    struct Slot: Sendable {
+        var id: SlotID
+        var ssrc: SSRC
+        /// Given at the first codec with retransmission, then kept.
+        var rtxSSRC: SSRC?
+        /// An audio and a video slot of one number form one stream for the client, which then
+        /// plays what they carry in sync (RFC 8830 §3).
+        var pair: Int
+    }
+
+    var mid: String
+    var media: String
+    var isRejected: Bool
+    var formats: [FormatMapping] = []
+    var extensions = ExtensionMap()
+    var publication: PublicationID?
+    var slot: Slot?
+
+    /// Throws where `offered` breaks what this m-line has agreed on.
+    func check(_ offered: OfferedLine, index: Int) throws(SDPError) {
+        let line = offered.media.line
+        guard offered.mid == mid else {
+            // Only a rejected m-line may be taken for something else (RFC 8829 §5.2.2).
+            guard isRejected else {
+                throw SDPError(line: line, cause: "m-line \(index + 1) has changed its mid")
+            }
+            return
+        }
+        guard isRejected || offered.media.media == media else {
+            throw SDPError(line: line, cause: "m-line \(index + 1) has changed its kind")
+        }
+        guard !isRejected, let content = offered.content else { return }
+        var meanings = PayloadMeanings(formats)
+        if let clash = meanings.merge(PayloadMeanings(content.formats.mappings)) {
+            // RFC 3264 §8.3.2
+            throw SDPError(line: line, cause: "payload type \(clash) has changed its meaning")
+        }
+        for kind in ExtensionKind.allCases where extensions[kind] != 0 {
+            let id = content.extensions.all[kind]
+            guard id == 0 || id == extensions[kind] else {
+                // RFC 8285 §6
+                throw SDPError(line: line, cause: "extmap id \(extensions[kind]) has moved")
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package import WorkerInterface
+
+/// The handles of one worker, as far as they are given out.
+package struct WorkerIdentifiers: Sendable {
+    package var transports: HandleAllocator<HandleKind.Transport>
+    package var publications: HandleAllocator<HandleKind.Publication>
+    package var slots: HandleAllocator<HandleKind.Slot>
+
+    package init(transports: Int, publications: Int, slots: Int) {
+        self.transports = HandleAllocator(capacity: transports)
+        self.publications = HandleAllocator(capacity: publications)
+        self.slots = HandleAllocator(capacity: slots)
+    }
+}

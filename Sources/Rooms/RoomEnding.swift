@@ -1,0 +1,111 @@
+import WorkerInterface
+
+extension Room {
+    /// Ends a stream and with it all subscriptions to it, and says so once.
+    mutating func end(stream id: String, _ reason: String, _ change: inout Change) {
+        guard let stream = streams[id] else { return }
+        for number in stream.subscribers.sorted() { end(subscription: number, &change) }
+        streams[id] = nil
+        participants[stream.participant]?.streams.removeAll { $0 == id }
+        if participants[stream.participant]?.streams.isEmpty != false {
+            hosts.removeAll { $0 == stream.participant }
+        }
+        talkers.isStale = true
+        change.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
+    }
+
+    /// Empties a subscription's slots and forgets it.
+    mutating func end(subscription number: UInt64, _ change: inout Change) {
+        guard let subscription = subscriptions.removeValue(forKey: number) else { return }
+        for kind in MediaKind.allCases {
+            guard let name = subscription.slot(kind) else { continue }
+            unbind(name, of: subscription.participant, &change)
+            withSlot(name, of: subscription.participant) { $0.subscription = nil }
+        }
+        streams[subscription.stream]?.subscribers.remove(number)
+        participants[subscription.participant]?.subscriptions.removeAll { $0 == number }
+        free(.subscription(number), &change)
+    }
+
+    /// Closes a transport; the streams on it end with `reason`, the subscriptions silently.
+    mutating func end(
+        transport name: String,
+        of id: String,
+        _ reason: String,
+        _ change: inout Change
+    ) {
+        guard let participant = participants[id],
+            let transport = participant.transports.first(where: { $0.name == name })
+        else { return }
+        let worker = transport.place.worker
+        for slot in transport.slots {
+            let name = SlotName(transport: name, mid: slot.mid)
+            stopFollowing(name, of: id, &change)
+            // Read anew: what followed has given the slot back.
+            if let (slot, _) = seat(name, of: id) { release(slot, name, &change) }
+        }
+        for stream in participant.streams where streams[stream]?.transport == name {
+            end(stream: stream, reason, &change)
+        }
+        change.tell(worker, .close(transport.place.id))
+        for track in transport.tracks {
+            free(.publication(worker: worker, track.publication), &change)
+        }
+        for slot in transport.slots { free(.slot(worker: worker, slot.id), &change) }
+        free(.transport(worker: worker, transport.place.id), &change)
+        participants[id]?.transports.removeAll { $0.name == name }
+        rank(id)
+    }
+
+    /// Takes a slot from its subscription, which ends where it has no other.
+    ///
+    /// - Returns: the subscription if it has ended.
+    @discardableResult
+    mutating func release(
+        _ slot: Slot,
+        _ name: SlotName,
+        _ change: inout Change
+    ) -> Subscription? {
+        guard let number = slot.subscription, var subscription = subscriptions[number] else {
+            return nil
+        }
+        guard subscription.slot(slot.kind.other) != nil else {
+            end(subscription: number, &change)
+            return subscription
+        }
+        unbind(name, of: subscription.participant, &change)
+        withSlot(name, of: subscription.participant) { $0.subscription = nil }
+        subscription.set(nil, for: slot.kind)
+        // Of a slot that is gone there is nothing more to tell.
+        if slot.kind == .video { subscription.videoDisabled = nil }
+        subscriptions[number] = subscription
+        return nil
+    }
+
+    /// Takes a participant with all it has out of the room.
+    mutating func remove(_ id: String, _ reason: String, _ change: inout Change) {
+        guard let participant = participants[id] else { return }
+        for transport in participant.transports {
+            end(transport: transport.name, of: id, reason, &change)
+        }
+        participants[id] = nil
+        forget(participant, &change)
+    }
+
+    /// Ends the room and all in it.
+    mutating func close(
+        by actor: String?,
+        _ reason: String,
+        _ shared: inout Shared
+    ) -> Outcome {
+        var outcome = Outcome(isFenced: true)
+        let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
+        forgetAll()
+        endTaps(closed, by: actor, &shared, &outcome.change)
+        for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
+        outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
+        if settings.kind.isLiveEvent { state = .ended }
+        isClosed = true
+        return outcome
+    }
+}

@@ -1,0 +1,268 @@
+import RTP
+import WorkerInterface
+
+// Slots that follow the list of active talkers (`talkers.subscribe`): what they carry are
+// subscriptions like any other, made and ended here as the list changes.
+
+extension Room {
+    /// Has slots follow the participant's list of active talkers; without any, ends it.
+    mutating func follow(_ call: Follow, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let subscriber = try participant(call.participant)
+        let before = talkers.followers[call.participant]
+        var outcome = Outcome(isFenced: before != nil)
+        guard !(call.audioMids + call.videoMids).isEmpty else {
+            stopFollowing(call.participant, &outcome.change)
+            return outcome
+        }
+        try checkMayWatch(subscriber)
+        var slots: [MediaKind: [SlotName]] = [.audio: [], .video: []]
+        for kind in MediaKind.allCases {
+            for mid in call.mids(kind) {
+                slots[kind, default: []].append(
+                    try namedSlot(mid, kind, of: subscriber, following: true)
+                )
+            }
+        }
+        let following = Following(
+            audio: slots[.audio] ?? [],
+            video: slots[.video] ?? [],
+            wishes: call.wishes
+        )
+        for kind in MediaKind.allCases {
+            for name in before?.slots(kind) ?? [] where !following.slots(kind).contains(name) {
+                stopFollowing(name, of: call.participant, &outcome.change)
+            }
+            for name in following.slots(kind) {
+                withSlot(name, of: call.participant) { $0.follows = true }
+            }
+        }
+        talkers.followers[call.participant] = following
+        for number in followed(by: call.participant) {
+            subscriptions[number]?.wishes = call.wishes
+        }
+        return outcome
+    }
+
+    /// Ends all that a participant's slots carry because they follow.
+    private mutating func stopFollowing(_ id: String, _ change: inout Change) {
+        guard let following = talkers.followers[id] else { return }
+        for name in following.audio + following.video {
+            stopFollowing(name, of: id, &change)
+        }
+        talkers.followers[id] = nil
+    }
+
+    /// Takes one slot out of those that follow.
+    mutating func stopFollowing(_ name: SlotName, of id: String, _ change: inout Change) {
+        if let (slot, _) = seat(name, of: id), slot.follows {
+            release(slot, name, &change)
+            withSlot(name, of: id) { $0.follows = false }
+        }
+        guard var following = talkers.followers[id] else { return }
+        following.audio.removeAll { $0 == name }
+        following.video.removeAll { $0 == name }
+        let isOver = following.audio.isEmpty && following.video.isEmpty
+        talkers.followers[id] = isOver ? nil : following
+    }
+
+    /// The subscriptions that are there because slots follow.
+    private func followed(by id: String) -> [UInt64] {
+        (participants[id]?.subscriptions ?? []).filter { subscriptions[$0]?.follows == true }
+    }
+
+    /// Notes whose slots a change of the lists concerns.
+    mutating func noteFollowers(of before: TalkerLists) {
+        guard !talkers.followers.isEmpty else { return }
+        for id in before.own.keys { talkers.followers.note(id) }
+        for id in talkers.lists.own.keys { talkers.followers.note(id) }
+        for shape in talkers.followers.shapesInUse {
+            var lineUp: [MediaKind: [String]] = [:]
+            for kind in MediaKind.allCases {
+                let streams = candidates(kind, on: talkers.lists.common)
+                // Where there is a slot for each, positions mean nothing.
+                let isOrdered = streams.count > shape.count(kind)
+                lineUp[kind] = isOrdered ? streams : streams.sorted()
+            }
+            talkers.followers.note(lineUp, for: shape)
+        }
+    }
+
+    /// The streams on a list that have this kind, those that keep their places longest first:
+    /// the pinned as they were pinned, then talkers by their newest start of speech.
+    private func candidates(_ kind: MediaKind, on list: [Talker]) -> [String] {
+        let pinned = pins.compactMap { pin in list.first { $0.isPinned && $0.participant == pin } }
+        return (pinned + list.filter { !$0.isPinned }).compactMap(\.stream)
+            .filter { streams[$0]?.publication(kind) != nil }
+    }
+
+    /// Turns the slots of all whom a change concerns.
+    mutating func settleFollowers(_ shared: inout Shared, _ change: inout Change) {
+        for id in talkers.followers.takeStale() {
+            settle(follower: id, &shared, &change)
+        }
+    }
+
+    /// Gives the slots of talkers who have left the list to those who came to it.
+    ///
+    /// Who stays keeps the slot, whatever its position: so nothing is told to a worker then.
+    private mutating func settle(
+        follower id: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let following = talkers.followers[id], let subscriber = participants[id] else {
+            return
+        }
+        let wanted = wanted(by: subscriber, following)
+        var held: [String: UInt64] = [:]
+        var vacated: [SlotName] = []
+        var ended: [(subscription: Subscription, slots: [SlotName])] = []
+        for number in followed(by: id) {
+            guard var subscription = subscriptions[number] else { continue }
+            let slots = Array(subscription.slots.values)
+            for kind in MediaKind.allCases {
+                guard let name = subscription.slot(kind),
+                    wanted[kind]?.contains(subscription.stream) != true
+                else { continue }
+                withSlot(name, of: id) { $0.subscription = nil }
+                vacated.append(name)
+                subscription.set(nil, for: kind)
+            }
+            subscriptions[number] = subscription
+            if subscription.slots.isEmpty {
+                // What the slots carry goes on until it is known what comes next.
+                end(subscription: number, &change)
+                ended.append((subscription, slots))
+            } else {
+                held[subscription.stream] = number
+            }
+        }
+        seat(wanted, in: following, of: id, &held, &shared, &change)
+        for name in vacated where isVacant(name, of: id) {
+            unbind(name, of: id, &change)
+        }
+        for (subscription, slots) in ended
+        where slots.allSatisfy({ isVacant($0, of: id) }) {
+            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+        }
+    }
+
+    /// The streams that somebody's slots should carry.
+    ///
+    /// What it watches by its own choice needs no further slot, and what its role may not watch
+    /// gets none.
+    private func wanted(
+        by subscriber: Participant,
+        _ following: Following
+    ) -> [MediaKind: [String]] {
+        let chosen = subscriber.subscriptions.compactMap { number in
+            subscriptions[number].flatMap { $0.follows ? nil : $0.stream }
+        }
+        let list = talkers.lists.list(for: subscriber.id)
+        var wanted: [MediaKind: [String]] = [:]
+        for kind in MediaKind.allCases {
+            let fitting = candidates(kind, on: list).filter { id in
+                guard !chosen.contains(id), let stream = streams[id],
+                    let publisher = participants[stream.participant]
+                else { return false }
+                return mayReceive(from: publisher, subscriber) != .closed(.role)
+            }
+            wanted[kind] = Array(fitting.prefix(following.slots(kind).count))
+        }
+        return wanted
+    }
+
+    /// Gives newcomers the slots that are free.
+    private mutating func seat(
+        _ wanted: [MediaKind: [String]],
+        in following: Following,
+        of id: String,
+        _ held: inout [String: UInt64],
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        var changed: Set<UInt64> = []
+        for kind in MediaKind.allCases {
+            for stream in wanted[kind] ?? [] {
+                var present: Subscription?
+                if let number = held[stream] { present = subscriptions[number] }
+                guard present?.slot(kind) == nil,
+                    let name = vacantSlot(kind, in: following, of: id, beside: present)
+                else { continue }
+                let number = present?.number ?? make(stream, following, of: id, &shared, &change)
+                held[stream] = number
+                subscriptions[number]?.set(name, for: kind)
+                // The client is told anew, as it is told in which slots to look.
+                subscriptions[number]?.connected = false
+                if kind == .audio {
+                    let start = recentStart(of: stream, at: shared.now)
+                    subscriptions[number]?.preroll = start
+                }
+                withSlot(name, of: id) { $0.subscription = number }
+                changed.insert(number)
+            }
+        }
+        for number in changed.sorted() { settle(subscription: number, &shared, &change) }
+    }
+
+    /// When somebody began to speak who has only just begun: the first words are still held.
+    private func recentStart(of stream: String, at now: Instant) -> Instant? {
+        guard let stream = streams[stream], let publisher = participants[stream.participant],
+            let transport = publisher.transports.first(where: { $0.name == stream.transport }),
+            let track = transport.tracks.first(where: { $0.isVoice && stream.carries($0) }),
+            let start = track.speaking,
+            now.milliseconds(since: start) < Self.recentMilliseconds
+        else { return nil }
+        // A packet begins before what is in it is loud.
+        return start.advanced(milliseconds: -Self.leadMilliseconds)
+    }
+
+    /// Within this a start of speech may still be on its way here.
+    private static let recentMilliseconds: Int64 = 1_000
+    static let leadMilliseconds: Int64 = 20
+
+    private func isVacant(_ name: SlotName, of id: String) -> Bool {
+        seat(name, of: id)?.slot.subscription == nil
+    }
+
+    private mutating func make(
+        _ stream: String,
+        _ following: Following,
+        of id: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) -> UInt64 {
+        shared.lastSubscription += 1
+        let number = shared.lastSubscription
+        var subscription = Subscription(
+            number: number,
+            participant: id,
+            stream: stream,
+            wishes: following.wishes
+        )
+        subscription.follows = true
+        subscriptions[number] = subscription
+        participants[id]?.subscriptions.append(number)
+        streams[stream]?.subscribers.insert(number)
+        open(.subscription(number), for: id, &change)
+        return number
+    }
+
+    /// A free slot, best one that the client plays in sync with the other kind's.
+    private func vacantSlot(
+        _ kind: MediaKind,
+        in following: Following,
+        of id: String,
+        beside present: Subscription?
+    ) -> SlotName? {
+        let partner = present?.slot(kind.other).flatMap { seat($0, of: id)?.slot.pair }
+        let partners = following.slots(kind.other).compactMap { seat($0, of: id)?.slot }
+        let free = following.slots(kind).filter { isVacant($0, of: id) }
+        let best = free.first { name in
+            guard let pair = seat(name, of: id)?.slot.pair else { return false }
+            if let partner { return partner == pair }
+            return partners.contains { $0.pair == pair && $0.subscription == nil }
+        }
+        return best ?? free.first
+    }
+}

@@ -1,0 +1,72 @@
+package import WorkerInterface
+
+// What workers find out about layers, and what the room makes of it.
+
+extension Room {
+    /// Where a subscription's video goes out, if it has a slot for it.
+    package func videoSeat(of subscription: Subscription) -> (slot: SlotID, worker: Int)? {
+        guard let name = subscription.videoSlot,
+            let (slot, worker) = seat(name, of: subscription.participant)
+        else { return nil }
+        return (slot.id, worker)
+    }
+
+    /// A worker sends no video to a subscription, or does so again.
+    mutating func hold(
+        _ number: UInt64,
+        because hold: VideoHold?,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard subscriptions[number] != nil else { return }
+        subscriptions[number]?.held = hold
+        settle(subscription: number, &shared, &change)
+    }
+
+    /// A worker says which encodings of a publication its viewers watch.
+    mutating func want(
+        _ mask: UInt8,
+        of home: RelayTarget,
+        by worker: Int,
+        _ change: inout Change
+    ) {
+        guard let id = stream(with: home) else { return }
+        streams[id]?.wanted[worker] = mask
+        tellWanted(of: home, &change)
+    }
+
+    /// Tells the publisher what anybody watches, where that is news.
+    ///
+    /// Who reads along takes the highest there is.
+    mutating func tellWanted(of home: RelayTarget, _ change: inout Change) {
+        guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
+        else { return }
+        let encodings = track.configuration.encodings.prefix(8)
+        let isTapped = taps.values.contains { $0.tracks[home] != nil }
+        let all = isTapped ? UInt8.max : stream.wanted.values.reduce(0, |)
+        let isNews = encodings.indices.contains { position in
+            (all ^ stream.wantedTold) & (1 << UInt8(position)) != 0
+        }
+        stream.wantedTold = all
+        streams[id] = stream
+        guard isNews else { return }
+        let layers = encodings.enumerated().map { position, encoding in
+            WantedLayer(rid: encoding.rid, isWanted: all & (1 << UInt8(position)) != 0)
+        }
+        change.announce(.layersWanted(stream, layers), to: .only([stream.participant]))
+    }
+
+    private func stream(with home: RelayTarget) -> String? {
+        let place = Place.publication(worker: home.worker, home.publication)
+        guard let owner = owners[place] else { return nil }
+        return participants[owner]?.streams.first { streams[$0]?.home(.video) == home }
+    }
+}
+
+extension Room {
+    /// One encoding of a stream, and whether anybody is there for it.
+    package struct WantedLayer: Hashable, Sendable {
+        package var rid: String?
+        package var isWanted: Bool
+    }
+}

@@ -1,0 +1,213 @@
+import RTP
+import WorkerInterface
+
+// Brings publications to the workers where they are watched: the mirrors that there should be are
+// held against what the workers were told last, and the difference is told.
+
+extension Room {
+    /// What a slot is to carry: a publication by its home, wherever the slot itself is.
+    struct Feed: Hashable, Sendable {
+        var home: RelayTarget
+        var subscription: UInt64
+        var open: Bool
+        /// What the subscriber wants at most, and what its role lets it have.
+        var preference = LayerCap.none
+        var roleCap = LayerCap.none
+        var priority = 0
+        var mayFallBack = true
+
+        /// What a worker is told, that knows the publication by `id`.
+        func binding(to id: PublicationID) -> Binding {
+            var binding = Binding(publication: id, subscription: subscription, open: open)
+            binding.preference = preference
+            binding.roleCap = roleCap
+            binding.priority = priority
+            binding.mayFallBack = mayFallBack
+            return binding
+        }
+    }
+
+    /// A publication that is watched in other workers than its home.
+    struct Relay: Sendable {
+        /// One a worker, for all slots there.
+        var mirrors: [Int: KnownMirror] = [:]
+        /// The list that its home was last told.
+        var told: [RelayTarget] = []
+    }
+
+    /// A mirror as its worker was last told of it, and the number of slots bound to it.
+    struct KnownMirror: Sendable {
+        var told: Mirror
+        var users = 0
+        /// Its home is to be told that it asks for its beginning.
+        var isHeld = false
+
+        var id: PublicationID { told.configuration.id }
+    }
+
+    /// Says what a slot carries, where that is not what its worker was told last.
+    ///
+    /// A slot whose worker has no handle left for the mirror carries nothing until it is bound
+    /// anew; calls are refused before it comes to that.
+    mutating func bind(
+        _ name: SlotName,
+        of participant: String,
+        to feed: Feed?,
+        from start: Instant? = nil,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let feed else { return unbind(name, of: participant, &change) }
+        guard let (slot, worker) = seat(name, of: participant), slot.bound != feed else { return }
+        let id =
+            if slot.bound?.home == feed.home {
+                publication(feed.home, in: worker)
+            } else {
+                join(feed.home, in: worker, from: start, &shared, &change)
+            }
+        guard let id else { return unbind(name, of: participant, &change) }
+        withSlot(name, of: participant) { $0.bound = feed }
+        var binding = feed.binding(to: id)
+        binding.from = start
+        change.tell(worker, .bind(slot.id, binding))
+        // After the slot has what is new, so that no worker ends a mirror in use.
+        if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
+    }
+
+    /// Empties a slot.
+    mutating func unbind(_ name: SlotName, of participant: String, _ change: inout Change) {
+        guard let (slot, worker) = seat(name, of: participant), let old = slot.bound else { return }
+        withSlot(name, of: participant) { $0.bound = nil }
+        change.tell(worker, .bind(slot.id, nil))
+        leave(old.home, in: worker, &change)
+    }
+
+    /// Ends the mirrors that nobody uses, and brings the others and their homes up to date.
+    mutating func settleRelays(_ change: inout Change) {
+        for home in change.takeTouched() { settle(relayOf: home, &change) }
+    }
+
+    private mutating func settle(relayOf home: RelayTarget, _ change: inout Change) {
+        guard var relay = relays[home] else { return }
+        let track = track(of: home)
+        for (worker, var mirror) in relay.mirrors.sorted(by: { $0.key < $1.key }) {
+            if mirror.users == 0 {
+                relay.mirrors[worker] = nil
+                change.tell(worker, .unmirror(mirror.id))
+                free(.publication(worker: worker, mirror.id), &change)
+            } else if let track {
+                settle(&mirror, in: worker, as: track, &change)
+                relay.mirrors[worker] = mirror
+            } else {
+                preconditionFailure("a publication ends before its mirrors do")
+            }
+        }
+        let targets = relay.mirrors.sorted { $0.key < $1.key }.map { worker, mirror in
+            RelayTarget(worker: worker, publication: mirror.id)
+        }
+        // With a publication its list has ended, too.
+        if track != nil, targets != relay.told {
+            relay.told = targets
+            change.tell(home.worker, .relay(home.publication, to: targets))
+            for target in targets where relay.mirrors[target.worker]?.isHeld == true {
+                relay.mirrors[target.worker]?.isHeld = false
+                change.tell(home.worker, .hold(home.publication, for: target))
+            }
+        }
+        relays[home] = relay.mirrors.isEmpty ? nil : relay
+    }
+
+    private func settle(
+        _ mirror: inout KnownMirror,
+        in worker: Int,
+        as track: Track,
+        _ change: inout Change
+    ) {
+        var configuration = track.configuration
+        configuration.id = mirror.id
+        if mirror.told.configuration != configuration {
+            mirror.told.configuration = configuration
+            change.tell(worker, .mirror(mirror.told))
+        }
+        let open = track.gate ?? false
+        if mirror.told.open != open {
+            mirror.told.open = open
+            change.tell(worker, .gate(mirror.id, open: open))
+        }
+    }
+
+    /// What a publication is called in a worker where it is or is mirrored.
+    private func publication(_ home: RelayTarget, in worker: Int) -> PublicationID? {
+        worker == home.worker ? home.publication : relays[home]?.mirrors[worker]?.id
+    }
+
+    /// One more slot of a worker carries a publication; where need be, the mirror is made.
+    mutating func join(
+        _ home: RelayTarget,
+        in worker: Int,
+        from start: Instant?,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) -> PublicationID? {
+        guard worker != home.worker else { return home.publication }
+        if relays[home]?.mirrors[worker] == nil {
+            guard let track = track(of: home),
+                let id = shared.identifiers[worker].publications.allocate()
+            else { return nil }
+            var configuration = track.configuration
+            configuration.id = id
+            var mirror = Mirror(
+                configuration: configuration,
+                home: home,
+                open: track.gate ?? false
+            )
+            var known = KnownMirror(told: mirror)
+            known.isHeld = start != nil
+            relays[home, default: Relay()].mirrors[worker] = known
+            mirror.from = start
+            change.tell(worker, .mirror(mirror))
+            change.touch(home)
+        }
+        relays[home]?.mirrors[worker]?.users += 1
+        return publication(home, in: worker)
+    }
+
+    mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
+        guard worker != home.worker else { return }
+        relays[home]?.mirrors[worker]?.users -= 1
+        change.touch(home)
+    }
+
+    func track(of home: RelayTarget) -> Track? {
+        let place = Place.publication(worker: home.worker, home.publication)
+        guard let owner = owners[place], let participant = participants[owner] else { return nil }
+        for transport in participant.transports where transport.place.worker == home.worker {
+            if let track = transport.tracks.first(where: { $0.publication == home.publication }) {
+                return track
+            }
+        }
+        return nil
+    }
+
+    /// Checks that the workers of these slots have handles for the mirrors that they need.
+    func checkHandles(
+        for slots: [MediaKind: SlotName],
+        of subscriber: Participant,
+        carrying stream: Stream,
+        _ shared: Shared
+    ) throws(Refusal) {
+        var needed: [Int: Int] = [:]
+        for (kind, name) in slots {
+            guard let home = stream.home(kind), let seat = seat(name, of: subscriber.id),
+                publication(home, in: seat.worker) == nil
+            else { continue }
+            needed[seat.worker, default: 0] += 1
+        }
+        for (worker, count) in needed.sorted(by: { $0.key < $1.key }) {
+            let publications = shared.identifiers[worker].publications
+            guard publications.available >= count else {
+                throw .limitReached("handlesPerWorker", publications.used)
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import WorkerInterface
+
+// What a moderator does to a room or to one of its participants (EnableX, E-4 to E-14).
+
+extension Room {
+    mutating func lock(_ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
+        let word = on ? "locking" : "unlocking"
+        try check(
+            actor,
+            may: .lock,
+            orElse: .seed(5115, "\(word) the room needs the permission lock")
+        )
+        guard locked != on else {
+            throw on
+                ? Refusal(
+                    code: 5117,
+                    reason: "room-already-locked",
+                    message: "room \"\(name)\" is already locked"
+                )
+                : Refusal(
+                    code: 5118,
+                    reason: "room-not-locked",
+                    message: "room \"\(name)\" is not locked"
+                )
+        }
+        locked = on
+        var outcome = Outcome()
+        outcome.change.announce(.locked(on, by: actor), to: .everyone)
+        return outcome
+    }
+
+    /// Mutes or unmutes the audio of all but moderators, of those who come later too.
+    mutating func hardMute(
+        _ on: Bool,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .mute,
+            orElse: .seed(
+                on ? 5001 : 5002,
+                "\(on ? "muting" : "unmuting") the room needs the permission mute"
+            )
+        )
+        let process: Process = on ? .hardMute : .hardUnmute
+        guard !isInProcess(process) else {
+            throw .inProcess(on ? 5037 : 5040, on ? "hard mute" : "hard unmute")
+        }
+        guard hardMuted != on else {
+            throw on
+                ? Refusal(
+                    code: 5038,
+                    reason: "room-already-muted",
+                    message: "room \"\(name)\" is already muted"
+                )
+                : Refusal(
+                    code: 5039,
+                    reason: "room-not-muted",
+                    message: "room \"\(name)\" is not muted"
+                )
+        }
+        hardMuted = on
+        var outcome = Outcome(isFenced: on)
+        begin(process, shared, &outcome)
+        for participant in members where !participant.transports.isEmpty {
+            settleGates(of: participant.id, &shared, &outcome.change)
+        }
+        outcome.change.announce(.roomMuted(on, by: actor), to: .everyone)
+        return outcome
+    }
+
+    /// Mutes or unmutes kinds of one participant's media, whatever it publishes later.
+    ///
+    /// What is so already is no error and makes no event.
+    mutating func hardMute(
+        _ id: String,
+        _ media: Set<MediaKind>,
+        _ on: Bool,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        let asked = MediaKind.allCases.filter(media.contains)
+        let code =
+            switch (asked.first, on) {
+            case (.video, true): 5011
+            case (.video, false): 5012
+            case (_, true): 5009
+            case (_, false): 5010
+            }
+        try check(
+            actor,
+            may: .mute,
+            orElse: .seed(
+                code,
+                "\(on ? "muting" : "unmuting") a participant needs the permission mute"
+            )
+        )
+        guard var participant = participants[id] else { throw .invalidClient(id) }
+        var outcome = Outcome(isFenced: on)
+        let changed = asked.filter { participant.hardMuted.contains($0) != on }
+        guard !changed.isEmpty else { return outcome }
+        for kind in changed {
+            if on { participant.hardMuted.insert(kind) } else { participant.hardMuted.remove(kind) }
+        }
+        participants[id] = participant
+        outcome.change.announce(
+            .participantMuted(participant, media: changed, on: on, by: actor),
+            to: .only([id])
+        )
+        show(hardMuted: participant.hardMuted, changed, of: participant, &outcome.change)
+        settleGates(of: id, &shared, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Others see an ordinary change of the stream (E-10).
+    private mutating func show(
+        hardMuted: Set<MediaKind>,
+        _ changed: [MediaKind],
+        of participant: Participant,
+        _ change: inout Change
+    ) {
+        for id in participant.streams {
+            guard var stream = streams[id] else { continue }
+            stream.hardMuted = hardMuted
+            streams[id] = stream
+            let isSeen = changed.contains {
+                stream.publication($0) != nil && stream.isOn($0)
+            }
+            if isSeen { change.announce(.streamChanged(stream), to: .everyone) }
+        }
+    }
+
+    /// Disconnects participants; it is no ban.
+    mutating func drop(
+        _ ids: [String],
+        by actor: String?,
+        _ reason: String,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .drop,
+            orElse: .seed(5116, "dropping participants needs the permission drop")
+        )
+        var outcome = Outcome(isFenced: true)
+        var dropped: [String] = []
+        for id in ids {
+            guard let participant = participants[id] else { continue }
+            dropped.append(id)
+            remove(id, EndReason.dropped, &outcome.change)
+            outcome.change.announce(
+                .left(participant, reason: reason),
+                to: audience(of: participant)
+            )
+        }
+        settleHosts(&shared, &outcome.change)
+        outcome.result = .dropped(dropped)
+        return outcome
+    }
+
+    /// Lets in somebody who has knocked, or sends them away.
+    mutating func answerKnock(
+        of id: String,
+        approve: Bool,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(
+            actor,
+            may: .approve,
+            orElse: .notPermitted("answering a knock needs the permission approve")
+        )
+        var participant = try participant(id)
+        guard !participant.admitted else {
+            throw .wrongState("participant \"\(id)\" awaits no approval")
+        }
+        guard approve else {
+            var outcome = Outcome(isFenced: true)
+            remove(id, EndReason.denied, &outcome.change)
+            outcome.change.announce(
+                .denied(participant, by: actor),
+                to: .only([id] + moderators.filter { $0 != actor })
+            )
+            return outcome
+        }
+        guard !locked else { throw .roomLocked(name) }
+        let others = members.map(\.id)
+        participant.admitted = true
+        participants[id] = participant
+        var outcome = Outcome()
+        outcome.change.announce(
+            .approved(participant, by: actor),
+            to: .only([id] + moderators.filter { $0 != actor })
+        )
+        outcome.change.announce(.joined(participant, again: false), to: .only(others))
+        settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
+        review(subscriptionsTouching: id, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// Brings all subscriptions that a participant is at either end of to what rights now say.
+    ///
+    /// Those that the roles allow no longer end (R-6).
+    mutating func review(
+        subscriptionsTouching id: String,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let participant = participants[id] else { return }
+        // Who may watch whom decides about slots that carry nothing as yet, too.
+        talkers.followers.noteAll()
+        var numbers = Set(participant.subscriptions)
+        for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }
+        for number in numbers.sorted() {
+            guard let subscription = subscriptions[number],
+                let publisher = streams[subscription.stream]?.participant,
+                let publisher = participants[publisher],
+                let subscriber = participants[subscription.participant]
+            else { continue }
+            guard mayReceive(from: publisher, subscriber) == .closed(.role) else {
+                settle(subscription: number, &shared, &change)
+                continue
+            }
+            end(subscription: number, &change)
+            change.announce(.subscriptionDisconnected(subscription), to: .only([subscriber.id]))
+        }
+    }
+}

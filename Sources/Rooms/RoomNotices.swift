@@ -1,0 +1,195 @@
+package import WorkerInterface
+
+extension Room {
+    /// What a worker says of something that this room owns.
+    package enum Notice: Hashable, Sendable {
+        case transport(TransportPlace, TransportChange)
+        case started(subscription: UInt64)
+        case layerChanged(
+            subscription: UInt64,
+            worker: Int,
+            SlotID,
+            from: LayerName?,
+            to: LayerName?
+        )
+        case layers(worker: Int, PublicationID, codec: Codec, [LayerDescription])
+        case videoHeld(subscription: UInt64, worker: Int, SlotID, VideoHold?)
+        case layersWanted(worker: Int, home: RelayTarget, UInt8)
+        case speech(worker: Int, PublicationID, SpeechChange)
+        case tapStarted(TapID)
+        case tapInterrupted(TapID, cause: String)
+        case tapResumed(TapID)
+        case tapEnded(TapID, reason: String?)
+    }
+
+    /// Takes up what a worker has noticed; what is about something gone comes to nothing.
+    package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
+        var change = Change()
+        switch notice {
+        case .transport(let place, let what): take(what, of: place, &shared, &change)
+        case .started(let subscription): start(subscription, &change)
+        case .layerChanged(let number, let worker, let slot, let from, let to):
+            guard let subscription = subscriptions[number],
+                holds(subscription, slot, in: worker)
+            else { break }
+            change.announce(
+                .layerChanged(subscription, from: from, to: to),
+                to: .only([subscription.participant])
+            )
+        case .layers(let worker, let publication, let codec, let layers):
+            let place = Place.publication(worker: worker, publication)
+            see(layers, codec, of: place, &shared, &change)
+        case .videoHeld(let number, let worker, let slot, let reason):
+            guard let subscription = subscriptions[number],
+                holds(subscription, slot, in: worker)
+            else { break }
+            hold(number, because: reason, &shared, &change)
+        case .layersWanted(let worker, let home, let mask):
+            want(mask, of: home, by: worker, &change)
+        case .speech(let worker, let publication, let what):
+            hear(what, of: .publication(worker: worker, publication))
+        case .tapStarted(let id): begun(tap: id, &change)
+        case .tapInterrupted(let id, let cause): interrupted(tap: id, cause, &change)
+        case .tapResumed(let id): resumed(tap: id, &change)
+        case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
+        }
+        settleTalkers(&shared, &change)
+        settleTaps(&shared, &change)
+        settleRelays(&change)
+        return change
+    }
+
+    private mutating func start(_ number: UInt64, _ change: inout Change) {
+        guard var subscription = subscriptions[number], !subscription.connected else { return }
+        subscription.connected = true
+        subscriptions[number] = subscription
+        change.announce(
+            .subscriptionConnected(subscription),
+            to: .only([subscription.participant])
+        )
+    }
+
+    private mutating func see(
+        _ layers: [LayerDescription],
+        _ codec: Codec,
+        of place: Place,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let owner = owners[place], case .publication(let worker, let id) = place else {
+            return
+        }
+        for name in participants[owner]?.streams ?? [] {
+            guard var stream = streams[name], stream.worker == worker else { continue }
+            let before = (stream.audioCodec, stream.videoCodec, stream.layers)
+            let isNew = !stream.hasVideoCome || stream.videoCodec != codec
+            if stream.audio == id {
+                stream.audioCodec = codec
+            } else if stream.video == id {
+                stream.videoCodec = codec
+                stream.layers = layers
+                stream.hasVideoCome = true
+            }
+            streams[name] = stream
+            if before != (stream.audioCodec, stream.videoCodec, stream.layers) {
+                change.announce(.streamChanged(stream), to: .everyone)
+            }
+            guard isNew, stream.video == id else { continue }
+            for number in stream.subscribers.sorted() {
+                settle(subscription: number, &shared, &change)
+            }
+        }
+    }
+
+    private mutating func take(
+        _ what: TransportChange,
+        of place: TransportPlace,
+        _ shared: inout Shared,
+        _ change: inout Change
+    ) {
+        guard let id = owners[.transport(worker: place.worker, place.id)],
+            let participant = participants[id],
+            let index = participant.transports.firstIndex(where: { $0.place == place })
+        else { return }
+        let name = participant.transports[index].name
+        let connection: Connection =
+            switch what {
+            case .connected, .reconnected: .connected
+            case .reconnecting: .reconnecting
+            case .disconnected: .disconnected
+            }
+        participants[id]?.transports[index].connection = connection
+        noteConnection(of: id, ifNone: connection)
+        change.announce(
+            .connection(participant: id, transport: name, what),
+            to: participant.admitted ? .everyone : .only([id])
+        )
+        switch what {
+        case .connected: break
+        case .reconnecting: interrupt(id, name, &change)
+        case .reconnected: resume(id, name, &change)
+        case .disconnected:
+            end(transport: name, of: id, EndReason.disconnected, &change)
+            noteConnection(of: id, ifNone: .disconnected)
+            settle(publisher: id, ending: EndReason.disconnected, &shared, &change)
+        }
+    }
+
+    /// A participant is as well connected as its best transport.
+    mutating func noteConnection(of id: String, ifNone last: Connection) {
+        let order: [Connection] = [.connected, .reconnecting, .connecting, .disconnected]
+        let present = participants[id]?.transports.map(\.connection) ?? []
+        participants[id]?.connection = order.first { present.contains($0) } ?? last
+    }
+
+    /// Tells those who watch what comes over a transport that it has fallen silent.
+    private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionDisconnected(subscription),
+                to: .only([subscription.participant])
+            )
+        }
+    }
+
+    private func resume(_ id: String, _ transport: String, _ change: inout Change) {
+        for subscription in watchers(of: id, transport) {
+            change.announce(
+                .subscriptionReconnected(subscription),
+                to: .only([subscription.participant])
+            )
+        }
+        // Whoever was cut off itself could not be told at the time.
+        for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
+        where subscription.connected && subscription.slotName?.transport == transport {
+            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            change.announce(.subscriptionReconnected(subscription), to: .only([id]))
+        }
+    }
+
+    /// Subscriptions of others that have had media of what this transport sends.
+    private func watchers(of id: String, _ transport: String) -> [Subscription] {
+        var found: [Subscription] = []
+        for name in participants[id]?.streams ?? [] {
+            guard let stream = streams[name], stream.transport == transport else { continue }
+            for number in stream.subscribers.sorted() {
+                guard let subscription = subscriptions[number], subscription.connected,
+                    subscription.participant != id
+                else { continue }
+                found.append(subscription)
+            }
+        }
+        return found
+    }
+
+    private func holds(_ subscription: Subscription, _ slot: SlotID, in worker: Int) -> Bool {
+        subscription.slots.values.contains { name in
+            guard let seat = seat(name, of: subscription.participant) else { return false }
+            return seat.slot.id == slot && seat.worker == worker
+        }
+    }
+}
+
+extension Room.Subscription {
+    fileprivate var slotName: Room.SlotName? { audioSlot ?? videoSlot }
+}

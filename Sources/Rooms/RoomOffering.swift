@@ -1,0 +1,272 @@
+import RTP
+import WorkerInterface
+
+extension Room {
+    /// Answers an offer: makes the transport, renegotiates it or restarts its ICE.
+    mutating func offer(_ call: Offer, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let participant = try participant(call.participant)
+        guard participant.mode != .signallingOnly else {
+            throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
+        }
+        guard state != .ended else { throw .wrongState("the live event has ended") }
+        let present = participant.transports.first { $0.name == call.transport }
+        var transport: Transport
+        if let present {
+            transport = present
+        } else {
+            transport = try makeTransport(call.transport, participant, &shared)
+        }
+        do throws(Refusal) {
+            let (answer, sources) = try negotiate(call, participant, &transport, &shared)
+            return adopt(answer, sources, call, transport, &shared)
+        } catch {
+            if present == nil {
+                let place = transport.place
+                shared.identifiers[place.worker].transports.release(place.id)
+            }
+            throw error
+        }
+    }
+
+    private func makeTransport(
+        _ name: String,
+        _ participant: Participant,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Transport {
+        let limit = shared.limits.transportsPerParticipant
+        guard participant.transports.count < limit else {
+            throw .limitReached("transportsPerParticipant", limit)
+        }
+        // Who had one may come back at any time; who never had is as good as a join.
+        if !participant.hasConnected {
+            try shared.memory.refuseMore()
+            try shared.load.refuseTransport()
+        }
+        guard let worker = workerForTransport(shared),
+            let id = shared.identifiers[worker].transports.allocate()
+        else {
+            throw .limitReached(
+                "transportsPerWorker",
+                shared.identifiers[self.worker].transports.used
+            )
+        }
+        var local = shared.locals[worker]
+        // Another one for each transport, so that nobody is recognised by it (RFC 7022 §4.2).
+        local.cname = String(shared.random.next(), radix: 36)
+        return Transport(
+            name: name,
+            place: TransportPlace(worker: worker, id: id),
+            negotiation: Negotiation(local: local),
+            connection: .connecting
+        )
+    }
+
+    /// Works the answer out; changes nothing but the transport's negotiation.
+    private func negotiate(
+        _ call: Offer,
+        _ participant: Participant,
+        _ transport: inout Transport,
+        _ shared: inout Shared
+    ) throws(Refusal) -> (Answer, [String: MediaSource]) {
+        var sources: [String: MediaSource] = [:]
+        for track in transport.tracks { sources[track.mid] = track.source }
+        sources.merge(call.sources) { _, new in new }
+        let policy: (OfferedMedia) -> String? = { media in
+            let source = sources[media.mid] ?? .usual(for: media.kind)
+            guard source.fits(media.kind) else { return "source" }
+            guard case .refused(let reason) = mayPublish(participant, media.kind, from: source)
+            else { return nil }
+            return reason.rawValue
+        }
+        do throws(SDPError) {
+            let answer = try transport.negotiation.answer(
+                call.sdp,
+                identifiers: &shared.identifiers[transport.place.worker],
+                random: &shared.random,
+                policy: policy
+            )
+            return (answer, sources)
+        } catch {
+            switch error.reason {
+            case .malformed: throw .badSDP(line: error.line, cause: error.cause)
+            case .exhausted:
+                throw Refusal(
+                    code: 4029,
+                    reason: "limit-reached",
+                    message: error.cause,
+                    details: ["limit": .text("handlesPerWorker")]
+                )
+            }
+        }
+    }
+
+    private mutating func adopt(
+        _ answer: Answer,
+        _ sources: [String: MediaSource],
+        _ call: Offer,
+        _ transport: Transport,
+        _ shared: inout Shared
+    ) -> Outcome {
+        var outcome = Outcome()
+        var transport = transport
+        let answer = limited(answer, sources, call.participant)
+        let id = call.participant
+        let worker = transport.place.worker
+        transport.audioFallback = call.audioFallback ?? transport.audioFallback
+        dropSlots(answer.endedSlots, of: id, transport, &outcome.change)
+        empty(slotsOf: answer.endedPublications, of: id, transport.name, &outcome.change)
+        transport.slots = slots(answer, of: id, transport, &outcome.change)
+        transport.tracks = tracks(answer, sources, of: id, transport, &outcome.change)
+        outcome.change.tell(worker, .configure(transport.place.id, answer.configuration))
+
+        if let index = participants[id]?.transports.firstIndex(where: { $0.name == transport.name })
+        {
+            participants[id]?.transports[index] = transport
+        } else {
+            participants[id]?.transports.append(transport)
+            participants[id]?.hasConnected = true
+            noteConnection(of: id, ifNone: .none)
+            open(.transport(worker: worker, transport.place.id), for: id, &outcome.change)
+        }
+        settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
+        for publication in answer.endedPublications {
+            free(.publication(worker: worker, publication), &outcome.change)
+        }
+        for slot in answer.endedSlots { free(.slot(worker: worker, slot), &outcome.change) }
+        outcome.result = .answered(
+            Answered(
+                sdp: answer.sdp,
+                transport: transport.name,
+                media: lines(answer, of: id, transport)
+            )
+        )
+        return outcome
+    }
+
+    /// Adds to an answer's videos what their publisher's role and their sources say of them.
+    private func limited(
+        _ answer: Answer,
+        _ sources: [String: MediaSource],
+        _ id: String
+    ) -> Answer {
+        guard let publisher = participants[id] else { return answer }
+        var answer = answer
+        let cap = role(of: publisher).publish.cap
+        for index in answer.configuration.publications.indices
+        where answer.configuration.publications[index].kind == .video {
+            let mid = answer.configuration.publications[index].mid
+            answer.configuration.publications[index].cap = cap
+            answer.configuration.publications[index].isFeatured = isFeatured(id)
+            answer.configuration.publications[index].isScreen = sources[mid] == .screen
+        }
+        return answer
+    }
+
+    private mutating func dropSlots(
+        _ ended: [SlotID],
+        of id: String,
+        _ transport: Transport,
+        _ change: inout Change
+    ) {
+        for slot in transport.slots where ended.contains(slot.id) {
+            let name = SlotName(transport: transport.name, mid: slot.mid)
+            guard !slot.follows else {
+                stopFollowing(name, of: id, &change)
+                continue
+            }
+            if let subscription = release(slot, name, &change) {
+                change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            }
+        }
+    }
+
+    /// Empties the slots that carry what ends, before the worker hears that it does.
+    private mutating func empty(
+        slotsOf ended: [PublicationID],
+        of id: String,
+        _ transport: String,
+        _ change: inout Change
+    ) {
+        guard !ended.isEmpty else { return }
+        for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] })
+        // Another worker has a handle like it for something else.
+        where stream.transport == transport {
+            for kind in MediaKind.allCases {
+                guard let publication = stream.publication(kind), ended.contains(publication)
+                else { continue }
+                for number in stream.subscribers.sorted() {
+                    guard let subscription = subscriptions[number],
+                        let slot = subscription.slot(kind)
+                    else { continue }
+                    unbind(slot, of: subscription.participant, &change)
+                }
+            }
+        }
+    }
+
+    private mutating func slots(
+        _ answer: Answer,
+        of id: String,
+        _ transport: Transport,
+        _ change: inout Change
+    ) -> [Slot] {
+        // Read anew: slots that have ended have given their subscriptions back meanwhile.
+        let present = participants[id]?.transports.first { $0.name == transport.name }?.slots ?? []
+        return answer.configuration.slots.map { configured in
+            let codecs = CodecSet(configured.formats.map(\.format.codec))
+            if var slot = present.first(where: { $0.id == configured.id }) {
+                slot.codecs = codecs
+                return slot
+            }
+            open(.slot(worker: transport.place.worker, configured.id), for: id, &change)
+            return Slot(
+                mid: configured.mid,
+                kind: configured.kind,
+                id: configured.id,
+                pair: answer.media.first { $0.slot == configured.id }?.pair ?? 0,
+                codecs: codecs
+            )
+        }
+    }
+
+    private mutating func tracks(
+        _ answer: Answer,
+        _ sources: [String: MediaSource],
+        of id: String,
+        _ transport: Transport,
+        _ change: inout Change
+    ) -> [Track] {
+        answer.configuration.publications.map { configured in
+            let source = sources[configured.mid] ?? .usual(for: configured.kind)
+            if var track = transport.tracks.first(where: { $0.publication == configured.id }) {
+                track.source = source
+                track.configuration = configured
+                change.touch(transport.home(of: track))
+                return track
+            }
+            open(.publication(worker: transport.place.worker, configured.id), for: id, &change)
+            return Track(source: source, configuration: configured)
+        }
+    }
+
+    private func lines(_ answer: Answer, of id: String, _ transport: Transport) -> [AnsweredLine] {
+        let tracks = participants[id]?.transports.first { $0.name == transport.name }?.tracks ?? []
+        var lines: [AnsweredLine] = []
+        for media in answer.media where !media.mid.isEmpty {
+            var line = AnsweredLine(
+                mid: media.mid,
+                kind: media.kind,
+                direction: media.direction,
+                refused: media.refused
+            )
+            if let track = tracks.first(where: { $0.publication == media.publication }),
+                !track.withdrawn
+            {
+                let isScreen = track.source == .screen
+                line.stream = stream(of: id, transport.name, isScreen: isScreen)?.id
+            }
+            lines.append(line)
+        }
+        return lines
+    }
+}

@@ -1,0 +1,45 @@
+import WorkerInterface
+
+extension Room {
+    /// The workers that it is on, in order; the one it was made for where it has no transport.
+    package var workers: [Int] { population.isEmpty ? [worker] : population.keys.sorted() }
+
+    /// The worker for a new transport, if any has a handle left.
+    ///
+    /// The least loaded of those that the room is on already, unless that one carries clearly more
+    /// than the least loaded of all: what stays together needs no mirrors.
+    func workerForTransport(_ shared: Shared) -> Int? {
+        let load = shared.identifiers.map(\.transports.used)
+        let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
+        let calm = open.filter { !shared.load.isPressed($0) }
+        let free = calm.isEmpty ? open : calm
+        func least(_ workers: [Int]) -> Int? { workers.min { (load[$0], $0) < (load[$1], $1) } }
+        guard let stranger = least(free) else { return nil }
+        guard let own = least(workers.filter { free.contains($0) }) else { return stranger }
+        return load[own] - load[stranger] > shared.limits.workerSpread ? stranger : own
+    }
+
+    mutating func open(_ place: Place, for participant: String, _ change: inout Change) {
+        switch place {
+        case .transport(let worker, _):
+            population[worker, default: 0] += 1
+            owners[place] = participant
+            change.opened.append(place)
+        case .publication:
+            owners[place] = participant
+            change.opened.append(place)
+        // It says itself whose it is.
+        case .subscription, .tap: change.opened.append(place)
+        // What a worker tells of a slot, it tells of the subscription in it.
+        case .slot: break
+        }
+    }
+
+    mutating func free(_ place: Place, _ change: inout Change) {
+        owners[place] = nil
+        change.freed.append(place)
+        if case .transport(let worker, _) = place, let count = population[worker] {
+            population[worker] = count > 1 ? count - 1 : nil
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import WorkerInterface
+
+// Live streaming (EnableX, E-29 and E-30): a tap whose media goes to a server.
+
+extension Room {
+    /// What a caller wants of a live stream; `nil` leaves it to us.
+    package struct StreamingWish: Sendable {
+        package var url: String
+        package var layout: String?
+        /// In pixels.
+        package var width: Int?
+        package var height: Int?
+        /// Of the picture, in bits a second.
+        package var bitrate: Int?
+
+        package init(url: String) { self.url = url }
+    }
+
+    /// What all rooms share of live streaming.
+    package struct StreamingService: Sendable {
+        /// Where live streams may go.
+        package var schemes = ["rtmp", "rtmps"]
+        /// Live streams at one time, of all rooms.
+        package var limit = 10
+        /// Live streams of one room.
+        package var roomLimit = 4
+        package var open = 0
+
+        package init() {}
+    }
+
+    /// What may be asked of a picture.
+    package enum StreamingBounds {
+        /// Pixels of a side; even.
+        package static let side = 160...1_920
+        package static let pixels = 1_920 * 1_080
+        /// Bits a second.
+        package static let bitrate = 100_000...20_000_000
+    }
+
+    /// In the order in which they began.
+    package var streamings: [Tap] {
+        taps.values.filter { $0.target != nil }.sorted { $0.id < $1.id }
+    }
+
+    /// A server takes what is streamed.
+    package var isStreaming: Bool { taps.values.contains { $0.target != nil && !$0.isAwaited } }
+
+    private var isStartingStreaming: Bool {
+        taps.values.contains { $0.target != nil && $0.isAwaited }
+    }
+
+    mutating func startStreaming(
+        _ wish: StreamingWish,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(actor, may: .stream, orElse: Self.mayNotStream)
+        let target = try StreamTarget(wish, schemes: shared.streaming.schemes)
+        try checkStreamingInProcess()
+        guard !streamings.contains(where: { $0.target?.url == target.url }) else {
+            throw Refusal(
+                code: 5122,
+                reason: "already-streaming",
+                message: "room \"\(name)\" is being streamed to that URL already"
+            )
+        }
+        guard var service = shared.taps else {
+            throw .wrongState("this server does not stream", reason: "no-streamer")
+        }
+        let limits = shared.streaming
+        guard limits.open < limits.limit else { throw .limitReached("streamings", limits.limit) }
+        guard streamings.count < limits.roomLimit else {
+            throw .limitReached("streamingsPerRoom", limits.roomLimit)
+        }
+        shared.streaming.open += 1
+        service.lastID += 1
+        shared.taps = service
+        let tap = Tap(
+            id: service.lastID,
+            name: "live-\(RandomText.word(&shared.random))",
+            directory: "",
+            started: shared.unixTime,
+            by: actor,
+            purpose: .streaming(target),
+            streams: nil,
+            isAwaited: true
+        )
+        var outcome = Outcome()
+        begin(tap, in: service.worker, &outcome.change)
+        outcome.result = .streaming(tap.id)
+        return outcome
+    }
+
+    mutating func stopStreaming(
+        _ name: String?,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        try check(actor, may: .stream, orElse: Self.mayNotStream)
+        try checkStreamingInProcess()
+        let ending = streamings.filter { name == nil || $0.name == name }
+        guard !ending.isEmpty else {
+            throw Refusal(
+                code: 5124,
+                reason: "not-streaming",
+                message: "room \"\(self.name)\" is not being streamed"
+                    + (name.map { " as \"\($0)\"" } ?? "")
+            )
+        }
+        var outcome = Outcome()
+        for tap in ending {
+            end(tap: tap.id, &shared, &outcome.change)
+            let reason = EndReason.requested
+            outcome.change.announce(
+                .streamingStopped(tap, reason: reason, by: actor),
+                to: .everyone
+            )
+        }
+        begin(.streamingStop, shared, &outcome)
+        return outcome
+    }
+
+    private static let mayNotStream = Refusal.notPermitted("streaming needs the permission stream")
+
+    private func checkStreamingInProcess() throws(Refusal) {
+        guard !isInProcess(.streamingStop) else { throw .inProcess(5123, "stopping the streaming") }
+        guard !isStartingStreaming else { throw .inProcess(5121, "starting the streaming") }
+    }
+
+    func interrupted(tap id: TapID, _ cause: String, _ change: inout Change) {
+        guard let tap = taps[id] else { return }
+        change.announce(.streamingInterrupted(tap, cause: cause), to: .everyone)
+    }
+
+    func resumed(tap id: TapID, _ change: inout Change) {
+        guard let tap = taps[id] else { return }
+        change.announce(.streamingResumed(tap), to: .everyone)
+    }
+}
+
+extension StreamTarget {
+    /// Says what a wish comes to, or which of its fields is none; the URL is not repeated.
+    fileprivate init(_ wish: Room.StreamingWish, schemes: [String]) throws(Refusal) {
+        guard let url = StreamURL(wish.url) else {
+            throw .streamingInvalid("url", "is no URL with a server and a path")
+        }
+        guard schemes.contains(url.scheme) else {
+            throw .streamingInvalid("url", "has to begin with one of: \(Self.list(schemes))")
+        }
+        guard let layout = Layout(rawValue: wish.layout ?? Layout.stage.rawValue) else {
+            let words = Layout.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .streamingInvalid("layout", "is none of: \(words)")
+        }
+        let (width, height) = Self.size(wish.width, wish.height)
+        for (field, side) in [("width", width), ("height", height)] {
+            guard Self.isSide(side) else {
+                let range = Room.StreamingBounds.side
+                throw .streamingInvalid(
+                    field,
+                    "is no even number from \(range.lowerBound) to \(range.upperBound)"
+                )
+            }
+        }
+        guard width * height <= Room.StreamingBounds.pixels else {
+            throw .streamingInvalid("height", "makes a picture larger than 1920x1080")
+        }
+        let bitrate = wish.bitrate ?? Self.usualBitrate(width, height)
+        let range = Room.StreamingBounds.bitrate
+        guard range.contains(bitrate) else {
+            throw .streamingInvalid(
+                "bitrate",
+                "is no number from \(range.lowerBound) to \(range.upperBound)"
+            )
+        }
+        self.init(url: url, layout: layout, width: width, height: height, bitrate: bitrate)
+    }
+
+    private static func list(_ schemes: [String]) -> String {
+        schemes.map { "\($0)://" }.joined(separator: ", ")
+    }
+
+    /// Where one side is named, the other one is that of 16:9.
+    private static func size(_ width: Int?, _ height: Int?) -> (Int, Int) {
+        switch (width, height) {
+        case (nil, nil): (1_280, 720)
+        case (let width?, let height?): (width, height)
+        case (let width?, nil): (width, isSide(width) ? (width * 9 / 16 + 1) / 2 * 2 : width)
+        case (nil, let height?): (isSide(height) ? (height * 16 / 9 + 1) / 2 * 2 : height, height)
+        }
+    }
+
+    private static func isSide(_ side: Int) -> Bool {
+        Room.StreamingBounds.side.contains(side) && side.isMultiple(of: 2)
+    }
+
+    /// A tenth of a bit for each pixel of 30 pictures a second: 2.8 Mbit/s for 1280x720.
+    private static func usualBitrate(_ width: Int, _ height: Int) -> Int {
+        let range = Room.StreamingBounds.bitrate
+        return min(max(width * height * 3, range.lowerBound), range.upperBound)
+    }
+}
+
+extension Refusal {
+    /// `field` is the parameter that cannot be.
+    fileprivate static func streamingInvalid(_ field: String, _ cause: String) -> Self {
+        Self(
+            code: 5125,
+            reason: "invalid-configuration",
+            message: "\(field) \(cause)",
+            details: ["field": .text(field)]
+        )
+    }
+}

@@ -1,0 +1,75 @@
+import WorkerInterface
+
+extension Room {
+    /// The publisher switched its own microphone or camera off or on.
+    mutating func update(
+        stream id: String,
+        audio: Bool?,
+        video: Bool?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        var stream = try stream(id)
+        var outcome = Outcome(isFenced: audio == false || video == false)
+        let before = (stream.audioOn, stream.videoOn)
+        stream.audioOn = audio ?? stream.audioOn
+        stream.videoOn = video ?? stream.videoOn
+        guard before != (stream.audioOn, stream.videoOn) else { return outcome }
+        streams[id] = stream
+        outcome.change.announce(.streamChanged(stream), to: .everyone)
+        settleGates(of: stream.participant, &shared, &outcome.change)
+        // Where another gate is closed already no track changes, and viewers are told all the same.
+        for number in stream.subscribers.sorted() {
+            settle(subscription: number, &shared, &outcome.change)
+        }
+        return outcome
+    }
+
+    /// Ends a stream; its m-lines carry nothing until the client has stopped and begun anew.
+    mutating func unpublish(
+        stream id: String,
+        by actor: String?,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        if let actor, try streams[id]?.participant != participant(actor).id {
+            try check(
+                actor,
+                may: .unpublish,
+                orElse: .notPermitted("ending another's stream needs the permission unpublish")
+            )
+        }
+        let stream = try stream(id)
+        var outcome = Outcome(isFenced: true)
+        guard
+            let index = participants[stream.participant]?.transports.firstIndex(where: {
+                $0.name == stream.transport
+            }), var tracks = participants[stream.participant]?.transports[index].tracks
+        else { return outcome }
+        for track in tracks.indices where (tracks[track].source == .screen) == stream.isScreen {
+            tracks[track].withdrawn = true
+        }
+        participants[stream.participant]?.transports[index].tracks = tracks
+        settle(
+            publisher: stream.participant,
+            ending: EndReason.unpublished,
+            &shared,
+            &outcome.change
+        )
+        return outcome
+    }
+
+    mutating func closeTransport(
+        _ name: String,
+        of id: String,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        let participant = try participant(id)
+        guard participant.transports.contains(where: { $0.name == name }) else {
+            throw .noSuchTransport(name)
+        }
+        var outcome = Outcome(isFenced: true)
+        end(transport: name, of: id, EndReason.transportClosed, &outcome.change)
+        noteConnection(of: id, ifNone: .none)
+        settle(publisher: id, ending: EndReason.transportClosed, &shared, &outcome.change)
+        return outcome
+    }
+}

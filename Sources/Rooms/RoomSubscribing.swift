@@ -1,0 +1,152 @@
+import WorkerInterface
+
+extension Room {
+    mutating func subscribe(_ call: Subscribe, _ shared: inout Shared) throws(Refusal) -> Outcome {
+        let subscriber = try participant(call.participant)
+        let stream = try stream(call.stream)
+        let slots = try slots(for: call, stream, subscriber, shared.limits)
+        try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
+
+        shared.lastSubscription += 1
+        let number = shared.lastSubscription
+        var subscription = Subscription(
+            number: number,
+            participant: subscriber.id,
+            stream: stream.id,
+            wishes: call.wishes
+        )
+        for (kind, slot) in slots {
+            subscription.set(slot, for: kind)
+            withSlot(slot, of: subscriber.id) { $0.subscription = number }
+        }
+        subscriptions[number] = subscription
+        participants[subscriber.id]?.subscriptions.append(number)
+        streams[stream.id]?.subscribers.insert(number)
+        var outcome = Outcome(result: .subscribed(number))
+        open(.subscription(number), for: subscriber.id, &outcome.change)
+        talkers.followers.note(subscriber.id)
+        settle(subscription: number, &shared, &outcome.change)
+        return outcome
+    }
+
+    /// The slots that a new subscription takes; free ones where none is named.
+    private func slots(
+        for call: Subscribe,
+        _ stream: Stream,
+        _ subscriber: Participant,
+        _ limits: Limits
+    ) throws(Refusal) -> [MediaKind: SlotName] {
+        try checkMayWatch(stream, subscriber)
+        guard subscriber.subscriptions.count < limits.subscriptionsPerParticipant else {
+            throw .limitReached(
+                "subscriptionsPerParticipant",
+                limits.subscriptionsPerParticipant
+            )
+        }
+        var slots: [MediaKind: SlotName] = [:]
+        if let mid = call.audioMid { slots[.audio] = try namedSlot(mid, .audio, of: subscriber) }
+        if let mid = call.videoMid { slots[.video] = try namedSlot(mid, .video, of: subscriber) }
+        for kind in MediaKind.allCases
+        where slots[kind] == nil && stream.publication(kind) != nil {
+            slots[kind] = freeSlot(
+                kind,
+                of: subscriber,
+                beside: slots[kind.other],
+                isForBoth: stream.publication(kind.other) != nil
+            )
+        }
+        guard !slots.isEmpty else {
+            throw .noFreeSlot("the participant has no free slot for what the stream carries")
+        }
+        return slots
+    }
+
+    /// Checks that `subscriber` may watch anything.
+    func checkMayWatch(_ subscriber: Participant) throws(Refusal) {
+        guard subscriber.admitted else {
+            throw .wrongState("the participant still awaits approval")
+        }
+        guard subscriber.mode != .signallingOnly else {
+            throw .wrongState("a participant in SIGNALLING_ONLY receives nothing")
+        }
+    }
+
+    /// Checks that `subscriber` may begin to watch a stream that it does not watch yet.
+    ///
+    /// One that it has only because slots follow the talkers gives way.
+    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
+        try checkMayWatch(subscriber)
+        if let publisher = participants[stream.participant],
+            mayReceive(from: publisher, subscriber) == .closed(.role)
+        {
+            throw .notPermitted(
+                "role \"\(subscriber.role)\" may not watch role \"\(publisher.role)\""
+            )
+        }
+        for number in subscriber.subscriptions
+        where subscriptions[number]?.stream == stream.id
+            && subscriptions[number]?.follows != true
+        {
+            throw .alreadyExists("the participant watches stream \"\(stream.id)\" already")
+        }
+    }
+
+    mutating func update(
+        subscription id: String,
+        _ call: SubscriptionUpdate,
+        _ shared: inout Shared
+    ) throws(Refusal) -> Outcome {
+        var subscription = try subscription(id)
+        let number = subscription.number
+        var outcome = Outcome(isFenced: call.audio == false || call.video == false)
+        if let target = call.stream, target != subscription.stream {
+            try checkIsChosen(subscription)
+            let stream = try stream(target)
+            let subscriber = try participant(subscription.participant)
+            try checkMayWatch(stream, subscriber)
+            let slots = subscription.slots
+            try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
+            streams[subscription.stream]?.subscribers.remove(number)
+            streams[target]?.subscribers.insert(number)
+            talkers.followers.note(subscriber.id)
+            subscription.stream = target
+            outcome.isFenced = true
+        }
+        subscription.audioOn = call.audio ?? subscription.audioOn
+        subscription.videoOn = call.video ?? subscription.videoOn
+        switch call.size {
+        case .keep: break
+        case .clear:
+            subscription.wishes.width = nil
+            subscription.wishes.height = nil
+        case .set(let size):
+            subscription.wishes.width = size.width
+            subscription.wishes.height = size.height
+        }
+        subscription.wishes.frameRate = call.frameRate.applied(to: subscription.wishes.frameRate)
+        subscription.wishes.priority = call.priority.applied(to: subscription.wishes.priority)
+        subscriptions[number] = subscription
+        takeFreeSlots(for: number)
+        settle(subscription: number, &shared, &outcome.change)
+        return outcome
+    }
+
+    mutating func unsubscribe(_ id: String) throws(Refusal) -> Outcome {
+        let subscription = try subscription(id)
+        try checkIsChosen(subscription)
+        var outcome = Outcome(isFenced: true)
+        end(subscription: subscription.number, &outcome.change)
+        talkers.followers.note(subscription.participant)
+        return outcome
+    }
+
+    /// What follows the talkers is theirs to change: `talkers.subscribe` ends it.
+    private func checkIsChosen(_ subscription: Subscription) throws(Refusal) {
+        guard !subscription.follows else {
+            throw .wrongState(
+                "subscription \"\(subscription.id)\" follows the active talkers",
+                reason: "follows-talkers"
+            )
+        }
+    }
+}

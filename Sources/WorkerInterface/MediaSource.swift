@@ -1,0 +1,20 @@
+/// The source of a stream's media: a device or a screen.
+package enum MediaSource: String, Hashable, Sendable, CaseIterable {
+    case camera, microphone, screen
+
+    /// What an m-line carries whose source was not named.
+    package static func usual(for kind: MediaKind) -> Self {
+        switch kind {
+        case .audio: .microphone
+        case .video: .camera
+        }
+    }
+
+    package func fits(_ kind: MediaKind) -> Bool {
+        switch self {
+        case .camera: kind == .video
+        case .microphone: kind == .audio
+        case .screen: true
+        }
+    }
+}

@@ -1,0 +1,310 @@
+import RTP
+import Synchronization
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import WorkerInterface
+
+/// A control plane, callers in front of it and workers behind it that do as they are told.
+struct ControlDriver {
+    var plane: ControlPlane
+    var now = Instant(nanoseconds: 1_000_000_000)
+    /// Fences come back only when `fence()` is called.
+    var holdsFences = false
+    var replies: [Int64: Result<JSON, IPCError>] = [:]
+    var events: [IPCEvent] = []
+    /// Everything in the order in which it came out, in short words.
+    var trace: [String] = []
+    var commands: [(worker: Int, command: WorkerCommand)] = []
+    var fences: [(worker: Int, epoch: UInt64)] = []
+    var subscribed: [(rooms: Set<String>?, replay: [IPCEvent])] = []
+    var tokens: [(worker: Int, token: UInt64)] = []
+    /// The subscriptions that workers were asked to explain.
+    var questions: [(worker: Int, token: UInt64)] = []
+    var hasExited = false
+    private var lastID: Int64 = 0
+
+    static let startTime = 1_700_000_000.0
+    let connection = ConnectionID(rawValue: 1)
+
+    init(
+        workers: Int = 1,
+        limits: ControlLimits = ControlLimits(),
+        recordings: String? = nil,
+        seed: UInt64 = 1
+    ) {
+        let state = Mutex(seed)
+        let random = RandomSource {
+            state.withLock { state in
+                // SplitMix64.
+                state &+= 0x9e37_79b9_7f4a_7c15
+                var mixed = state
+                mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+                mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+                return mixed ^ (mixed >> 31)
+            }
+        }
+        let candidates = (0..<workers).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
+        let setup = ControlSetup(
+            version: "1.2.3",
+            bootID: "boot",
+            startTime: Self.startTime,
+            random: random,
+            fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
+            candidates: candidates,
+            udp: (0..<workers).map { "127.0.0.1:\(5004 + $0)" },
+            limits: limits,
+            recordings: recordings
+        )
+        plane = ControlPlane(setup)
+    }
+
+    /// Sends a line and takes up what comes of it, workers' answers not included.
+    @discardableResult
+    mutating func send(_ method: String, _ params: JSON = [:]) -> Int64 {
+        lastID += 1
+        send(line: IPCRequest(id: .integer(lastID), method: method, params: params).encoded())
+        return lastID
+    }
+
+    mutating func send(line: [UInt8]) {
+        now = now.advanced(milliseconds: 1)
+        let seconds = Double(now.nanoseconds) / 1e9
+        plane.receive(
+            line,
+            from: connection,
+            at: now,
+            unixTime: Self.startTime - 1 + seconds
+        )
+        drain()
+    }
+
+    /// Sends a call, lets the workers do their part, and returns the reply.
+    mutating func call(_ method: String, _ params: JSON = [:]) -> Result<JSON, IPCError> {
+        let id = send(method, params)
+        if !holdsFences { fence() }
+        return replies[id] ?? .failure(.internalError("no reply to \(method)"))
+    }
+
+    /// Sends a call that is expected to succeed.
+    @discardableResult
+    mutating func done(_ method: String, _ params: JSON = [:]) throws -> JSON {
+        try call(method, params).get()
+    }
+
+    /// Lets the workers pass all fences that they have been sent.
+    mutating func fence(packets: UInt64 = 0) {
+        while !fences.isEmpty {
+            let (worker, epoch) = fences.removeFirst()
+            tell(.fenced(epoch: epoch, at: now, packets: packets), from: worker)
+        }
+    }
+
+    /// Lets one worker pass the fences that it has been sent.
+    mutating func fence(worker: Int, packets: UInt64 = 0) {
+        for fence in fences where fence.worker == worker {
+            tell(.fenced(epoch: fence.epoch, at: now, packets: packets), from: worker)
+        }
+        fences.removeAll { $0.worker == worker }
+    }
+
+    mutating func tell(_ event: WorkerEvent, from worker: Int = 0) {
+        plane.receive(event, from: worker, at: now)
+        drain()
+    }
+
+    mutating func drain() {
+        for output in plane.takeOutput() { take(output) }
+    }
+
+    private mutating func take(_ output: ControlOutput) {
+        switch output {
+        case .reply(_, let line):
+            guard case .reply(let reply)? = try? IPCMessage(line: line) else {
+                Issue.record("no reply: \(String(decoding: line, as: UTF8.self))")
+                return
+            }
+            guard case .integer(let id) = reply.id else { return trace.append("reply without id") }
+            #expect(replies[id] == nil, "call \(id) is answered twice")
+            replies[id] = reply.outcome
+            trace.append("reply \(id)")
+        case .event(let room, let seq, let line):
+            guard case .event(let event)? = try? IPCMessage(line: line) else {
+                Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
+                return
+            }
+            #expect(event.room?.rawValue == room && event.seq == Int64(seq))
+            events.append(event)
+            trace.append(event.event)
+        case .serverEvent(let line):
+            guard case .event(let event)? = try? IPCMessage(line: line) else {
+                Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
+                return
+            }
+            #expect(event.room == nil)
+            events.append(event)
+            trace.append(event.event)
+        case .commands(let worker, let batch):
+            for command in batch {
+                switch command {
+                case .fence(let epoch): fences.append((worker, epoch))
+                case .explain(_, let token): questions.append((worker, token))
+                case .report(let token): tokens.append((worker, token))
+                // Of importance to a worker that is pressed, and to no story here.
+                case .feature: break
+                case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
+                    .hold, .tap:
+                    commands.append((worker, command))
+                }
+            }
+            trace.append("commands")
+        case .subscribe(_, let rooms, let replay):
+            let missed = replay.compactMap { line in
+                if case .event(let event)? = try? IPCMessage(line: line) { event } else { nil }
+            }
+            subscribed.append((rooms, missed))
+            trace.append("subscribe")
+        case .exit:
+            hasExited = true
+            trace.append("exit")
+        case .log, .close: break
+        }
+    }
+}
+
+// Shorthands of the stories that the tests tell.
+extension ControlDriver {
+    /// A server with taps, and a room of a moderator `m` and publishers.
+    static func tapped(_ publishers: String...) throws -> ControlDriver {
+        var driver = ControlDriver(recordings: "/recordings")
+        try driver.room("r")
+        try driver.join("m", ["role": "moderator"])
+        for name in publishers {
+            try driver.join(name)
+            try driver.offer(name, "0:audio:sendonly", "1:video:sendonly")
+        }
+        return driver
+    }
+
+    mutating func room(_ name: String = "r", _ settings: JSON = [:]) throws {
+        try done("room.create", ["room": .string(name), "settings": settings])
+    }
+
+    mutating func join(_ participant: String, _ more: [String: JSON] = [:]) throws {
+        let params: [String: JSON] = ["room": "r", "participant": .string(participant)]
+        try done("participant.join", .object(params.merging(more) { $1 }))
+    }
+
+    /// Offers m-lines, each as in `a:audio:sendonly`, and returns the answer's `mids`.
+    @discardableResult
+    mutating func offer(
+        _ participant: String,
+        _ lines: String...,
+        sources: JSON = [:],
+        more: [String: JSON] = [:]
+    ) throws -> [MidInfo] {
+        let params: [String: JSON] = [
+            "room": "r", "participant": .string(participant), "sources": sources,
+            "sdp": .string(TestOffer(lines).text),
+        ]
+        let result = try done("transport.offer", .object(params.merging(more) { $1 }))
+        return try result.decode(TransportOffer.Result.self).mids
+    }
+
+    @discardableResult
+    mutating func watch(
+        _ participant: String,
+        _ stream: StreamID,
+        _ more: [String: JSON] = [:]
+    ) throws -> SubscriptionAdd.Result {
+        let params: [String: JSON] = [
+            "room": "r", "participant": .string(participant), "stream": .string(stream.rawValue),
+        ]
+        return try done("subscription.add", .object(params.merging(more) { $1 }))
+            .decode(SubscriptionAdd.Result.self)
+    }
+
+    /// The room as `room.get` shows it.
+    mutating func shown(_ room: String = "r") throws -> RoomInfo {
+        try done("room.get", ["room": .string(room)]).decode(RoomInfo.self)
+    }
+
+    /// The events since the last look, each with who should hear of it.
+    mutating func takeTold() -> [String] {
+        defer { events = [] }
+        return events.map { event in
+            switch event.to {
+            case .all: "\(event.event) all"
+            case .participants(let ids):
+                "\(event.event) \(ids.map(\.rawValue).joined(separator: ","))"
+            }
+        }
+    }
+
+    /// The gates that the workers were told since the last look, in order.
+    mutating func takeGates() -> [Bool] {
+        takeCommands().compactMap { command in
+            guard case .gate(_, let open) = command else { return nil }
+            return open
+        }
+    }
+
+    mutating func takeEvents() -> [String] {
+        defer { events = [] }
+        return events.map(\.event)
+    }
+
+    mutating func takeCommands() -> [WorkerCommand] {
+        defer { commands = [] }
+        return commands.map(\.command)
+    }
+
+    /// The handle of a participant's transport.
+    func transport(_ participant: String, room: String = "r") throws -> TransportID {
+        let participant = try #require(plane.rooms[room]?.room.participants[participant])
+        return try #require(participant.transports.first).place.id
+    }
+}
+
+/// A small offer: what the control plane looks at, not what browsers write.
+struct TestOffer {
+    private let lines: [[Substring]]
+
+    /// Each as in `mid:kind:direction`.
+    init(_ lines: [String]) { self.lines = lines.map { $0.split(separator: ":") } }
+
+    var text: String {
+        let mids = lines.map { String($0[0]) }.joined(separator: " ")
+        let fingerprint = (0..<32).map { _ in "AB" }.joined(separator: ":")
+        var text = """
+            v=0
+            o=- 1 1 IN IP4 127.0.0.1
+            s=-
+            t=0 0
+            a=group:BUNDLE \(mids)
+            a=ice-ufrag:abcd
+            a=ice-pwd:abcdefghijklmnopqrstuvwx
+            a=fingerprint:sha-256 \(fingerprint)
+            a=setup:actpass
+
+            """
+        for line in lines { text += section(line) }
+        return text.split(separator: "\n").joined(separator: "\r\n") + "\r\n"
+    }
+
+    private func section(_ line: [Substring]) -> String {
+        let isAudio = line[1] == "audio"
+        return """
+            m=\(line[1]) 9 UDP/TLS/RTP/SAVPF \(isAudio ? 111 : 96)
+            c=IN IP4 0.0.0.0
+            a=mid:\(line[0])
+            a=\(line[2])
+            a=rtcp-mux
+            a=rtpmap:\(isAudio ? "111 opus/48000/2" : "96 VP8/90000")
+
+            """
+    }
+}

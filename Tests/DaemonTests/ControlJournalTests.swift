@@ -1,0 +1,34 @@
+import Testing
+
+@testable import ControlPlane
+
+@Suite struct ControlJournalTests {
+    @Test func `of a closed room only the last event is kept`() {
+        var journals = ControlJournals(eventLimit: 10)
+        journals.open("r")
+        for _ in 0..<5 { Self.tell(&journals) }
+        #expect(journals.missed("r", since: 3) == .lines([[4], [5]]))
+        journals.close("r")
+        #expect(journals.missed("r", since: 3) == .expired(5))
+        #expect(journals.missed("r", since: 4) == .lines([[5]]))
+        // Told late, behind the fence of the call that closed it.
+        Self.tell(&journals)
+        #expect(journals.missed("r", since: 4) == .expired(6))
+        #expect(journals.missed("r", since: 5) == .lines([[6]]))
+    }
+
+    @Test func `a room made again goes on counting`() {
+        var journals = ControlJournals(eventLimit: 10)
+        journals.open("r")
+        for _ in 0..<3 { Self.tell(&journals) }
+        journals.close("r")
+        journals.open("r")
+        Self.tell(&journals)
+        #expect(journals.missed("r", since: 2) == .lines([[3], [4]]))
+    }
+
+    private static func tell(_ journals: inout ControlJournals) {
+        let seq = journals.number("r")
+        journals.append(Operation.Event(seq: seq, line: [UInt8(seq)]), "r")
+    }
+}

@@ -1,0 +1,211 @@
+import Testing
+import WorkerInterface
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import Rooms
+@testable import SFU
+
+/// Sendbird's live events (A3): types, states, hosts; names begin with the rows they prove.
+@Suite struct LiveEventTests {
+    private static let states = ["created", "ready", "ongoing", "ended"]
+
+    private func event(_ mode: JSON = "single_host", in state: String) throws -> ControlDriver {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": mode])
+        try driver.join("host", ["role": "moderator"])
+        let way: [String] =
+            switch state {
+            case "created": []
+            case "ready": ["ready"]
+            case "ongoing": ["ready", "ongoing"]
+            default: ["ended"]
+            }
+        for step in way { try set(step, &driver) }
+        _ = driver.takeEvents()
+        _ = driver.takeCommands()
+        return driver
+    }
+
+    private func set(_ state: String, _ driver: inout ControlDriver) throws {
+        let params: JSON = ["room": "r", "state": .string(state), "by": "host"]
+        try driver.done("room.setState", params)
+    }
+
+    @Test func `L-5 only the declared steps are possible`() throws {
+        let allowed: Set = [
+            "created ready", "ready ongoing", "created ended", "ready ended", "ongoing ended",
+        ]
+        for from in Self.states {
+            for to in Self.states {
+                var driver = try event(in: from)
+                let before = try driver.shown()
+                let params: JSON = ["room": "r", "state": .string(to), "by": "host"]
+                switch driver.call("room.setState", params) {
+                case .success:
+                    #expect(allowed.contains("\(from) \(to)"))
+                    #expect(try driver.shown().state.rawValue == to)
+                case .failure(let error):
+                    #expect(!allowed.contains("\(from) \(to)"))
+                    #expect(error.code == 4091)
+                    #expect(try driver.shown() == before)
+                    #expect(driver.takeEvents() == [])
+                }
+            }
+        }
+    }
+
+    @Test func `L-5 other rooms have no states, and participants change none`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        guard
+            case .failure(let error) = driver.call(
+                "room.setState",
+                ["room": "r", "state": "ended"]
+            )
+        else {
+            Issue.record("a group room has ended")
+            return
+        }
+        #expect(error.code == 4091)
+        driver = try event(in: "ready")
+        try driver.join("p")
+        let params: JSON = ["room": "r", "state": "ongoing", "by": "p"]
+        guard case .failure(let error) = driver.call("room.setState", params) else {
+            Issue.record("a participant changed the state")
+            return
+        }
+        #expect(error.code == 4010)
+    }
+
+    @Test func `L-1 the type never changes`() throws {
+        var driver = try event(in: "created")
+        let params: JSON = ["room": "r", "settings": ["mode": "single_host_audio_only"]]
+        guard case .failure(let error) = driver.call("room.update", params) else {
+            Issue.record("the type has changed")
+            return
+        }
+        #expect(error.code == 4091 && error.reason == "mode-is-fixed")
+    }
+
+    @Test func `L-6 L-11 who may enter in which state`() throws {
+        let rows: [(state: String, role: JSON, enters: Bool)] = [
+            ("created", "participant", false), ("created", "moderator", true),
+            ("ready", "participant", true), ("ongoing", "participant", true),
+            ("ended", "participant", false), ("ended", "moderator", false),
+        ]
+        for row in rows {
+            var driver = try event(in: row.state)
+            let join: JSON = ["room": "r", "participant": "new", "role": row.role]
+            let result = driver.call("participant.join", join)
+            switch result {
+            case .success: #expect(row.enters, "\(row)")
+            case .failure(let error): #expect(!row.enters && error.code == 4091, "\(row)")
+            }
+        }
+    }
+
+    @Test func `L-2 video is refused where there is audio only`() throws {
+        var driver = try event("single_host_audio_only", in: "ongoing")
+        let mids = try driver.offer("host", "0:audio:sendonly", "1:video:sendonly")
+        #expect(mids[0].refused == nil)
+        #expect(mids[1].refused == "event-type")
+        #expect(mids[1].direction == .inactive)
+    }
+
+    @Test func `L-7 L-8 L-12 the host sees itself before the others do`() throws {
+        var driver = try event(in: "ready")
+        try driver.join("p")
+        let stream = try #require(
+            try driver.offer("host", "0:audio:sendonly", "1:audio:recvonly")[0].stream
+        )
+        try driver.offer("p", "0:audio:recvonly")
+        _ = driver.takeCommands()
+        try driver.watch("host", stream)
+        try driver.watch("p", stream)
+        #expect(open(&driver) == [true, false])
+        try set("ongoing", &driver)
+        #expect(open(&driver) == [true])
+        let reply = try driver.done("room.setState", ["room": "r", "state": "ended"])
+        #expect(try reply.decode(Done.self).fence != nil)
+        let events = driver.takeEvents()
+        #expect(events.filter { $0 == "stream.destroyed" }.count == 1)
+        #expect(try driver.shown().streams.isEmpty)
+    }
+
+    private func open(_ driver: inout ControlDriver) -> [Bool] {
+        driver.takeCommands().compactMap { command in
+            guard case .bind(_, let binding?) = command else { return nil }
+            return binding.open
+        }
+    }
+
+    @Test func `L-6 a host who goes from camera to screen keeps the place`() throws {
+        var driver = try event(in: "ongoing")
+        try driver.join("other", ["role": "moderator"])
+        try driver.offer("host", "0:video:sendonly")
+        // Who comes second waits.
+        try driver.offer("other", "0:video:sendonly")
+        #expect(try gates(driver) == ["host camera open", "other camera closed"])
+        _ = driver.takeGates()
+        try driver.offer(
+            "host",
+            "0:video:inactive",
+            "1:video:sendonly",
+            sources: ["1": "screen"]
+        )
+        #expect(driver.takeGates() == [true])
+        #expect(try gates(driver) == ["other camera closed", "host screen open"])
+        // Who stops leaves the place to the next.
+        try driver.offer("host", "0:video:inactive", "1:video:inactive")
+        #expect(try gates(driver) == ["other camera open"])
+    }
+
+    @Test func `L-6 R-7 of streams that all end with a change of roles only that is told`() throws {
+        var driver = try event(in: "ongoing")
+        for id in ["other", "viewer"] { try driver.join(id, ["role": "moderator"]) }
+        // The first in the room waits for the place of the second.
+        let stream = try #require(try driver.offer("other", "0:video:sendonly")[0].stream)
+        try driver.offer("host", "0:video:sendonly")
+        try driver.offer("viewer", "0:video:recvonly")
+        try driver.watch("viewer", stream)
+        _ = driver.takeTold()
+        try driver.done("role.changeAll", ["room": "r", "role": "viewer"])
+        let told = driver.takeTold()
+        #expect(told.filter { $0 == "stream.destroyed all" }.count == 2)
+        #expect(!told.contains { $0.hasPrefix("subscription.video") }, "\(told)")
+    }
+
+    /// Whose streams may pass.
+    private func gates(_ driver: ControlDriver) throws -> [String] {
+        let room = try #require(driver.plane.rooms["r"]?.room)
+        return room.streams.listed.map { stream in
+            let place = room.hosts.firstIndex(of: stream.participant) ?? .max
+            let isOpen = place < room.settings.maxHosts
+            return "\(stream.participant) \(stream.isScreen ? "screen" : "camera") "
+                + (isOpen ? "open" : "closed")
+        }
+    }
+
+    @Test func `L-13 L-15 custom items are told to everybody`() throws {
+        var driver = try event(in: "ongoing")
+        let result = try driver.done(
+            "room.update",
+            ["room": "r", "custom": ["title": "Today"], "by": "host"]
+        ).decode(RoomInfo.self)
+        #expect(result.custom == ["title": "Today"])
+        #expect(driver.events.last?.data["custom"] == ["title": "Today"])
+        #expect(driver.events.last?.to == .all)
+    }
+
+    @Test func `L-10 a host who leaves for a while finds the event as it was`() throws {
+        var driver = try event(in: "ongoing")
+        try driver.join("p")
+        try driver.offer("host", "0:audio:sendonly")
+        try driver.done("participant.leave", ["room": "r", "participant": "host"])
+        #expect(try driver.shown().state == .ongoing)
+        try driver.join("host", ["role": "moderator"])
+        #expect(try driver.offer("host", "0:audio:sendonly")[0].stream != nil)
+    }
+}

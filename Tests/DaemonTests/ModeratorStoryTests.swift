@@ -1,0 +1,340 @@
+import RTP
+import Testing
+import WorkerInterface
+
+@testable import Contract
+@testable import JSON
+
+/// What moderators do (A4), as stories; names begin with the rows that they prove.
+@Suite struct ModeratorStoryTests {
+    private func driver(
+        _ settings: JSON = [:],
+        people: [String] = ["a", "b"]
+    ) throws
+        -> ControlDriver
+    {
+        var driver = ControlDriver(workers: 2)
+        try driver.room("r", settings)
+        try driver.join("m", ["role": "moderator"])
+        for id in people { try driver.join(id) }
+        _ = driver.takeTold()
+        return driver
+    }
+
+    private func act(
+        _ method: String,
+        _ more: [String: JSON] = [:],
+        _ driver: inout ControlDriver
+    ) throws -> Fence? {
+        let params: [String: JSON] = ["room": "r", "by": "m"]
+        let result = try driver.done(method, .object(params.merging(more) { $1 }))
+        return try result.decode(Done.self).fence
+    }
+
+    @Test func `E-4 E-5 a room's mute spares moderators and meets who comes later`() throws {
+        var driver = try driver()
+        try driver.offer("m", "0:audio:sendonly")
+        try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
+        _ = driver.takeTold()
+        _ = driver.takeCommands()
+        #expect(try act("room.hardMute", [:], &driver) != nil)
+        #expect(driver.takeGates() == [false])
+        #expect(driver.takeTold() == ["room.hardMuted all"])
+        try driver.join("late")
+        try driver.offer("late", "0:audio:sendonly")
+        #expect(driver.takeGates() == [false])
+        #expect(try driver.shown().hardMuted)
+        _ = driver.takeTold()
+        #expect(try act("room.hardUnmute", [:], &driver) == nil)
+        #expect(driver.takeGates() == [true, true])
+        #expect(driver.takeTold() == ["room.hardUnmuted all"])
+    }
+
+    @Test func `E-6 what is in process ends with its room, not in a later one`() throws {
+        var driver = try driver()
+        driver.holdsFences = true
+        driver.send("room.hardMute", ["room": "r"])
+        let first = driver.fences
+        for method in ["room.close", "room.create", "room.hardMute"] {
+            driver.send(method, ["room": "r"])
+        }
+        for (worker, epoch) in first {
+            driver.tell(.fenced(epoch: epoch, at: driver.now, packets: 0), from: worker)
+        }
+        let again = driver.send("room.hardMute", ["room": "r"])
+        guard case .failure(let error)? = driver.replies[again] else {
+            Issue.record("a mute in process was taken twice")
+            return
+        }
+        #expect(error.code == 5037)
+    }
+
+    @Test func `E-7 the three mutes are independent of one another`() throws {
+        var driver = try driver()
+        let stream = try #require(try driver.offer("a", "0:audio:sendonly")[0].stream)
+        _ = driver.takeCommands()
+        let switches: [(on: String, off: String, more: [String: JSON])] = [
+            ("room.hardMute", "room.hardUnmute", [:]),
+            (
+                "participant.hardMute", "participant.hardUnmute",
+                ["participant": "a", "media": ["audio"]]
+            ),
+        ]
+        let own: JSON = ["room": "r", "stream": .string(stream.rawValue), "audio": false]
+        try driver.done("stream.update", own)
+        for each in switches { _ = try act(each.on, each.more, &driver) }
+        #expect(driver.takeGates() == [false])
+        for each in switches { _ = try act(each.off, each.more, &driver) }
+        #expect(driver.takeGates() == [])
+        try driver.done(
+            "stream.update",
+            ["room": "r", "stream": .string(stream.rawValue), "audio": true]
+        )
+        #expect(driver.takeGates() == [true])
+    }
+
+    @Test func `E-8 E-10 a participant's mute holds for what it publishes later`() throws {
+        var driver = try driver()
+        let video: [String: JSON] = ["participant": "a", "media": ["video"]]
+        #expect(try act("participant.hardMute", video, &driver)?.packets == 0)
+        #expect(driver.takeTold() == ["participant.hardMuted a"])
+        _ = try act("participant.hardMute", video, &driver)
+        #expect(driver.takeTold() == [])
+        try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
+        #expect(driver.takeGates() == [true, false])
+        #expect(try driver.shown().participants[1].hardMuted == [.video])
+        #expect(try driver.shown().streams[0].video?.enabled == false)
+        // A reconnect does not help.
+        try driver.join("a")
+        try driver.offer("a", "0:video:sendonly")
+        #expect(driver.takeGates() == [false])
+        _ = driver.takeTold()
+        _ = try act("participant.hardUnmute", video, &driver)
+        #expect(driver.takeGates() == [true])
+        #expect(driver.takeTold() == ["participant.hardUnmuted a", "stream.changed all"])
+    }
+
+    @Test func `E-8 who watches is told that video is muted`() throws {
+        var driver = try driver()
+        let stream = try #require(try driver.offer("a", "0:video:sendonly")[0].stream)
+        try driver.offer("b", "0:video:recvonly")
+        try driver.watch("b", stream)
+        _ = driver.takeTold()
+        let video: [String: JSON] = ["participant": "a", "media": ["video"]]
+        _ = try act("participant.hardMute", video, &driver)
+        let disabled = driver.events.first { $0.event == "subscription.videoDisabled" }
+        #expect(disabled?.data["reason"] == "muted")
+        _ = driver.takeTold()
+        _ = try act("participant.hardUnmute", video, &driver)
+        let enabled = driver.events.first { $0.event == "subscription.videoEnabled" }
+        #expect(enabled?.data["reason"] == "muted")
+    }
+
+    @Test func `E-11 E-12 a locked room lets in moderators and who was there`() throws {
+        var driver = try driver()
+        _ = try act("room.lock", [:], &driver)
+        #expect(driver.takeTold() == ["room.locked all"])
+        #expect(try driver.shown().locked)
+        try driver.join("a")
+        try driver.join("n", ["role": "moderator"])
+        let join: JSON = ["room": "r", "participant": "new"]
+        guard case .failure(let error) = driver.call("participant.join", join) else {
+            Issue.record("a locked room let somebody in")
+            return
+        }
+        #expect(error.code == 4091 && error.reason == "room-locked")
+        _ = driver.takeTold()
+        _ = try act("room.unlock", [:], &driver)
+        #expect(driver.takeTold() == ["room.unlocked all"])
+        try driver.join("new")
+    }
+
+    @Test func `E-13 dropping names each and bans none`() throws {
+        var driver = try driver()
+        try driver.offer("a", "0:audio:sendonly")
+        _ = driver.takeTold()
+        let result = try driver.done(
+            "participant.drop",
+            ["room": "r", "participants": ["x", "a"], "by": "m", "reason": "loud"]
+        ).decode(ParticipantDrop.Result.self)
+        #expect(result.results.map(\.dropped) == [false, true])
+        #expect(result.fence != nil)
+        #expect(driver.events.last?.data["reason"] == "loud")
+        #expect(driver.takeTold() == ["stream.destroyed all", "participant.left all"])
+        try driver.join("a")
+    }
+
+    @Test func `E-15 E-16 E-18 who knocks is ready when let in`() throws {
+        var driver = try driver(["knock": true], people: [])
+        try driver.join("w")
+        try driver.join("x")
+        #expect(driver.takeTold() == ["participant.awaited m", "participant.awaited m"])
+        let mids = try driver.offer("w", "0:audio:sendonly")
+        #expect(mids[0].refused == nil && mids[0].stream == nil)
+        #expect(driver.takeGates() == [false])
+        _ = try act("participant.approve", ["participant": "w"], &driver)
+        #expect(
+            driver.takeTold() == [
+                "participant.approved w", "participant.joined m", "stream.created all",
+            ]
+        )
+        #expect(driver.takeGates() == [true])
+        #expect(try act("participant.deny", ["participant": "x"], &driver) != nil)
+        #expect(driver.takeTold() == ["participant.denied x"])
+        #expect(try driver.shown().awaited.isEmpty)
+    }
+
+    @Test func `E-15 only moderators hear of who waits`() throws {
+        var driver = try driver(["knock": true], people: [])
+        try driver.join("w")
+        _ = driver.takeTold()
+        _ = try act("participant.setMode", ["participant": "w", "mode": "RECV_ONLY"], &driver)
+        _ = try act(
+            "role.change",
+            ["participant": "w", "role": "viewer", "force": true],
+            &driver
+        )
+        #expect(
+            driver.takeTold() == ["participant.modeChanged w,m", "participant.roleChanged w,m"]
+        )
+    }
+
+    @Test func `E-16 who was denied leaves nothing behind`() throws {
+        var driver = try driver(["knock": true], people: [])
+        try driver.join("w", ["custom": ["k": 1]])
+        _ = try act("participant.deny", ["participant": "w"], &driver)
+        try driver.join("w", ["role": "moderator"])
+        #expect(try driver.shown().participants.last?.custom == [:])
+    }
+
+    @Test func `E-15 E-27 a new moderator waits no longer, and the others hear of it`() throws {
+        var driver = try driver(["knock": true], people: [])
+        try driver.join("n", ["role": "moderator"])
+        try driver.join("w")
+        _ = driver.takeTold()
+        let change: [String: JSON] = ["participant": "w", "role": "moderator", "force": true]
+        _ = try act("role.change", change, &driver)
+        #expect(driver.events.first { $0.event == "participant.approved" }?.data["by"] == "m")
+        #expect(
+            driver.takeTold() == [
+                "participant.roleChanged w,m,n", "participant.approved w,n",
+                "participant.joined m,n",
+            ]
+        )
+    }
+
+    @Test func `E-17 E-26 E-36 E-37 a moderator finds all when it comes back`() throws {
+        var driver = try driver(["mode": "lecture"])
+        for id in ["b", "a"] {
+            try driver.done("floor.request", ["room": "r", "participant": .string(id)])
+        }
+        _ = try act("floor.grant", ["participant": "b"], &driver)
+        _ = try act("pin.add", ["participants": ["b", "a"]], &driver)
+        _ = try act("room.hardMute", [:], &driver)
+        try driver.done("room.update", ["room": "r", "settings": ["knock": true]])
+        try driver.join("w")
+        _ = try act("room.lock", [:], &driver)
+        try driver.done("participant.leave", ["room": "r", "participant": "m"])
+        let back = try driver.done(
+            "participant.join",
+            ["room": "r", "participant": "m2", "role": "moderator"]
+        ).decode(ParticipantJoin.Result.self)
+        #expect(back.room.raisedHands == ["a"])
+        #expect(back.room.approvedHands == ["b"])
+        #expect(back.room.pins == ["b", "a"])
+        #expect(back.room.awaited.map(\.participant) == ["w"])
+        #expect(back.room.locked && back.room.hardMuted)
+    }
+
+    @Test func `E-19 E-22 E-24 the floor opens the gate and takes it away`() throws {
+        var driver = try driver(["mode": "lecture"])
+        let mids = try driver.offer("a", "0:audio:sendonly")
+        #expect(mids[0].refused == nil && mids[0].stream == nil)
+        #expect(driver.takeGates() == [false])
+        try driver.done("floor.request", ["room": "r", "participant": "a"])
+        #expect(driver.takeTold() == ["floor.requested m"])
+        #expect(try act("floor.grant", ["participant": "a"], &driver) == nil)
+        #expect(driver.events.first?.data["code"] == 1708)
+        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeGates() == [true])
+        #expect(try act("floor.release", ["participant": "a"], &driver) != nil)
+        #expect(driver.events.first?.data["code"] == 1712)
+        #expect(driver.takeTold() == ["floor.released a", "stream.destroyed all"])
+        #expect(driver.takeGates() == [false])
+        // Regained, it is created anew on the same m-line, without an offer.
+        try driver.done("floor.request", ["room": "r", "participant": "a"])
+        _ = driver.takeTold()
+        _ = try act("floor.grant", ["participant": "a"], &driver)
+        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeGates() == [true])
+    }
+
+    @Test func `E-20 E-21 E-23 E-25 hands go down and the floor comes back`() throws {
+        var driver = try driver(["mode": "lecture"])
+        let a: JSON = ["room": "r", "participant": "a"]
+        try driver.done("floor.request", a)
+        try driver.done("floor.cancel", a)
+        #expect(driver.takeTold() == ["floor.requested m", "floor.cancelled m"])
+        try driver.done("floor.request", a)
+        _ = driver.takeTold()
+        _ = try act("floor.deny", ["participant": "a"], &driver)
+        #expect(driver.events.first?.data["code"] == 4117)
+        #expect(driver.takeTold() == ["floor.denied a"])
+        try driver.done("floor.request", a)
+        _ = try act("floor.grant", ["participant": "a"], &driver)
+        _ = driver.takeTold()
+        let fence = try driver.done("floor.finish", a).decode(Done.self).fence
+        #expect(fence != nil)
+        #expect(driver.takeTold() == ["floor.finished m"])
+        // Who leaves gives the floor back, and its request.
+        try driver.done("floor.request", a)
+        _ = try act("floor.grant", ["participant": "a"], &driver)
+        try driver.done("floor.request", ["room": "r", "participant": "b"])
+        _ = driver.takeTold()
+        try driver.done("participant.leave", a)
+        try driver.done("participant.leave", ["room": "r", "participant": "b"])
+        #expect(
+            driver.takeTold() == [
+                "floor.finished m", "participant.left all", "floor.cancelled m",
+                "participant.left all",
+            ]
+        )
+    }
+
+    @Test func `E-27 E-28 the moderator's rights move`() throws {
+        var driver = try driver(["mode": "lecture"])
+        try driver.offer("m", "0:audio:sendonly")
+        try driver.offer("a", "0:audio:sendonly")
+        try driver.done("floor.request", ["room": "r", "participant": "a"])
+        _ = try act("floor.grant", ["participant": "a"], &driver)
+        _ = driver.takeTold()
+        _ = driver.takeCommands()
+        let fence = try act("moderator.transfer", ["participant": "a"], &driver)
+        #expect(fence != nil)
+        let events = driver.takeTold()
+        #expect(events.first == "moderator.transferred m,a")
+        #expect(events.filter { $0 == "participant.roleChanged all" }.count == 2)
+        #expect(events.contains("stream.destroyed all"))
+        #expect(driver.takeGates() == [false])
+        let room = try driver.shown()
+        #expect(room.approvedHands.isEmpty)
+        #expect(room.participants.map(\.role) == ["participant", "moderator", "participant"])
+    }
+
+    @Test func `E-31 E-36 pins are told in full and go with who leaves`() throws {
+        var driver = try driver()
+        _ = try act("pin.add", ["participants": ["b"]], &driver)
+        _ = try act("pin.add", ["participants": ["a", "b"]], &driver)
+        #expect(driver.events.last?.data["pins"] == ["b", "a"])
+        // The list of talkers is another one at once; its second change waits its turn.
+        #expect(
+            driver.takeTold() == ["pins.changed all", "talkers.changed m,a", "pins.changed all"]
+        )
+        try driver.done("participant.leave", ["room": "r", "participant": "b"])
+        #expect(driver.events.first?.data["pins"] == ["a"])
+        try driver.join("b")
+        #expect(try driver.shown().pins == ["a"])
+        _ = try act("pin.remove", ["participants": ["a"]], &driver)
+        #expect(try driver.shown().pins == [])
+    }
+}

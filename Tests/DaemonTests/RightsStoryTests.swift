@@ -1,0 +1,264 @@
+import RTP
+import Testing
+
+@testable import Contract
+@testable import JSON
+
+/// What every seed assumes (A0), and who may send what; names begin with the rows they prove.
+@Suite struct RightsStoryTests {
+    /// A change of one term of the gate, and how it is undone.
+    struct Term: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var mode: JSON = "group"
+        var close: [(method: String, params: [String: JSON])]
+        var open: [(method: String, params: [String: JSON])] = []
+    }
+
+    private static let publisher: [String: JSON] = ["participant": "p"]
+
+    static let terms: [Term] = [
+        Term(
+            testDescription: "A0-1 room's hard mute",
+            close: [("room.hardMute", [:])],
+            open: [("room.hardUnmute", [:])]
+        ),
+        Term(
+            testDescription: "A0-1 participant's hard mute",
+            close: [("participant.hardMute", ["participant": "p", "media": ["audio"]])],
+            open: [("participant.hardUnmute", ["participant": "p", "media": ["audio"]])]
+        ),
+        Term(
+            testDescription: "A0-1 role",
+            close: [("role.change", ["participant": "p", "role": "viewer", "force": true])],
+            open: [("role.change", ["participant": "p", "role": "participant", "force": true])]
+        ),
+        Term(
+            testDescription: "A0-1 role of all",
+            close: [("role.changeAll", ["role": "viewer", "from": ["participant"]])],
+            open: [("role.changeAll", ["role": "participant", "from": ["viewer"]])]
+        ),
+        Term(
+            testDescription: "A0-1 mode",
+            close: [("participant.setMode", ["participant": "p", "mode": "RECV_ONLY"])],
+            open: [("participant.setMode", ["participant": "p", "mode": "SEND_AND_RECV"])]
+        ),
+        Term(
+            testDescription: "A0-1 rights of the role",
+            close: [
+                (
+                    "room.update",
+                    [
+                        "settings": [
+                            "roles": [
+                                ["name": "participant", "publish": ["video": true]],
+                                ["name": "viewer"],
+                            ]
+                        ]
+                    ]
+                )
+            ]
+        ),
+        Term(
+            testDescription: "A0-1 floor",
+            mode: "lecture",
+            close: [("floor.release", publisher)],
+            open: [("floor.request", publisher), ("floor.grant", publisher)]
+        ),
+    ]
+
+    @Test(arguments: terms)
+    func `A0-1 each term alone closes the gate and opens it`(_ term: Term) throws {
+        var driver = ControlDriver(workers: 2)
+        try driver.room("r", ["mode": term.mode])
+        try driver.join("p")
+        if term.mode == "lecture" {
+            try driver.done("floor.request", ["room": "r", "participant": "p"])
+            try driver.done("floor.grant", ["room": "r", "participant": "p"])
+        }
+        try driver.offer("p", "0:audio:sendonly")
+        _ = driver.takeCommands()
+        for (method, params) in term.close {
+            let all = params.merging(["room": "r"]) { $1 }
+            try driver.done(method, .object(all))
+        }
+        #expect(driver.takeGates() == [false])
+        guard !term.open.isEmpty else { return }
+        for (method, params) in term.open {
+            let all = params.merging(["room": "r"]) { $1 }
+            try driver.done(method, .object(all))
+        }
+        #expect(driver.takeGates() == [true])
+    }
+
+    @Test func `A0-2 A0-3 effect, then reply, then events; a refusal makes none`() throws {
+        var driver = ControlDriver(workers: 2)
+        try driver.room()
+        try driver.join("m", ["role": "moderator"])
+        driver.holdsFences = true
+        driver.trace = []
+        let first = driver.send("room.hardMute", ["room": "r", "by": "m"])
+        let second = driver.send("room.hardMute", ["room": "r", "by": "m"])
+        #expect(driver.replies[first] == nil)
+        guard case .failure(let error)? = driver.replies[second] else {
+            Issue.record("a mute in process was taken twice")
+            return
+        }
+        #expect(error.code == 5037)
+        driver.fence()
+        let order = driver.trace.filter { $0 != "commands" }
+        #expect(order == ["reply \(second)", "reply \(first)", "room.hardMuted"])
+    }
+
+    @Test func `A0-4 A0-5 what a moderator decided outlives it`() throws {
+        var driver = ControlDriver()
+        try driver.room("r")
+        try driver.join("m", ["role": "moderator"])
+        try driver.join("p")
+        try driver.done("pin.add", ["room": "r", "participants": ["p"], "by": "m"])
+        try driver.done("room.lock", ["room": "r", "by": "m"])
+        let mute: JSON = ["room": "r", "participant": "p", "media": ["audio"], "by": "m"]
+        try driver.done("participant.hardMute", mute)
+        try driver.done("participant.leave", ["room": "r", "participant": "m"])
+        let room = try driver.shown()
+        #expect(room.locked && room.pins == ["p"])
+        #expect(room.participants[0].hardMuted == [.audio])
+    }
+
+    @Test func `V-1 V-2 V-3 V-4 both vocabularies of modes are known`() throws {
+        let modes: [(JSON, ParticipantMode)] = [
+            ("SEND_AND_RECV", .sendAndReceive), ("CONFERENCE", .sendAndReceive),
+            ("SIGNALLING_ONLY", .signallingOnly), ("VIEWER", .signallingOnly),
+            ("RECV_ONLY", .receiveOnly),
+        ]
+        for (word, mode) in modes {
+            var driver = ControlDriver()
+            try driver.room()
+            try driver.join("p", ["mode": word, "name": "Pat"])
+            let shown = try driver.shown().participants[0]
+            #expect(shown.mode == mode && shown.name == "Pat")
+        }
+        var driver = ControlDriver()
+        try driver.room("r", ["strictModeVocabulary": true])
+        try driver.join("p", ["mode": "CONFERENCE"])
+        let other: JSON = ["room": "r", "participant": "p", "mode": "RECV_ONLY"]
+        guard case .failure(let error) = driver.call("participant.setMode", other) else {
+            Issue.record("a second vocabulary")
+            return
+        }
+        #expect(error.code == 4091 && error.reason == "mode-vocabulary")
+    }
+
+    @Test func `V-5 who may publish nothing cannot come on stage by itself`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        try driver.join("v", ["role": "viewer", "mode": "SIGNALLING_ONLY"])
+        let stage: JSON = [
+            "room": "r", "participant": "v", "mode": "SEND_AND_RECV", "by": "v",
+        ]
+        guard case .failure(let error) = driver.call("participant.setMode", stage) else {
+            Issue.record("a viewer came on stage")
+            return
+        }
+        #expect(error.code == 4010)
+    }
+
+    @Test func `V-13 V-15 messages change nothing but who hears them`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        for id in ["a", "b"] {
+            try driver.join(id)
+            try driver.done(
+                "message.subscribe",
+                ["room": "r", "participant": .string(id), "topic": "ACK"]
+            )
+        }
+        let before = try driver.shown().participants
+        try driver.done(
+            "message.publish",
+            [
+                "room": "r", "topic": "ACK", "message": "DECLINED", "from": "a", "to": ["b"],
+                "payload": ["receiverId": "b", "accpeterName": "Ann"],
+            ]
+        )
+        let event = try #require(driver.events.last)
+        #expect(event.to == .participants(["b"]))
+        #expect(event.data["payload"] == ["receiverId": "b", "accpeterName": "Ann"])
+        #expect(try driver.shown().participants == before)
+        try driver.done(
+            "message.unsubscribe",
+            ["room": "r", "participant": "b", "topic": "ACK"]
+        )
+        try driver.done("message.publish", ["room": "r", "topic": "ACK", "message": "x"])
+        #expect(driver.events.last?.to == .participants(["a"]))
+    }
+
+    @Test func `R-1 a role says what its holder may send`() throws {
+        let roles: JSON = [
+            ["name": "singer", "publish": ["audio": true]],
+            ["name": "presenter", "publish": ["screen": true]],
+        ]
+        for (role, refused) in [
+            ("singer", [false, true, true]), ("presenter", [true, true, false]),
+        ] {
+            var driver = ControlDriver()
+            try driver.room("r", ["roles": roles])
+            try driver.join("p", ["role": .string(role)])
+            let mids = try driver.offer(
+                "p",
+                "0:audio:sendonly",
+                "1:video:sendonly",
+                "2:video:sendonly",
+                sources: ["2": "screen"]
+            )
+            #expect(mids.map { $0.refused == "role" } == refused, "\(role)")
+        }
+    }
+
+    @Test func `L-3 a second host waits for the place and then has it`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": "single_host"])
+        for id in ["h1", "h2"] { try driver.join(id, ["role": "moderator"]) }
+        try driver.offer("h1", "0:audio:sendonly")
+        _ = driver.takeCommands()
+        let mids = try driver.offer("h2", "0:audio:sendonly")
+        #expect(mids[0].refused == nil)
+        #expect(driver.takeGates() == [false])
+        try driver.done("participant.leave", ["room": "r", "participant": "h1"])
+        #expect(driver.takeGates() == [true])
+    }
+
+    @Test func `L-14 a list of rooms says in which state each is`() throws {
+        var driver = ControlDriver()
+        for name in ["a", "b"] {
+            try driver.done(
+                "room.create",
+                ["room": .string(name), "settings": ["mode": "single_host"]]
+            )
+        }
+        try driver.done("room.setState", ["room": "b", "state": "ready"])
+        let rooms = try driver.done("room.list").decode(RoomList.Result.self).rooms
+        #expect(rooms.map(\.state) == [.created, .ready])
+    }
+
+    @Test func `L-9 who is in an ended event is told before the transports go`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": "single_host"])
+        try driver.join("h", ["role": "moderator"])
+        try driver.offer("h", "0:audio:sendonly")
+        _ = driver.takeEvents()
+        try driver.done("room.setState", ["room": "r", "state": "ended"])
+        #expect(driver.takeEvents() == ["room.stateChanged", "stream.destroyed"])
+        let again = driver.call(
+            "transport.offer",
+            [
+                "room": "r", "participant": "h",
+                "sdp": .string(TestOffer(["0:audio:sendonly"]).text),
+            ]
+        )
+        guard case .failure(let error) = again else {
+            Issue.record("an ended event took an offer")
+            return
+        }
+        #expect(error.code == 4091)
+    }
+}

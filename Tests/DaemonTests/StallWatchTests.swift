@@ -1,0 +1,121 @@
+import RTP
+import Testing
+
+@testable import Daemon
+@testable import SFU
+
+/// Which media is too old after the thread stood still.
+struct StallWatchTests {
+    private static let start = Instant(nanoseconds: 7_000_000_000)
+    /// Unix time at the start, in nanoseconds.
+    private static let unix: Int64 = 1_800_000_000_000_000_000
+
+    private static func after(_ milliseconds: Int64) -> Instant {
+        start.advanced(milliseconds: milliseconds)
+    }
+
+    private static func stamp(_ milliseconds: Int64) -> Int64 { unix + milliseconds * 1_000_000 }
+
+    struct Arrival: CustomTestStringConvertible {
+        var testDescription: String
+        var milliseconds: Int64
+        var isStale: Bool
+    }
+
+    static let arrivals: [Arrival] = [
+        Arrival(testDescription: "at the beginning", milliseconds: 1, isStale: true),
+        Arrival(testDescription: "201 ms before the end", milliseconds: 2_799, isStale: true),
+        Arrival(testDescription: "200 ms before the end", milliseconds: 2_800, isStale: false),
+        Arrival(testDescription: "afterwards", milliseconds: 3_400, isStale: false),
+    ]
+
+    @Test(arguments: arrivals)
+    func `I9 what lay there while the thread slept for three seconds`(arrival: Arrival) {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        #expect(watch.leaving(Self.stamp(arrival.milliseconds)) == .nothing)
+        let stood = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
+        #expect(stood)
+        let leaving = watch.leaving(Self.stamp(arrival.milliseconds))
+        #expect(leaving == (arrival.isStale ? .everything : .nothing))
+        #expect(watch.leaving(0) == .nothing, "nothing is known of it")
+    }
+
+    @Test func `I9 half a second delays media, and costs none of it`() {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        #expect(!watch.slept(since: Self.start, until: Self.after(500)) { Self.stamp(500) })
+        #expect(watch.leaving(Self.stamp(1)) == .nothing)
+    }
+
+    @Test func `I9 I10 a second later a clock that is set back makes nothing old`() {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        _ = watch.slept(since: Self.start, until: Self.after(3_000)) { Self.stamp(3_000) }
+        #expect(watch.leaving(Self.stamp(-3_600_000)) == .everything)
+        _ = watch.slept(since: Self.after(4_000), until: Self.after(4_001)) { 0 }
+        #expect(watch.leaving(Self.stamp(-3_600_000)) == .nothing)
+    }
+
+    struct Work: CustomTestStringConvertible {
+        var testDescription: String
+        /// In ms.
+        var round: Int64
+        var cpu: Int64
+        var stood: Bool
+    }
+
+    static let work: [Work] = [
+        Work(testDescription: "stopped", round: 3_000, cpu: 4, stood: true),
+        Work(testDescription: "busy for as long", round: 3_000, cpu: 2_990, stood: false),
+        Work(testDescription: "with a fifth of a core", round: 3_000, cpu: 600, stood: false),
+        Work(testDescription: "stopped for less", round: 490, cpu: 4, stood: false),
+    ]
+
+    @Test(arguments: work)
+    func `I9 a thread that was at work stood still if the processor knows nothing of it`(
+        work: Work
+    ) {
+        var watch = StallWatch(at: Self.start, cpu: 1_000)
+        // What it did before counts for nothing.
+        watch.worked(since: Self.after(0), until: Self.after(120)) {
+            100_000_000
+        } wall: {
+            Self.stamp(120)
+        }
+        let end = 150 + work.round
+        watch.worked(since: Self.after(150), until: Self.after(end)) {
+            100_000_000 + work.cpu * 1_000_000
+        } wall: {
+            Self.stamp(end)
+        }
+        #expect(watch.leaving(Self.stamp(160)) == (work.stood ? .everything : .nothing))
+    }
+
+    struct Queue: CustomTestStringConvertible {
+        var testDescription: String
+        var count = 64
+        /// How long ago the first of it came, in ms, and what is left out of what came then.
+        var waited: Int64
+        var leaving: Leaving
+    }
+
+    static let queues: [Queue] = [
+        Queue(testDescription: "0.4 s", waited: 400, leaving: .nothing),
+        Queue(testDescription: "more than that", waited: 401, leaving: .crowdsVideo),
+        Queue(testDescription: "more than 0.8 s", waited: 801, leaving: .video),
+        Queue(testDescription: "a clock that was set", waited: 3_600_000, leaving: .nothing),
+        Queue(testDescription: "a few packets", count: 7, waited: 401, leaving: .nothing),
+    ]
+
+    @Test(arguments: queues)
+    func `L9 what a queue of more work than can be done costs`(queue: Queue) {
+        var watch = StallWatch(at: Self.start, cpu: 0)
+        let first = Self.stamp(-queue.waited)
+        watch.received(queue.count, first: first, at: Self.start) { Self.unix }
+        #expect(watch.leaving(first) == queue.leaving)
+        #expect(watch.leaving(Self.stamp(-101)) == queue.leaving)
+        #expect(watch.leaving(Self.stamp(-99)) == .nothing, "it is new")
+        let told = [watch.takeLeftOut(), watch.takeLeftOut()]
+        #expect(told == [queue.leaving != .nothing, false])
+        _ = watch.slept(since: Self.after(1_001), until: Self.after(1_002)) { 0 }
+        #expect(watch.leaving(first) == .nothing, "it is over")
+    }
+}

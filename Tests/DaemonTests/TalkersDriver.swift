@@ -1,0 +1,120 @@
+import RTP
+import Rooms
+import Testing
+
+@testable import Contract
+@testable import ControlPlane
+@testable import JSON
+@testable import WorkerInterface
+
+// What the talkers' stories are told with.
+extension ControlDriver {
+    /// The first publication of a kind that a participant sends, and its worker.
+    func publication(
+        _ participant: String,
+        _ kind: MediaKind = .audio,
+        source: MediaSource? = nil
+    ) throws -> (worker: Int, id: PublicationID) {
+        let participant = try #require(plane.rooms["r"]?.room.participants[participant])
+        for transport in participant.transports {
+            for track in transport.tracks
+            where track.kind == kind && (source == nil || track.source == source) {
+                return (transport.place.worker, track.publication)
+            }
+        }
+        throw Missing()
+    }
+
+    struct Missing: Error {}
+
+    /// The worker hears somebody begin to speak.
+    mutating func begin(_ participants: String...) throws {
+        for participant in participants {
+            let (worker, id) = try publication(participant)
+            tell(.speech(id, .began(at: now.advanced(milliseconds: -200))), from: worker)
+            if !holdsFences { fence() }
+        }
+    }
+
+    mutating func end(_ participants: String...) throws {
+        for participant in participants {
+            let (worker, id) = try publication(participant)
+            tell(.speech(id, .ended), from: worker)
+            if !holdsFences { fence() }
+        }
+    }
+
+    /// Lets time pass, and whatever is due in it happen.
+    mutating func pass(milliseconds: Int64) {
+        let end = now.advanced(milliseconds: milliseconds)
+        while let due = plane.deadline, due <= end {
+            now = max(now, due)
+            plane.expire(at: now)
+            drain()
+            if !holdsFences { fence() }
+        }
+        now = end
+    }
+
+    /// The list for nobody in particular, in short words: `a*` talks, `a!` is pinned.
+    func list() throws -> String {
+        let room = try #require(plane.rooms["r"]?.room)
+        return room.talkerList.map { talker in
+            talker.participant + (talker.isTalking ? "*" : "") + (talker.isPinned ? "!" : "")
+        }.joined(separator: " ")
+    }
+
+    /// The last list that each was told of since the last look.
+    mutating func takeLists() throws -> [String: String] {
+        defer { events = [] }
+        var lists: [String: String] = [:]
+        for event in events where event.event == "talkers.changed" {
+            let changed = try event.data.decode(TalkersChanged.self)
+            guard case .participants(let ids) = event.to else { continue }
+            for id in ids {
+                lists[id.rawValue] = changed.talkers.map { talker in
+                    talker.participant.rawValue + (talker.talking ? "*" : "")
+                        + (talker.pinned ? "!" : "")
+                }.joined(separator: " ")
+            }
+        }
+        return lists
+    }
+
+    /// Who is in which of a follower's slots: `a0=p`.
+    func seats(_ participant: String) throws -> [String: String] {
+        let room = try #require(plane.rooms["r"]?.room)
+        var seats: [String: String] = [:]
+        for slot in try #require(room.participants[participant]).transports.flatMap(\.slots) {
+            guard let number = slot.subscription, let subscription = room.subscriptions[number]
+            else { continue }
+            seats[slot.mid] = room.streams[subscription.stream]?.participant
+        }
+        return seats
+    }
+
+    /// Bindings since the last look, each as the publication's index, -1 where a slot is emptied.
+    mutating func takeBindings() -> [Int] {
+        takeCommands().compactMap { command in
+            guard case .bind(_, let binding) = command else { return nil }
+            return binding.map { Int($0.publication.index) } ?? -1
+        }
+    }
+
+    @discardableResult
+    mutating func follow(
+        _ participant: String,
+        audio: [String],
+        video: [String] = []
+    ) throws -> JSON {
+        try done("talkers.subscribe", follows(participant, audio, video))
+    }
+
+    func follows(_ participant: String, _ audio: [String], _ video: [String] = []) -> JSON {
+        [
+            "room": "r", "participant": .string(participant),
+            "audioMids": .array(audio.map { .string($0) }),
+            "videoMids": .array(video.map { .string($0) }),
+        ]
+    }
+}

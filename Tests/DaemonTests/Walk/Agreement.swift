@@ -1,0 +1,76 @@
+import JSON
+
+/// Holds what came against what should have come.
+///
+/// A word such as `$stream-7` in what is expected stands for a name that sfud chose: whatever comes
+/// in its place first is what it means from then on, and nothing else means the same (requests to
+/// change role apart: their names are their room's).
+struct Agreement {
+    private var meanings: [String: String] = [:]
+    private var taken: Set<String> = []
+
+    func meaning(of word: String) -> String? { meanings[word] }
+
+    /// The params with sfud's names in them.
+    func resolved(_ json: JSON) -> JSON {
+        switch json {
+        case .string(let word): .string(meanings[word] ?? word)
+        case .array(let list): .array(list.map(resolved))
+        case .object(let members): .object(members.mapValues(resolved))
+        default: json
+        }
+    }
+
+    /// Whether `actual` is what `expected` says; what was learnt is kept only then.
+    mutating func agree(_ expected: JSON, _ actual: JSON) -> Bool {
+        var learnt: [String: String] = [:]
+        guard match(expected, actual, &learnt) else { return false }
+        for (word, name) in learnt {
+            meanings[word] = name
+            guard word.hasPrefix("$request") || taken.insert(name).inserted else { return false }
+        }
+        return true
+    }
+
+    private func match(
+        _ expected: JSON,
+        _ actual: JSON,
+        _ learnt: inout [String: String]
+    ) -> Bool {
+        switch (expected, actual) {
+        case (.string(let word), _) where word.hasPrefix("$"):
+            return match(word: word, actual, &learnt)
+        case (.array(let wanted), .array(let came)):
+            guard wanted.count == came.count else { return false }
+            for (wanted, came) in zip(wanted, came) {
+                guard match(wanted, came, &learnt) else { return false }
+            }
+            return true
+        case (.object(let wanted), .object(let came)):
+            guard wanted.count == came.count else { return false }
+            for (key, value) in wanted {
+                guard let came = came[key], match(value, came, &learnt) else { return false }
+            }
+            return true
+        default: return expected == actual
+        }
+    }
+
+    private func match(
+        word: String,
+        _ actual: JSON,
+        _ learnt: inout [String: String]
+    ) -> Bool {
+        switch (word, actual) {
+        case ("$any", _), ("$time", .number), ("$time", .integer): return true
+        case ("$fence", .object(let fence)):
+            return fence.keys.sorted() == ["packets", "time"] && fence["packets"] == 0
+        case (_, .string(let name)):
+            if let meaning = meanings[word] ?? learnt[word] { return meaning == name }
+            guard !taken.contains(name) else { return false }
+            learnt[word] = name
+            return true
+        default: return false
+        }
+    }
+}

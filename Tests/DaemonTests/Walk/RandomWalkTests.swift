@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+
+/// The control plane against a naive model of the contract, call by call.
+@Suite struct RandomWalkTests {
+    /// `SFUD_WALK` says how many calls, `SFUD_WALK_SEED` with which numbers.
+    private static func number(_ name: String) -> UInt64? {
+        ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
+    }
+
+    static let seeds: [UInt64] = number("SFUD_WALK_SEED").map { [$0] } ?? [1, 2]
+
+    @Test(arguments: seeds)
+    func `A0 to A4 random calls are answered as the contract says`(seed: UInt64) {
+        let count = Int(Self.number("SFUD_WALK") ?? 6_000)
+        var walk = RandomWalk(seed: seed)
+        walk.run(count)
+        if let disagreement = walk.disagreement { Issue.record("\(disagreement)") }
+        #expect(walk.refusals > walk.steps / 6, "too few refusals to tell")
+        guard Self.number("SFUD_WALK") != nil else { return }
+        print(
+            "\(walk.steps) calls, \(walk.refusals) of them refused, \(walk.met.count) pairs of",
+            "method and code:",
+            walk.met.sorted().joined(separator: ", ")
+        )
+    }
+}

@@ -1,0 +1,223 @@
+import JSON
+import SFU
+
+// The one formula (A0-1), for every pair and at every step from scratch.
+extension ReferenceRoom {
+    /// Why an offer is refused here: what is in the way until there is another offer.
+    func refusal(_ person: Person, _ line: Line) -> String? {
+        guard person.mode == "SEND_AND_RECV" else { return "mode" }
+        let publish = role(person.role)?["publish"]
+        let right = line.isScreen ? publish?["screen"] : publish?[line.kind]
+        guard right == true, !isLiveEvent || person.role == "moderator" else { return "role" }
+        guard mode != "single_host_audio_only" || line.kind == "audio" else {
+            return "event-type"
+        }
+        return nil
+    }
+
+    /// Whether the participant may be seen and heard with this at all: mutes are another thing.
+    private func mayPublish(_ person: Person, _ line: Line) -> Bool {
+        isOnStage(person, line)
+            && (!isLiveEvent || hosts.prefix(number("maxHosts") ?? 0).contains(person.id))
+    }
+
+    /// Whether others see a stream of it; who waits for the host's place has one.
+    func isOnStage(_ person: Person, _ line: Line) -> Bool {
+        line.sends && line.refused == nil && !line.isWithdrawn
+            && !person.isAwaited && refusal(person, line) == nil && state != "ended"
+            && (mode == "group" || person.role == "moderator" || holder == person.id)
+    }
+
+    func stream(_ person: Person, _ transport: Transport, isScreen: Bool) -> Stream? {
+        streams.first {
+            $0.owner == person.id && $0.transport == transport.name && $0.isScreen == isScreen
+        }
+    }
+
+    /// Whether the publisher's gate is open.
+    func isOpen(_ person: Person, _ transport: Transport, _ line: Line) -> Bool {
+        let isRoomMuted = isHardMuted && line.kind == "audio" && person.role != "moderator"
+        let stream = stream(person, transport, isScreen: line.isScreen)
+        return mayPublish(person, line) && !isRoomMuted && !person.hardMuted.contains(line.kind)
+            && stream?.off.contains(line.kind) == false
+    }
+
+    func watches(_ viewer: Person, _ publisher: Person) -> Bool {
+        guard viewer.id != publisher.id,
+            let roles = role(viewer.role)?["subscribe"]?["roles"]
+        else { return true }
+        return roles.list.contains(.string(publisher.role))
+    }
+
+    /// Whether a subscription's slot is open, the publisher's own gate apart.
+    func isOpen(_ subscription: Subscription, _ kind: String) -> Bool {
+        guard let viewer = person(subscription.participant),
+            let stream = streams.first(where: { $0.id == subscription.stream }),
+            let publisher = person(stream.owner)
+        else { return false }
+        return !viewer.isAwaited && viewer.mode != "SIGNALLING_ONLY" && watches(viewer, publisher)
+            && (state == "ongoing" || (state != "ended" && viewer.role == "moderator"))
+            && !subscription.off.contains(kind)
+    }
+
+    /// Why a subscription has no video.
+    private func videoDisabled(_ subscription: Subscription, _ stream: Stream) -> String? {
+        guard subscription.mids["video"] != nil, stream.kinds.contains("video") else { return nil }
+        if person(stream.owner)?.hardMuted.contains("video") == true { return "muted" }
+        if stream.off.contains("video") { return "publisher" }
+        if subscription.off.contains("video") { return "subscriber" }
+        return nil
+    }
+
+    /// Brings streams and subscriptions to what the formula says now, and tells what came of it.
+    ///
+    /// Call it within a call before anything else that follows from the call is told.
+    mutating func settle(from before: ReferenceRoom, because reason: String) {
+        seatHosts()
+        settleStreams(from: before, because: reason)
+        settleSubscriptions(from: before)
+    }
+
+    /// Who begins to send takes the last place, who stops leaves the line.
+    private mutating func seatHosts() {
+        guard isLiveEvent else { return }
+        let wanting = people.filter { person in
+            person.transports.contains { $0.lines.contains { isOnStage(person, $0) } }
+        }.map(\.id)
+        hosts.removeAll { !wanting.contains($0) }
+        hosts += wanting.filter { !hosts.contains($0) }
+    }
+
+    private mutating func settleStreams(from before: ReferenceRoom, because reason: String) {
+        var settled: [Stream] = []
+        for var stream in streams {
+            stream.kinds = kinds(of: stream)
+            if stream.kinds.isEmpty {
+                alsoTell(
+                    "stream.destroyed",
+                    [
+                        "stream": .string(stream.id), "participant": .string(stream.owner),
+                        "reason": .string(reason),
+                    ]
+                )
+            } else {
+                settled.append(stream)
+            }
+        }
+        streams = settled
+        for stream in streams {
+            let former = before.streams.first { $0.id == stream.id }
+            let isSwitched = former?.off.symmetricDifference(stream.off).isEmpty == false
+            if let former, isSwitched || before.shown(former) != shown(stream) {
+                alsoTell("stream.changed", ["stream": shown(stream)])
+            }
+        }
+        // Who waited outside comes after those who were in.
+        let waited = people.filter { before.person($0.id)?.isAwaited == true }.map(\.id)
+        let inOrder =
+            people.filter { !waited.contains($0.id) } + people.filter { waited.contains($0.id) }
+        for person in inOrder {
+            for transport in person.transports {
+                for isScreen in [false, true]
+                where stream(person, transport, isScreen: isScreen) == nil {
+                    create(person, transport, isScreen: isScreen)
+                }
+            }
+        }
+    }
+
+    private func kinds(of stream: Stream) -> Set<String> {
+        let owner = person(stream.owner)
+        let transport = owner?.transports.first { $0.name == stream.transport }
+        guard let owner, let transport else { return [] }
+        let lines = transport.lines.filter {
+            $0.isScreen == stream.isScreen && isOnStage(owner, $0)
+        }
+        return Set(lines.map(\.kind))
+    }
+
+    private mutating func create(_ person: Person, _ transport: Transport, isScreen: Bool) {
+        var stream = Stream(
+            id: "",
+            owner: person.id,
+            transport: transport.name,
+            isScreen: isScreen
+        )
+        stream.kinds = kinds(of: stream)
+        guard !stream.kinds.isEmpty else { return }
+        stream.id = names.next("stream")
+        streams.append(stream)
+        alsoTell("stream.created", ["stream": shown(stream)])
+    }
+
+    /// A subscription goes where its last slot goes.
+    func keepSlots(of subscription: inout Subscription, _ viewer: Person) {
+        let slots = viewer.transports.flatMap(\.lines).filter(\.receives).map(\.mid)
+        subscription.mids = subscription.mids.filter { slots.contains($0.value) }
+        // Of a slot that is gone there is nothing to tell.
+        if subscription.mids["video"] == nil { subscription.disabled = nil }
+    }
+
+    /// Slots that nothing is on, one for each kind that the stream has and nothing carries yet.
+    func takeFreeSlots(for subscription: inout Subscription, _ stream: Stream) {
+        let id = subscription.participant
+        let taken = subscriptions.filter { $0.participant == id }.flatMap(\.mids.values)
+        let free = (person(id)?.transports ?? []).flatMap(\.lines).filter {
+            $0.receives && !taken.contains($0.mid)
+        }
+        for kind in stream.kinds where subscription.mids[kind] == nil {
+            subscription.mids[kind] = free.first { $0.kind == kind }?.mid
+        }
+    }
+
+    private func named(_ subscription: Subscription) -> [String: JSON?] {
+        [
+            "subscription": .string(subscription.id),
+            "participant": .string(subscription.participant),
+            "stream": .string(subscription.stream),
+        ]
+    }
+
+    mutating func tellEnd(of subscription: Subscription) {
+        alsoTell(
+            "subscription.disconnected",
+            to: [subscription.participant],
+            named(subscription)
+        )
+    }
+
+    private mutating func settleSubscriptions(from before: ReferenceRoom) {
+        // The slots of streams that have ended are free for those that have got another kind.
+        let left = Set(streams.map(\.id))
+        subscriptions.removeAll { !left.contains($0.stream) }
+        var settled: [Subscription] = []
+        for var subscription in subscriptions {
+            guard let stream = streams.first(where: { $0.id == subscription.stream }),
+                let publisher = person(stream.owner),
+                let viewer = person(subscription.participant)
+            else { continue }
+            keepSlots(of: &subscription, viewer)
+            guard !subscription.mids.isEmpty else { continue }
+            let former = before.streams.first { $0.id == stream.id }
+            if former?.kinds != stream.kinds { takeFreeSlots(for: &subscription, stream) }
+            guard watches(viewer, publisher) else {
+                tellEnd(of: subscription)
+                continue
+            }
+            let disabled = videoDisabled(subscription, stream)
+            if disabled != subscription.disabled {
+                let isOver = disabled == nil
+                alsoTell(
+                    isOver ? "subscription.videoEnabled" : "subscription.videoDisabled",
+                    to: [viewer.id],
+                    named(subscription).merging(
+                        ["reason": (disabled ?? subscription.disabled).json]
+                    ) { $1 }
+                )
+                subscription.disabled = disabled
+            }
+            settled.append(subscription)
+        }
+        subscriptions = settled
+    }
+}

@@ -1,0 +1,259 @@
+import JSON
+import SFU
+
+/// A room as the contract describes it, kept in the plainest way there is.
+///
+/// It shares nothing with the room that it is held against, and asks each question anew. What sfud
+/// chooses itself (ids, times) stands here as a word with a `$`; see `Agreement`.
+struct ReferenceRoom {
+    /// An m-line.
+    struct Line {
+        var mid: String
+        var kind: String
+        var isScreen: Bool
+        var sends = false
+        var receives = false
+        /// Why the participant may not send here; the answer is `inactive`.
+        var refused: String?
+        /// Its stream was unpublished, and the client has not stopped sending since.
+        var isWithdrawn = false
+    }
+
+    struct Transport {
+        var name: String
+        var lines: [Line]
+    }
+
+    struct Person {
+        var id: String
+        var name = ""
+        var role: String
+        var mode: String
+        var custom: JSON = [:]
+        var isAwaited = false
+        var hardMuted: Set<String> = []
+        var transports: [Transport] = []
+    }
+
+    struct Stream {
+        var id: String
+        var owner: String
+        var transport: String
+        var isScreen: Bool
+        var kinds: Set<String> = []
+        /// What the publisher has switched off.
+        var off: Set<String> = []
+    }
+
+    struct Subscription {
+        var id: String
+        var participant: String
+        var stream: String
+        /// Slots, by kind.
+        var mids: [String: String] = [:]
+        /// What the viewer has switched off.
+        var off: Set<String> = []
+        /// Why it has no video, as its viewer was told last.
+        var disabled: String?
+    }
+
+    struct RoleRequest {
+        var id: String
+        var by: String?
+        var role: String
+        /// In nanoseconds.
+        var expires: Int64
+    }
+
+    struct Told {
+        var event: String
+        /// `nil`: all.
+        var to: Set<String>?
+        var data: [String: JSON]
+    }
+
+    var name: String
+    var settings: [String: JSON]
+    var state: String
+    var custom: JSON = [:]
+    var isLocked = false
+    var isHardMuted = false
+    /// In the order in which they came, those who wait included.
+    var people: [Person] = []
+    var pins: [String] = []
+    var hands: [String] = []
+    var holder: String?
+    /// Who wants to be seen in a live event, in that order.
+    var hosts: [String] = []
+    var requests: [String: RoleRequest] = [:]
+    var streams: [Stream] = []
+    var subscriptions: [Subscription] = []
+    /// Whether the first name of a mode that was used was an old one.
+    var heardOldNames: Bool?
+    var messages = ReferenceMessages()
+    var seq: Int64 = 0
+    /// The calls whose fences are under way, and what they are in the way of.
+    var inProcess: [Int64: String] = [:]
+
+    /// What the present call tells, in runs that have no order in themselves.
+    var told: [[Told]] = []
+    /// What makes the next name.
+    var names: Names
+
+    final class Names {
+        private var last = 0
+
+        func next(_ word: String) -> String {
+            last += 1
+            return "$\(word)-\(last)"
+        }
+    }
+}
+
+// What settings say.
+extension ReferenceRoom {
+    var mode: String { settings["mode"]?.word ?? "" }
+    var isLiveEvent: Bool { mode.hasPrefix("single_host") }
+    var knocks: Bool { settings["knock"] == true }
+
+    func number(_ key: String) -> Int? {
+        guard case .integer(let number)? = settings[key] else { return nil }
+        return Int(number)
+    }
+
+    func role(_ name: String) -> JSON? {
+        settings["roles"]?.list.first { $0["name"]?.word == name }
+    }
+
+    func permits(_ person: Person, _ permission: String) -> Bool {
+        !person.isAwaited
+            && role(person.role)?["permissions"]?.list.contains(.string(permission)) == true
+    }
+
+    static func settings(_ change: JSON, over before: [String: JSON]? = nil) -> [String: JSON] {
+        var settings = before ?? defaults
+        for (key, value) in change.members { settings[key] = value }
+        var roles = (settings["roles"]?.list ?? []).map { role in
+            var full = role.members
+            var publish: [String: JSON] = ["audio": false, "video": false, "screen": false]
+            publish.merge(full["publish"]?.members ?? [:]) { $1 }
+            full["publish"] = .object(publish)
+            full["subscribe"] = full["subscribe"] ?? [:]
+            full["permissions"] = full["permissions"] ?? []
+            return JSON.object(full)
+        }
+        if !roles.contains(where: { $0["name"] == "moderator" }) { roles.insert(moderator, at: 0) }
+        settings["roles"] = .array(roles)
+        return settings
+    }
+
+    private static let everything: JSON = ["audio": true, "video": true, "screen": true]
+
+    private static let moderator: JSON = [
+        "name": "moderator", "publish": everything, "subscribe": [:],
+        "permissions": [
+            "changeRole", "mute", "lock", "drop", "close", "approve", "floor", "pin", "record",
+            "stream", "state", "update", "mode", "unpublish",
+        ],
+    ]
+
+    private static let defaults: [String: JSON] = [
+        "mode": "group", "knock": false, "maxActiveTalkers": 6, "autoRecord": false,
+        "maxHosts": 1, "protectedRoles": [], "strictModeVocabulary": false,
+        "roleRequestSeconds": 60,
+        "roles": [
+            moderator, ["name": "participant", "publish": everything], ["name": "viewer"],
+        ],
+    ]
+}
+
+// Who is there, and how it is shown.
+extension ReferenceRoom {
+    func person(_ id: String) -> Person? { people.first { $0.id == id } }
+
+    mutating func change(_ id: String, _ body: (inout Person) -> Void) {
+        for index in people.indices where people[index].id == id { body(&people[index]) }
+    }
+
+    var moderators: Set<String> {
+        Set(people.filter { $0.role == "moderator" && !$0.isAwaited }.map(\.id))
+    }
+
+    /// Who hears of a participant: of one that waits only itself and moderators.
+    func audience(of person: Person) -> Set<String>? {
+        person.isAwaited ? moderators.union([person.id]) : nil
+    }
+
+    var others: Set<String> { Set(people.filter { !$0.isAwaited }.map(\.id)) }
+
+    func shown(_ person: Person) -> JSON {
+        [
+            "participant": .string(person.id), "name": .string(person.name),
+            "role": .string(person.role), "mode": .string(person.mode),
+            "state": person.isAwaited ? "awaited" : "joined",
+            "hardMuted": .words(["audio", "video"].filter(person.hardMuted.contains)),
+            "connection": person.transports.isEmpty ? "none" : "connecting",
+            "custom": person.custom,
+        ]
+    }
+
+    func shown(_ stream: Stream) -> JSON {
+        let muted = person(stream.owner)?.hardMuted ?? []
+        var shown: [String: JSON] = [
+            "stream": .string(stream.id), "participant": .string(stream.owner),
+            "created": "$time",
+        ]
+        shown["source"] =
+            stream.isScreen ? "screen" : stream.kinds.contains("video") ? "camera" : "microphone"
+        for kind in stream.kinds {
+            let enabled = !stream.off.contains(kind) && !muted.contains(kind)
+            shown[kind] =
+                kind == "audio"
+                ? ["codec": "opus", "enabled": .bool(enabled)]
+                : ["codec": "vp8", "enabled": .bool(enabled), "layers": []]
+        }
+        return .object(shown)
+    }
+
+    var shown: JSON {
+        [
+            "room": .string(name), "state": .string(state), "seq": "$any",
+            "settings": .object(settings), "custom": custom, "locked": .bool(isLocked),
+            "hardMuted": .bool(isHardMuted),
+            "participants": .array(people.filter { !$0.isAwaited }.map(shown)),
+            "awaited": .array(
+                people.filter(\.isAwaited).map {
+                    ["participant": .string($0.id), "name": .string($0.name)]
+                }
+            ),
+            "streams": .array(streams.map(shown)), "talkers": "$any", "pins": .words(pins),
+            "raisedHands": .words(hands), "approvedHands": .words(holder.map { [$0] } ?? []),
+            "recording": false, "streaming": false, "created": "$time",
+        ]
+    }
+
+    /// Tells something in a run of its own, after all that was told before.
+    mutating func tell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
+        told.append([])
+        alsoTell(event, to: to, data)
+    }
+
+    /// Tells something along with what was told last.
+    mutating func alsoTell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
+        seq += 1
+        if told.isEmpty { told.append([]) }
+        let event = Told(event: event, to: to, data: data.compactMapValues { $0 })
+        told[told.count - 1].append(event)
+    }
+}
+
+extension JSON {
+    var word: String? { if case .string(let word) = self { word } else { nil } }
+    var list: [JSON] { if case .array(let list) = self { list } else { [] } }
+    var members: [String: JSON] { if case .object(let members) = self { members } else { [:] } }
+    static func words(_ words: [String]) -> JSON { .array(words.map { .string($0) }) }
+}
+
+extension Optional<String> {
+    var json: JSON? { map { .string($0) } }
+}

@@ -1,0 +1,239 @@
+import JSON
+import Rooms
+
+/// A call as the model takes it; the names that sfud chose are the model's words for them.
+struct ReferenceCall {
+    var id: Int64
+    var method: String
+    var params: [String: JSON]
+    /// When it comes, in nanoseconds.
+    var time: Int64 = 0
+
+    subscript(key: String) -> String { params[key]?.word ?? "" }
+}
+
+/// A refusal, by what is for programs.
+struct Refusal: Error, Equatable {
+    var code: Int
+    var reason: String
+
+    init(_ code: Int, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+}
+
+/// What is to come of a call.
+struct ReferenceAnswer {
+    var outcome: Result<JSON, Refusal>
+    var told: [[ReferenceRoom.Told]] = []
+    /// It must not be answered before the workers have passed its fence.
+    var isInProcess = false
+}
+
+/// All rooms, as the contract describes them.
+struct ReferenceServer {
+    private(set) var rooms: [String: ReferenceRoom] = [:]
+    /// Of rooms that were; one of that name counts on.
+    private var seqs: [String: Int64] = [:]
+    private let names = ReferenceRoom.Names()
+
+    mutating func take(_ call: ReferenceCall) -> ReferenceAnswer {
+        do throws(Refusal) {
+            guard call.params["surplus"] == nil else { throw Refusal(-32602, "invalid-params") }
+            switch call.method {
+            case "room.create": return try create(call)
+            case "room.list":
+                let shown = rooms.values.sorted { $0.name < $1.name }.map(\.shown)
+                return ReferenceAnswer(outcome: .success(["rooms": .array(shown)]))
+            default: return try takeInRoom(call)
+            }
+        } catch {
+            return ReferenceAnswer(outcome: .failure(error))
+        }
+    }
+
+    /// A call's reply has come: it is in process no more.
+    mutating func settled(_ call: ReferenceCall) {
+        rooms[call["room"]]?.inProcess[call.id] = nil
+    }
+
+    private mutating func create(_ call: ReferenceCall) throws(Refusal) -> ReferenceAnswer {
+        let name = call["room"]
+        guard rooms[name] == nil else { throw Refusal(4009, "already-exists") }
+        let settings = ReferenceRoom.settings(call.params["settings"] ?? [:])
+        var room = ReferenceRoom(name: name, settings: settings, state: "", names: names)
+        room.state = room.isLiveEvent ? "created" : "ongoing"
+        room.seq = seqs[name] ?? 0
+        room.tell(
+            "room.created",
+            ["state": .string(room.state), "settings": .object(room.settings)]
+        )
+        let answer = ReferenceAnswer(outcome: .success(room.shown), told: room.told)
+        rooms[name] = room
+        return answer
+    }
+
+    private mutating func takeInRoom(_ call: ReferenceCall) throws(Refusal) -> ReferenceAnswer {
+        guard let before = rooms[call["room"]] else { throw Refusal(4004, "no-such-room") }
+        var room = before
+        room.told = []
+        if call.method.hasPrefix("floor."), room.mode != "lecture" {
+            throw Refusal(5082, "no-floor")
+        }
+        if case .string(let by)? = call.params["by"], room.person(by) == nil {
+            throw Refusal(4005, "no-such-participant")
+        }
+        let result = try room.carryOut(call, before)
+        let isInProcess = room.inProcess[call.id] != nil
+        if call.method == "room.close" {
+            seqs[room.name] = room.seq
+            rooms[room.name] = nil
+        } else {
+            rooms[room.name] = room
+        }
+        return ReferenceAnswer(
+            outcome: .success(result),
+            told: room.told.filter { !$0.isEmpty },
+            isInProcess: isInProcess
+        )
+    }
+}
+
+extension ReferenceRoom {
+    static let fenced: JSON = ["fence": "$fence"]
+
+    mutating func carryOut(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom
+    ) throws(Refusal) -> JSON {
+        switch call.method.prefix(while: { $0 != "." }) {
+        case "room": try carryOutRoom(call, before)
+        case "participant", "moderator": try carryOutParticipant(call, before)
+        case "role": try carryOutRole(call, before)
+        case "floor": try carryOutFloor(call, before)
+        case "pin": try changePins(call)
+        case "message": try carryOutMessage(call)
+        case "transport": try carryOutTransport(call, before)
+        default: try carryOutStream(call, before)
+        }
+    }
+
+    /// Refuses a call whose `by` lacks the permission.
+    func check(
+        _ call: ReferenceCall,
+        _ permission: String,
+        _ code: Int = 4010
+    ) throws(Refusal) {
+        guard let by = person(call["by"]) else { return }
+        guard permits(by, permission) else { throw Refusal(code, "not-permitted") }
+    }
+
+    /// The participant that a call is about.
+    func target(_ call: ReferenceCall, or code: Int = 4005) throws(Refusal) -> Person {
+        guard let person = person(call["participant"]) else {
+            throw Refusal(code, "no-such-participant")
+        }
+        return person
+    }
+
+    private mutating func carryOutRoom(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom
+    ) throws(Refusal) -> JSON {
+        let by = call.params["by"]
+        switch call.method {
+        case "room.get": return shown
+        case "room.close": return try close(call, before)
+        case "room.setState": return try setState(call, before)
+        case "room.update": return try update(call, before)
+        case "room.lock":
+            try check(call, "lock", 5115)
+            guard !isLocked else { throw Refusal(5117, "room-already-locked") }
+            isLocked = true
+            tell("room.locked", ["by": by])
+            return [:]
+        case "room.unlock":
+            try check(call, "lock", 5115)
+            guard isLocked else { throw Refusal(5118, "room-not-locked") }
+            isLocked = false
+            tell("room.unlocked", ["by": by])
+            return [:]
+        default: return try setHardMute(call, to: call.method == "room.hardMute")
+        }
+    }
+
+    private mutating func setHardMute(
+        _ call: ReferenceCall,
+        to muted: Bool
+    ) throws(Refusal) -> JSON {
+        try check(call, "mute", muted ? 5001 : 5002)
+        guard !inProcess.values.contains(call.method) else {
+            throw Refusal(muted ? 5037 : 5040, "in-process")
+        }
+        guard isHardMuted != muted else {
+            throw muted ? Refusal(5038, "room-already-muted") : Refusal(5039, "room-not-muted")
+        }
+        isHardMuted = muted
+        inProcess[call.id] = call.method
+        tell(muted ? "room.hardMuted" : "room.hardUnmuted", ["by": call.params["by"]])
+        return muted ? Self.fenced : [:]
+    }
+
+    private mutating func close(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom
+    ) throws(Refusal) -> JSON {
+        try check(call, "close", 5116)
+        people = []
+        settle(from: before, because: "room-closed")
+        tell(
+            "room.closed",
+            ["reason": call.params["reason"] ?? "closed", "by": call.params["by"]]
+        )
+        return Self.fenced
+    }
+
+    private mutating func setState(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom
+    ) throws(Refusal) -> JSON {
+        try check(call, "state")
+        let steps = ["created ready", "ready ongoing"]
+        let next = call["state"]
+        let isStep = steps.contains("\(state) \(next)") || (next == "ended" && state != "ended")
+        guard isLiveEvent, isStep else { throw Refusal(4091, "wrong-state") }
+        state = next
+        tell("room.stateChanged", ["state": .string(state), "by": call.params["by"]])
+        if state == "ended" {
+            for index in people.indices { people[index].transports = [] }
+        }
+        told.append([])
+        settle(from: before, because: "ended")
+        return Self.fenced
+    }
+
+    private mutating func update(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom
+    ) throws(Refusal) -> JSON {
+        try check(call, "update")
+        let merged = Self.settings(call.params["settings"] ?? [:], over: settings)
+        guard merged["mode"] == settings["mode"] else { throw Refusal(4091, "mode-is-fixed") }
+        settings = merged
+        guard people.allSatisfy({ role($0.role) != nil }) else {
+            throw Refusal(4091, "role-in-use")
+        }
+        custom = call.params["custom"] ?? custom
+        requests = requests.filter { role($0.value.role) != nil }
+        tell(
+            "room.updated",
+            ["custom": custom, "settings": .object(settings), "by": call.params["by"]]
+        )
+        told.append([])
+        let limit = max(0, (number("maxActiveTalkers") ?? 0) - 1)
+        if pins.count > limit { unpin(Array(pins.dropFirst(limit)), by: call.params["by"]?.word) }
+        settle(from: before, because: "role-changed")
+        return shown
+    }
+}

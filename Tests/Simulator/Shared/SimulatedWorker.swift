@@ -1,0 +1,242 @@
+import Daemon
+import RTP
+import SFU
+import Sockets
+import WorkerInterface
+
+/// What is on the other side of a worker's socket.
+protocol SimulatedNetwork: AnyObject {
+    /// The core has written a datagram; it may have to wait before it leaves.
+    func written(_ bytes: [UInt8], to path: Path, by worker: Int)
+    /// A datagram has left the worker's socket.
+    func leave(_ bytes: [UInt8], to path: Path, from worker: Int)
+}
+
+/// A worker's loop without its thread: a core, its rings, and a socket that now and then takes
+/// nothing, so that what should leave waits in a real send queue.
+package final class SimulatedWorker {
+    /// Steps of a round that can be left out, to show that somebody notices.
+    struct Omissions: OptionSet {
+        var rawValue: Int
+
+        /// What waits for the socket stays there when the right to it is lost.
+        static let withdrawal = Self(rawValue: 1)
+        /// What has been received stays in the core.
+        static let flush = Self(rawValue: 2)
+        /// What is for other workers stays in the ring.
+        static let publishing = Self(rawValue: 4)
+    }
+
+    let index: Int
+    var core: Core
+    var relays: RelayPort
+    var output = Batch(capacity: 2 * Core.batchCapacity)
+    /// What the control plane has posted.
+    var mailbox: [WorkerCommand] = []
+    struct Arrival {
+        let path: Path
+        let bytes: [UInt8]
+        let at: Instant
+    }
+
+    /// Datagrams in the socket's queue.
+    var arrived: [Arrival] = []
+    private var stalls: StallWatch
+    private var lastRound: Instant
+    /// What waits for the control thread.
+    var events: [WorkerEvent] = []
+    var nextRound: Instant
+    /// The socket takes nothing before.
+    var refusesUntil: Instant
+    var queue = SendQueue(limits: SendQueueLimits(datagrams: 1_024))
+    var staging = Batch(capacity: 64)
+    var omissions: Omissions = []
+    /// Datagrams that the core has been given.
+    var taken: UInt64 = 0
+    /// How many there had been at each report that it was asked for.
+    var takenAtReport: [UInt64: UInt64] = [:]
+    /// Workers whose ring has been written to since this was last emptied.
+    var rung: Set<Int> = []
+    private let workers: Int
+
+    private static let relayRounds = 4
+    private static let expiriesOfRound = 32
+
+    init(
+        index: Int,
+        core: consuming Core,
+        relays: consuming RelayPort,
+        at now: Instant
+    ) {
+        self.index = index
+        self.core = core
+        workers = relays.workers
+        self.relays = relays
+        nextRound = now
+        lastRound = now
+        stalls = StallWatch(at: now, cpu: 0)
+        refusesUntil = now
+    }
+
+    /// Workers with rings between them, each with a core of its own.
+    static func mesh(
+        of count: Int,
+        packetPool: Int,
+        identity: DTLSIdentity,
+        at now: Instant,
+        random: inout SimulatedRandom
+    ) -> [SimulatedWorker] {
+        let mesh = RelayMesh(workers: count)
+        var limits = CoreLimits.default
+        limits.packetPool = packetPool
+        return (0..<count).map { index in
+            let core = Core(
+                limits: limits,
+                seed: random.next(),
+                identity: identity,
+                engine: .best
+            )
+            return SimulatedWorker(index: index, core: core, relays: mesh.port(of: index), at: now)
+        }
+    }
+
+    /// One round, step by step as in `WorkerLoop.run`.
+    func round(at now: Instant, through network: some SimulatedNetwork) {
+        _ = stalls.slept(since: lastRound, until: now) { now.nanoseconds }
+        lastRound = now
+        let datagrams = arrived
+        arrived = []
+        let half = datagrams.count / 2
+        receive(datagrams[..<half], at: now, through: network)
+        // As if the rest had come while the first half was let out.
+        let late = letOvertake(datagrams[half...], at: now, through: network)
+        receive(late[...], at: now, through: network)
+        resume(at: now, through: network)
+        if !omissions.contains(.flush) { flush(at: now, through: network) }
+        for _ in 0..<Self.relayRounds where takeRelayed(at: now) {
+            flush(at: now, through: network)
+        }
+        takeCommands(at: now, through: network)
+        for _ in 0..<Self.expiriesOfRound {
+            guard core.expire(at: now, into: &output) else { break }
+        }
+        if !omissions.contains(.flush) { flush(at: now, through: network) }
+        while let event = core.takeEvent() { events.append(event) }
+    }
+
+    private func receive(
+        _ datagrams: ArraySlice<Arrival>,
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) {
+        for (number, datagram) in datagrams.enumerated() {
+            if number % Core.batchCapacity == 0 { flush(at: now, through: network) }
+            receive(datagram, at: now, through: network)
+        }
+    }
+
+    private func receive(
+        _ datagram: Arrival,
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) {
+        if output.free < Core.replyCapacity { send(at: now, through: network) }
+        taken += 1
+        core.receive(
+            datagram.bytes.span,
+            on: datagram.path,
+            at: now,
+            leaving: stalls.leaving(datagram.at.nanoseconds),
+            into: &output
+        )
+    }
+
+    /// Lets what may go before the batch that has been received; returns what may not.
+    private func letOvertake(
+        _ datagrams: ArraySlice<Arrival>,
+        at now: Instant,
+        through network: some SimulatedNetwork
+    ) -> [Arrival] {
+        guard !datagrams.isEmpty else { return [] }
+        core.putAside()
+        var late: [Arrival] = []
+        for datagram in datagrams {
+            if core.mayOvertake(datagram.bytes.span, on: datagram.path) {
+                receive(datagram, at: now, through: network)
+            } else {
+                late.append(datagram)
+            }
+        }
+        flush(at: now, through: network)
+        core.takeUp()
+        return late
+    }
+
+    /// Takes what the ring to it holds; returns whether there was anything.
+    private func takeRelayed(at now: Instant) -> Bool {
+        guard relays.hasNews() else { return false }
+        _ = core.receive(from: &relays, at: now)
+        return true
+    }
+
+    private func takeCommands(at now: Instant, through network: some SimulatedNetwork) {
+        guard !mailbox.isEmpty else { return }
+        for command in mailbox {
+            if output.free < Core.replyCapacity { flush(at: now, through: network) }
+            if case .report(let token) = command { takenAtReport[token] = taken }
+            core.apply(command, at: now, into: &output)
+        }
+        mailbox = []
+        let lost = core.takeLostStreams()
+        if !omissions.contains(.withdrawal) { queue.withdraw(lost) }
+    }
+
+    private func flush(at now: Instant, through network: some SimulatedNetwork) {
+        core.relay(into: &relays, at: now)
+        if !omissions.contains(.publishing) {
+            for other in 0..<workers where other != index {
+                if relays.publish(to: other) { rung.insert(other) }
+            }
+        }
+        while core.flush(into: &output, at: now) { send(at: now, through: network) }
+        send(at: now, through: network)
+    }
+
+    /// Gives to the socket what the core has written for it.
+    private func send(at now: Instant, through network: some SimulatedNetwork) {
+        for position in 0..<output.count {
+            let path = output.path(at: position)
+            let bytes = output.bytes(at: position)
+            network.written(bytes, to: path, by: index)
+            if queue.isEmpty, refusesUntil <= now {
+                network.leave(bytes, to: path, from: index)
+            } else {
+                let content = output.content(at: position)
+                queue.append(bytes.span, to: path, as: content, at: now)
+            }
+        }
+        output.removeAll()
+    }
+
+    /// The socket takes again what waits.
+    private func resume(at now: Instant, through network: some SimulatedNetwork) {
+        queue.expire(at: now)
+        while refusesUntil <= now, !queue.isEmpty {
+            let count = queue.stage(into: &staging, limit: staging.capacity)
+            for position in 0..<staging.count {
+                let path = staging.path(at: position)
+                network.leave(staging.bytes(at: position), to: path, from: index)
+            }
+            staging.removeAll()
+            queue.removeFirst(count)
+        }
+    }
+}
+
+extension Batch {
+    /// A copy of the datagram at `index`.
+    func bytes(at index: Int) -> [UInt8] {
+        let datagram = self[index]
+        return datagram.indices.map { datagram[$0] }
+    }
+}

@@ -1,0 +1,162 @@
+import RTP
+import WorkerInterface
+
+/// A media packet that the core has written for a client, in clear.
+struct WrittenPacket {
+    var bytes: [UInt8]
+    var ssrc: UInt32
+    var sequence: UInt16
+    /// `nil`: padding, or an empty packet in place of what was left out.
+    var mark: MediaMark?
+    var isRepeated: Bool
+    /// The number that it repeats.
+    var original: UInt16?
+    /// Stands for the packet as it was encrypted.
+    var cipher: UInt64
+
+    init?(clear bytes: [UInt8], cipher: UInt64) {
+        guard let packet = try? Packet(bytes.span) else { return nil }
+        self.bytes = bytes
+        self.cipher = cipher
+        ssrc = packet.ssrc.rawValue
+        sequence = packet.sequenceNumber.rawValue
+        isRepeated = packet.payloadType.rawValue == SimulatedTrack.rtxPayloadType
+        let payload = packet.payload
+        if isRepeated, payload.count >= 2 { original = payload.u16(at: 0) }
+        mark = MediaMark(payload)
+        guard mark != nil || payload.count <= (isRepeated ? 2 : 0) else { return nil }
+    }
+}
+
+/// What was sent to one client under each number of each SSRC.
+struct EgressLedger {
+    private struct Sent {
+        var index: Int64
+        var packet: WrittenPacket
+    }
+
+    /// What a layer's packets went out as.
+    private struct Layer: Hashable {
+        var ssrc: UInt32
+        var publisher: UInt32
+        var kind: MediaKind
+        var layer: UInt8
+    }
+
+    private struct Stream {
+        var newest: Int64?
+        /// Packets of media.
+        var count = 0
+        /// The last ones, in a circle by index.
+        var sent: [Sent?] = Array(repeating: nil, count: EgressLedger.memory)
+    }
+
+    /// Packets of a stream that are remembered.
+    private static let memory = 1_024
+
+    private var streams: [UInt32: Stream] = [:]
+
+    /// Packets sent again for each that was sent first, and from the start: a viewer may have a
+    /// quarter of its media again, and a burst of 256 packets.
+    private static let repeatedShare = 3
+    private static let repeatedAtFirst = 300
+    /// Under which index each of a layer's packets went out of late.
+    private var places: [Layer: [UInt32: Int64]] = [:]
+
+    /// A packet that was sent before with the very same bits, as who takes no RTX is answered.
+    func packet(_ ssrc: UInt32, _ sequence: UInt16, cipher: UInt64) -> WrittenPacket? {
+        guard let stream = streams[ssrc] else { return nil }
+        let index = Self.index(of: sequence, after: stream.newest)
+        let sent = stream.sent[Int(index & Int64(Self.memory - 1))]
+        guard let sent, sent.index == index, sent.packet.cipher == cipher else { return nil }
+        return sent.packet
+    }
+
+    /// The objection to other bits under an index that has been used: two tags under one nonce.
+    func objection(to ssrc: UInt32, _ sequence: UInt16, cipher: UInt64) -> (Invariant, String)? {
+        guard let stream = streams[ssrc] else { return nil }
+        let index = Self.index(of: sequence, after: stream.newest)
+        let sent = stream.sent[Int(index & Int64(Self.memory - 1))]
+        guard let sent, sent.index == index, sent.packet.cipher != cipher else { return nil }
+        return (.indices, "index \(index) of \(ssrc) carries other bits than before")
+    }
+
+    /// Notes a packet; returns what must not be.
+    mutating func note(
+        _ packet: WrittenPacket,
+        repairing media: UInt32?,
+        mayRepeat: Bool
+    ) -> (Invariant, String)? {
+        var stream = streams.removeValue(forKey: packet.ssrc) ?? Stream()
+        defer { streams[packet.ssrc] = stream }
+        let index = Self.index(of: packet.sequence, after: stream.newest)
+        let place = Int(index & Int64(Self.memory - 1))
+        if let before = stream.sent[place], before.index == index {
+            guard before.packet.cipher == packet.cipher else {
+                return (.indices, "index \(index) of \(packet.ssrc) carries two packets")
+            }
+            return nil
+        }
+        stream.sent[place] = Sent(index: index, packet: packet)
+        stream.newest = max(index, stream.newest ?? index)
+        if packet.mark != nil { stream.count += 1 }
+        if packet.isRepeated {
+            return objection(toRepeated: packet, of: media, count: stream.count)
+        }
+        let again = objection(toFirst: packet, at: index)
+        return mayRepeat ? nil : again
+    }
+
+    private func objection(
+        toRepeated packet: WrittenPacket,
+        of media: UInt32?,
+        count: Int
+    ) -> (Invariant, String)? {
+        guard let mark = packet.mark, let original = packet.original else { return nil }
+        guard let media, let stream = streams[media] else {
+            return (.retransmissions, "\(packet.ssrc) repeats what was never sent")
+        }
+        let limit = stream.count / Self.repeatedShare + Self.repeatedAtFirst
+        guard count <= limit else {
+            return (.bounds, "\(count) packets are sent again, of \(stream.count)")
+        }
+        let index = Self.index(of: original, after: stream.newest)
+        guard let sent = stream.sent[Int(index & Int64(Self.memory - 1))], sent.index == index
+        else { return nil }
+        guard sent.packet.mark == mark else {
+            return (.retransmissions, "\(original) of \(media) comes again as another packet")
+        }
+        return nil
+    }
+
+    private mutating func objection(
+        toFirst packet: WrittenPacket,
+        at index: Int64
+    ) -> (Invariant, String)? {
+        guard let mark = packet.mark else { return nil }
+        let layer = Layer(
+            ssrc: packet.ssrc,
+            publisher: mark.publisher,
+            kind: mark.kind,
+            layer: mark.layer
+        )
+        var known = places.removeValue(forKey: layer) ?? [:]
+        defer { places[layer] = known }
+        if let before = known[mark.number], before != index {
+            let text = "packet \(mark.number) of client \(mark.publisher) as \(before) and \(index)"
+            return (.repetition, text)
+        }
+        known[mark.number] = index
+        if known.count > 2 * Self.memory {
+            known = known.filter { $0.key &+ UInt32(Self.memory) > mark.number }
+        }
+        return nil
+    }
+
+    /// The number with its wraps, as a receiver knows it (RFC 3711 §3.3.1).
+    private static func index(of sequence: UInt16, after newest: Int64?) -> Int64 {
+        guard let newest else { return Int64(sequence) + 0x1_0000 }
+        let step = Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: newest))
+        return newest + Int64(step)
+    }
+}

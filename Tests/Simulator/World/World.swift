@@ -1,0 +1,307 @@
+import Contract
+import ControlPlane
+import HostilePeer
+import JSON
+import LoadPeer
+package import RTP
+import Rooms
+package import SFU
+import Synchronization
+import WorkerInterface
+
+/// Whole rooms in virtual time, out of one seed: the real control plane with its JSON, real cores
+/// with real rings between them, clients with real ICE, DTLS and SRTP.
+///
+/// Threads, sockets, the network and the callers are played, and go wrong as the seed says. Time
+/// goes from one happening to the next, so an hour in which little happens takes little.
+package final class World {
+    /// What can happen.
+    enum Happening {
+        case round(worker: Int)
+        case control
+        case toWorker(Int, Path, [UInt8])
+        case toClient(Int, Parcel)
+        case tick(client: Int)
+        case line(ConnectionID, [UInt8])
+        case reply(Int64, Result<JSON, IPCError>)
+        case event(ConnectionID, [UInt8])
+        case fence(worker: Int, WorkerEvent)
+        case commands(worker: Int, [WorkerCommand])
+        case act(() -> Void)
+    }
+
+    /// What a link carries to a client: media is opened when it is written, the rest on arrival.
+    enum Parcel {
+        case datagram([UInt8])
+        case media([UInt8])
+    }
+
+    let seed: UInt64
+    /// Whether a violation tells what the workers were at, and what happened before it.
+    package var isVerbose = false
+    /// The last things that happened, if a violation is to tell them.
+    private var chronicle: [String] = []
+    let plant: Plant?
+    var random: SimulatedRandom
+    /// For what a plant does, so that it changes nothing else.
+    var plantRandom: SimulatedRandom
+    /// When it begins, by the clock of the machine: how long that has been up.
+    let start: Instant
+    var now: Instant
+    var schedule = Schedule<Happening>()
+    package var trace = TraceHash()
+    package private(set) var violation: Violation?
+    package var tally = Tally()
+
+    var plane: ControlPlane
+    var workers: [SimulatedWorker] = []
+    var clients: [Int: WorldClient] = [:]
+    var clientsByPath: [Path: Int] = [:]
+    var rights = RightsLedger()
+    /// The addresses to which media may go, as the network knows them.
+    var consent = ConsentLedger()
+    var ledgers: [Int: EgressLedger] = [:]
+    /// Media on its way from the core to the socket, by what of it stays in clear.
+    var underWay: [Wire: WrittenPacket] = [:]
+    var wakes: [Instant?]
+    var controlWake: Instant?
+    /// No thread does anything before: one of them, or the whole process.
+    var stalled: [Instant]
+    var controlStalled = Instant(nanoseconds: 0)
+    /// When the last stall ended, or will.
+    var lastStall = Instant(nanoseconds: 0)
+    var hasFaults = false
+    /// When the faults stopped.
+    var calmed = Instant(nanoseconds: 0)
+    var callers: Callers
+    /// Lines that the control thread has not read yet.
+    var lines: [(connection: ConnectionID, line: [UInt8])] = []
+    var halls: [Hall] = []
+    var lastSeat = 0
+    var lastClient = 0
+    var lastHall: UInt32 = 0
+    /// Fences that a planted bug has passed already.
+    var fencesTaken: Set<Fence> = []
+    /// Mirrors that each worker has had.
+    var mirrors: [Set<PublicationID>]
+    /// What the last packet said that was no retransmission.
+    var lastMark: MediaMark?
+    /// How often clients have changed their address.
+    var moves = 0
+    /// Names the reports that the harness itself asks workers for.
+    var lastToken = UInt64(1) << 62
+    /// Unix time may jump.
+    var unixOffset = 1_700_000_000.0
+    /// How much publishers send.
+    var pace = Pace.settling
+    /// What a client has just sent.
+    var sent = Batch(capacity: 64)
+    /// What a received packet makes a client say: nothing.
+    var unsaid = Batch(capacity: 1)
+
+    /// Whether there is an adversary in each room, and the one plan that it has, if only one.
+    let hasAdversaries: Bool
+    let onlyPlan: AdversaryPlan?
+    /// For what concerns adversaries, so that it changes nothing else.
+    var adversaryRandom: SimulatedRandom
+    /// The RTCP that each worker had read when it last reported.
+    var reportsRead: [Int: (count: UInt64, time: Instant)] = [:]
+    /// No adversary makes a call: all that are open are waited for.
+    var isSettling = false
+
+    let identity: DTLSIdentity
+    let context = SRTPContext(engine: .best)
+    /// How many rooms there are, as a rule.
+    let roomCount: Int
+
+    /// A packet by what of it stays in clear.
+    struct Wire: Hashable {
+        var path: Path
+        var ssrc: UInt32
+        var sequence: UInt16
+    }
+
+    /// Milliseconds from packet to packet of sound, and from frame to frame.
+    struct Pace {
+        var audio: Int64
+        var video: Int64
+
+        static let wild = Self(audio: 20, video: 100)
+        static let settling = Self(audio: 100, video: 200)
+        static let quiet = Self(audio: 1_000, video: 1_000)
+    }
+
+    /// What a history came to.
+    package struct Tally {
+        package var datagrams = 0
+        package var media = 0
+        package var frames = 0
+        package var calls = 0
+        package var events = 0
+        package var rounds = 0
+        package var checks = 0
+        /// Packets of sound that had to come while nothing failed.
+        package var listened = 0
+        /// Messages of adversaries.
+        package var hostile = 0
+        /// Pairs of viewer and source that were seen to be alive.
+        package var alive = 0
+
+        package init() {}
+    }
+
+    package init(
+        seed: UInt64,
+        identity: DTLSIdentity,
+        plant: Plant? = nil,
+        adversary: AdversaryChoice = .some,
+        onlyPlan: AdversaryPlan? = nil,
+        start: Instant = Instant(nanoseconds: 1_000_000_000)
+    ) {
+        self.seed = seed
+        self.start = start
+        now = start
+        self.plant = plant
+        self.identity = identity
+        random = SimulatedRandom(state: seed &* 0x9e37_79b9_7f4a_7c15)
+        plantRandom = SimulatedRandom(state: ~seed)
+        adversaryRandom = SimulatedRandom(state: seed &* 0xd134_2543_de82_ef95 ^ 0x2545_f491)
+        let isChosen = adversaryRandom.chance(0.5)
+        hasAdversaries = adversary == .always || (adversary == .some && isChosen)
+        self.onlyPlan = onlyPlan
+        let count = random.chance(0.6) ? 2 : 1
+        roomCount = Int(random.pick(1...2))
+        let state = Mutex(SimulatedRandom(state: random.next()))
+        var limits = ControlLimits()
+        limits.workerSpread = 0
+        if random.chance(0.3) { limits.eventsPerRoom = 20 }
+        plane = ControlPlane(
+            ControlSetup(
+                version: "1",
+                bootID: "boot",
+                startTime: unixOffset,
+                random: RandomSource { state.withLock { $0.next() } },
+                fingerprint: identity.fingerprint,
+                candidates: (0..<count).map {
+                    [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))]
+                },
+                udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },
+                limits: limits
+            )
+        )
+        wakes = Array(repeating: nil, count: count)
+        stalled = Array(repeating: now, count: count)
+        mirrors = Array(repeating: [], count: count)
+        callers = Callers()
+        let packetPool = random.chance(0.3) ? 1_024 : 4_096
+        workers = SimulatedWorker.mesh(
+            of: count,
+            packetPool: packetPool,
+            identity: identity,
+            at: now,
+            random: &random
+        )
+    }
+
+    /// Virtual seconds since the beginning.
+    package var seconds: Double { Double(now.nanoseconds - start.nanoseconds) / 1e9 }
+
+    /// Notes the first thing that did not hold; the history ends there.
+    func violate(_ invariant: Invariant, _ text: String) {
+        guard violation == nil else { return }
+        let before = chronicle.suffix(Self.chronicled).map { "\n  \($0)" }.joined()
+        violation = Violation(invariant: invariant, text: text + before, seconds: seconds)
+    }
+
+    /// Notes something that happened.
+    func tell(_ text: @autoclosure () -> String) {
+        guard isVerbose else { return }
+        chronicle.append("\(seconds) \(text())")
+        if chronicle.count > 2 * Self.chronicled { chronicle.removeFirst(Self.chronicled) }
+    }
+
+    private static let chronicled = 100
+
+    func violate(_ objection: (Invariant, String)?) {
+        guard let objection else { return }
+        violate(objection.0, objection.1)
+    }
+
+    /// Whether the bug that is planted strikes now; always `false` where another is.
+    func strikes(_ bug: Plant, oneIn number: Int64 = 1) -> Bool {
+        plant == bug && (number == 1 || plantRandom.pick(1...number) == 1)
+    }
+
+    func after(milliseconds: Int64, _ act: @escaping () -> Void) {
+        schedule.add(.act(act), at: now.advanced(milliseconds: milliseconds))
+    }
+}
+
+// Time.
+extension World {
+    /// Lets time pass, up to a moment or to the first thing that does not hold.
+    func run(milliseconds: Int64) {
+        let end = now.advanced(milliseconds: milliseconds)
+        run(until: end) { false }
+    }
+
+    /// Lets time pass until something is so, at most up to a moment.
+    func run(until end: Instant, or isEnough: () -> Bool) {
+        while violation == nil, !isEnough(), let next = schedule.next, next <= end,
+            let (time, happening) = schedule.takeNext()
+        {
+            now = max(now, time)
+            carryOut(happening)
+        }
+        if violation == nil, !isEnough() { now = max(now, end) }
+    }
+
+    private func carryOut(_ happening: Happening) {
+        switch happening {
+        case .round(let worker):
+            guard wakes[worker] == now else { return }
+            wakes[worker] = nil
+            guard stalled[worker] <= now else { return wake(worker) }
+            round(worker)
+        case .control:
+            guard controlWake == now else { return }
+            controlWake = nil
+            guard controlStalled <= now else { return wakeControl() }
+            control()
+        case .toWorker(let worker, let path, let bytes): arrive(bytes, from: path, at: worker)
+        case .toClient(let index, let parcel): arrive(parcel, at: index)
+        case .tick(let index): tick(index)
+        case .line(let connection, let line):
+            lines.append((connection, line))
+            wakeControl()
+        case .reply(let id, let outcome): answered(id, outcome)
+        case .event(let connection, let line): heard(line, on: connection)
+        case .fence(let worker, let event):
+            plane.receive(event, from: worker, at: now)
+            takeOutput()
+        case .commands(let worker, let commands):
+            workers[worker].mailbox += commands
+            wake(worker)
+        case .act(let act): act()
+        }
+    }
+
+    /// Has a worker go round soon, or when its stall is over.
+    func wake(_ worker: Int, at time: Instant? = nil) {
+        var due = time ?? now.advanced(nanoseconds: random.pick(20_000...lag))
+        due = max(due, stalled[worker], now)
+        if let wake = wakes[worker], wake <= due { return }
+        wakes[worker] = due
+        schedule.add(.round(worker: worker), at: due)
+    }
+
+    func wakeControl() {
+        let due = max(now.advanced(nanoseconds: random.pick(20_000...lag)), controlStalled)
+        if let wake = controlWake, wake <= due { return }
+        controlWake = due
+        schedule.add(.control, at: due)
+    }
+
+    /// The longest that a thread takes to come round, in nanoseconds.
+    private var lag: Int64 { hasFaults ? 6_000_000 : 800_000 }
+}
