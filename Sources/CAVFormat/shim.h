@@ -5,27 +5,27 @@
 #include <libavutil/opt.h>
 #include <string.h>
 
-// libavformat's structures change from version to version: their members are touched here alone.
+// libavformat's structures change between versions, so only this file accesses their members.
 
 enum av_codec { AV_OPUS = 0, AV_VP8 = 1, AV_VP9 = 2, AV_H264 = 3, AV_AV1 = 4 };
 
-/// What one file is to hold: a single track.
+/// Track of a file, which has exactly one.
 struct av_track {
     enum av_codec codec;
-    /// Of video, in pixels.
+    /// Size of video, in pixels.
     int width;
     int height;
     const uint8_t *extradata;
     int extradata_size;
 };
 
-/// Where in the file a run of bytes belongs, before them in the log.
+/// Header of a run of bytes in the log: their offset in the file and their number.
 struct av_run {
     int64_t offset;
     int64_t count;
 };
 
-/// A muxer whose file lies in memory as a log of runs, until somebody takes them.
+/// Muxer whose output is kept in memory, as a log of runs, until the caller takes it.
 struct av_muxer {
     AVFormatContext *context;
     AVIOContext *io;
@@ -33,7 +33,7 @@ struct av_muxer {
     uint8_t *log;
     size_t used;
     size_t room;
-    /// Where in the log the last run begins; SIZE_MAX: there is none.
+    /// Offset of the last run in the log; SIZE_MAX if there is none.
     size_t last;
     int64_t position;
     int64_t end;
@@ -112,7 +112,7 @@ static inline int av_muxer_describe(AVCodecParameters *parameters, const struct 
         parameters->codec_type = AVMEDIA_TYPE_AUDIO;
         parameters->sample_rate = 48000;
         parameters->frame_size = 960;
-        // What libopus looks ahead (RFC 7845 §4.2): players drop as much at the beginning.
+        // Lookahead of libopus (RFC 7845 §4.2): players drop this many samples at the beginning.
         parameters->initial_padding = 312;
         parameters->seek_preroll = 3840;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(59, 24, 100)
@@ -135,10 +135,10 @@ static inline int av_muxer_describe(AVCodecParameters *parameters, const struct 
     return 0;
 }
 
-/// Begins a file of one track; NULL where libavformat refuses it.
+/// Creates a muxer for a file of one track; returns NULL if libavformat refuses it.
 static inline struct av_muxer *av_muxer_create(const char *format, const struct av_track *track) {
     const int buffer_size = 1 << 16;
-    // What goes wrong is told by results; libav would write to standard error.
+    // Errors are reported by return values; libav would write to standard error.
     av_log_set_level(AV_LOG_QUIET);
     struct av_muxer *muxer = (struct av_muxer *)calloc(1, sizeof *muxer);
     if (muxer == NULL) return NULL;
@@ -170,7 +170,8 @@ static inline struct av_muxer *av_muxer_create(const char *format, const struct 
     return muxer;
 }
 
-/// Adds one frame; times are milliseconds and must grow. Negative: libavformat refused it.
+/// Adds one frame; times are milliseconds and must grow. Returns a negative value if libavformat
+/// refuses it.
 static inline int av_muxer_add(struct av_muxer *muxer, const uint8_t *bytes, int count,
                                int64_t time, int keyframe) {
     if (av_new_packet(muxer->packet, count) < 0) return AVERROR(ENOMEM);
@@ -184,19 +185,19 @@ static inline int av_muxer_add(struct av_muxer *muxer, const uint8_t *bytes, int
     return result;
 }
 
-/// Ends the cluster under way, so that the file can be played up to here.
+/// Ends the current cluster, so that the file can be played up to here.
 static inline void av_muxer_flush(struct av_muxer *muxer) {
     av_write_frame(muxer->context, NULL);
     avio_flush(muxer->io);
 }
 
-/// Writes what belongs to a file's end, and into its head.
+/// Writes the file's trailer and updates its header.
 static inline void av_muxer_finish(struct av_muxer *muxer) {
     av_write_trailer(muxer->context);
     avio_flush(muxer->io);
 }
 
-/// The run of the log at `cursor`, which moves on to the next; 0 where there is none.
+/// Reads the run at `cursor` in the log and advances to the next; returns 0 if there is none.
 static inline int av_muxer_next(const struct av_muxer *muxer, size_t *cursor, struct av_run *run,
                                 const uint8_t **bytes) {
     if (*cursor + sizeof *run > muxer->used) return 0;
@@ -206,7 +207,7 @@ static inline int av_muxer_next(const struct av_muxer *muxer, size_t *cursor, st
     return 1;
 }
 
-/// Forgets the log.
+/// Clears the log.
 static inline void av_muxer_clear(struct av_muxer *muxer) {
     muxer->used = 0;
     muxer->last = SIZE_MAX;

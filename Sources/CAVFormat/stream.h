@@ -5,13 +5,13 @@
 #include <libswscale/swscale.h>
 #include <time.h>
 
-// What a live stream takes: decoders, encoders, and the way to a server.
+// Decoders, encoders and RTMP output for live streams.
 
-/// Pixels of a picture that is decoded: 4K, and a little more. A larger one is refused before there
-/// is memory for it.
+/// Maximum number of pixels in a decoded picture: slightly more than 4K. A larger picture is
+/// refused before memory is allocated for it.
 enum { AV_MAX_PIXELS = 4096 * 2304 };
 
-/// Decodes one track; holds the last frame.
+/// Decoder of one track, which keeps the last frame.
 struct av_decoder {
     AVCodecContext *context;
     AVPacket *packet;
@@ -32,7 +32,7 @@ static inline void av_decoder_destroy(struct av_decoder *decoder) {
     free(decoder);
 }
 
-/// NULL where libavcodec has no such decoder, or refuses the track.
+/// Creates a decoder; returns NULL if libavcodec has none for the track or refuses it.
 static inline struct av_decoder *av_decoder_create(const struct av_track *track) {
     av_log_set_level(AV_LOG_QUIET);
     struct av_decoder *decoder = (struct av_decoder *)calloc(1, sizeof *decoder);
@@ -61,7 +61,7 @@ static inline struct av_decoder *av_decoder_create(const struct av_track *track)
     return NULL;
 }
 
-/// Decodes one frame; 1 where there is something new to be taken.
+/// Decodes one frame; returns 1 if there is new output.
 static inline int av_decoder_decode(struct av_decoder *decoder, const uint8_t *bytes, int count) {
     if (av_new_packet(decoder->packet, count) < 0) return 0;
     memcpy(decoder->packet->data, bytes, (size_t)count);
@@ -77,8 +77,8 @@ static inline int av_decoder_decode(struct av_decoder *decoder, const uint8_t *b
     return found;
 }
 
-/// Fits the last picture into one of `width` by `height`, both even, black around it: the planes
-/// of 4:2:0 one behind another. Returns 0 where there is none.
+/// Scales the last picture to fit into `width` by `height`, both even, with black borders. The
+/// planes of 4:2:0 follow one another. Returns 0 if there is no picture.
 static inline int av_decoder_picture(struct av_decoder *decoder, int width, int height,
                                      uint8_t *picture) {
     const AVFrame *source = decoder->last;
@@ -93,7 +93,8 @@ static inline int av_decoder_picture(struct av_decoder *decoder, int width, int 
     int h = fitted_height < 16 ? 16 : (int)fitted_height / 2 * 2;
     if (w > width || h > height) return 0;
 
-    // libswscale may write beyond a line's end: into a frame of its own, which has room for it.
+    // libswscale may write past the end of a line, so it gets a frame of its own with room for
+    // that.
     AVFrame *scaled = decoder->scaled;
     if (scaled->width != w || scaled->height != h) {
         av_frame_unref(scaled);
@@ -126,7 +127,7 @@ static inline int av_decoder_picture(struct av_decoder *decoder, int width, int 
     return 1;
 }
 
-/// Copies the last sound, left and right samples one behind the other; returns how many pairs.
+/// Copies the last audio frame as interleaved left and right samples; returns the number of pairs.
 static inline int av_decoder_sound(const struct av_decoder *decoder, float *samples,
                                    int capacity) {
     const AVFrame *source = decoder->last;
@@ -147,8 +148,8 @@ static inline int av_decoder_sound(const struct av_decoder *decoder, float *samp
     return count;
 }
 
-/// Copies a picture of `width` by `height` into a larger one, its corner at `x` and `y`; all are
-/// even.
+/// Copies a picture of `width` by `height` into a larger one, with its corner at `x` and `y`; all
+/// values are even.
 static inline void av_picture_put(uint8_t *canvas, int canvas_width, int canvas_height, int x,
                                   int y, const uint8_t *picture, int width, int height) {
     size_t canvas_luma = (size_t)canvas_width * canvas_height, luma = (size_t)width * height;
@@ -168,12 +169,12 @@ struct av_encoder {
     AVFrame *frame;
 };
 
-/// What has been encoded, until the encoder is called again.
+/// Encoded packet, valid until the encoder is called again.
 struct av_encoded {
     const uint8_t *bytes;
     int count;
     int keyframe;
-    /// Pictures, or samples, since the beginning.
+    /// Time in pictures, or samples, since the beginning.
     int64_t time;
 };
 
@@ -193,7 +194,7 @@ static inline struct av_encoder *av_encoder_alloc(const AVCodec *codec) {
     encoder->frame = av_frame_alloc();
     if (codec != NULL) encoder->context = avcodec_alloc_context3(codec);
     if (encoder->packet != NULL && encoder->frame != NULL && encoder->context != NULL) {
-        // Parameter sets and the like go to the server once.
+        // Parameter sets are sent to the server only once.
         encoder->context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
         return encoder;
     }
@@ -209,7 +210,8 @@ static inline struct av_encoder *av_encoder_open(struct av_encoder *encoder) {
     return NULL;
 }
 
-/// H.264 without delay, a keyframe every two seconds; NULL where there is no libx264.
+/// Creates an H.264 encoder without delay and with a keyframe every two seconds; returns NULL
+/// without libx264.
 static inline struct av_encoder *av_picture_encoder_create(int width, int height, int rate,
                                                            int64_t bitrate, int threads) {
     struct av_encoder *encoder = av_encoder_alloc(avcodec_find_encoder_by_name("libx264"));
@@ -236,7 +238,7 @@ static inline struct av_encoder *av_picture_encoder_create(int width, int height
     return av_encoder_open(encoder);
 }
 
-/// AAC, two channels at 48 kHz, 1024 samples a packet.
+/// Creates an AAC encoder: two channels at 48 kHz, 1024 samples a packet.
 static inline struct av_encoder *av_sound_encoder_create(int64_t bitrate) {
     struct av_encoder *encoder = av_encoder_alloc(avcodec_find_encoder(AV_CODEC_ID_AAC));
     if (encoder == NULL) return NULL;
@@ -264,7 +266,7 @@ static inline int av_encoder_send(struct av_encoder *encoder) {
     return avcodec_send_frame(encoder->context, encoder->frame);
 }
 
-/// Encodes a picture of the encoder's size, its planes one behind another.
+/// Encodes a picture of the encoder's size; its planes follow one another.
 static inline int av_encoder_picture(struct av_encoder *encoder, const uint8_t *picture,
                                      int64_t time, int keyframe) {
     AVFrame *frame = encoder->frame;
@@ -281,7 +283,7 @@ static inline int av_encoder_picture(struct av_encoder *encoder, const uint8_t *
     return av_encoder_send(encoder);
 }
 
-/// Encodes 1024 left samples and then as many right ones.
+/// Encodes 1024 left samples followed by as many right ones.
 static inline int av_encoder_sound(struct av_encoder *encoder, const float *samples,
                                    int64_t time) {
     AVFrame *frame = encoder->frame;
@@ -292,7 +294,7 @@ static inline int av_encoder_sound(struct av_encoder *encoder, const float *samp
     return av_encoder_send(encoder);
 }
 
-/// The next packet, if there is one.
+/// Takes the next packet; returns 0 if there is none.
 static inline int av_encoder_next(struct av_encoder *encoder, struct av_encoded *encoded) {
     av_packet_unref(encoder->packet);
     if (avcodec_receive_packet(encoder->context, encoder->packet) < 0) return 0;
@@ -303,11 +305,11 @@ static inline int av_encoder_next(struct av_encoder *encoder, struct av_encoded 
     return 1;
 }
 
-/// A server that takes FLV over RTMP.
+/// Connection to a server that accepts FLV over RTMP.
 struct av_output {
     AVFormatContext *context;
     AVPacket *packet;
-    /// On the monotonic clock, in nanoseconds: whatever takes longer is given up.
+    /// Deadline on the monotonic clock, in nanoseconds; an operation that takes longer is aborted.
     int64_t deadline;
 };
 
@@ -342,8 +344,8 @@ static inline int av_output_add_stream(struct av_output *output, const struct av
     return avcodec_parameters_from_context(stream->codecpar, encoder->context);
 }
 
-/// Connects to a server, waiting at most `milliseconds`; `error` says why there is no connection.
-/// `authority` is a file of certificates to trust; empty: those of the system.
+/// Connects to a server within at most `milliseconds`; `error` holds the reason for a failure.
+/// `authority` is a file of trusted certificates; if empty, those of the system are trusted.
 static inline struct av_output *av_output_create(const char *url, const char *authority,
                                                  const struct av_encoder *picture,
                                                  const struct av_encoder *sound, int milliseconds,
@@ -365,7 +367,7 @@ static inline struct av_output *av_output_create(const char *url, const char *au
     if (result >= 0) result = av_output_add_stream(output, sound);
     if (result >= 0) {
         AVDictionary *options = NULL;
-        // Of rtmps:// alone: the server has to prove who it is.
+        // For rtmps:// only: the server's certificate is verified.
         av_dict_set(&options, "tls_verify", "1", 0);
         if (authority[0] != 0) av_dict_set(&options, "ca_file", authority, 0);
         result = avio_open2(&output->context->pb, url, AVIO_FLAG_WRITE,
@@ -384,7 +386,8 @@ static inline struct av_output *av_output_create(const char *url, const char *au
     return NULL;
 }
 
-/// Sends one packet, `stream` being 0 for pictures and 1 for sound; negative: it did not go.
+/// Sends one packet; `stream` is 0 for pictures and 1 for audio. Returns a negative value on
+/// failure.
 static inline int av_output_write(struct av_output *output, int stream, const uint8_t *bytes,
                                   int count, int64_t time, int keyframe, int milliseconds) {
     av_output_allow(output, milliseconds);
@@ -400,18 +403,18 @@ static inline int av_output_write(struct av_output *output, int stream, const ui
     return result;
 }
 
-/// Takes leave of the server.
+/// Writes the trailer, which ends the stream.
 static inline void av_output_finish(struct av_output *output, int milliseconds) {
     av_output_allow(output, milliseconds);
     av_write_trailer(output->context);
 }
 
-/// Nobody is there, or does not answer.
+/// Returns whether the server is absent or does not answer.
 static inline int av_error_is_unreachable(int error) {
     return error == AVERROR(ECONNREFUSED) || error == AVERROR(ETIMEDOUT) ||
            error == AVERROR(EHOSTUNREACH) || error == AVERROR(ENETUNREACH) ||
            error == AVERROR(ENOENT) || error == AVERROR(EADDRNOTAVAIL);
 }
 
-/// It took longer than it was given.
+/// Returns whether an operation exceeded its deadline.
 static inline int av_error_is_late(int error) { return error == AVERROR_EXIT; }

@@ -1,7 +1,7 @@
 #pragma once
 #include <intel-ipsec-mb.h>
 
-// The library's functions are reached through its manager's table; Swift would copy the table.
+// Wrappers for functions in the library's manager table, which Swift would copy on each call.
 
 static inline void mb_gcm_prepare(const IMB_MGR *mgr, int wide, const void *key,
                                   struct gcm_key_data *prepared) {
@@ -16,7 +16,7 @@ static inline void mb_gcm_encrypt(const IMB_MGR *mgr, int wide, const struct gcm
                                                aad_length, tag, 16);
 }
 
-// As above for a payload in two parts: one that is in place and one that comes from elsewhere.
+// Encrypts a payload in two parts: one already in place and one from elsewhere.
 static inline void mb_gcm_encrypt_parts(const IMB_MGR *mgr, int wide,
                                         const struct gcm_key_data *key,
                                         struct gcm_context_data *context, uint8_t *output,
@@ -39,7 +39,7 @@ static inline void mb_gcm_decrypt(const IMB_MGR *mgr, int wide, const struct gcm
                                                aad_length, tag, 16);
 }
 
-// An AES-128 key schedule, and SHA-1's states after the two halves of HMAC's key.
+// AES-128 key schedule, and SHA-1 states after both halves of the HMAC key.
 struct mb_cm_key {
     DECLARE_ALIGNED(uint32_t schedule[4 * 15], 16);
     uint8_t inner[IMB_SHA1_DIGEST_SIZE_IN_BYTES];
@@ -59,8 +59,8 @@ static inline void mb_cm_prepare(IMB_MGR *mgr, const void *key, const uint8_t hm
     imb_clear_mem(unused, sizeof unused);
 }
 
-// Ciphers `length` bytes in counter mode, at once; `output` may be `input`.
-// Returns 0 if the library refuses.
+// Encrypts or decrypts `length` bytes in counter mode, at once; `output` may be `input`. Returns 0
+// if the library refuses.
 static inline int mb_cm_cipher(IMB_MGR *mgr, const struct mb_cm_key *key, const uint8_t *input,
                                uint8_t *output, uint64_t length, const uint8_t iv[16]) {
     IMB_JOB job = {
@@ -81,7 +81,7 @@ static inline int mb_cm_cipher(IMB_MGR *mgr, const struct mb_cm_key *key, const 
 
 enum { mb_sha1_tag_length = 12 };
 
-// Says that the tag of `length` bytes is wanted, of which SRTP uses the first 10.
+// Prepares a job for the tag of `length` bytes, of which SRTP uses the first 10.
 static inline void mb_cm_prepare_tag(IMB_JOB *job, const struct mb_cm_key *key,
                                      const uint8_t *bytes, uint64_t length, uint8_t *tag) {
     job->src = bytes;
@@ -94,12 +94,12 @@ static inline void mb_cm_prepare_tag(IMB_JOB *job, const struct mb_cm_key *key,
     job->hash_alg = IMB_AUTH_HMAC_SHA_1;
 }
 
-// Makes the tags of up to 128 packets, at once. Returns 0 if the library refuses.
+// Computes the tags of up to 128 packets at once. Returns 0 if the library refuses.
 static inline int mb_cm_make_tags(IMB_MGR *mgr, IMB_JOB *jobs, uint32_t count) {
     return IMB_SUBMIT_HASH_BURST(mgr, jobs, count, IMB_AUTH_HMAC_SHA_1) == count;
 }
 
-// Fetches what lies behind `start` into the cache, to be read soon.
+// Prefetches `length` bytes from `start` into the cache for reading.
 static inline void mb_prefetch(const void *start, uint64_t length) {
     for (uint64_t offset = 0; offset < length; offset += 64) {
         __builtin_prefetch((const char *)start + offset);

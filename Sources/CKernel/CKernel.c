@@ -76,7 +76,7 @@ int kernel_epoll_wait(int epoll, struct kernel_readiness *ready, int capacity,
                             .tv_nsec = nanoseconds % 1000000000};
     int count = epoll_pwait2(epoll, events, capacity, nanoseconds < 0 ? NULL : &time, NULL);
     if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
-        // Linux before 5.11, or a sandbox that does not know the call: milliseconds, rounded up.
+        // Linux before 5.11, or a sandbox without this call: milliseconds, rounded up.
         int64_t milliseconds = (nanoseconds + 999999) / 1000000;
         if (milliseconds > 3600000) milliseconds = 3600000;
         count = epoll_wait(epoll, events, capacity, nanoseconds < 0 ? -1 : (int)milliseconds);
@@ -158,7 +158,7 @@ int kernel_unix_listen(const char *path, unsigned mode, int backlog) {
     if (status < 0) return status;
     int descriptor = unix_socket();
     if (descriptor < 0) return descriptor;
-    // The file has its mode from the start: a chmod afterwards would leave a moment open.
+    // The file has its mode from the start: a later chmod would leave it open for a moment.
     mode_t before = umask(~mode & 0777);
     status = bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
     umask(before);
@@ -187,7 +187,7 @@ int kernel_notify_connect(const char *path) {
     socklen_t length = sizeof address;
     if (path[0] == '@') {
         address.sun_path[0] = 0;
-        // The name is as long as it is: zeros after it would belong to it.
+        // Abstract names have no terminator: trailing zeros would be part of the name.
         length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     }
     int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -295,7 +295,7 @@ int64_t kernel_write(int descriptor, const uint8_t *bytes, int64_t count) {
 
 void kernel_fill_standard_descriptors(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
-        // The lowest free number is the one just found closed.
+        // open() returns the lowest free number, which is the one just found closed.
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
     }
 }

@@ -1,4 +1,4 @@
-// A process that gives up for good what it does not need.
+// Sandbox for a process: permanently drops rights that it does not need.
 
 #define _GNU_SOURCE 1
 
@@ -22,7 +22,7 @@
 
 // Landlock: files
 
-// The kernel's header is older than the kernel on some systems: its numbers stand here.
+// On some systems the kernel headers are older than the kernel, so its numbers are defined here.
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
@@ -45,7 +45,7 @@ struct path_rule {
     int32_t parent;
 } __attribute__((packed));
 
-/// Libraries that name services load, certificates, and how names are resolved.
+/// Readable paths: libraries that name services load, certificates, and name resolution files.
 static const char *const readable_paths[] = {
     "/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/etc/ld.so.cache",
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls", "/etc/pki/ca-trust",
@@ -56,7 +56,7 @@ static const char *const readable_paths[] = {
     "/sys/devices/system/cpu", "/dev/urandom", "/dev/random",
 };
 
-/// Lets `path` and what is beneath it be read, if it is there.
+/// Allows reading `path` and everything beneath it, if it exists.
 static void allow_path(int ruleset, const char *path) {
     int descriptor = open(path, O_PATH | O_CLOEXEC);
     if (descriptor < 0) return;
@@ -72,7 +72,7 @@ static void allow_path(int ruleset, const char *path) {
 static bool restrict_files(const char *readable) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
     if (version < 1) return false;
-    // Each version knows more rights over files: moving, cutting, controlling devices.
+    // Each version adds file rights: moving, truncating, device control.
     int rights = version == 1 ? 13 : version == 2 ? 14 : version < 5 ? 15 : 16;
     struct ruleset attributes = {((uint64_t)1 << rights) - 1, BIND_TCP,
                                  SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS};
@@ -118,13 +118,13 @@ static void load(struct filter *filter, size_t offset) {
     put(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/// Where the lower half of a call's argument lies: both architectures have it first.
+/// Offset of the lower half of a call's argument, which comes first on both architectures.
 static size_t argument(int index) {
     return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t);
 }
 
 static const uint32_t refused = SECCOMP_RET_ERRNO | EPERM;
-/// For calls that this file does not know: libraries then try an older one.
+/// Result of calls that this file does not list: libraries then try an older call.
 static const uint32_t unknown = SECCOMP_RET_ERRNO | ENOSYS;
 
 static void allow(struct filter *filter, long call) {
@@ -132,7 +132,7 @@ static void allow(struct filter *filter, long call) {
     give(filter, SECCOMP_RET_ALLOW);
 }
 
-/// Allows a call whose argument, as far as `mask` goes, is one of the values.
+/// Allows a call if the argument, masked with `mask`, is one of the values.
 static void allow_if(struct filter *filter, long call, int index, uint32_t mask,
                      const uint32_t *values, uint8_t count) {
     put(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, (uint8_t)(3 + 2 * count));
@@ -145,7 +145,7 @@ static void allow_if(struct filter *filter, long call, int index, uint32_t mask,
     give(filter, refused);
 }
 
-/// Calls that are harmless whatever their arguments, or that Landlock judges.
+/// Calls that are harmless with any arguments, or that Landlock checks.
 static const long plain_calls[] = {
     // Memory.
     SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise,
@@ -155,9 +155,9 @@ static const long plain_calls[] = {
     SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_membarrier, SYS_getcpu,
     SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday,
     SYS_restart_syscall, SYS_exit, SYS_exit_group,
-    // Signals to ourselves.
+    // Signals of this process.
     SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
-    // Descriptors that are there, and files that may be read.
+    // Open descriptors, and readable files.
     SYS_read, SYS_readv, SYS_pread64, SYS_write, SYS_writev, SYS_lseek, SYS_close, SYS_dup,
     SYS_dup3, SYS_pipe2, SYS_eventfd2, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat,
     SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd,
@@ -165,7 +165,7 @@ static const long plain_calls[] = {
     // The network.
     SYS_connect, SYS_bind, SYS_shutdown, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_recvfrom,
     SYS_recvmsg, SYS_recvmmsg, SYS_getsockopt, SYS_setsockopt, SYS_getsockname, SYS_getpeername,
-    // Who and where we are.
+    // Information about the process and system.
     SYS_getpid, SYS_getppid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
     SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_times, SYS_getrandom,
 #ifdef __x86_64__
@@ -190,19 +190,20 @@ static void describe_calls(struct filter *filter) {
     }
     const uint32_t all = UINT32_MAX;
     const uint32_t writing = O_ACCMODE | O_CREAT | O_TRUNC;
-    // No AF_UNIX: neither the daemon's socket nor another service's.
+    // AF_UNIX is refused: neither the daemon's socket nor another service's may be reached.
     ALLOW_IF(filter, SYS_socket, 0, all, AF_INET, AF_INET6, AF_NETLINK);
     ALLOW_IF(filter, SYS_openat, 2, writing, 0);
 #ifdef SYS_open
     ALLOW_IF(filter, SYS_open, 1, writing, 0);
 #endif
-    // Threads and no processes; clone3 hides its flags behind a pointer and is unknown here.
+    // Threads are allowed, processes are not; clone3 has its flags behind a pointer and is not
+    // listed.
     ALLOW_IF(filter, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
-    // Other processes of this user could be limited or shot.
+    // Otherwise limits could be set on other processes of this user, and signals sent to them.
     ALLOW_IF(filter, SYS_prlimit64, 0, all, 0);
     uint32_t ourselves = (uint32_t)getpid();
     allow_if(filter, SYS_tgkill, 0, all, &ourselves, 1);
-    // Not what makes the process readable for others again, nor a terminal's input.
+    // Operations that make the process readable for others, or inject terminal input, are refused.
     ALLOW_IF(filter, SYS_prctl, 0, all, PR_SET_NAME, PR_GET_NAME, 0x53564d41 /* PR_SET_VMA */);
     ALLOW_IF(filter, SYS_fcntl, 1, all, F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
              F_DUPFD_CLOEXEC);
@@ -232,7 +233,7 @@ static bool restrict_calls(void) { return false; }
 
 static bool limit_memory(int64_t bytes) {
 #ifdef HAS_SANITIZER
-    // Their shadow memory is larger than any limit.
+    // The shadow memory of sanitizers exceeds any limit.
     (void)bytes;
     return true;
 #else
@@ -241,7 +242,7 @@ static bool limit_memory(int64_t bytes) {
 #endif
 }
 
-/// When memory is short, the kernel takes it from this process first.
+/// Makes this process the first to be ended when memory is short.
 static bool go_first(void) {
     int descriptor = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) return false;
@@ -256,7 +257,7 @@ unsigned kernel_confine(int64_t memory, const char *readable) {
     if (!limit_memory(memory)) missing |= KERNEL_UNCONFINED_MEMORY;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) missing |= KERNEL_UNCONFINED_PRIVILEGES;
     if (!restrict_files(readable)) missing |= KERNEL_UNCONFINED_FILES;
-    // From here on /proc/self is root's.
+    // After this call /proc/self belongs to root.
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) missing |= KERNEL_UNCONFINED_PRIVILEGES;
     if (!restrict_calls()) missing |= KERNEL_UNCONFINED_CALLS;
     return missing;

@@ -1,4 +1,4 @@
-// What a thread or process is called, and how it shares the processors with others.
+// Thread names, and scheduling of threads and processes.
 
 #define _GNU_SOURCE 1
 
@@ -15,7 +15,7 @@
 void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 int kernel_take_short_turns(void) {
-    // Policy and niceness stay as they are.
+    // Policy and niceness stay unchanged.
     struct sched_attr attributes;
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) < 0) return -errno;
     attributes.sched_flags = 0;

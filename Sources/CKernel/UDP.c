@@ -178,7 +178,7 @@ int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog) {
     int descriptor =
         socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
-    // A restarted daemon gets its port back at once.
+    // This lets a restarted daemon use its port again at once.
     int status = enable(descriptor, SOL_SOCKET, SO_REUSEADDR);
     if (status == 0 && ipv6) status = enable(descriptor, IPPROTO_IPV6, IPV6_V6ONLY);
     struct sockaddr_storage storage;
@@ -241,7 +241,7 @@ int kernel_stamp_arrivals(int descriptor) {
 }
 
 enum {
-    /// IPV6_PKTINFO is the larger of the two; SO_RXQ_OVFL and the stamp come beside it.
+    /// The larger of both packet infos, IPV6_PKTINFO, plus SO_RXQ_OVFL and the timestamp.
     control_size = CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint32_t))
                    + CMSG_SPACE(sizeof(struct timespec)),
 };
@@ -337,7 +337,7 @@ int kernel_inbox_receive(struct kernel_inbox *inbox, int descriptor) {
             .remote = from_sockaddr(&inbox->addresses[index]),
         };
         read_control(header, datagram);
-        // What the kernel wrote is set back, so that only places that were used cost anything.
+        // Fields that the kernel wrote are reset here, so that only used entries cost time.
         header->msg_namelen = sizeof inbox->addresses[index];
         header->msg_controllen = control_size;
         header->msg_flags = 0;

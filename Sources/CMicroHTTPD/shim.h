@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/// Serves a listening socket without threads of its own; NULL where it cannot.
-/// `MHD_start_daemon` takes its options as variadic arguments, which Swift does not call.
-/// Both callbacks are given `context`. The library ends no connection for being idle.
+/// Starts a server on a listening socket, without threads of its own; returns NULL on failure. It
+/// exists because Swift cannot call `MHD_start_daemon`, which has variadic arguments. Both
+/// callbacks receive `context`. The library closes no connection for being idle.
 static inline struct MHD_Daemon *http_start(int listener, unsigned connections,
                                             MHD_AccessHandlerCallback handler,
                                             MHD_NotifyConnectionCallback notice, void *context) {
@@ -17,21 +17,21 @@ static inline struct MHD_Daemon *http_start(int listener, unsigned connections,
                             MHD_OPTION_NOTIFY_CONNECTION, notice, context, MHD_OPTION_END);
 }
 
-/// The connection's socket; -1 where there is none.
+/// Returns the connection's socket, or -1 if there is none.
 static inline int http_connection_descriptor(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info == NULL ? -1 : info->connect_fd;
 }
 
-/// An IPv4 address in `low`, or the /64 of an IPv6 address in `high`.
+/// Source of a connection: an IPv4 address in `low`, or the /64 of an IPv6 address in `high`.
 struct http_source {
     uint64_t high;
     uint64_t low;
 };
 
-/// Tells which source an IPv6 address is of, from its halves as they lie in memory.
-/// An IPv4 address within it (::ffff:a.b.c.d) is that IPv4 address.
+/// Returns the source of an IPv6 address, given its halves as in memory. An embedded IPv4 address
+/// (::ffff:a.b.c.d) yields that IPv4 address.
 static inline struct http_source http_ipv6_source(uint64_t first, uint64_t second) {
     struct http_source source = {first, 0};
     const unsigned char *bytes = (const unsigned char *)&second;
@@ -44,7 +44,7 @@ static inline struct http_source http_ipv6_source(uint64_t first, uint64_t secon
     return source;
 }
 
-/// Where the connection comes from; zeros where that is not known.
+/// Returns the source of a connection; zeros if unknown.
 static inline struct http_source http_connection_source(struct MHD_Connection *connection) {
     struct http_source source = {0, 0};
     const union MHD_ConnectionInfo *info =
@@ -61,16 +61,16 @@ static inline struct http_source http_connection_source(struct MHD_Connection *c
     return source;
 }
 
-/// Ends both directions; the library notices and closes the connection.
+/// Shuts down both directions; the library notices and closes the connection.
 static inline void http_hang_up(int descriptor) { shutdown(descriptor, SHUT_RDWR); }
 
-/// The epoll descriptor that tells when `MHD_run` has something to do.
+/// Returns the epoll descriptor that becomes readable when `MHD_run` has work.
 static inline int http_descriptor(struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
     return info == NULL ? -1 : info->epoll_fd;
 }
 
-/// Milliseconds until `MHD_run` must be called at the latest; -1 where there is no such time.
+/// Returns the milliseconds until `MHD_run` must be called, or -1 if there is no deadline.
 static inline long long http_timeout(struct MHD_Daemon *daemon) {
     unsigned MHD_LONG_LONG milliseconds = 0;
     return MHD_get_timeout(daemon, &milliseconds) == MHD_YES ? (long long)milliseconds : -1;

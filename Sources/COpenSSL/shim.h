@@ -11,7 +11,7 @@
 #include <openssl/x509.h>
 #include <sys/time.h>
 
-// Swift imports no function-like macros: one inline function for each that is needed.
+// Inline functions for OpenSSL's function-like macros, which Swift does not import.
 
 static inline EVP_PKEY *ssl_make_p256_key(void) { return EVP_EC_gen("P-256"); }
 
@@ -49,13 +49,14 @@ static inline void bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 
 static inline void bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 
-// No tickets, no renegotiation, our order of ciphers, and no asking anyone about the MTU.
+// Disables tickets, renegotiation and MTU queries, and prefers our cipher order.
 static inline void ssl_ctx_set_datagram_options(SSL_CTX *ctx) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_QUERY_MTU);
 }
 
-// Its parameters are a list that points to strings, which Swift's do not keep still for.
+// Starts an HMAC-SHA1. It is in C because its parameter list holds pointers to strings, which must
+// not move.
 static inline int hmac_sha1_start(EVP_MAC_CTX *mac, const unsigned char *key, size_t length) {
     char name[] = "SHA1";
     OSSL_PARAM parameters[] = {

@@ -1,11 +1,11 @@
-/// What Swift does not import of libopus: the variadic control function and its macros.
+/// Parts of libopus that Swift does not import: the variadic control function and its macros.
 #pragma once
 
 #include <opus/opus.h>
 #include <stddef.h>
 
-/// An encoder as libwebrtc sets one up for speech: one channel, in-band FEC. Benchmarks and tests
-/// use it.
+/// Creates a speech encoder configured as in libwebrtc: one channel, in-band FEC. Benchmarks and
+/// tests use it.
 static inline OpusEncoder *opus_speech_encoder(int bits_per_second) {
     int error = 0;
     OpusEncoder *encoder = opus_encoder_create(48000, 1, OPUS_APPLICATION_VOIP, &error);
@@ -17,13 +17,13 @@ static inline OpusEncoder *opus_speech_encoder(int bits_per_second) {
     return encoder;
 }
 
-/// Lets an encoder be silent in silence (DTX), and send no more for speech than for silence.
+/// Sets whether the encoder uses DTX in silence, and whether its bitrate is constant.
 static inline void opus_speech_encoder_set(OpusEncoder *encoder, int is_silent, int is_constant) {
     opus_encoder_ctl(encoder, OPUS_SET_DTX(is_silent));
     opus_encoder_ctl(encoder, OPUS_SET_VBR(!is_constant));
 }
 
-/// Lets a decoder begin anew, for another stream.
+/// Resets a decoder for another stream.
 static inline void opus_decoder_forget(OpusDecoder *decoder) {
     opus_decoder_ctl(decoder, OPUS_RESET_STATE);
 }

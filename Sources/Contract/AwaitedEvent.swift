@@ -1,4 +1,4 @@
-/// `participant.awaited`: somebody has knocked.
+/// `participant.awaited`: a participant waits to be let in.
 public struct ParticipantAwaited: EventData {
     public static let event = "participant.awaited"
     public var participant: AwaitedParticipant

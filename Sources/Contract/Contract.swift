@@ -1,2 +1,2 @@
-/// The version of the contract that these types speak.
+/// Version of the IPC contract that these types implement.
 public let contractVersion = 1

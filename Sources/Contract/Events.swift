@@ -1,14 +1,14 @@
 import JSON
 
-/// Asks for the events of rooms on this connection.
+/// Subscribes this connection to the events of rooms.
 public enum EventsSubscribe: IPCMethod {
     public static let name = "events.subscribe"
     public typealias Result = Done
 
     public struct Params: Codable, Hashable, Sendable {
-        /// `nil`: all rooms.
+        /// Rooms to subscribe to; `nil` for all rooms.
         public var rooms: [RoomID]?
-        /// The last `seq` that was seen of each room.
+        /// Last `seq` seen of each room; the events after it are sent first.
         public var since: [RoomID: Int64]?
 
         public init(rooms: [RoomID]? = nil, since: [RoomID: Int64]? = nil) {
@@ -18,9 +18,9 @@ public enum EventsSubscribe: IPCMethod {
     }
 }
 
-/// The participants who should hear of an event.
+/// The participants that the signalling server should pass an event on to.
 public enum Audience: Hashable, Sendable {
-    /// Everybody in the room, those who wait to be let in left out.
+    /// Everybody in the room except those who wait to be let in.
     case all
     case participants([ParticipantID])
 }
@@ -45,7 +45,7 @@ extension Audience: Codable {
     }
 }
 
-/// The data of an event, and the event's name.
+/// The data of an event, with the event's name.
 public protocol EventData: Codable, Hashable, Sendable {
     static var event: String { get }
 }
@@ -62,10 +62,10 @@ public struct RoomCreated: EventData {
     }
 }
 
-/// `room.closed`; the last event of a room.
+/// `room.closed`: the last event of a room.
 public struct RoomClosed: EventData {
     public static let event = "room.closed"
-    /// `closed`, `shutdown`, or what the call gave.
+    /// `closed`, `shutdown`, or the reason that the call gave.
     public var reason: String
     public var by: ParticipantID?
 
@@ -75,11 +75,11 @@ public struct RoomClosed: EventData {
     }
 }
 
-/// `participant.joined`; also when a participant was taken over.
+/// `participant.joined`: a participant joined, or joined again under the same id.
 public struct ParticipantJoined: EventData {
     public static let event = "participant.joined"
     public var participant: ParticipantInfo
-    /// The id was in the room: this is a reconnect.
+    /// Whether the id was in the room already, as after a reconnect.
     public var rejoined: Bool
 
     public init(participant: ParticipantInfo, rejoined: Bool = false) {
@@ -111,7 +111,7 @@ public struct ParticipantConnection: EventData {
     public var participant: ParticipantID
     public var transport: TransportName
     public var connection: Change
-    /// Why it is disconnected, in a word such as `timeout` or `dtls-handshake-failed`.
+    /// Cause of a disconnection: a word such as `timeout` or `dtls-handshake-failed`.
     public var reason: String?
 
     public init(
@@ -127,22 +127,25 @@ public struct ParticipantConnection: EventData {
     }
 }
 
-/// `resync`: events that the client asked for are no longer held; `room.get` shows how things are.
+/// `resync`: events were missed and cannot be sent again; call `room.get` for the current state.
 ///
-/// It is told to one connection only, and `to` is empty. Its `seq` is that of the room's last
-/// event, so that the next one is `seq` + 1; it is 0 where there is no such room.
+/// It is sent to one connection only, and `to` is empty. Its `seq` is that of the room's last
+/// event, so that the next one is `seq` + 1; it is 0 if the room does not exist.
 public struct Resync: EventData {
     public static let event = "resync"
-    /// From sfud `expired` (too long ago), `no-such-room`, or `ahead` (there never was that
-    /// event); from `EventSequence` itself `restarted` (another daemon), or `gap`.
+    /// Cause of the gap.
+    ///
+    /// sfud gives `expired` (the events are no longer held), `no-such-room`, or `ahead` (no event
+    /// with that `seq` has happened yet). `EventSequence` gives `restarted` (a new daemon process)
+    /// or `gap`.
     public var reason: String
     public init(reason: String) { self.reason = reason }
 }
 
-/// After `server.drain` the last room has ended.
+/// `server.drained`: the last room has ended after `server.drain`.
 ///
-/// It is of no room: its line has no `room` and no `seq`, and every connection that hears events
-/// hears it.
+/// It belongs to no room: its line has no `room` and no `seq`, and it is sent to every connection
+/// that receives events.
 public struct ServerDrained: EventData {
     public static let event = "server.drained"
     public init() {}

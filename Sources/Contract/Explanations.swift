@@ -1,4 +1,4 @@
-/// Says what a subscription is sent of its stream's video, and why it is no more.
+/// Explains the video layer that a subscription receives, and what limits it.
 public enum SubscriptionExplain: IPCMethod {
     public static let name = "subscription.explain"
 
@@ -13,25 +13,25 @@ public enum SubscriptionExplain: IPCMethod {
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        /// What leaves for the viewer; `null`: no video.
+        /// Layer that is sent to the subscriber; `null` for no video.
         public var sent: SentLayer?
-        /// What the publisher offers, live or not.
+        /// Layers of the publisher's video, whether active or not.
         public var offered: [LayerInfo]
-        /// What the subscriber asked for.
+        /// Limits and priority that the subscriber asked for.
         public var preference: LayerPreference
-        /// What the viewer's path carries, in bits a second; absent while nobody knows.
+        /// Bitrate the subscriber's path can carry, in bits a second; absent while unknown.
         public var estimate: Int?
-        /// What of that this subscription's video was given, in bits a second.
+        /// Part of the estimate allocated to this subscription's video, in bits a second.
         public var share: Int
-        /// The one thing that keeps it from more.
+        /// The one constraint that prevents a higher layer.
         public var limit: LayerLimitWord
-        /// What must change for it to be sent more; absent where nothing keeps it from more.
+        /// Change that would allow a higher layer; absent if nothing limits it.
         public var advice: String?
-        /// The estimate from which on it would be sent more, in bits a second.
+        /// Lowest estimate at which a higher layer would be sent, in bits a second.
         public var needed: Int?
-        /// When a layer is tried again to which a step up has failed of late, in Unix seconds.
+        /// Time of the next try of a layer that recently failed, in Unix seconds.
         public var retryAt: Double?
-        /// The last turns to other layers, 32 at most, oldest first.
+        /// Last layer switches, 32 at most, oldest first.
         public var decisions: [LayerTurn]
 
         public init(
@@ -60,7 +60,7 @@ public enum SubscriptionExplain: IPCMethod {
 
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
-            // Without video it says so.
+            // `sent` is written as null if there is no video.
             try container.encode(sent, forKey: .sent)
             try container.encode(offered, forKey: .offered)
             try container.encode(preference, forKey: .preference)
@@ -75,7 +75,7 @@ public enum SubscriptionExplain: IPCMethod {
     }
 }
 
-/// A layer as it is being sent, by measure.
+/// Measured properties of the layer that is being sent.
 public struct SentLayer: Codable, Hashable, Sendable {
     public var rid: String?
     /// Pixels; 0 while unknown.
@@ -95,7 +95,7 @@ public struct SentLayer: Codable, Hashable, Sendable {
     }
 }
 
-/// The most that a subscriber wants to be sent; what is absent is not bounded.
+/// Upper bounds and priority that a subscriber asked for; absent members do not apply.
 public struct LayerPreference: Codable, Hashable, Sendable {
     public var resolution: Resolution?
     public var frameRate: Double?
@@ -108,19 +108,19 @@ public struct LayerPreference: Codable, Hashable, Sendable {
     }
 }
 
-/// What keeps a viewer from a higher layer.
+/// Constraint that keeps a subscriber from a higher layer.
 public enum LayerLimitWord: String, Codable, Hashable, Sendable, CaseIterable {
     case none, preference, role, bandwidth, publisher, muted, subscriber, codec, overload
 }
 
-/// One turn of a subscription to another layer.
+/// One layer switch of a subscription.
 public struct LayerTurn: Codable, Hashable, Sendable {
     /// Unix time, in seconds.
     public var time: Double
-    /// `null`: no video.
+    /// `null` for no video.
     public var from: TurnLayer?
     public var to: TurnLayer?
-    /// The limit that came, or the one that went.
+    /// The limit that began, or the one that ended.
     public var cause: LayerLimitWord
 
     public init(time: Double, from: TurnLayer?, to: TurnLayer?, cause: LayerLimitWord) {
@@ -139,12 +139,12 @@ public struct LayerTurn: Codable, Hashable, Sendable {
     }
 }
 
-/// The layer that a turn led from or to.
+/// A layer before or after a switch.
 public struct TurnLayer: Codable, Hashable, Sendable {
     public var rid: String?
     public var width: Int
     public var height: Int
-    /// Frames a second, to the next whole one.
+    /// Frames a second, rounded to a whole number.
     public var frameRate: Int
 
     public init(rid: String?, width: Int, height: Int, frameRate: Int) {

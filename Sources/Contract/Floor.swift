@@ -1,4 +1,4 @@
-/// Params of what a participant does itself.
+/// Params of methods that a participant calls for itself.
 public struct ParticipantOnly: Codable, Hashable, Sendable {
     public var room: RoomID
     public var participant: ParticipantID
@@ -16,7 +16,7 @@ public enum FloorRequest: IPCMethod {
     public typealias Result = Done
 }
 
-/// Asks no longer.
+/// Withdraws a request for the floor.
 public enum FloorCancel: IPCMethod {
     public static let name = "floor.cancel"
     public typealias Params = ParticipantOnly
@@ -30,7 +30,7 @@ public enum FloorFinish: IPCMethod {
     public typealias Result = Done
 }
 
-/// Gives somebody the floor who has asked for it.
+/// Gives the floor to a participant who asked for it.
 public enum FloorGrant: IPCMethod {
     public static let name = "floor.grant"
     public typealias Params = ParticipantByParticipant
@@ -51,7 +51,7 @@ public enum FloorRelease: IPCMethod {
     public typealias Result = Done
 }
 
-/// What the `floor.…` events tell.
+/// Common initializer of the `floor.…` events.
 public protocol FloorEvent: EventData {
     init(participant: ParticipantID, name: String, by: ParticipantID?)
 }
@@ -68,7 +68,7 @@ public struct FloorRequested: FloorEvent {
     }
 }
 
-/// `floor.cancelled`; also when somebody has left who had asked.
+/// `floor.cancelled`; also sent when a participant who had asked leaves.
 public struct FloorCancelled: FloorEvent {
     public static let event = "floor.cancelled"
     public var participant: ParticipantID
@@ -80,7 +80,7 @@ public struct FloorCancelled: FloorEvent {
     }
 }
 
-/// `floor.finished`; also when the holder has left.
+/// `floor.finished`; also sent when the holder leaves.
 public struct FloorFinished: FloorEvent {
     public static let event = "floor.finished"
     public var participant: ParticipantID

@@ -1,17 +1,17 @@
 import JSON
 
-/// A method of the contract: its name, what it takes and what it gives.
+/// A method of the contract: its name, its params and its result.
 public protocol IPCMethod: Sendable {
     associatedtype Params: Codable & Hashable & Sendable
     associatedtype Result: Codable & Hashable & Sendable
     static var name: String { get }
 }
 
-/// `{}`.
+/// The empty object, `{}`.
 public struct Empty: Codable, Hashable, Sendable {
     public init() {}
 
-    // Decoding by a container, so that the object is known to be one and to be closed.
+    // Opens a keyed container to check that the value is an object and has no unknown members.
     public init(from decoder: any Decoder) throws {
         _ = try decoder.container(keyedBy: NamedKey.self)
     }
@@ -23,11 +23,11 @@ public struct RoomOnly: Codable, Hashable, Sendable {
     public init(room: RoomID) { self.room = room }
 }
 
-/// When a gate closed, and what had passed it.
+/// Time and packet count at which the media of a revoked right stopped.
 public struct Fence: Codable, Hashable, Sendable {
     /// Unix time, in seconds.
     public var time: Double
-    /// Packets forwarded under the right that the call took away.
+    /// Packets forwarded under the right before the call revoked it.
     public var packets: UInt64
 
     public init(time: Double, packets: UInt64) {
@@ -36,22 +36,22 @@ public struct Fence: Codable, Hashable, Sendable {
     }
 }
 
-/// The result of a method that has nothing to tell but that it is done.
+/// The result of a method that returns no data.
 ///
-/// There is a `fence` where the call took a right away.
+/// `fence` is present if the call revoked a right.
 public struct Done: Codable, Hashable, Sendable {
     public var fence: Fence?
     public init(fence: Fence? = nil) { self.fence = fence }
 }
 
-/// A string of at most 256 bytes of UTF-8 that somebody will read.
+/// A human-readable string of at most 256 bytes of UTF-8.
 public struct ShortText: Codable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 {
     public static let byteLimit = 256
     public let rawValue: String
 
-    /// Returns `nil` where the string is too long.
+    /// Returns `nil` if the string is too long.
     public init?(rawValue: String) {
         guard rawValue.utf8.count <= Self.byteLimit else { return nil }
         self.rawValue = rawValue

@@ -2,17 +2,17 @@ import JSON
 
 /// An id on the IPC: 1 to 128 of `A-Z a-z 0-9 . _ : -`.
 ///
-/// `Kind` only keeps ids of different things apart.
+/// `Kind` keeps ids of different things apart at compile time.
 public struct Identifier<Kind>: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
-    /// Returns `nil` where the string is no id.
+    /// Returns `nil` if the string is not a valid id.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue) else { return nil }
         self.rawValue = rawValue
     }
 
-    /// Wraps a string that the caller made itself and that therefore is an id.
+    /// Wraps a string of the caller's own making; traps if it is not a valid id.
     public init(_ made: String) {
         precondition(Self.isValid(made), "an id is 1 to 128 of A-Z a-z 0-9 . _ : -")
         rawValue = made
@@ -57,7 +57,7 @@ extension Identifier: CustomStringConvertible, Comparable, ExpressibleByStringLi
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Tags that keep ids apart.
+/// Phantom types that keep ids apart.
 public enum IdentifierKind {
     public enum Room {}
     public enum Participant {}
@@ -69,19 +69,19 @@ public enum IdentifierKind {
     public enum Tap {}
 }
 
-/// Chosen by the caller.
+/// Id of a room, chosen by the caller.
 public typealias RoomID = Identifier<IdentifierKind.Room>
-/// Chosen by the caller; unique in its room.
+/// Id of a participant, chosen by the caller; unique in its room.
 public typealias ParticipantID = Identifier<IdentifierKind.Participant>
-/// Given by sfud in `transport.offer`; unique in its room.
+/// Id of a stream, assigned by sfud in `transport.offer`; unique in its room.
 public typealias StreamID = Identifier<IdentifierKind.Stream>
-/// Given by sfud in `subscription.add`; unique in its room.
+/// Id of a subscription, assigned by sfud in `subscription.add`; unique in its room.
 public typealias SubscriptionID = Identifier<IdentifierKind.Subscription>
-/// Given by sfud in `transport.offer`; unique in its room.
+/// Id of a transport, assigned by sfud in `transport.offer`; unique in its room.
 public typealias TransportName = Identifier<IdentifierKind.Transport>
-/// Given by sfud in `recording.start`; unique in the process.
+/// Id of a recording, assigned by sfud in `recording.start`; unique in the process.
 public typealias RecordingID = Identifier<IdentifierKind.Recording>
-/// Given by sfud in `streaming.start`; unique in the process.
+/// Id of a live stream, assigned by sfud in `streaming.start`; unique in the process.
 public typealias StreamingID = Identifier<IdentifierKind.Streaming>
-/// Given by sfud in `tap.start`; unique in the process.
+/// Id of an RTP forward, assigned by sfud in `tap.start`; unique in the process.
 public typealias TapName = Identifier<IdentifierKind.Tap>

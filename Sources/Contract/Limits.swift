@@ -1,14 +1,14 @@
 public import JSON
 
-/// Bounds of numbers in params.
+/// Ranges of numbers in params.
 enum Limits {
-    /// Of a picture's side.
+    /// Width or height of a picture, in pixels.
     static let pixels = 1...16_384
     /// Frames a second.
     static let frameRate = 1.0...240.0
     /// Bits a second.
     static let bitrate = 1_000...1_000_000_000
-    /// The higher one is served first.
+    /// Subscriptions of higher priority are served first.
     static let priority = 0...1_000
 }
 
@@ -17,7 +17,7 @@ extension KeyedDecodingContainer {
         (codingPath + [NamedKey(key.stringValue)]).refusal(message)
     }
 
-    /// An optional whole number within bounds.
+    /// Decodes an optional whole number and checks its range.
     func integer(in range: ClosedRange<Int>, _ key: Key) throws -> Int? {
         guard let value = try decodeIfPresent(Int.self, forKey: key) else { return nil }
         guard range.contains(value) else {
@@ -26,7 +26,7 @@ extension KeyedDecodingContainer {
         return value
     }
 
-    /// An optional number within bounds.
+    /// Decodes an optional number and checks its range.
     func number(in range: ClosedRange<Double>, _ key: Key) throws -> Double? {
         guard let value = try decodeIfPresent(Double.self, forKey: key) else { return nil }
         guard range.contains(value) else {
@@ -36,9 +36,9 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Opaque items that a signalling server keeps with a room or a participant: one JSON object.
+/// Opaque JSON object that a signalling server attaches to a room or a participant.
 public struct CustomItems: Codable, Hashable, Sendable {
-    /// Bytes of it as JSON.
+    /// Longest encoding as JSON, in bytes.
     public static let byteLimit = 65_536
 
     public var value: JSON
@@ -57,7 +57,7 @@ public struct CustomItems: Codable, Hashable, Sendable {
 }
 
 extension KeyedDecodingContainer {
-    /// A list of so many elements, none of them twice.
+    /// Decodes a list, and checks its length and that no element occurs twice.
     func list<Element: Decodable & Hashable>(
         _ key: Key,
         _ counts: ClosedRange<Int>

@@ -5,14 +5,14 @@ public struct StreamCreated: EventData {
     public init(stream: StreamInfo) { self.stream = stream }
 }
 
-/// `stream.changed`: switched off or on, another codec, other layers.
+/// `stream.changed`: its media was switched off or on, or its codec or layers changed.
 public struct StreamChanged: EventData {
     public static let event = "stream.changed"
     public var stream: StreamInfo
     public init(stream: StreamInfo) { self.stream = stream }
 }
 
-/// `stream.destroyed`; its subscriptions have ended with it.
+/// `stream.destroyed`; its subscriptions end with it.
 public struct StreamDestroyed: EventData {
     public static let event = "stream.destroyed"
     public var stream: StreamID
@@ -27,7 +27,7 @@ public struct StreamDestroyed: EventData {
     }
 }
 
-/// `stream.layersWanted`: which of its layers anybody watches; the others may be switched off.
+/// `stream.layersWanted`: encodings that have subscribers; the publisher may pause the others.
 public struct StreamLayersWanted: EventData {
     public static let event = "stream.layersWanted"
     public var stream: StreamID
@@ -42,9 +42,9 @@ public struct StreamLayersWanted: EventData {
     }
 }
 
-/// One encoding, and whether anybody is there for it.
+/// One encoding, and whether any subscriber needs it.
 public struct WantedLayer: Codable, Hashable, Sendable {
-    /// Absent where there is no simulcast.
+    /// Absent without simulcast.
     public var rid: String?
     public var wanted: Bool
 
@@ -54,7 +54,7 @@ public struct WantedLayer: Codable, Hashable, Sendable {
     }
 }
 
-/// What every event about a subscription names.
+/// Ids that every event about a subscription carries.
 public struct SubscriptionReference: Codable, Hashable, Sendable {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
@@ -71,13 +71,13 @@ public struct SubscriptionReference: Codable, Hashable, Sendable {
     }
 }
 
-/// `subscription.connected`: the first packet has left; for video a key frame.
+/// `subscription.connected`: its first packet was sent; for video, a keyframe.
 public struct SubscriptionConnected: EventData {
     public static let event = "subscription.connected"
     public var subscription: SubscriptionID
     public var participant: ParticipantID
     public var stream: StreamID
-    /// The slots that carry it.
+    /// The subscriber's m-lines that carry the stream.
     public var audioMid: Mid?
     public var videoMid: Mid?
 
@@ -94,7 +94,7 @@ public struct SubscriptionConnected: EventData {
     }
 }
 
-/// `subscription.disconnected`: the stream stopped coming, for now or for good.
+/// `subscription.disconnected`: the stream's media stopped, temporarily or permanently.
 public struct SubscriptionDisconnected: EventData {
     public static let event = "subscription.disconnected"
     public var subscription: SubscriptionID
@@ -108,7 +108,7 @@ public struct SubscriptionDisconnected: EventData {
     }
 }
 
-/// `subscription.reconnected`: the stream comes again.
+/// `subscription.reconnected`: the stream's media arrives again.
 public struct SubscriptionReconnected: EventData {
     public static let event = "subscription.reconnected"
     public var subscription: SubscriptionID
@@ -122,7 +122,7 @@ public struct SubscriptionReconnected: EventData {
     }
 }
 
-/// Why a subscription has no video, or has it again.
+/// Reason why a subscription's video was disabled or enabled.
 public enum VideoReason: String, Codable, Hashable, Sendable, CaseIterable {
     case publisher, subscriber, quality, codec, muted, role, interrupted
 }
@@ -143,7 +143,7 @@ public struct SubscriptionVideoDisabled: EventData {
     }
 }
 
-/// `subscription.videoEnabled`; its reason is that of the `videoDisabled` which it ends.
+/// `subscription.videoEnabled`; its reason is that of the `videoDisabled` event that it ends.
 public struct SubscriptionVideoEnabled: EventData {
     public static let event = "subscription.videoEnabled"
     public var subscription: SubscriptionID
@@ -165,11 +165,10 @@ public struct SubscriptionLayerChanged: EventData {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
     public var stream: StreamID
-    /// Layers by their RIDs; absent where nothing was or is forwarded, or there is no simulcast.
+    /// Layers by their RIDs; absent without video or without simulcast.
     public var from: String?
     public var to: String?
-    /// The highest spatial layer that was or is forwarded, from 0; absent where the encoding has
-    /// but one.
+    /// Highest spatial layer that is forwarded, from 0; absent if the encoding has only one.
     public var fromSpatial: Int?
     public var toSpatial: Int?
 

@@ -1,16 +1,16 @@
 public import JSON
 
-/// A message that participants of a room sent on a topic.
+/// A message published to a topic of a room.
 public struct Message: Codable, Hashable, Sendable {
-    /// Bytes of a message's text, and of a payload as JSON.
+    /// Longest message text, and longest payload as JSON, in bytes.
     public static let byteLimit = 65_536
 
-    /// Counts the room's messages, from 1 on.
+    /// Number of the message in its room, counted from 1.
     public var number: UInt64
     public var topic: ShortText
     public var message: String
     public var payload: JSON?
-    /// `nil`: the signalling server's own.
+    /// Sender; `nil` for the signalling server itself.
     public var from: ParticipantID?
     /// Unix time, in seconds.
     public var time: Double
@@ -32,7 +32,7 @@ public struct Message: Codable, Hashable, Sendable {
     }
 }
 
-/// Sends a message to those who have subscribed to its topic, the sender included.
+/// Publishes a message to the subscribers of its topic, including the sender.
 public enum MessagePublish: IPCMethod {
     public static let name = "message.publish"
     public typealias Result = Done
@@ -41,12 +41,12 @@ public enum MessagePublish: IPCMethod {
         public var room: RoomID
         public var topic: ShortText
         public var message: String
-        /// Any JSON but null; at most `Message.byteLimit` bytes of it.
+        /// Any JSON value but null, of at most `Message.byteLimit` bytes.
         public var payload: JSON?
         public var from: ParticipantID?
-        /// Only these of the subscribers get it.
+        /// Restricts delivery to these subscribers.
         public var to: [ParticipantID]?
-        /// Kept for those who subscribe later.
+        /// Whether the message is kept for later subscribers.
         public var persist: Bool?
 
         public init(
@@ -108,7 +108,7 @@ public struct TopicOfParticipant: Codable, Hashable, Sendable {
     }
 }
 
-/// Lets a participant hear a topic; the result has what was kept of it, oldest first.
+/// Subscribes a participant to a topic; returns the kept messages, oldest first.
 public enum MessageSubscribe: IPCMethod {
     public static let name = "message.subscribe"
     public typealias Params = TopicOfParticipant

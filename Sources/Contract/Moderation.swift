@@ -1,4 +1,4 @@
-/// Params of what is done to a room, maybe on a participant's behalf.
+/// Params of methods on a room, with the participant who asks for it if any.
 public struct RoomByParticipant: Codable, Hashable, Sendable {
     public var room: RoomID
     public var by: ParticipantID?
@@ -9,7 +9,7 @@ public struct RoomByParticipant: Codable, Hashable, Sendable {
     }
 }
 
-/// Params of what is done to a participant, maybe on another's behalf.
+/// Params of methods on a participant, with the participant who asks for it if any.
 public struct ParticipantByParticipant: Codable, Hashable, Sendable {
     public var room: RoomID
     public var participant: ParticipantID
@@ -22,7 +22,7 @@ public struct ParticipantByParticipant: Codable, Hashable, Sendable {
     }
 }
 
-/// Takes a live event a step on, or ends it.
+/// Moves a live event to its next state, or ends it.
 public enum RoomSetState: IPCMethod {
     public static let name = "room.setState"
     public typealias Result = Done
@@ -40,16 +40,16 @@ public enum RoomSetState: IPCMethod {
     }
 }
 
-/// Changes what callers keep with a room, and its settings but for the mode.
+/// Changes a room's custom data, or its settings except the mode.
 public enum RoomUpdate: IPCMethod {
     public static let name = "room.update"
     public typealias Result = RoomInfo
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
-        /// Takes the place of what was there.
+        /// Replaces the custom data.
         public var custom: CustomItems?
-        /// Merged into those that hold.
+        /// Merged into the current settings.
         public var settings: RoomSettingsChange?
         public var by: ParticipantID?
 
@@ -67,45 +67,45 @@ public enum RoomUpdate: IPCMethod {
     }
 }
 
-/// Lets nobody new in but moderators.
+/// Locks a room: only moderators may join.
 public enum RoomLock: IPCMethod {
     public static let name = "room.lock"
     public typealias Params = RoomByParticipant
     public typealias Result = Done
 }
 
-/// Lets people in again.
+/// Unlocks a room.
 public enum RoomUnlock: IPCMethod {
     public static let name = "room.unlock"
     public typealias Params = RoomByParticipant
     public typealias Result = Done
 }
 
-/// Silences everybody but moderators, those who come later too.
+/// Mutes the audio of all but moderators, including participants who join later.
 public enum RoomHardMute: IPCMethod {
     public static let name = "room.hardMute"
     public typealias Params = RoomByParticipant
     public typealias Result = Done
 }
 
-/// Ends the room's mute; those of participants stay.
+/// Ends the room's mute; hard mutes of single participants remain.
 public enum RoomHardUnmute: IPCMethod {
     public static let name = "room.hardUnmute"
     public typealias Params = RoomByParticipant
     public typealias Result = Done
 }
 
-/// Disconnects participants; they may come back.
+/// Disconnects participants; they may join again.
 public enum ParticipantDrop: IPCMethod {
     public static let name = "participant.drop"
-    /// Participants named in one call.
+    /// Most participants that one call may name.
     public static let countLimit = 10_000
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var participants: [ParticipantID]
         public var by: ParticipantID?
-        /// Told in `participant.left`; at most 256 bytes.
+        /// Reason that `participant.left` reports; at most 256 bytes.
         public var reason: ShortText?
 
         public init(
@@ -130,7 +130,7 @@ public enum ParticipantDrop: IPCMethod {
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        /// In the order of the call.
+        /// One result for each participant, in the order of the call.
         public var results: [Dropped]
         public var fence: Fence?
 
@@ -142,7 +142,7 @@ public enum ParticipantDrop: IPCMethod {
 
     public struct Dropped: Codable, Hashable, Sendable {
         public var participant: ParticipantID
-        /// `false`: nobody of that id was in the room.
+        /// Whether the participant was in the room.
         public var dropped: Bool
 
         public init(participant: ParticipantID, dropped: Bool) {
@@ -152,21 +152,21 @@ public enum ParticipantDrop: IPCMethod {
     }
 }
 
-/// Lets somebody in who has knocked.
+/// Admits a participant who waits to be let in.
 public enum ParticipantApprove: IPCMethod {
     public static let name = "participant.approve"
     public typealias Params = ParticipantByParticipant
     public typealias Result = Done
 }
 
-/// Sends somebody away who has knocked.
+/// Turns away a participant who waits to be let in.
 public enum ParticipantDeny: IPCMethod {
     public static let name = "participant.deny"
     public typealias Params = ParticipantByParticipant
     public typealias Result = Done
 }
 
-/// Changes what a participant does in the room.
+/// Changes whether a participant may send and receive.
 public enum ParticipantSetMode: IPCMethod {
     public static let name = "participant.setMode"
     public typealias Result = Done
@@ -195,7 +195,7 @@ public enum ParticipantSetMode: IPCMethod {
 public struct ParticipantMedia: Codable, Hashable, Sendable {
     public var room: RoomID
     public var participant: ParticipantID
-    /// At least one.
+    /// Kinds of media; at least one.
     public var media: [StreamKind]
     public var by: ParticipantID?
 
@@ -220,7 +220,7 @@ public struct ParticipantMedia: Codable, Hashable, Sendable {
     }
 }
 
-/// Takes a participant's audio or video, whatever it publishes later.
+/// Mutes a participant's audio or video, including tracks published later.
 public enum ParticipantHardMute: IPCMethod {
     public static let name = "participant.hardMute"
     public typealias Params = ParticipantMedia
@@ -233,7 +233,7 @@ public enum ParticipantHardUnmute: IPCMethod {
     public typealias Result = Done
 }
 
-/// Makes another the moderator; `by`, who was it, becomes a participant.
+/// Makes another participant the moderator; `by`, the former moderator, becomes a participant.
 public enum ModeratorTransfer: IPCMethod {
     public static let name = "moderator.transfer"
     public typealias Result = Done
@@ -251,9 +251,9 @@ public enum ModeratorTransfer: IPCMethod {
     }
 }
 
-/// Params of the pins' methods.
+/// Params of the pin methods.
 public struct ParticipantsByParticipant: Codable, Hashable, Sendable {
-    /// Participants named in one call.
+    /// Most participants that one call may name.
     public static let countLimit = 100
 
     public var room: RoomID

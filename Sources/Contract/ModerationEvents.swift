@@ -12,7 +12,7 @@ public struct RoomStateChanged: EventData {
     }
 }
 
-/// `room.updated`: as it is now.
+/// `room.updated`: the custom data and settings after the change.
 public struct RoomUpdated: EventData {
     public static let event = "room.updated"
     public var custom: JSON
@@ -26,7 +26,7 @@ public struct RoomUpdated: EventData {
     }
 }
 
-/// What events tell that only name who did it.
+/// Common initializer of events that name only the participant who acted.
 public protocol EventByParticipant: EventData {
     init(by: ParticipantID?)
 }
@@ -59,7 +59,7 @@ public struct RoomHardUnmuted: EventByParticipant {
     public init(by: ParticipantID?) { self.by = by }
 }
 
-/// `participant.approved`: who knocked has been let in.
+/// `participant.approved`: a waiting participant was let in.
 public struct ParticipantApproved: EventData {
     public static let event = "participant.approved"
     public var participant: ParticipantInfo
@@ -71,7 +71,7 @@ public struct ParticipantApproved: EventData {
     }
 }
 
-/// `participant.denied`: who knocked has been sent away.
+/// `participant.denied`: a waiting participant was turned away.
 public struct ParticipantDenied: EventData {
     public static let event = "participant.denied"
     public var participant: ParticipantID
@@ -97,7 +97,7 @@ public struct ParticipantModeChanged: EventData {
     }
 }
 
-/// `participant.hardMuted`: `media` are the kinds that were not muted before.
+/// `participant.hardMuted`; `media` lists the kinds that were not muted before.
 public struct ParticipantHardMuted: EventData {
     public static let event = "participant.hardMuted"
     public var participant: ParticipantID
@@ -111,7 +111,7 @@ public struct ParticipantHardMuted: EventData {
     }
 }
 
-/// `participant.hardUnmuted`: `media` are the kinds that were muted before.
+/// `participant.hardUnmuted`; `media` lists the kinds that were muted before.
 public struct ParticipantHardUnmuted: EventData {
     public static let event = "participant.hardUnmuted"
     public var participant: ParticipantID
@@ -128,9 +128,9 @@ public struct ParticipantHardUnmuted: EventData {
 /// `moderator.transferred`.
 public struct ModeratorTransferred: EventData {
     public static let event = "moderator.transferred"
-    /// Is a participant now.
+    /// The former moderator, now a participant.
     public var from: ParticipantID
-    /// Is the moderator now.
+    /// The new moderator.
     public var to: ParticipantID
 
     public init(from: ParticipantID, to: ParticipantID) {
@@ -139,7 +139,7 @@ public struct ModeratorTransferred: EventData {
     }
 }
 
-/// `pins.changed`: all that are pinned, in pin order.
+/// `pins.changed`: all pinned participants, in pin order.
 public struct PinsChanged: EventData {
     public static let event = "pins.changed"
     public var pins: [ParticipantID]

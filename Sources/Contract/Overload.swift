@@ -1,24 +1,24 @@
-/// What a worker gives up while it has more to do than it can; each step holds those before it.
+/// Load-shedding level of an overloaded worker; each level includes those before it.
 ///
-/// Sound is on no step: it goes on as long as the worker does.
+/// Audio is never shed.
 public enum OverloadStep: String, Codable, Hashable, Sendable, CaseIterable {
     case none
-    /// Nobody new is let in.
+    /// New participants are refused.
     case joins
-    /// Some videos are sent in their lowest layer alone.
+    /// Some videos are sent in their lowest layer only.
     case layers
     /// Some videos are not sent at all.
     case video
 }
 
-/// How hard pressed a worker is.
+/// Load of a worker.
 public struct PressureInfo: Codable, Hashable, Sendable {
     public var step: OverloadStep
-    /// The share of the last seconds in which its thread was at work, or wanted to be: 0 to 1.
+    /// Share of the last seconds in which the worker's thread ran or was ready to run: 0 to 1.
     public var busy: Double
-    /// How long what comes waits at least, in milliseconds.
+    /// Least time that received datagrams wait, in milliseconds.
     public var lagMilliseconds: Int
-    /// What it keeps of the bits that all videos together would take, 0 to 1.
+    /// Share of the bitrate of all videos together that the worker still sends: 0 to 1.
     public var videoKept: Double
 
     public init(
@@ -34,14 +34,14 @@ public struct PressureInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// A worker gives up more than before, or less.
+/// `server.overload`: a worker sheds more or less load than before.
 ///
-/// It is of no room: its line has no `room` and no `seq`, and every connection that hears events
-/// hears it.
+/// It belongs to no room: its line has no `room` and no `seq`, and it is sent to every connection
+/// that receives events.
 public struct ServerOverload: EventData {
     public static let event = "server.overload"
     public var worker: Int
-    /// The step before, and the one from now on.
+    /// The level before.
     public var from: OverloadStep
     public var step: OverloadStep
     public var busy: Double

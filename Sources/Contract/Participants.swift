@@ -1,16 +1,16 @@
 public import JSON
 
-/// What a participant may send and receive at all.
+/// Media that a participant may send and receive at all.
 public enum ParticipantMode: String, Codable, Hashable, Sendable, CaseIterable {
     case sendAndReceive = "SEND_AND_RECV"
     case signallingOnly = "SIGNALLING_ONLY"
     case receiveOnly = "RECV_ONLY"
 }
 
-/// A mode as a call names it, by its name of today or by the one it had.
+/// A mode in a call, by its current name or by an older one.
 public struct RequestedMode: Codable, Hashable, Sendable {
     public var mode: ParticipantMode
-    /// `CONFERENCE` or `VIEWER`, which a room with `strictModeVocabulary` refuses.
+    /// Whether an old name was used, `CONFERENCE` or `VIEWER`; see `strictModeVocabulary`.
     public var isOldName: Bool
 
     public init(_ mode: ParticipantMode) {
@@ -42,12 +42,12 @@ public struct RequestedMode: Codable, Hashable, Sendable {
     }
 }
 
-/// In the room, or waiting to be let in.
+/// Whether a participant has joined or waits to be let in.
 public enum Admission: String, Codable, Hashable, Sendable, CaseIterable { case joined, awaited }
 
-/// A participant's connection as the room shows it.
+/// State of a participant's connection.
 public enum ConnectionState: String, Codable, Hashable, Sendable, CaseIterable {
-    /// No transport has been made.
+    /// No transport exists.
     case none
     /// A transport waits for ICE and DTLS.
     case connecting
@@ -56,14 +56,14 @@ public enum ConnectionState: String, Codable, Hashable, Sendable, CaseIterable {
     case disconnected
 }
 
-/// A participant as the room shows it.
+/// A participant as results and events describe it.
 public struct ParticipantInfo: Codable, Hashable, Sendable {
     public var participant: ParticipantID
     public var name: String
     public var role: String
     public var mode: ParticipantMode
     public var state: Admission
-    /// The kinds that a moderator has muted.
+    /// Kinds of media that a moderator has muted.
     public var hardMuted: [StreamKind]
     public var connection: ConnectionState
     public var custom: JSON
@@ -89,7 +89,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// Somebody who has knocked.
+/// A participant who waits to be let in.
 public struct AwaitedParticipant: Codable, Hashable, Sendable {
     public var participant: ParticipantID
     public var name: String
@@ -100,7 +100,7 @@ public struct AwaitedParticipant: Codable, Hashable, Sendable {
     }
 }
 
-/// Lets somebody in, or takes a participant of that id over.
+/// Adds a participant, or takes over the one with that id.
 public enum ParticipantJoin: IPCMethod {
     public static let name = "participant.join"
 
@@ -108,9 +108,9 @@ public enum ParticipantJoin: IPCMethod {
         public var room: RoomID
         public var participant: ParticipantID
         public var name: ShortText?
-        /// `participant` where it is left out.
+        /// `participant` by default.
         public var role: RoleName?
-        /// `SEND_AND_RECV` where it is left out.
+        /// `SEND_AND_RECV` by default.
         public var mode: RequestedMode?
         public var custom: CustomItems?
 
@@ -142,7 +142,7 @@ public enum ParticipantJoin: IPCMethod {
     }
 }
 
-/// Lets a participant go.
+/// Removes a participant that leaves.
 public enum ParticipantLeave: IPCMethod {
     public static let name = "participant.leave"
     public typealias Result = Done

@@ -1,6 +1,6 @@
-/// Begins to record a room, or some of its streams: each track to a file of its own.
+/// Starts recording a room or some of its streams, each track to a file of its own.
 ///
-/// Answered when directory and files stand ready; `recording.started` follows when the first
+/// The reply is sent when directory and files exist; `recording.started` follows when the first
 /// packet is on disk.
 public enum RecordingStart: IPCMethod {
     public static let name = "recording.start"
@@ -8,7 +8,7 @@ public enum RecordingStart: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var by: ParticipantID?
-        /// The only streams to be recorded; `nil`: all that there are and will be.
+        /// Streams to record; `nil` for all current and future streams.
         public var streams: [StreamID]?
 
         public init(room: RoomID, by: ParticipantID? = nil, streams: [StreamID]? = nil) {
@@ -28,13 +28,13 @@ public enum RecordingStart: IPCMethod {
             }
         }
 
-        /// Streams that a call may name.
+        /// Most streams that one call may name.
         public static let streamLimit = 1_000
     }
 
     public struct Result: Codable, Hashable, Sendable {
         public var recording: RecordingID
-        /// An absolute path.
+        /// Absolute path.
         public var directory: String
 
         public init(recording: RecordingID, directory: String) {
@@ -44,25 +44,25 @@ public enum RecordingStart: IPCMethod {
     }
 }
 
-/// Ends a room's recording; `recording.stopped` tells what there is.
+/// Ends a room's recording; `recording.stopped` lists the files.
 public enum RecordingStop: IPCMethod {
     public static let name = "recording.stop"
     public typealias Params = RoomByParticipant
     public typealias Result = Done
 }
 
-/// Shows recordings that run and, as far as they are remembered, that have ended.
+/// Lists running recordings, and ended ones that are still remembered.
 public enum RecordingList: IPCMethod {
     public static let name = "recording.list"
 
     public struct Params: Codable, Hashable, Sendable {
-        /// `nil`: of all rooms.
+        /// Room to list; `nil` for all rooms.
         public var room: RoomID?
         public init(room: RoomID? = nil) { self.room = room }
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        /// In the order in which they began.
+        /// Recordings in the order in which they started.
         public var recordings: [RecordingInfo]
         public init(recordings: [RecordingInfo]) { self.recordings = recordings }
     }
@@ -78,12 +78,12 @@ public struct RecordingInfo: Codable, Hashable, Sendable {
 
     public var recording: RecordingID
     public var room: RoomID
-    /// An absolute path.
+    /// Absolute path.
     public var directory: String
     public var state: State
     /// Unix time, in seconds.
     public var started: Double
-    /// As they were a second ago at most.
+    /// Files as of at most a second ago.
     public var files: [RecordedFile]
 
     public init(
@@ -103,9 +103,9 @@ public struct RecordingInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// One track of a stream, as it was recorded.
+/// File with one recorded track of a stream.
 public struct RecordedFile: Codable, Hashable, Sendable {
-    /// A time for which the file has no samples.
+    /// A period for which the file has no samples.
     public struct Gap: Codable, Hashable, Sendable {
         /// Unix times, in seconds.
         public var start: Double
@@ -120,12 +120,12 @@ public struct RecordedFile: Codable, Hashable, Sendable {
         }
     }
 
-    /// An absolute path.
+    /// Absolute path.
     public var path: String
     public var participant: ParticipantID
     public var stream: StreamID
     public var kind: StreamKind
-    /// Unix time of its first sample, in seconds.
+    /// Unix time of the first sample, in seconds.
     public var start: Double
     /// In seconds.
     public var duration: Double
@@ -154,9 +154,9 @@ public struct RecordedFile: Codable, Hashable, Sendable {
 public struct RecordingStarted: EventData {
     public static let event = "recording.started"
     public var recording: RecordingID
-    /// An absolute path.
+    /// Absolute path.
     public var directory: String
-    /// Who asked for it; `nil` for the signalling server, and for `autoRecord`.
+    /// Participant who asked for it; `nil` for the signalling server and for `autoRecord`.
     public var by: ParticipantID?
 
     public init(recording: RecordingID, directory: String, by: ParticipantID?) {
@@ -170,9 +170,9 @@ public struct RecordingStarted: EventData {
 public struct RecordingStopped: EventData {
     public static let event = "recording.stopped"
     public var recording: RecordingID
-    /// An absolute path.
+    /// Absolute path.
     public var directory: String
-    /// Where nobody asked for it, a word such as `room-closed`, `disk-full` or `too-slow`.
+    /// Cause of an end that nobody asked for: `room-closed`, `disk-full`, `too-slow` and the like.
     public var reason: String?
     public var by: ParticipantID?
     public var files: [RecordedFile]

@@ -1,7 +1,7 @@
-/// Names a request to change role: an id that sfud gives.
+/// Id of a request to change role, assigned by sfud.
 public typealias RoleRequestID = Identifier<RoleChange>
 
-/// Changes a participant's role: at once, or by a request that it may accept.
+/// Changes a participant's role, at once or by a request that the participant may accept.
 public enum RoleChange: IPCMethod {
     public static let name = "role.change"
 
@@ -9,7 +9,7 @@ public enum RoleChange: IPCMethod {
         public var room: RoomID
         public var participant: ParticipantID
         public var role: RoleName
-        /// `false` where it is left out.
+        /// Whether the change takes place without a request; `false` by default.
         public var force: Bool?
         public var by: ParticipantID?
 
@@ -29,7 +29,7 @@ public enum RoleChange: IPCMethod {
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        /// Absent where nothing had to be asked.
+        /// Absent if the role changed without a request.
         public var request: RoleRequestID?
         public var fence: Fence?
 
@@ -40,7 +40,7 @@ public enum RoleChange: IPCMethod {
     }
 }
 
-/// Params of the answers to a request.
+/// Params of the answers to a role request.
 public struct RoleAnswer: Codable, Hashable, Sendable {
     public var room: RoomID
     public var participant: ParticipantID
@@ -65,7 +65,7 @@ public enum RoleDecline: IPCMethod {
     public typealias Result = Done
 }
 
-/// Gives a role to everybody, or to those of some roles, at once.
+/// Changes the role of everybody, or of the participants with certain roles, at once.
 public enum RoleChangeAll: IPCMethod {
     public static let name = "role.changeAll"
     public typealias Result = Done
@@ -73,7 +73,7 @@ public enum RoleChangeAll: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var role: RoleName
-        /// `nil`: everybody but those of `protectedRoles`.
+        /// Roles to change; `nil` for all but `protectedRoles`.
         public var from: [RoleName]?
         public var by: ParticipantID?
 
@@ -101,7 +101,7 @@ public enum RoleChangeAll: IPCMethod {
     }
 }
 
-/// `role.changeRequested`: the participant is asked to take a role.
+/// `role.changeRequested`: a participant is asked to take a role.
 public struct RoleChangeRequested: EventData {
     public static let event = "role.changeRequested"
     public var request: RoleRequestID

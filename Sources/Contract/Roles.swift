@@ -1,4 +1,4 @@
-/// The name of a role: an id.
+/// Name of a role.
 public typealias RoleName = Identifier<Role>
 
 extension RoleName {
@@ -7,9 +7,9 @@ extension RoleName {
     public static let viewer: Self = "viewer"
 }
 
-/// What the participants who have it may do.
+/// Rights of the participants who have a role.
 public struct Role: Codable, Hashable, Sendable {
-    /// Roles that one call may name; how many a room may have is the server's own limit.
+    /// Most roles that one call may name; the server's own limit on a room may be lower.
     public static let countLimit = 1_024
 
     public var name: RoleName
@@ -29,7 +29,9 @@ public struct Role: Codable, Hashable, Sendable {
         self.permissions = permissions
     }
 
-    /// What is left out is not granted; a role without `subscribe` may hear everybody.
+    /// Decodes a role; absent rights are not granted.
+    ///
+    /// A role without `subscribe` may receive all media.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         name = try container.decode(RoleName.self, forKey: .name)
@@ -48,7 +50,7 @@ public struct Role: Codable, Hashable, Sendable {
         permissions: Permission.known
     )
 
-    /// The roles of a room whose settings name none.
+    /// Roles of a room whose settings name none.
     public static let defaults: [Self] = [
         .moderator,
         Self(
@@ -59,12 +61,12 @@ public struct Role: Codable, Hashable, Sendable {
     ]
 }
 
-/// What a role may send.
+/// Media that a role may send, with upper bounds.
 public struct PublishRights: Codable, Hashable, Sendable {
     public var audio: Bool
     public var video: Bool
     public var screen: Bool
-    /// Pixels; layers above it are not forwarded.
+    /// Pixels; larger layers are not forwarded.
     public var maxWidth: Int?
     public var maxHeight: Int?
     /// Frames a second.
@@ -90,9 +92,9 @@ public struct PublishRights: Codable, Hashable, Sendable {
     }
 }
 
-/// What a role may receive.
+/// Media that a role may receive, with upper bounds.
 public struct SubscribeRights: Codable, Hashable, Sendable {
-    /// The roles it may hear and see; `nil`: all.
+    /// Roles whose media it may receive; `nil` for all.
     public var roles: [RoleName]?
     /// Pixels.
     public var maxWidth: Int?
@@ -111,7 +113,7 @@ public struct SubscribeRights: Codable, Hashable, Sendable {
     }
 }
 
-/// A right beyond sending and receiving; one that sfud does not know is kept and grants nothing.
+/// A right beyond sending and receiving; an unknown one is kept and grants nothing.
 public typealias Permission = Identifier<PublishRights>
 
 extension Permission {

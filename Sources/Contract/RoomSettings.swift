@@ -1,28 +1,28 @@
-/// What was decided for a room, every default filled in.
+/// Settings of a room, with every default filled in.
 public struct RoomSettings: Codable, Hashable, Sendable {
     public var mode: RoomMode = .group
     public var knock = false
-    /// `nil`: only the server's own limit holds.
+    /// `nil` if only the server's own limit applies.
     public var maxParticipants: Int?
     public var maxActiveTalkers = 6
     public var autoRecord = false
     public var roles: [Role] = Role.defaults
     public var maxHosts = 1
-    /// Roles that a change of all roles leaves alone.
+    /// Roles that `role.changeAll` does not change unless it names them.
     public var protectedRoles: [RoleName] = []
-    /// Refuses old names of modes where new ones were used, and the reverse.
+    /// Whether a call with an old mode name is refused after one with a current name, or reversed.
     public var strictModeVocabulary = false
-    /// How long a request to change role stays open, in seconds.
+    /// Lifetime of a role request, in seconds.
     public var roleRequestSeconds = 60
 
     public init() {}
 
-    /// The role of that name.
+    /// Returns the role of that name.
     public func role(_ name: RoleName) -> Role? { roles.first { $0.name == name } }
 
-    /// These settings with what `change` says merged in.
+    /// Returns these settings with `change` merged in.
     ///
-    /// `moderator` always exists: roles that leave it out get it first.
+    /// `moderator` always exists: it is inserted first if the roles lack it.
     public func merging(_ change: RoomSettingsChange) -> Self {
         var merged = self
         merged.mode = change.mode ?? mode
@@ -40,18 +40,18 @@ public struct RoomSettings: Codable, Hashable, Sendable {
     }
 }
 
-/// Who may send, and whether the room is a live event.
+/// Kind of room: who may send, and whether it is a live event.
 public enum RoomMode: String, Codable, Hashable, Sendable, CaseIterable {
     case group
     case lecture
     case singleHost = "single_host"
     case singleHostAudioOnly = "single_host_audio_only"
 
-    /// A live event starts `created` and goes through its states; the others start `ongoing`.
+    /// Whether the room starts as `created` and passes through states; others start as `ongoing`.
     public var isLiveEvent: Bool { self == .singleHost || self == .singleHostAudioOnly }
 }
 
-/// Settings as a call gives them: what is left out stays as it is, or is the default.
+/// Changes to settings; an absent member keeps its value or default.
 public struct RoomSettingsChange: Codable, Hashable, Sendable {
     public var mode: RoomMode?
     public var knock: Bool?

@@ -1,24 +1,24 @@
 public import JSON
 
-/// A room as a result shows it.
+/// State of a room as results describe it.
 public struct RoomInfo: Codable, Hashable, Sendable {
     public var room: RoomID
     public var state: RoomState
-    /// Of the room's last event; 0 before the first.
+    /// `seq` of the room's last event; 0 before the first.
     public var seq: Int64
     public var settings: RoomSettings
     public var custom: JSON
     public var locked: Bool
     public var hardMuted: Bool
     public var participants: [ParticipantInfo]
-    /// Those who have knocked.
+    /// Participants who wait to be let in.
     public var awaited: [AwaitedParticipant]
     public var streams: [StreamInfo]
     public var talkers: [Talker]
     public var pins: [ParticipantID]
-    /// Who has asked for the floor, in that order.
+    /// Participants who asked for the floor, in order.
     public var raisedHands: [ParticipantID]
-    /// Who has the floor.
+    /// Participants who have the floor.
     public var approvedHands: [ParticipantID]
     public var recording: Bool
     public var streaming: Bool
@@ -50,7 +50,7 @@ public enum RoomState: String, Codable, Hashable, Sendable, CaseIterable {
     case created, ready, ongoing, ended
 }
 
-/// One place in the list of active talkers.
+/// One entry in the list of active speakers.
 public struct Talker: Codable, Hashable, Sendable {
     public var participant: ParticipantID
     public var stream: StreamID?
@@ -65,7 +65,7 @@ public struct Talker: Codable, Hashable, Sendable {
     }
 }
 
-/// Makes a room.
+/// Creates a room.
 public enum RoomCreate: IPCMethod {
     public static let name = "room.create"
     public typealias Result = RoomInfo
@@ -81,14 +81,14 @@ public enum RoomCreate: IPCMethod {
     }
 }
 
-/// Shows a room.
+/// Returns a room.
 public enum RoomGet: IPCMethod {
     public static let name = "room.get"
     public typealias Params = RoomOnly
     public typealias Result = RoomInfo
 }
 
-/// Shows all rooms.
+/// Returns all rooms.
 public enum RoomList: IPCMethod {
     public static let name = "room.list"
     public typealias Params = Empty
@@ -107,7 +107,7 @@ public enum RoomClose: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var by: ParticipantID?
-        /// Told in `room.closed`; at most 256 bytes.
+        /// Reason that `room.closed` reports; at most 256 bytes.
         public var reason: ShortText?
 
         public init(room: RoomID, by: ParticipantID? = nil, reason: ShortText? = nil) {

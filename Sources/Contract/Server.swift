@@ -1,21 +1,21 @@
-/// Says what the server is.
+/// Returns the server's version, addresses and limits.
 public enum ServerInfo: IPCMethod {
     public static let name = "server.info"
     public typealias Params = Empty
 
     public struct Result: Codable, Hashable, Sendable {
         public var version: String
-        /// Of the contract.
+        /// Version of the contract.
         public var contract: Int
         public var workers: Int
         /// `ADDR:PORT` of each UDP socket.
         public var udp: [String]
-        /// Of each socket that takes TCP connections; `nil`: none does.
+        /// `ADDR:PORT` of each listening TCP socket; `nil` if there is none.
         public var tcp: [String]?
-        /// Of the certificate in DTLS, as SDP writes it: `sha-256 AB:CD:…`.
+        /// Fingerprint of the DTLS certificate as SDP writes it: `sha-256 AB:CD:…`.
         public var fingerprint: String
         public var limits: ServerLimits
-        /// Another one after each start.
+        /// Id of this process, different after each start.
         public var boot: String
         /// Unix time of the start, in seconds.
         public var started: Double
@@ -43,20 +43,20 @@ public enum ServerInfo: IPCMethod {
     }
 }
 
-/// What the server takes at most; the names stand in `4029 limit-reached`.
+/// Limits of the server, by the names that `4029 limit-reached` uses.
 public struct ServerLimits: Codable, Hashable, Sendable {
     public var rooms: Int
     public var participantsPerRoom: Int
     public var transportsPerWorker: Int
-    /// Kept for `since`.
+    /// Events kept for `since`.
     public var eventsPerRoom: Int
     public var transportsPerParticipant: Int
     public var subscriptionsPerParticipant: Int
-    /// A line on the IPC, in bytes.
+    /// Longest line on the IPC, in bytes.
     public var line = 1 << 20
-    /// An offer, in bytes.
+    /// Longest offer, in bytes.
     public var sdp = 262_144
-    /// M-lines in an offer.
+    /// Most m-lines in an offer.
     public var mLines = 100
 
     public init(
@@ -76,7 +76,7 @@ public struct ServerLimits: Codable, Hashable, Sendable {
     }
 }
 
-/// Packets and bytes; they only grow.
+/// Counters of packets and bytes since the start.
 public struct PacketCounters: Codable, Hashable, Sendable {
     public var datagramsIn: UInt64 = 0
     public var bytesIn: UInt64 = 0
@@ -84,27 +84,27 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     public var dtlsIn: UInt64 = 0
     public var rtcpIn: UInt64 = 0
     public var rtpIn: UInt64 = 0
-    /// RTP packets in that at least one subscriber was sent, or another worker was handed.
+    /// Received RTP packets sent to at least one subscriber or handed to another worker.
     public var rtpForwarded: UInt64 = 0
-    /// Packets handed to other workers, once for each.
+    /// Packets handed to other workers, counted once for each worker.
     public var relayedOut: UInt64 = 0
-    /// Packets that other workers handed over; `rtpIn` has them where they came in.
+    /// Packets received from other workers; `rtpIn` counts them at the worker that received them.
     public var relayedIn: UInt64 = 0
-    /// Of those, sent to at least one subscriber.
+    /// Packets of `relayedIn` that were sent to at least one subscriber.
     public var relayedForwarded: UInt64 = 0
     public var datagramsOut: UInt64 = 0
     public var bytesOut: UInt64 = 0
-    /// Forwarded copies, retransmissions not counted.
+    /// Forwarded copies without retransmissions.
     public var rtpOut: UInt64 = 0
     public var rtxOut: UInt64 = 0
-    /// Packets of padding that probed what a viewer's path carries.
+    /// Padding packets that probed the capacity of a subscriber's path.
     public var paddingOut: UInt64 = 0
     public var rtcpOut: UInt64 = 0
-    /// Packets that went no further, by cause.
+    /// Packets dropped, by cause.
     public var drops: [String: UInt64] = [:]
-    /// The same of those that another worker handed over.
+    /// Packets from other workers that were dropped, by cause.
     public var relayDrops: [String: UInt64] = [:]
-    /// Datagrams that the kernel dropped because a socket's buffer was full.
+    /// Datagrams that the kernel dropped because a socket's receive buffer was full.
     public var kernelDrops: UInt64 = 0
 
     public init() {}
@@ -133,13 +133,13 @@ public struct PacketCounters: Codable, Hashable, Sendable {
     }
 }
 
-/// One worker.
+/// State and counters of one worker.
 public struct WorkerInfo: Codable, Hashable, Sendable {
     public var worker: Int
-    /// The share of one core that it used of late: 0 to 1.
+    /// Recent use of one core: 0 to 1.
     public var load: Double
     public var transports: Int
-    /// How hard pressed it is, and what it has given up for that.
+    /// Load of the worker, and its load-shedding level.
     public var pressure: PressureInfo
     public var counters: PacketCounters
 
@@ -159,7 +159,7 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
 
     private enum CodingKeys: CodingKey { case worker, load, transports, pressure }
 
-    /// The counters stand beside the other members, not in one of their own.
+    /// Decodes the counters from the same object as the other members.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         worker = try container.decode(Int.self, forKey: .worker)
@@ -180,8 +180,7 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// How long media is in the daemon, in milliseconds: what half of the packets, 99 % and 99.9 % of
-/// them take at most.
+/// Percentiles of the time that media spends in the daemon, in milliseconds.
 public struct ForwardingTime: Codable, Hashable, Sendable {
     public var p50: Double
     public var p99: Double
@@ -194,7 +193,7 @@ public struct ForwardingTime: Codable, Hashable, Sendable {
     }
 }
 
-/// From a media packet's arrival to when the first copy of its batch had been sent, and the last.
+/// Time from a media packet's arrival to the first and the last copy of its batch being sent.
 public struct ForwardingInfo: Codable, Hashable, Sendable {
     public var first: ForwardingTime
     public var last: ForwardingTime
@@ -205,39 +204,39 @@ public struct ForwardingInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// Takes no new rooms from now on; those that there are go on.
+/// Refuses new rooms from now on; existing rooms continue.
 ///
-/// `server.drained` follows when the last of them has ended, at once where there is none.
+/// `server.drained` follows when the last room has ended, at once if there is none.
 public enum ServerDrain: IPCMethod {
     public static let name = "server.drain"
     public typealias Result = Empty
 
     public struct Params: Codable, Hashable, Sendable {
-        /// Seconds until rooms that are left end, with reason `shutdown`: 0 to 604,800, a week.
+        /// Seconds until remaining rooms end with reason `shutdown`: 0 to 604,800, a week.
         ///
-        /// `nil`: they may last.
+        /// `nil` for no deadline.
         public var deadline: Double?
 
         public init(deadline: Double? = nil) { self.deadline = deadline }
     }
 }
 
-/// Says what has gone in and out.
+/// Returns traffic counters and load.
 public enum ServerStats: IPCMethod {
     public static let name = "server.stats"
     public typealias Params = Empty
 
     public struct Result: Codable, Hashable, Sendable {
-        /// Of all workers together.
+        /// Sum over all workers.
         public var counters: PacketCounters
         public var workers: [WorkerInfo]
         public var rooms: Int
         public var participants: Int
         public var transports: Int
         public var uptimeSeconds: Double
-        /// Since the start; `nil` where nothing was forwarded yet.
+        /// Time in the daemon since the start; `nil` before the first forwarded packet.
         public var forwarding: ForwardingInfo?
-        /// Joins and first transports that were refused because the workers were too busy.
+        /// Joins and first transports that were refused because the workers were overloaded.
         public var joinsRefused: UInt64
 
         public init(
@@ -263,7 +262,7 @@ public enum ServerStats: IPCMethod {
             case joinsRefused
         }
 
-        /// The counters stand beside the other members, not in one of their own.
+        /// Decodes the counters from the same object as the other members.
         public init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             counters = try PacketCounters(from: decoder)

@@ -1,4 +1,4 @@
-/// Shows the network statistics of a room, a participant or a subscription.
+/// Returns network statistics of a room, a participant or a subscription.
 public enum StatsGet: IPCMethod {
     public static let name = "stats.get"
 
@@ -35,19 +35,19 @@ public enum StatsGet: IPCMethod {
     }
 }
 
-/// One participant's transport.
+/// Statistics of a participant's transport.
 public struct TransportStats: Codable, Hashable, Sendable {
     public var transport: TransportName
     public var participant: ParticipantID
     public var connection: ConnectionState
-    /// `ADDR:PORT` of the peer, once a check has proved it.
+    /// `ADDR:PORT` of the peer, once a connectivity check has validated it.
     public var remote: String?
     public var srtpProfile: String?
     public var packetsIn: UInt64 = 0
     public var bytesIn: UInt64 = 0
     public var packetsOut: UInt64 = 0
     public var bytesOut: UInt64 = 0
-    /// Milliseconds, from reports.
+    /// Milliseconds, from RTCP reports.
     public var roundTripTime: Double?
 
     public init(
@@ -61,7 +61,7 @@ public struct TransportStats: Codable, Hashable, Sendable {
     }
 }
 
-/// What comes of one stream on one m-line.
+/// Statistics of media received on one m-line of a stream.
 public struct StreamStats: Codable, Hashable, Sendable {
     public var stream: StreamID
     public var participant: ParticipantID
@@ -87,7 +87,7 @@ public struct StreamStats: Codable, Hashable, Sendable {
     }
 }
 
-/// What comes of one encoding.
+/// Statistics of one received encoding.
 public struct EncodingStats: Codable, Hashable, Sendable {
     public var rid: String?
     public var ssrc: UInt32
@@ -104,9 +104,9 @@ public struct EncodingStats: Codable, Hashable, Sendable {
     public var packetsLost: Int64 = 0
     /// Milliseconds.
     public var jitter = 0.0
-    /// Packets that sfud asked for again.
+    /// Packets that sfud requested again.
     public var nacks: UInt64 = 0
-    /// Key frames that sfud asked for.
+    /// Keyframes that sfud requested.
     public var plis: UInt64 = 0
     public var retransmissions: UInt64 = 0
 
@@ -117,7 +117,7 @@ public struct EncodingStats: Codable, Hashable, Sendable {
     }
 }
 
-/// What leaves on one slot.
+/// Statistics of media sent on one slot.
 public struct SubscriptionStats: Codable, Hashable, Sendable {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
@@ -125,19 +125,19 @@ public struct SubscriptionStats: Codable, Hashable, Sendable {
     public var mid: Mid
     public var kind: StreamKind
     public var codec: CodecName?
-    /// Of the layer being forwarded.
+    /// RID of the forwarded layer.
     public var rid: String?
     public var packets: UInt64 = 0
     public var bytes: UInt64 = 0
-    /// By the viewer's reports.
+    /// Packets lost according to the subscriber's receiver reports.
     public var packetsLost: Int64 = 0
-    /// By the viewer's last report: 0 to 1.
+    /// Fraction lost in the subscriber's last receiver report: 0 to 1.
     public var fractionLost = 0.0
-    /// Milliseconds, by the viewer's last report.
+    /// Jitter in the subscriber's last receiver report, in milliseconds.
     public var jitter = 0.0
-    /// Packets that the viewer asked for again.
+    /// Packets that the subscriber requested again.
     public var nacks: UInt64 = 0
-    /// Key frames that the viewer asked for.
+    /// Keyframes that the subscriber requested.
     public var plis: UInt64 = 0
     public var retransmissions: UInt64 = 0
 

@@ -1,19 +1,19 @@
-/// Begins to stream a room live to a server: H.264 and AAC over RTMP.
+/// Starts a live stream of a room to an RTMP server, as H.264 and AAC.
 ///
-/// Answered when the server has taken the first packet, or has not.
+/// The reply is sent once the server has accepted the first packet or failed to.
 public enum StreamingStart: IPCMethod {
     public static let name = "streaming.start"
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
-        /// `rtmp://` or `rtmps://`, with its key; it is neither told nor logged.
+        /// `rtmp://` or `rtmps://` URL with its stream key; it is neither reported nor logged.
         public var url: String
-        /// `stage`, which is the default, or `grid`.
+        /// `stage`, the default, or `grid`.
         public var layout: String?
-        /// In pixels; 1280 by 720 where neither is named, else 16:9.
+        /// Pixels; 1280 × 720 by default, and 16:9 if only one is given.
         public var width: Int?
         public var height: Int?
-        /// Of the picture, in bits a second.
+        /// Video bitrate, in bits a second.
         public var bitrate: Int?
         public var by: ParticipantID?
 
@@ -30,7 +30,7 @@ public enum StreamingStart: IPCMethod {
     }
 }
 
-/// Ends a room's live stream; without a name all that it has.
+/// Ends one live stream of a room, or all of them if no id is given.
 public enum StreamingStop: IPCMethod {
     public static let name = "streaming.stop"
 
@@ -49,7 +49,7 @@ public enum StreamingStop: IPCMethod {
     public typealias Result = Done
 }
 
-/// `streaming.started`: the server has taken the first packet.
+/// `streaming.started`: the server has accepted the first packet.
 public struct StreamingStarted: EventData {
     public static let event = "streaming.started"
     public var streaming: StreamingID
@@ -58,7 +58,7 @@ public struct StreamingStarted: EventData {
     /// In pixels.
     public var width: Int
     public var height: Int
-    /// Who asked for it; `nil` for the signalling server.
+    /// Participant who asked for it; `nil` for the signalling server.
     public var by: ParticipantID?
 
     public init(
@@ -76,7 +76,7 @@ public struct StreamingStarted: EventData {
     }
 }
 
-/// `streaming.stopped`: nothing more goes to the server.
+/// `streaming.stopped`: nothing more is sent to the server.
 public struct StreamingStopped: EventData {
     public static let event = "streaming.stopped"
     public var streaming: StreamingID
@@ -91,7 +91,7 @@ public struct StreamingStopped: EventData {
     }
 }
 
-/// `streaming.interrupted`: the server is gone, and is tried again.
+/// `streaming.interrupted`: the connection to the server was lost; reconnecting.
 public struct StreamingInterrupted: EventData {
     public static let event = "streaming.interrupted"
     public var streaming: StreamingID
@@ -104,7 +104,7 @@ public struct StreamingInterrupted: EventData {
     }
 }
 
-/// `streaming.resumed`: the server takes packets again.
+/// `streaming.resumed`: the server accepts packets again.
 public struct StreamingResumed: EventData {
     public static let event = "streaming.resumed"
     public var streaming: StreamingID

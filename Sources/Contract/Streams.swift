@@ -1,21 +1,21 @@
-/// Audio or video on the IPC.
+/// Kind of media: audio or video.
 public enum StreamKind: String, Codable, Hashable, Sendable, CaseIterable { case audio, video }
 
-/// What a stream shows, or an m-line carries.
+/// Source of a stream or of an m-line's media.
 public enum StreamSource: String, Codable, Hashable, Sendable, CaseIterable {
     case camera, microphone, screen
 }
 
-/// A codec's name on the IPC.
+/// Codec names on the IPC.
 public enum CodecName: String, Codable, Hashable, Sendable, CaseIterable {
     case opus, red, vp8, vp9, h264, av1
 }
 
-/// A stream as results and events show it.
+/// A stream as results and events describe it.
 public struct StreamInfo: Codable, Hashable, Sendable {
     public var stream: StreamID
     public var participant: ParticipantID
-    /// `camera` (also where there is audio beside it), `microphone` (audio alone) or `screen`.
+    /// `camera` (also with audio beside it), `microphone` (audio alone) or `screen`.
     public var source: StreamSource
     public var audio: AudioInfo?
     public var video: VideoInfo?
@@ -41,7 +41,7 @@ public struct StreamInfo: Codable, Hashable, Sendable {
 
 /// A stream's audio.
 public struct AudioInfo: Codable, Hashable, Sendable {
-    /// As it last came; before that, as it was agreed on.
+    /// Codec of the last received packet; before the first, the negotiated one.
     public var codec: CodecName
     /// Whether the publisher has it switched on.
     public var enabled: Bool
@@ -54,7 +54,7 @@ public struct AudioInfo: Codable, Hashable, Sendable {
 
 /// A stream's video.
 public struct VideoInfo: Codable, Hashable, Sendable {
-    /// As it last came; before that, as it was agreed on.
+    /// Codec of the last received packet; before the first, the negotiated one.
     public var codec: CodecName
     /// Whether the publisher has it switched on.
     public var enabled: Bool
@@ -67,7 +67,7 @@ public struct VideoInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// One encoding of a video as it was last seen.
+/// Last measured properties of one encoding of a video.
 public struct LayerInfo: Codable, Hashable, Sendable {
     /// `nil` without simulcast.
     public var rid: String?
@@ -97,7 +97,7 @@ public struct LayerInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// Shows a room's streams.
+/// Returns a room's streams.
 public enum StreamList: IPCMethod {
     public static let name = "stream.list"
     public typealias Params = RoomOnly
@@ -108,7 +108,7 @@ public enum StreamList: IPCMethod {
     }
 }
 
-/// Tells that the publisher switched its microphone or camera off or on.
+/// Reports that the publisher switched its microphone or camera off or on.
 public enum StreamUpdate: IPCMethod {
     public static let name = "stream.update"
     public typealias Result = Done

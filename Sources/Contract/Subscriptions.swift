@@ -22,7 +22,7 @@ public struct Resolution: Codable, Hashable, Sendable {
     }
 }
 
-/// Frames a second that a viewer wants at most: 1 to 240.
+/// Highest frame rate that a subscriber wants, in frames a second: 1 to 240.
 public struct FrameRate: Codable, Hashable, Sendable {
     public var framesPerSecond: Double
 
@@ -41,7 +41,7 @@ public struct FrameRate: Codable, Hashable, Sendable {
     }
 }
 
-/// Which of a viewer's subscriptions is served first: 0 to 1000, the higher first.
+/// Priority among a participant's subscriptions: 0 to 1000, the highest is served first.
 public struct Priority: Codable, Hashable, Sendable {
     public var rawValue: Int
 
@@ -60,7 +60,7 @@ public struct Priority: Codable, Hashable, Sendable {
     }
 }
 
-/// Puts a stream on a participant's slots.
+/// Subscribes a participant to a stream, on slots of its transports.
 public enum SubscriptionAdd: IPCMethod {
     public static let name = "subscription.add"
 
@@ -103,7 +103,7 @@ public enum SubscriptionAdd: IPCMethod {
     }
 }
 
-/// Changes what a subscription's slots carry, and how.
+/// Changes the stream or the preferences of a subscription.
 public enum SubscriptionUpdate: IPCMethod {
     public static let name = "subscription.update"
     public typealias Result = Done
@@ -113,7 +113,7 @@ public enum SubscriptionUpdate: IPCMethod {
         public var subscription: SubscriptionID
         /// Another stream for the same slots.
         public var stream: StreamID?
-        /// The viewer's own switches.
+        /// The subscriber's own switches for audio and video.
         public var audio: Bool?
         public var video: Bool?
         public var preferredResolution: Change<Resolution>
@@ -142,7 +142,7 @@ public enum SubscriptionUpdate: IPCMethod {
     }
 }
 
-/// Takes a stream off its slots.
+/// Ends a subscription and frees its slots.
 public enum SubscriptionRemove: IPCMethod {
     public static let name = "subscription.remove"
     public typealias Result = Done

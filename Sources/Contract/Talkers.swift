@@ -1,4 +1,4 @@
-/// Has slots follow the room's active talkers; without any, ends it.
+/// Makes slots follow the room's active speakers; without any slots, ends it.
 public enum TalkersSubscribe: IPCMethod {
     public static let name = "talkers.subscribe"
     public typealias Result = Done
@@ -6,7 +6,7 @@ public enum TalkersSubscribe: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var participant: ParticipantID
-        /// At most 100, none twice.
+        /// At most 100, none of them twice.
         public var audioMids: [Mid]
         public var videoMids: [Mid]
         public var preferredResolution: Resolution?
@@ -48,7 +48,7 @@ public enum TalkersSubscribe: IPCMethod {
     }
 }
 
-/// `talkers.changed`: the list as those see it who are told.
+/// `talkers.changed`: the list of active speakers as its addressees see it.
 public struct TalkersChanged: EventData {
     public static let event = "talkers.changed"
     public var talkers: [Talker]

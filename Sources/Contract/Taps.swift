@@ -1,21 +1,21 @@
-// Plain RTP to other tools: sfud's own addition to the contract.
+// RTP forwarding to other tools, sfud's own addition to the contract.
 
-/// Where one kind of a stream goes as plain RTP.
+/// Destination of one kind of a stream's media as plain RTP.
 public struct TapLine: Codable, Hashable, Sendable {
-    /// `ADDR:PORT` of RTP; RTCP goes to the port above.
+    /// `ADDR:PORT` for RTP; RTCP goes to the next port.
     public var address: String
 
     public init(address: String) { self.address = address }
 }
 
-/// Sends a stream as plain RTP to an address that the configuration allows.
+/// Forwards a stream as plain RTP to an address that the configuration allows.
 public enum TapStart: IPCMethod {
     public static let name = "tap.start"
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var stream: StreamID
-        /// One of the two at least.
+        /// Destinations; at least one of the two.
         public var audio: TapLine?
         public var video: TapLine?
         public var by: ParticipantID?
@@ -37,7 +37,7 @@ public enum TapStart: IPCMethod {
 
     public struct Result: Codable, Hashable, Sendable {
         public var tap: TapName
-        /// What a receiver has to know (RFC 8866).
+        /// Session description for the receiver (RFC 8866).
         public var sdp: String
 
         public init(tap: TapName, sdp: String) {
@@ -47,7 +47,7 @@ public enum TapStart: IPCMethod {
     }
 }
 
-/// Ends what `tap.start` began.
+/// Ends an RTP forward.
 public enum TapStop: IPCMethod {
     public static let name = "tap.stop"
     public typealias Result = Done
@@ -65,24 +65,24 @@ public enum TapStop: IPCMethod {
     }
 }
 
-/// Shows the streams that go out as plain RTP.
+/// Lists the RTP forwards.
 public enum TapList: IPCMethod {
     public static let name = "tap.list"
 
     public struct Params: Codable, Hashable, Sendable {
-        /// `nil`: of all rooms.
+        /// Room to list; `nil` for all rooms.
         public var room: RoomID?
         public init(room: RoomID? = nil) { self.room = room }
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        /// In the order in which they began.
+        /// Forwards in the order in which they started.
         public var taps: [TapInfo]
         public init(taps: [TapInfo]) { self.taps = taps }
     }
 }
 
-/// A stream that goes out as plain RTP.
+/// A stream that is forwarded as plain RTP.
 public struct TapInfo: Codable, Hashable, Sendable {
     public var tap: TapName
     public var room: RoomID
@@ -91,13 +91,13 @@ public struct TapInfo: Codable, Hashable, Sendable {
     public var video: TapLine?
     /// Unix time, in seconds.
     public var started: Double
-    /// RTP packets that the system took, up to a second ago.
+    /// RTP packets that the kernel accepted, as of at most a second ago.
     public var packets: UInt64
-    /// Their bytes.
+    /// Bytes of these packets.
     public var bytes: UInt64
-    /// Packets that the system did not take.
+    /// Packets that the kernel did not accept.
     public var dropped: UInt64
-    /// Packets that came to nothing because nobody listens there.
+    /// Packets refused by the destination because no socket listens there.
     public var refused: UInt64
 
     public init(
@@ -125,12 +125,12 @@ public struct TapInfo: Codable, Hashable, Sendable {
     }
 }
 
-/// `tap.started`: a stream goes out as plain RTP; where to is not told.
+/// `tap.started`: a stream is forwarded as plain RTP; the destination is not reported.
 public struct TapStarted: EventData {
     public static let event = "tap.started"
     public var tap: TapName
     public var stream: StreamID
-    /// Who asked for it; `nil` for the signalling server.
+    /// Participant who asked for it; `nil` for the signalling server.
     public var by: ParticipantID?
 
     public init(tap: TapName, stream: StreamID, by: ParticipantID?) {
@@ -140,7 +140,7 @@ public struct TapStarted: EventData {
     }
 }
 
-/// `tap.stopped`: nothing more of it goes out.
+/// `tap.stopped`: nothing more of the stream is forwarded.
 public struct TapStopped: EventData {
     public static let event = "tap.stopped"
     public var tap: TapName

@@ -1,6 +1,6 @@
 import JSON
 
-/// The name of an m-line (RFC 8843 §8.1): 1 to 128 bytes of printable ASCII without space.
+/// Identification tag of an m-line (RFC 8843 §8.1): 1 to 128 printable ASCII bytes, no space.
 public struct Mid: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
@@ -11,7 +11,7 @@ public struct Mid: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Wraps a string that is known to be a mid.
+    /// Wraps a valid mid; traps if it is not one.
     public init(_ known: String) {
         guard let mid = Self(rawValue: known) else { preconditionFailure("no mid: \(known)") }
         self = mid
@@ -37,16 +37,16 @@ extension Mid: Codable, CodingKeyRepresentable, CustomStringConvertible, Express
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-/// What an answer says about one m-line.
+/// Result of the negotiation for one m-line.
 public struct MidInfo: Codable, Hashable, Sendable {
     public var mid: Mid
-    /// `audio`, `video`, or what else the offer had there.
+    /// `audio`, `video`, or another media type from the offer.
     public var kind: String
-    /// As in the answer, from sfud's side: `recvonly` is one that the participant sends on.
+    /// Direction in the answer, from sfud's side: on `recvonly` the participant sends.
     public var direction: MediaDirection
-    /// The stream that the participant sends on it.
+    /// Stream that the participant sends on this m-line.
     public var stream: StreamID?
-    /// Why it is `inactive`, in a word such as `role`, `mode` or `codec`.
+    /// Reason for `inactive`: a word such as `role`, `mode` or `codec`.
     public var refused: String?
 
     public init(
@@ -69,7 +69,7 @@ public enum MediaDirection: String, Codable, Hashable, Sendable, CaseIterable {
     case sendrecv, sendonly, recvonly, inactive
 }
 
-/// Makes a transport, renegotiates it, or restarts its ICE.
+/// Creates a transport, renegotiates it, or restarts its ICE.
 public enum TransportOffer: IPCMethod {
     public static let name = "transport.offer"
 
@@ -78,9 +78,9 @@ public enum TransportOffer: IPCMethod {
         public var participant: ParticipantID
         public var sdp: String
         public var transport: TransportName?
-        /// What the m-lines carry; those left out are a camera or a microphone.
+        /// Sources of the m-lines; camera or microphone by default.
         public var sources: [Mid: StreamSource]?
-        /// Whether sfud may drop the streams' video to keep their audio; true where left out.
+        /// Whether sfud may drop the streams' video to keep their audio; true by default.
         public var audioFallback: Bool?
 
         public init(
@@ -113,7 +113,7 @@ public enum TransportOffer: IPCMethod {
     }
 }
 
-/// Ends a transport, and with it its streams and subscriptions.
+/// Ends a transport with its streams and subscriptions.
 public enum TransportClose: IPCMethod {
     public static let name = "transport.close"
     public typealias Result = Done

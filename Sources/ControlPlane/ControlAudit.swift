@@ -1,15 +1,15 @@
 import Rooms
 import WorkerInterface
 
-// What simulators and fuzzers may look at: whether anything is left, and which fences are awaited.
+// Checks for the simulator: entries left of ended rooms, and fences that are awaited.
 
 extension ControlPlane {
-    /// The workers whose fence an operation still awaits, in order.
+    /// Workers whose fence an operation still awaits, in ascending order.
     package func workersAwaited(atFence epoch: UInt64) -> [Int] {
         operations[epoch]?.waiting.sorted() ?? []
     }
 
-    /// What the control plane still holds of rooms and calls, in words; empty: nothing.
+    /// Entries left of ended rooms and calls, in words; empty if there are none.
     package var leftovers: [String] {
         var left = rooms.keys.sorted().map { "room \($0)" }
         let tables = [

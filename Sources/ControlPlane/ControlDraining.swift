@@ -2,18 +2,20 @@ import Contract
 import RTP
 import Rooms
 
-/// Whether new rooms are taken.
+/// State of draining: while it is on, no new rooms are accepted.
 struct Draining {
     var isOn = false
-    /// Rooms that are left then end.
+    /// Time at which the remaining rooms are closed; `nil`: never.
     var deadline: Instant?
-    /// Whether it was told that none is left.
+    /// Whether the end of the last room has been announced.
     var isTold = false
 }
 
-/// `server.drain`: how a daemon is taken out of service without anybody losing a call.
+/// Draining (`server.drain`): stops accepting rooms, so that the daemon can be replaced.
 extension ControlPlane {
-    /// Takes no new rooms; a later call sets another deadline, and is told of the end again.
+    /// Stops accepting rooms.
+    ///
+    /// A later call sets another deadline and lets the end be announced again.
     mutating func drain(
         _ params: ServerDrain.Params,
         for caller: Caller,
@@ -32,7 +34,7 @@ extension ControlPlane {
         tellIfDrained()
     }
 
-    /// Ends the rooms that are left.
+    /// Closes the remaining rooms.
     mutating func endDraining(at now: Instant) {
         draining.deadline = nil
         setTime(now)
@@ -40,7 +42,7 @@ extension ControlPlane {
         tellIfDrained()
     }
 
-    /// Tells once that the last room has ended, when all was told of it.
+    /// Announces once that the last room has ended, after all its events are out.
     mutating func tellIfDrained() {
         guard draining.isOn, !draining.isTold, rooms.isEmpty, operations.isEmpty else { return }
         draining.isTold = true

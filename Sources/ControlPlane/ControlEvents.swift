@@ -5,7 +5,7 @@ import Rooms
 import WorkerInterface
 
 extension ControlPlane {
-    /// Sets what a connection hears, after what it missed.
+    /// Sets the rooms whose events a connection receives, and replays the events it missed.
     mutating func subscribe(
         _ params: EventsSubscribe.Params,
         for caller: Caller
@@ -51,7 +51,7 @@ extension ControlPlane {
         )
     }
 
-    /// Numbers and writes an event.
+    /// Numbers and encodes an event.
     mutating func event(
         _ data: some EventData,
         to audience: Audience,

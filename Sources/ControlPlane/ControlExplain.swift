@@ -3,7 +3,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// Who asked why a subscription gets what it gets.
+/// Pending `subscription.explain` request.
 struct ExplanationRequest {
     var caller: Caller
     var room: String
@@ -11,7 +11,7 @@ struct ExplanationRequest {
 }
 
 extension ControlPlane {
-    /// Asks the worker that sends a subscription's video; the reply follows its answer.
+    /// Asks the worker that sends a subscription's video; the reply follows the worker's answer.
     mutating func explain(
         _ params: SubscriptionExplain.Params,
         for caller: Caller,
@@ -64,8 +64,9 @@ extension ControlPlane {
 }
 
 extension SubscriptionExplain.Result {
-    /// What the control plane knows comes before what the worker knows: where it is closed, no
-    /// bandwidth would help.
+    /// Merges the control plane's reasons with the worker's.
+    ///
+    /// The control plane's come first: if they disable the video, more bandwidth would not help.
     fileprivate init(
         explaining subscription: Room.Subscription,
         of stream: Room.Stream,
@@ -111,7 +112,7 @@ extension LayerLimitWord {
             }
     }
 
-    /// What keeps a subscription without any video.
+    /// Makes the word for a disabled video; `nil` if the video is enabled.
     fileprivate init?(_ reason: Room.DisableReason?, _ found: LayerExplanation?) {
         switch reason {
         case .publisher, .interrupted: self = .publisher
@@ -124,7 +125,7 @@ extension LayerLimitWord {
         }
     }
 
-    /// What must change for the viewer to be sent more.
+    /// Returns the change that would let the subscriber be sent more.
     fileprivate func advice(needed: Int?, isTriedAgain: Bool) -> String? {
         switch self {
         case .none: nil

@@ -2,7 +2,7 @@ import RTP
 package import Rooms
 package import WorkerInterface
 
-/// One IPC connection; never used again in this process once it has closed.
+/// Identifier of an IPC connection, never reused within a process.
 package struct ConnectionID: Hashable, Sendable {
     package var rawValue: UInt64
 
@@ -11,51 +11,51 @@ package struct ConnectionID: Hashable, Sendable {
     }
 }
 
-/// What the control plane wants done, in this order.
+/// Output of the control plane, to be executed in order.
 package enum ControlOutput {
-    /// A reply to one connection: one JSON object without the newline.
+    /// A reply to one connection: a JSON object without the newline.
     case reply(ConnectionID, [UInt8])
-    /// An event, to every connection subscribed to the room.
+    /// A room's event, to every connection subscribed to the room.
     case event(room: String, seq: UInt64, line: [UInt8])
-    /// An event that is of no room, to every connection that hears events.
+    /// A server event, to every connection that receives events.
     case serverEvent([UInt8])
-    /// Sets what a connection hears, `nil`: all rooms; first the events that it missed.
+    /// Sets the rooms whose events a connection receives (`nil`: all), after the missed events.
     case subscribe(ConnectionID, rooms: Set<String>?, replay: [[UInt8]])
     case commands(worker: Int, [WorkerCommand])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
-    /// The rooms have ended after `shutdown`: the process may exit.
+    /// All rooms have ended after `shutdown`: the process may exit.
     case exit
 }
 
-/// What the control plane is told at start, once.
+/// Configuration of the control plane, fixed at start.
 package struct ControlSetup: Sendable {
-    /// The version that `--version` prints.
+    /// Version that `--version` prints.
     package var version: String
-    /// Another one at every start, so that a client notices a restart.
+    /// Identifier that differs at every start, by which a client notices a restart.
     var bootID: String
     /// Unix time of the start, in seconds.
     package var startTime: Double
-    /// For ids, ICE credentials and SSRCs.
+    /// Random source for ids, ICE credentials and SSRCs.
     ///
-    /// Some of it is secret, so a seed is for tests only.
+    /// Some of these are secret; use a seeded source only in tests.
     var random: RandomSource
-    /// Of the certificate that every worker shows in DTLS.
+    /// Fingerprint of the DTLS certificate that all workers use.
     var fingerprint: Fingerprint
-    /// The addresses an answer names, best first; one list a worker.
+    /// UDP addresses in answers, best first; one list for each worker.
     var candidates: [[Address]]
-    /// Those that take TCP connections likewise; empty: none does.
+    /// TCP addresses in answers, likewise; empty: no TCP.
     var tcpCandidates: [[Address]] = []
-    /// `ADDR:PORT` of every UDP socket, as the ready line prints them.
+    /// `ADDR:PORT` of every UDP socket, as in the ready line.
     package var udp: [String]
-    /// Of every listening TCP socket.
+    /// `ADDR:PORT` of every listening TCP socket.
     package var tcp: [String] = []
     package var limits: ControlLimits
-    /// Where recordings go, an absolute path; `nil`: nothing is recorded.
+    /// Absolute path of the directory for recordings; `nil`: recording is disabled.
     var recordings: String?
-    /// What the URLs of live streams may begin with.
+    /// Permitted URL schemes of live streams.
     var streamingSchemes = ["rtmp", "rtmps"]
-    /// Where plain RTP may go.
+    /// Networks that plain RTP may be sent to.
     var tapNetworks = Network.loopback
 
     package init(
@@ -90,7 +90,7 @@ package struct ControlSetup: Sendable {
 
     package var workers: Int { candidates.count }
 
-    /// What an answer names of a worker's addresses, best first: UDP before TCP.
+    /// Returns the ICE candidates of a worker, best first: UDP before TCP.
     func candidates(of worker: Int) -> [Candidate] {
         var all = candidates[worker].map { Candidate(address: $0.text, port: $0.port) }
         guard worker < tcpCandidates.count else { return all }
@@ -101,47 +101,50 @@ package struct ControlSetup: Sendable {
     }
 }
 
-/// Bounds on what the control plane keeps; each is a configuration key.
+/// Limits of the control plane; each is a configuration key.
 package struct ControlLimits: Hashable, Sendable {
-    /// Rooms at one time; one more is refused with `4029 limit-reached`.
+    /// Concurrent rooms; one more is refused with `4029 limit-reached`.
     package var rooms = 10_000
-    /// Participants in one room, where its settings name no lower number.
+    /// Participants in one room, unless its settings have a lower limit.
     package var participantsPerRoom = 1_000
-    /// Transports in one worker; also sizes the worker's tables.
+    /// Transports in one worker; also the size of the worker's tables.
     package var transportsPerWorker = 4_096
-    /// Events kept a room for `since`; who comes back later gets `resync`.
+    /// Events kept per room for replay with `since`; older ones lead to `resync`.
     package var eventsPerRoom = 1_000
-    /// Transports of one participant, those in another room not counted.
+    /// Transports of one participant in one room.
     package var transportsPerParticipant = 2
-    /// Roles of one room, `moderator` among them.
+    /// Roles of one room, including `moderator`.
     package var rolesPerRoom = 64
-    /// Topics of a room's messages that somebody hears or that are kept.
+    /// Message topics of a room that have subscribers or kept messages.
     package var messageTopics = 256
-    /// Messages kept of one topic; the oldest go.
+    /// Messages kept per topic; the oldest are dropped.
     package var messagesPerTopic = 200
-    /// Bytes kept of a room's messages; the oldest of the topic in hand go.
+    /// Bytes of messages kept per room; the oldest of the topic being written are dropped.
     package var messageBytes = 4 << 20
-    /// Streams that one participant watches at one time.
+    /// Concurrent subscriptions of one participant.
     package var subscriptionsPerParticipant = 100
-    /// Transports by which a room's workers may exceed the least loaded one before it spreads.
+    /// Largest accepted imbalance before a room spreads to another worker, in transports.
+    ///
+    /// It is the difference between the least loaded of the room's workers and the least loaded of
+    /// all.
     package var workerSpread = 8
-    /// Percent of a worker's time from which on it gets nobody new.
+    /// Load at which a worker takes no new participants, in percent of its time.
     package var workerLoadPercent = 85
-    /// What the process may have resident before nobody new is let in, in 2^20 bytes; 0: no limit.
+    /// Resident memory at which nobody new is admitted, in MiB (2^20 bytes); 0: no limit.
     package var memoryMegabytes = 0
-    /// Rooms that are recorded at one time.
+    /// Concurrent recordings.
     package var recordings = 100
-    /// Tracks that are recorded at one time; those of a stream that come later are left out.
+    /// Concurrently recorded tracks; tracks beyond the limit are not recorded.
     package var tracksRecorded = 4_096
-    /// Recordings that have ended and are still listed; those that ended first are forgotten.
+    /// Ended recordings still listed; those that ended first are removed.
     package var recordingsListed = 1_000
-    /// Live streams at one time.
+    /// Concurrent live streams.
     package var streamings = 10
-    /// Live streams of one room.
+    /// Concurrent live streams of one room.
     package var streamingsPerRoom = 4
-    /// Streams that go out as plain RTP at one time.
+    /// Concurrent RTP forwards.
     package var taps = 100
-    /// Streams of one room that go out as plain RTP.
+    /// Concurrent RTP forwards of one room.
     package var tapsPerRoom = 16
 
     package init() {}

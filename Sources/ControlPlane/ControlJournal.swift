@@ -1,17 +1,18 @@
-/// What each room has told, and what it is about to tell.
+/// Event journals: sequence numbers, recent events and pending operations of each room.
 ///
-/// A room that has closed is remembered for a while by its name, so that `seq` goes on where a
-/// room of the same name is made again and nobody takes its events for the old room's.
+/// A closed room's name is remembered for a while. If a room of that name is made again, its `seq`
+/// continues, so that nobody takes its events for those of the old room.
 struct ControlJournals {
     private struct Journal {
-        /// Of the last event that was numbered, be it told or waiting for its fence.
+        /// `seq` of the last numbered event, whether sent or waiting for its fence.
         var numbered: UInt64 = 0
+        /// `seq` of the last event that was sent.
         var told: UInt64 = 0
-        /// The last ones told, oldest first, behind places that are forgotten.
+        /// The last events sent, oldest first, after `forgotten` empty entries.
         private var lines: [[UInt8]] = []
         private var forgotten = 0
         private var bytes = 0
-        /// Operations in order, by their epoch.
+        /// Epochs of pending operations, in order.
         var queue: [UInt64] = []
         var isOpen = true
 
@@ -24,36 +25,36 @@ struct ControlJournals {
             bytes += event.line.count
         }
 
-        /// Forgets the oldest of the events that are too many.
+        /// Drops the oldest events that exceed a limit.
         mutating func trim(to limit: Int, bytes byteLimit: Int) {
             while kept.count > limit || (bytes > byteLimit && kept.count > 1) {
                 bytes -= lines[forgotten].count
                 lines[forgotten] = []
                 forgotten += 1
             }
-            // Not at each event: all that stay have to move. An array keeps its capacity, that of
-            // a closed room for as long as its name is remembered.
+            // Compact rarely, because all remaining entries move. An array keeps its capacity, so a
+            // closed room is compacted at once: its name is remembered for long.
             guard forgotten > lines.count / 2 || !isOpen else { return }
             lines = Array(kept)
             forgotten = 0
         }
     }
 
-    /// What a client missed that has seen a room's events up to some `seq`.
+    /// Events that a client missed after some `seq`, or the reason that they cannot be replayed.
     enum Missed: Equatable {
         case lines([[UInt8]])
-        /// No longer held; with the `seq` of the last event told.
+        /// The events are no longer kept; with the `seq` of the last event sent.
         case expired(UInt64)
-        /// The client has seen more than there was.
+        /// The client's `seq` is higher than that of the last event sent.
         case ahead(UInt64)
         case noSuchRoom
     }
 
-    /// Rooms that are remembered after they closed.
+    /// Closed rooms that are remembered.
     static let closedLimit = 1_000
 
     private let eventLimit: Int
-    /// Bytes kept of one room's events.
+    /// Bytes of events kept per room.
     private let byteLimit = 1 << 20
     private var journals: [String: Journal] = [:]
     private var closed: [String] = []
@@ -66,7 +67,9 @@ struct ControlJournals {
         closed.removeAll { $0 == room }
     }
 
-    /// Keeps of a closed room's events only the last; forgets the room closed longest ago.
+    /// Keeps only the last event of a closed room.
+    ///
+    /// Beyond `closedLimit`, the room closed longest ago is forgotten.
     mutating func close(_ room: String) {
         journals[room]?.isOpen = false
         trim(room)
@@ -77,10 +80,10 @@ struct ControlJournals {
         journals[closed.remove(at: index)] = nil
     }
 
-    /// The `seq` of a room's newest event, told or not.
+    /// Returns the `seq` of a room's newest event, sent or not.
     func numbered(_ room: String) -> UInt64 { journals[room]?.numbered ?? 0 }
 
-    /// The rooms that have not closed.
+    /// Rooms that are open, sorted by name.
     var open: [String] { journals.filter(\.value.isOpen).keys.sorted() }
 
     mutating func number(_ room: String) -> UInt64 {
@@ -96,7 +99,7 @@ struct ControlJournals {
     func room(of epoch: UInt64) -> String? { rooms[epoch] }
     func first(_ room: String) -> UInt64? { journals[room]?.queue.first }
 
-    /// A room's operations that are under way, by their epochs.
+    /// Returns the epochs of a room's pending operations.
     func underWay(_ room: String) -> [UInt64] { journals[room]?.queue ?? [] }
 
     mutating func dequeue(_ room: String) {

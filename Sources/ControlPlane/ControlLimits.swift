@@ -2,7 +2,7 @@ import Contract
 import Rooms
 
 extension ControlLimits {
-    /// What one room is held to.
+    /// Limits that apply within one room.
     var room: Room.Limits {
         var limits = Room.Limits()
         limits.participantsPerRoom = participantsPerRoom
@@ -14,7 +14,7 @@ extension ControlLimits {
         return limits
     }
 
-    /// One worker's handles: enough for what an average transport has, and then some.
+    /// Handle pools of one worker, larger than average transports need.
     var identifiers: WorkerIdentifiers {
         WorkerIdentifiers(
             transports: transportsPerWorker,
@@ -23,7 +23,7 @@ extension ControlLimits {
         )
     }
 
-    /// As `server.info` shows them.
+    /// Limits as `server.info` returns them.
     var shown: ServerLimits {
         ServerLimits(
             rooms: rooms,

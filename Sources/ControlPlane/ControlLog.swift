@@ -3,9 +3,9 @@ import Rooms
 import WorkerInterface
 
 extension Room.News {
-    /// What the daemon's own log says of it; `nil` where only signalling servers care.
+    /// Log line of an event; `nil` if it concerns only signalling servers.
     ///
-    /// Names are ids; nothing that a participant chose freely, and no secret, is among them.
+    /// Participants appear by id. The line has no text chosen by participants and no secrets.
     var logLine: (level: LogLevel, message: String, fields: [(String, String)])? {
         switch self {
         case .joined(let participant, let again):
@@ -67,7 +67,7 @@ extension Room.News {
         }
     }
 
-    /// Who did what to whom.
+    /// Log line of a moderation event.
     private var moderationLine: (level: LogLevel, message: String, fields: [(String, String)])? {
         switch self {
         case .stateChanged(let state, let actor):
@@ -120,7 +120,7 @@ extension Room.News {
 }
 
 extension LayerName? {
-    /// Such as `f`, `f/2` or, where only spatial layers are told apart, `2`.
+    /// Layer name such as `f`, `f/2` or, with spatial layers only, `2`.
     fileprivate var text: String {
         let words = [self?.rid, (self?.spatial).map { "\($0)" }].compactMap(\.self)
         return words.isEmpty ? "-" : words.joined(separator: "/")

@@ -4,7 +4,7 @@ import Rooms
 import WorkerInterface
 
 extension ControlPlane {
-    /// Does what a request asks, or refuses it.
+    /// Dispatches a request to its method, or throws the error of a refusal.
     mutating func carryOut(
         _ request: IPCRequest,
         for caller: Caller,
@@ -94,14 +94,14 @@ extension ControlPlane {
         }
     }
 
-    /// Answers at once, for what concerns no room in particular.
+    /// Replies at once; for requests that are not ordered with a room's.
     mutating func answer(_ result: some Encodable, to caller: Caller) {
         output.append(
             .reply(caller.connection, IPCReply.encoded(id: caller.request, result: result))
         )
     }
 
-    /// Answers after the calls of a room that came before.
+    /// Replies in order, after the room's earlier calls.
     mutating func answer(
         _ result: some Encodable,
         to caller: Caller,

@@ -3,7 +3,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-// What moderators do, and what asks them: from the contract's params to calls of the room.
+// Moderation methods: maps the contract's parameters to calls of the room.
 
 extension ControlPlane {
     mutating func moderateRoom(

@@ -3,7 +3,7 @@ import JSON
 import Rooms
 
 extension ControlPlane {
-    /// The events of what moderators do, in the contract's words.
+    /// Makes the contract's events for moderation.
     mutating func moderationEvent(
         _ news: Room.News,
         to: Audience,
@@ -163,7 +163,7 @@ extension ControlPlane {
 }
 
 extension ParticipantID {
-    /// Nobody for nobody.
+    /// Makes the id of a participant; `nil` for `nil`.
     init?(_ made: String?) {
         guard let made else { return nil }
         self.init(made)

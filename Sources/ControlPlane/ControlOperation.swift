@@ -3,55 +3,56 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// Who waits for a reply.
+/// Connection and request that await a reply.
 struct Caller: Hashable, Sendable {
     var connection: ConnectionID
     var request: RequestID
 }
 
-/// What a call or a notice has come to, until the workers have passed its fence.
+/// Judged call or notice whose reply and events wait for its fence.
 ///
-/// The reply and the events are written when the call is judged, but for the fence's own
-/// figures: so what they show is the room after this call and before the next.
+/// The reply and the events are encoded when the call is judged, except for the fence's own
+/// figures. They therefore show the room after this call and before the next.
 struct Operation {
     enum Reply {
         case none
         case written(ConnectionID, [UInt8])
-        /// `{fence}`: its figures come with the fence.
+        /// `{fence}`, completed with the fence's figures.
         case fenced(Caller)
-        /// `{results, fence}`.
+        /// `{results, fence}`, completed with the fence's figures.
         case dropped(Caller, [ParticipantDrop.Dropped])
-        /// A recording that has begun, or has failed to.
+        /// The start of a recording, or its failure.
         case recording(Caller, TapID)
     }
 
     struct Event {
         var seq: UInt64
         var line: [UInt8]
-        /// Its files are known when the tap has passed the fence: the line is written then.
+        /// A stopped recording, whose line is encoded when its files are known, at the tap's fence.
         var stopped: StoppedRecording?
     }
 
     var reply = Reply.none
     var events: [Event] = []
-    /// Handles that nobody may get before the workers have let go of them.
+    /// Handles to release once the workers no longer use them.
     var freed: [Room.Place] = []
-    /// Workers that have not passed the fence.
+    /// Workers that have not passed the fence yet.
     package var waiting: Set<Int> = []
-    /// What the room holds to be in process until then.
+    /// Room operation that is pending until then.
     var process: Room.Process?
-    /// When the last of them passed it.
+    /// Time at which the last worker passed the fence.
     var passed: Instant
+    /// Packets forwarded under the revoked right, summed over the workers.
     var packets: UInt64 = 0
 
     init(at now: Instant) { passed = now }
 }
 
 extension ControlPlane {
-    /// Sends an operation on its way: commands now, the rest once they have taken effect.
+    /// Sends an operation's commands; its reply and events follow when they have taken effect.
     ///
-    /// Operations of one room complete in the order in which they were judged, so that events
-    /// keep the order of `seq`; those of different rooms overtake one another.
+    /// Operations of one room complete in the order in which they were judged, which keeps events
+    /// in `seq` order. Operations of different rooms may overtake one another.
     mutating func commit(
         _ operation: Operation,
         _ commands: [Int: [WorkerCommand]],
@@ -73,7 +74,7 @@ extension ControlPlane {
         if operation.waiting.isEmpty { completeWhatIsDue(in: room) }
     }
 
-    /// A worker has carried out all commands before a fence.
+    /// Records that a worker has executed all commands before a fence.
     mutating func fenced(_ epoch: UInt64, by worker: Int, at passed: Instant, _ packets: UInt64) {
         guard var operation = operations[epoch], operation.waiting.remove(worker) != nil else {
             output.append(

@@ -3,7 +3,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// A stream that goes out as plain RTP, as `tap.list` shows it.
+/// RTP forward, as `tap.list` shows it.
 struct OutputEntry {
     var tap: Room.Tap
     var room: String
@@ -87,7 +87,7 @@ extension ControlPlane {
         return address
     }
 
-    /// The events of plain RTP; where it goes is in none.
+    /// Makes the events of RTP forwards; they contain no destination address.
     mutating func outputEvent(
         _ news: Room.News,
         to: Audience,
@@ -118,7 +118,7 @@ extension ControlPlane {
 }
 
 extension Room.News {
-    /// What the daemon's log says of plain RTP.
+    /// Log line of an RTP forward's event.
     var outputLine: (level: LogLevel, message: String, fields: [(String, String)])? {
         switch self {
         case .outputStarted(let tap):

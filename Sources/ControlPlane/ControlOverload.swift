@@ -3,9 +3,9 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// What workers tell of how busy they are.
+/// Handling of the workers' load reports.
 extension ControlPlane {
-    /// Takes it up for who wants to join, and tells of another step.
+    /// Records a worker's load for admission, and announces a change of its overload step.
     mutating func take(_ pressure: WorkerPressure, transports: Int, of worker: Int) {
         let before = shared.load.note(pressure, transports: transports, of: worker)
         guard before.step != pressure.step else { return }

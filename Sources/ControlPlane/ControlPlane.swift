@@ -3,63 +3,65 @@ package import RTP
 package import Rooms
 package import WorkerInterface
 
-/// The rooms, and JSON-RPC in front of them: lines and events in, replies and commands out.
+/// Control plane: the rooms behind a JSON-RPC interface.
 ///
-/// Like the packet path it opens no socket and reads no clock. It is one value on one thread; a
-/// line is judged at once, and answered when its commands have taken effect (`Operation`).
+/// Request lines and worker events go in; replies, events and commands come out. Like the packet
+/// path it opens no socket and reads no clock. It is a single value on one thread. A request is
+/// judged at once and answered when its commands have taken effect (`Operation`).
 package struct ControlPlane {
     let setup: ControlSetup
     var rooms: [String: RoomEntry] = [:]
-    /// How many rooms begin at which worker.
+    /// Number of rooms for which each worker is the first.
     var roomCounts: [Int]
     var journals: ControlJournals
-    /// Handles, ids and randomness, lent to a room for a call.
+    /// State shared by the rooms: handles, ids, randomness and limits.
     package var shared: Room.Shared
-    /// The room to which a worker's event goes.
+    /// Room that owns a worker-side object, to route worker events.
     var owners: [Room.Place: String] = [:]
-    /// What waits for a fence, by its epoch.
+    /// Operations that wait for a fence, by epoch.
     var operations: [UInt64: Operation] = [:]
     var lastEpoch: UInt64 = 0
-    /// What waits for the workers' figures, by its token.
+    /// Statistics requests that wait for workers, by token.
     var reports: [UInt64: StatisticsReport] = [:]
-    /// Subscriptions that are being explained, by token.
+    /// Pending `subscription.explain` requests, by token.
     var explanations: [UInt64: ExplanationRequest] = [:]
     var lastToken: UInt64 = 0
     var clock: WallClock
     var output: [ControlOutput] = []
-    /// What has been recorded, and is.
+    /// Present and past recordings.
     var recordings: RecordingBook
-    /// What is streamed live, and what is about to be.
+    /// Live streams, running or starting.
     var streamings: [TapID: StreamingEntry] = [:]
+    /// RTP forwards.
     var outputs: [TapID: OutputEntry] = [:]
-    /// How many transports have connected, or ended, since the start.
+    /// Number of transport state changes and releases since the start.
     var transportChanges = 0
-    /// Grows with what may leave holes in the heap, or wants them filled.
+    /// Counter that grows with events that may fragment the heap or need memory back.
     package var heapChanges: Int {
         transportChanges &+ Int(truncatingIfNeeded: shared.memory.refused)
     }
-    /// Who was turned away for want of time or memory.
+    /// Number of joins and rooms refused for lack of processing time or memory.
     package var joinsRefused: UInt64 { shared.load.refused &+ shared.memory.refused }
-    /// Rooms with something to do of their own, and when.
+    /// Deadlines of rooms that have one.
     private var timers: [String: Instant] = [:]
     private var ending = Ending.no
-    /// Whether new rooms are taken, and until when those that there are may last.
+    /// Whether new rooms are accepted, and the deadline of the existing ones.
     var draining = Draining()
 
     private enum Ending {
         case no
-        /// Rooms are ending; the process exits by then at the latest.
+        /// Rooms are closing; the process exits at this time at the latest.
         case by(Instant)
         case done
     }
 
-    /// How long rooms may take to end at shutdown.
+    /// Time that rooms have to end at shutdown.
     private static let graceMilliseconds: Int64 = 1_500
 
     package init(_ setup: ControlSetup) {
         self.setup = setup
         roomCounts = [Int](repeating: 0, count: setup.workers)
-        // The first line says better; nothing happens before it.
+        // Provisional; replaced at the first request, before which nothing happens.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
         recordings = RecordingBook(endedLimit: setup.limits.recordingsListed)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
@@ -76,7 +78,7 @@ package struct ControlPlane {
             limits: setup.limits.room
         )
         if let directory = setup.recordings {
-            // The tap's thread is one more worker, for mirrors alone.
+            // The tap thread counts as one more worker, for mirrors only.
             shared.identifiers.append(
                 WorkerIdentifiers(
                     transports: 0,
@@ -97,7 +99,7 @@ package struct ControlPlane {
         shared.outputs.roomLimit = setup.limits.tapsPerRoom
     }
 
-    /// Takes one line of a connection; it is answered exactly once.
+    /// Processes one request line of a connection; it is answered exactly once.
     package mutating func receive(
         _ line: [UInt8],
         from connection: ConnectionID,
@@ -122,7 +124,7 @@ package struct ControlPlane {
         }
     }
 
-    /// Takes what a worker tells.
+    /// Processes an event of a worker.
     package mutating func receive(_ event: WorkerEvent, from worker: Int, at now: Instant) {
         setTime(now)
         switch event {
@@ -185,7 +187,7 @@ package struct ControlPlane {
         }
     }
 
-    /// Forgets a connection: its calls take effect, but nobody is there for the replies.
+    /// Forgets a closed connection: its calls take effect, but their replies are dropped.
     package mutating func connectionClosed(_ connection: ConnectionID) {
         for (epoch, operation) in operations {
             switch operation.reply {
@@ -204,20 +206,20 @@ package struct ControlPlane {
         forgetStarts(of: connection)
     }
 
-    /// When `expire(at:)` next has something to do, if ever.
+    /// Time of the next `expire(at:)` with work to do, if any.
     package var deadline: Instant? {
-        // Few rooms have something in store at one time.
+        // Few rooms have a deadline at a time.
         var next = timers.values.min()
         if let end = draining.deadline { next = min(end, next ?? end) }
         if case .by(let end) = ending { next = min(end, next ?? end) }
         return next
     }
 
-    /// Does what is due.
+    /// Performs the work due.
     package mutating func expire(at now: Instant) {
         if case .by(let end) = ending, end <= now { finish() }
         if let end = draining.deadline, end <= now { endDraining(at: now) }
-        // In order, so that one history is like the other.
+        // Sorted, so that runs are reproducible.
         for name in timers.filter({ $0.value <= now }).keys.sorted() { expire(name, at: now) }
     }
 
@@ -231,7 +233,7 @@ package struct ControlPlane {
         conclude(Room.Outcome(change: change), in: name, at: now)
     }
 
-    /// Keeps when a room next has something to do, if ever.
+    /// Updates the stored deadline of a room.
     mutating func noteDeadline(of name: String) { timers[name] = rooms[name]?.room.deadline }
 
     mutating func setTime(_ now: Instant) {
@@ -239,7 +241,7 @@ package struct ControlPlane {
         shared.now = now
     }
 
-    /// Ends all rooms; `ControlOutput.exit` follows when the workers have passed it.
+    /// Closes all rooms; `ControlOutput.exit` follows when the workers have passed the fences.
     package mutating func shutdown(at now: Instant) {
         guard case .no = ending else { return }
         ending = .by(now.advanced(milliseconds: Self.graceMilliseconds))
@@ -248,7 +250,7 @@ package struct ControlPlane {
         finishIfDone()
     }
 
-    /// Takes no new rooms.
+    /// Whether shutdown has begun; no new rooms are accepted then.
     var isEnding: Bool { if case .no = ending { false } else { true } }
 
     mutating func finishIfDone() {
@@ -263,7 +265,7 @@ package struct ControlPlane {
     package var roomCount: Int { rooms.count }
     package var participantCount: Int { rooms.values.reduce(0) { $0 + $1.room.participants.count } }
 
-    /// What there is to do, in order; it is handed out once.
+    /// Returns the pending output, in order, and clears it.
     package mutating func takeOutput() -> [ControlOutput] {
         defer { output = [] }
         return output
@@ -274,7 +276,7 @@ package struct ControlPlane {
         of place: Room.Place,
         at now: Instant
     ) {
-        // What is gone may still be heard of, until the worker has passed the fence.
+        // A worker may report on a removed object until it has passed the fence.
         guard let name = owners[place], var entry = rooms[name] else { return }
         rooms[name] = nil
         let change = entry.room.take(notice, &shared)
@@ -296,12 +298,12 @@ package struct ControlPlane {
     }
 }
 
-/// Turns the monotonic clock into the time of day.
+/// Conversion from the monotonic clock to the time of day.
 struct WallClock: Sendable {
     var instant: Instant
     var unixTime: Double
 
-    /// Unix time, in seconds.
+    /// Returns the Unix time of an instant, in seconds.
     func unixTime(at other: Instant) -> Double {
         unixTime + Double(other.nanoseconds(since: instant)) / 1e9
     }

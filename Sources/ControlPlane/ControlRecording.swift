@@ -4,20 +4,20 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// What has been recorded, and is: what `recording.list` shows.
+/// Catalog of present and past recordings, for `recording.list`.
 struct RecordingBook {
     struct Entry {
         var tap: Room.Tap
         var room: String
         var state = RecordingInfo.State.starting
-        /// Why it ended, where nobody asked for it.
+        /// Reason of its end, if nobody asked for it.
         var reason: String?
         var files: [TapFile] = []
     }
 
     private let endedLimit: Int
     private var entries: [TapID: Entry] = [:]
-    /// Those that have ended, in that order.
+    /// Ended recordings, in the order of their end.
     private var ended: [TapID] = []
 
     init(endedLimit: Int) { self.endedLimit = endedLimit }
@@ -27,7 +27,7 @@ struct RecordingBook {
         set { entries[id] = newValue }
     }
 
-    /// Notes that a recording has ended; forgets the one that ended first where they are too many.
+    /// Marks a recording as stopped; beyond the limit, the one that ended first is removed.
     mutating func end(_ id: TapID, reason: String?, files: [TapFile]) {
         guard let entry = entries[id], entry.state != .stopped else { return }
         entries[id]?.state = .stopped
@@ -37,11 +37,11 @@ struct RecordingBook {
         if ended.count > endedLimit { entries[ended.removeFirst()] = nil }
     }
 
-    /// In the order in which they began.
+    /// All entries, in the order in which the recordings began.
     var inOrder: [Entry] { entries.sorted { $0.key < $1.key }.map(\.value) }
 }
 
-/// A `recording.stopped` that waits for what the tap's thread says of the files.
+/// Pending `recording.stopped` event that waits for the tap thread's list of files.
 struct StoppedRecording: Sendable {
     var tap: Room.Tap
     var reason: String?
@@ -84,7 +84,7 @@ extension ControlPlane {
         }
     }
 
-    /// Takes up what the tap's thread says.
+    /// Processes a notice of the tap thread.
     mutating func take(_ notice: TapNotice, at now: Instant) {
         switch notice {
         case .started(let id):
@@ -120,7 +120,7 @@ extension ControlPlane {
         }
     }
 
-    /// Keeps a recording, live stream or way out that a call or notice has begun.
+    /// Adds an entry for each recording, live stream or RTP forward that a call or notice began.
     mutating func note(_ outcome: Room.Outcome, in room: String) {
         for case .tap(let id) in outcome.change.opened {
             guard let tap = rooms[room]?.room.taps[id] else { continue }
@@ -132,7 +132,7 @@ extension ControlPlane {
         }
     }
 
-    /// Numbers a `recording.stopped`, whose line is written when the files are known.
+    /// Numbers a `recording.stopped` event; its line is encoded when the files are known.
     mutating func event(_ stopped: StoppedRecording, in room: String) -> Operation.Event {
         var stopped = stopped
         stopped.time = shared.unixTime
@@ -160,7 +160,7 @@ extension ControlPlane {
         return Operation.Event(seq: event.seq, line: line)
     }
 
-    /// What `recording.start` is answered once directory and files stand ready, or do not.
+    /// Returns the reply to `recording.start`, once directory and files are ready or have failed.
     func recordingReply(of id: TapID, to caller: Caller) -> [UInt8] {
         guard let entry = recordings[id], entry.state != .stopped else {
             return IPCReply.encoded(
@@ -177,7 +177,7 @@ extension ControlPlane {
 }
 
 extension IPCError {
-    /// The recorder could not begin; `cause` is its word for why.
+    /// Makes the error of a recording that could not begin; `cause` is the recorder's reason word.
     fileprivate static func recordingFailed(_ cause: String) -> Self {
         Self(
             code: 4507,

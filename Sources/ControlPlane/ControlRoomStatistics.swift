@@ -3,7 +3,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// What `stats.get` asked for, out of all that the workers told.
+/// Selection of the workers' statistics that answers one `stats.get`.
 struct StatisticsSelection {
     private let params: StatsGet.Params
     private let room: Room
@@ -25,7 +25,10 @@ struct StatisticsSelection {
         }
     }
 
-    /// A subscription's are its slots' alone, a participant's all that it sends and receives.
+    /// Makes the result.
+    ///
+    /// For one subscription it has its slots only, for a participant everything that it sends and
+    /// receives.
     func result() -> StatsGet.Result {
         var result = StatsGet.Result()
         for participant in room.members
@@ -128,7 +131,7 @@ extension SubscriptionStats {
         packets = slot.packets
         bytes = slot.bytes
         packetsLost = slot.packetsLost
-        // A fixed point number with the point at the left (RFC 3550 §6.4.1).
+        // Fixed point number with the binary point at the left edge (RFC 3550 §6.4.1).
         fractionLost = Double(slot.fractionLost) / 256
         jitter = Double(slot.jitter) / Double(clockRate) * 1_000
         nacks = slot.nacksReceived

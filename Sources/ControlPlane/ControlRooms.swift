@@ -4,21 +4,21 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// A room, and what its callers keep with it that decides nothing.
+/// Room together with its callers' data, which has no effect on media.
 struct RoomEntry {
     var room: Room
-    /// As they are shown, the defaults filled in.
+    /// Settings as shown, with defaults filled in.
     var settings: RoomSettings
-    /// What callers keep with participants.
+    /// Callers' custom data of participants.
     private(set) var customs: [String: JSON] = [:]
-    /// What callers keep with the room.
+    /// Callers' custom data of the room.
     var custom: JSON = [:]
     var messages: MessageBoard
     private var participants = WrittenList()
-    /// Whose custom has changed since they were written.
+    /// Participants whose custom data has changed since they were encoded.
     private var stale: Set<String> = []
     private var streams = WrittenList()
-    /// As it was shown last, and all of that as JSON.
+    /// Room as last shown, and its complete JSON.
     private var written: (room: RoomInfo, text: EncodedJSON)?
 
     init(room: Room, settings: RoomSettings, limits: ControlLimits) {
@@ -29,7 +29,7 @@ struct RoomEntry {
 
     var id: RoomID { RoomID(room.name) }
 
-    /// The room as a result shows it; `seq` is that of its last event.
+    /// Returns the room as JSON; `seq` is that of its last event.
     mutating func shown(seq: UInt64) -> EncodedJSON {
         let changed = writeChanges()
         let shown = inWords(seq: seq)
@@ -44,7 +44,9 @@ struct RoomEntry {
         return text
     }
 
-    /// Writes those of the long lists who have changed; returns whether anybody has.
+    /// Encodes the changed participants and streams.
+    ///
+    /// - Returns: whether anything has changed.
     private mutating func writeChanges() -> Bool {
         let changedParticipants = room.takeChangedParticipants().union(stale)
         let changedStreams = room.takeChangedStreams()
@@ -59,7 +61,7 @@ struct RoomEntry {
         return !changedParticipants.isEmpty || !changedStreams.isEmpty
     }
 
-    /// All but the long lists.
+    /// Returns the room in the contract's type, without participants and streams.
     private func inWords(seq: UInt64) -> RoomInfo {
         var shown = RoomInfo(
             room: id,
@@ -100,7 +102,7 @@ struct RoomEntry {
         stale.insert(participant)
     }
 
-    /// Forgets what is kept for somebody who has left.
+    /// Removes the data of a participant that has left.
     mutating func forget(_ participant: String) {
         customs[participant] = nil
         messages.remove(ParticipantID(participant))
@@ -158,16 +160,18 @@ extension ControlPlane {
         }
     }
 
-    /// Rooms without transports count too, as they were made to get some.
+    /// Worker for a new room.
+    ///
+    /// Each room counts as one transport, because an empty room is likely to get some.
     private var leastLoadedWorker: Int {
         let load = zip(shared.identifiers, roomCounts).map { $0.transports.used + $1 }
         return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
     }
 
-    /// Carries a call out in its room and answers when it has taken effect.
+    /// Applies a call to its room and replies when it has taken effect.
     ///
-    /// `result` is asked with the room as it is after the call; `nil` is `{}`, with the fence
-    /// where the call took a right away.
+    /// `result` makes the reply from the room after the call. If it returns `nil`, the reply is
+    /// `{}`, with the fence's figures if the call revoked a right.
     mutating func call(
         _ call: Room.Call,
         in room: RoomID,
@@ -192,7 +196,7 @@ extension ControlPlane {
     ) throws(IPCError) -> Room.Outcome {
         guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
         do throws(Refusal) {
-            // In place: a copy of the room would cost as much as the room is large.
+            // In place: copying the room would cost time in proportion to its size.
             guard let outcome = try rooms[room.rawValue]?.room.apply(call, &shared) else {
                 throw Refusal(code: -32603, reason: "internal-error", message: "the room is gone")
             }
@@ -202,7 +206,7 @@ extension ControlPlane {
         }
     }
 
-    /// Numbers and writes the events of what a call came to, and sends it on its way.
+    /// Numbers and encodes the events of an outcome, and commits it as an operation.
     mutating func conclude(
         _ outcome: Room.Outcome,
         in name: String,
@@ -222,7 +226,7 @@ extension ControlPlane {
         if let room = rooms[name]?.room, room.isClosed {
             roomCounts[room.worker] -= 1
             rooms[name] = nil
-            // What is in process here is not in process in a later room of the same name.
+            // Pending operations must not affect a later room of the same name.
             for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
             journals.close(name)
             output.append(.log(.info, "room closed", [("room", name)]))

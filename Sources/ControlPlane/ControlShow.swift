@@ -4,12 +4,12 @@ import RTP
 import Rooms
 import WorkerInterface
 
-// The rooms in the contract's words.
+// Presentation of rooms in the contract's types.
 
 extension ControlPlane {
-    /// A room as a result shows it; `nil` where there is none of that name.
+    /// Returns a room as JSON; `nil` if there is none of that name.
     mutating func show(_ room: String) -> EncodedJSON? {
-        // In place: a copy would cost as much as the room is large.
+        // In place: copying the room would cost time in proportion to its size.
         rooms[room]?.shown(seq: journals.numbered(room))
     }
 
@@ -35,7 +35,7 @@ extension ControlPlane {
 }
 
 extension Fingerprint {
-    /// As SDP writes it: `sha-256 AB:CD:…` (RFC 8122 §5).
+    /// SDP form: `sha-256 AB:CD:…` (RFC 8122 §5).
     fileprivate var shown: String {
         let name =
             switch algorithm {
@@ -95,7 +95,7 @@ extension LayerInfo {
             rid: layer.rid,
             width: layer.width,
             height: layer.height,
-            // A report from a worker is ours, but JSON has no word for what is not finite.
+            // JSON cannot represent values that are not finite.
             frameRate: layer.frameRate.isFinite ? layer.frameRate : 0,
             bitrate: layer.bitrate,
             active: layer.active
@@ -114,7 +114,7 @@ extension TransportOffer.Result {
 }
 
 extension MidInfo {
-    /// Returns `nil` for an m-line whose name the contract has no place for.
+    /// Returns `nil` for an m-line whose mid the contract's type does not allow.
     fileprivate init?(_ line: Room.AnsweredLine) {
         guard let mid = Mid(rawValue: line.mid) else { return nil }
         self.init(

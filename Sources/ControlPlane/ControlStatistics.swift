@@ -3,7 +3,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// A question that workers are being asked.
+/// Pending statistics request, with the workers' answers so far.
 struct StatisticsReport {
     enum Question {
         case server
@@ -28,7 +28,7 @@ extension ControlPlane {
         report(.room(params), for: caller)
     }
 
-    /// Asks the workers; the reply follows when all of them have answered.
+    /// Asks the workers for statistics; the reply follows when all have answered.
     mutating func report(_ question: StatisticsReport.Question, for caller: Caller) {
         let workers: Set<Int> =
             switch question {

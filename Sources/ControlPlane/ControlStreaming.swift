@@ -4,11 +4,11 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// A live stream, and the call that waits for its server.
+/// Live stream, with the call that waits for its server.
 struct StreamingEntry {
     var name: String
     var room: String
-    /// Who is to be answered when the server has taken it, or has not.
+    /// Caller to answer when the server has accepted or refused the stream.
     var caller: Caller?
 }
 
@@ -28,7 +28,7 @@ extension ControlPlane {
             wish.bitrate = params.bitrate
             let start = Room.Call.startStreaming(wish, by: params.by?.rawValue)
             let outcome = try apply(start, in: params.room)
-            // The server may take its time, so the reply does not wait its turn among the room's.
+            // The server may be slow, so this reply is not ordered with the room's other replies.
             conclude(outcome, in: params.room.rawValue, at: now) { plane in
                 if case .streaming(let tap) = outcome.result {
                     plane.streamings[tap]?.caller = caller
@@ -47,7 +47,7 @@ extension ControlPlane {
         }
     }
 
-    /// Answers `streaming.start`: `cause` is why it could not begin, `nil` that it has.
+    /// Replies to `streaming.start`; `cause` is the reason of a failure, `nil` means success.
     mutating func answerStart(of id: TapID, failure cause: String?) {
         guard let entry = streamings[id], let caller = entry.caller else { return }
         streamings[id]?.caller = nil
@@ -63,14 +63,14 @@ extension ControlPlane {
         output.append(.reply(caller.connection, line))
     }
 
-    /// Nobody is there any more for these replies.
+    /// Drops the replies to a closed connection.
     mutating func forgetStarts(of connection: ConnectionID) {
         for (id, entry) in streamings where entry.caller?.connection == connection {
             streamings[id]?.caller = nil
         }
     }
 
-    /// The events of live streams; no URL is in them.
+    /// Makes the events of live streams; they contain no URL.
     mutating func streamingEvent(
         _ news: Room.News,
         to: Audience,
@@ -109,7 +109,7 @@ extension ControlPlane {
 }
 
 extension IPCError {
-    /// The server has not taken the stream; `cause` is a word for why.
+    /// Makes the error of a live stream that could not begin; `cause` is a reason word.
     fileprivate static func streamingFailed(_ cause: String) -> Self {
         Self(
             code: 4508,
@@ -121,7 +121,7 @@ extension IPCError {
 }
 
 extension Room.News {
-    /// What the daemon's log says of live streams: of the URL the server alone.
+    /// Log line of a live-stream event; of the URL it shows only the server.
     var streamingLine: (level: LogLevel, message: String, fields: [(String, String)])? {
         switch self {
         case .streamingStarted(let tap):

@@ -4,7 +4,8 @@ import RTP
 import Rooms
 import WorkerInterface
 
-// The same words on both sides: the contract's types know no rooms, the rooms no JSON.
+// Mapping between the contract's types, which do not know rooms, and the room's types, which do not
+// know JSON.
 
 extension RoomState {
     init(_ state: Room.State) {

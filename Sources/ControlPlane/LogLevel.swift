@@ -1,4 +1,4 @@
-/// How much a log line matters; a level shows itself and all above it.
+/// Severity of a log line; a configured level includes all above it.
 package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case debug, info, warning, error
 

@@ -1,9 +1,9 @@
 import Contract
 import JSON
 
-/// The messages of one room: who hears which topic, and what is kept of it.
+/// Topic subscriptions and kept messages of one room.
 ///
-/// Messages decide nothing, so the room itself knows nothing of them.
+/// Messages have no effect on media, so the room itself does not know of them.
 struct MessageBoard {
     private struct Kept {
         var message: Message
@@ -23,12 +23,12 @@ struct MessageBoard {
 
     init(limits: ControlLimits) { self.limits = limits }
 
-    /// Whether a topic is there, or can be made.
+    /// Returns whether a topic exists or can be created within the limit.
     func hasRoom(for topic: ShortText) -> Bool {
         topics[topic] != nil || topics.count < limits.messageTopics
     }
 
-    /// Takes a message; returns it with its number, and who should hear it, by their ids.
+    /// Publishes a message; returns it with its number, and the ids of its recipients, sorted.
     mutating func publish(
         _ params: MessagePublish.Params,
         at time: Double
@@ -63,7 +63,7 @@ struct MessageBoard {
         forget(message.topic)
     }
 
-    /// Begins to hear a topic; returns what was kept of it for this participant, oldest first.
+    /// Subscribes to a topic; returns the kept messages for this participant, oldest first.
     mutating func subscribe(_ participant: ParticipantID, to topic: ShortText) -> [Message] {
         topics[topic, default: Topic()].subscribers.insert(participant)
         let kept = topics[topic]?.kept ?? []
@@ -75,7 +75,7 @@ struct MessageBoard {
         forget(topic)
     }
 
-    /// Somebody has left the room.
+    /// Removes the subscriptions of a participant that has left.
     mutating func remove(_ participant: ParticipantID) {
         for topic in Array(topics.keys) { unsubscribe(participant, from: topic) }
     }

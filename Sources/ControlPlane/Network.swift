@@ -1,12 +1,12 @@
 import WorkerInterface
 
-/// Addresses that have their first bits in common: `10.0.0.0/8`, `fd00::/8`, or one address.
+/// IP network in CIDR notation: `10.0.0.0/8`, `fd00::/8`, or a single address.
 package struct Network: Hashable, Sendable {
     private let first: Address
-    /// Bits of the 128 that count; IPv4 is IPv4-mapped.
+    /// Prefix length of the 128-bit address; IPv4 addresses are IPv4-mapped.
     private let length: Int
 
-    /// Returns `nil` for what is none, or has bits set behind its length.
+    /// Returns `nil` for invalid text, or if bits beyond the prefix are set.
     package init?(text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = Address(text: String(parts[0])) else { return nil }
@@ -29,7 +29,7 @@ package struct Network: Hashable, Sendable {
         return address.high & high == first.high && address.low & low == first.low
     }
 
-    /// This host alone.
+    /// The loopback networks: this machine alone.
     package static let loopback = ["127.0.0.0/8", "::1"].compactMap(Network.init(text:))
 
     package var text: String {

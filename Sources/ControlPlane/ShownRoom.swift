@@ -1,11 +1,11 @@
 import Contract
 import JSON
 
-// The contract's results that hold a room, with the long lists in it written before.
+// The contract's results that contain a room, with its long lists already encoded.
 
-/// `SFUClient::Room`.
+/// Encodable form of `SFUClient::Room`.
 struct ShownRoom: Encodable {
-    /// All but the lists.
+    /// The room without participants and streams.
     var room: RoomInfo
     var participants: EncodedJSON
     var streams: EncodedJSON
@@ -14,23 +14,23 @@ struct ShownRoom: Encodable {
 
     func encode(to encoder: any Encoder) throws {
         try room.encode(to: encoder)
-        // They take the places of the empty ones.
+        // These replace the empty lists of `room`.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(participants, forKey: .participants)
         try container.encode(streams, forKey: .streams)
     }
 }
 
-/// `RoomList.Result`.
+/// Encodable form of `RoomList.Result`.
 struct ShownRooms: Encodable { var rooms: [EncodedJSON] }
 
-/// `ParticipantJoin.Result`.
+/// Encodable form of `ParticipantJoin.Result`.
 struct ShownJoin: Encodable {
     var state: Admission
     var room: EncodedJSON
 }
 
-/// The elements of a JSON array, each written when it changed last.
+/// JSON array whose elements are encoded only when they change.
 struct WrittenList {
     private var texts: [String: [UInt8]] = [:]
 

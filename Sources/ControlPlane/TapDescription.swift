@@ -1,8 +1,8 @@
 import WorkerInterface
 
-/// What a receiver of plain RTP has to know, as SDP (RFC 8866).
+/// Session description for the receiver of an RTP forward, as SDP (RFC 8866).
 enum TapDescription {
-    /// `name` is the session's, `number` another one for each.
+    /// Returns the SDP; `name` is the session's name, `number` its unique session id.
     static func text(of output: TapOutput, name: String, number: TapID) -> String {
         let origin = output.lines.first.map { connection($0.address) } ?? "IN IP4 127.0.0.1"
         var lines = ["v=0", "o=- \(number) 1 \(origin)", "s=\(name)", "t=0 0"]
@@ -16,7 +16,7 @@ enum TapDescription {
             if let parameters = parameters(of: line.codec) {
                 lines.append("a=fmtp:\(line.payloadType) \(parameters)")
             }
-            // Said of whoever reads it.
+            // From the perspective of the reader, who receives.
             lines.append("a=recvonly")
         }
         return lines.map { $0 + "\r\n" }.joined()
@@ -36,6 +36,8 @@ enum TapDescription {
         }
     }
 
+    /// Format parameters for `a=fmtp`.
+    ///
     /// H.264 has its parameter sets in the stream.
     private static func parameters(of codec: Codec) -> String? {
         switch codec {

@@ -10,7 +10,7 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// Makes the daemon's parts from its settings and puts them together.
+/// Builder of the daemon's parts from its configuration.
 struct Assembly {
     private let configuration: Configuration
     private let log: Log
@@ -20,7 +20,7 @@ struct Assembly {
         self.log = log
     }
 
-    /// Opens everything, starts the workers, and says that it is ready.
+    /// Opens the sockets, starts the workers, prints the ready line, and returns the control loop.
     func loop(_ socket: IPCSocket, signals: Int32) throws(StartError) -> EventLoop {
         let sockets = try udpSockets()
         let listeners = try tcpListeners()
@@ -61,7 +61,7 @@ struct Assembly {
         }
     }
 
-    /// One list of sockets a worker.
+    /// Opens every configured UDP address once per worker; returns one list of sockets per worker.
     private func udpSockets() throws(StartError) -> [[UDPSocket]] {
         var sockets: [[UDPSocket]] = []
         for worker in 0..<configuration.workers {
@@ -74,7 +74,8 @@ struct Assembly {
         return sockets
     }
 
-    /// One list of listening sockets a worker.
+    /// Opens every configured TCP address once per worker; returns one list of listeners per
+    /// worker.
     private func tcpListeners() throws(StartError) -> [[TCPListener]] {
         var listeners: [[TCPListener]] = []
         for worker in 0..<configuration.workers {
@@ -158,7 +159,7 @@ struct Assembly {
         _ engine: SRTPEngine
     ) throws(SystemError) -> [Worker] {
         var workers: [Worker] = []
-        // One more for the recorder, which reads what workers hand to one another.
+        // One more port for the recorder, which reads the packets that workers mirror to it.
         let relays = try RelayNetwork(workers: sockets.count + 1)
         for (index, own) in sockets.enumerated() {
             let setup = Worker.Setup(
@@ -189,7 +190,7 @@ struct Assembly {
         return workers
     }
 
-    /// The certificate that all workers show.
+    /// Creates the DTLS certificate that all workers present.
     private func identity() throws(StartError) -> DTLSIdentity {
         do throws(DTLSError) {
             return try DTLSIdentity()

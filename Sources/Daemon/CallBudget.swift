@@ -1,16 +1,17 @@
 import RTP
 
-/// The calls that one connection may make: so many a second, and a second's worth of them at once.
+/// Token bucket that limits the calls of one IPC connection.
 ///
-/// A token bucket, kept as the time when all that was taken will have been paid for.
+/// It allows a number of calls a second, and a burst of one second's worth. Its state is the time
+/// at which all calls taken so far will be paid for.
 struct CallBudget {
-    /// Nanoseconds that a call costs.
+    /// Cost of a call, in nanoseconds.
     private let cost: Int64
     private var paid = Instant(nanoseconds: 0)
 
-    /// How far ahead of the time a connection may be.
+    /// Largest lead of `paid` over the clock, in nanoseconds.
     private static let burst: Int64 = 1_000_000_000
-    /// Reading begins anew when so much has come back, so that it is worth the while.
+    /// Budget that must be regained before reading resumes, in nanoseconds, to avoid tiny reads.
     private static let rest: Int64 = 20_000_000
 
     /// `callsPerSecond` is at least 1.
@@ -19,9 +20,9 @@ struct CallBudget {
         cost = max(1, 1_000_000_000 / Int64(callsPerSecond))
     }
 
-    /// Takes calls that have been read.
+    /// Charges calls that have been read.
     ///
-    /// - Returns: until when no more may be read; `nil` where there are calls left.
+    /// - Returns: the time at which reading may resume; `nil` if calls are left.
     mutating func take(_ calls: Int, at now: Instant) -> Instant? {
         let start = max(paid.nanoseconds, now.nanoseconds)
         paid = Instant(nanoseconds: start &+ Int64(calls) &* cost)

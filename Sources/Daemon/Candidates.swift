@@ -2,17 +2,18 @@ import CKernel
 import Kernel
 import WorkerInterface
 
-/// Which addresses an answer names for a socket.
+/// Selection of the host candidates that an SDP answer names for a socket.
 enum Candidates {
-    /// An address that this machine has.
+    /// Network interface address of this machine.
     struct Interface: Equatable {
         var address: Address
         var isLoopback: Bool
     }
 
-    /// Best first: IPv4 before IPv6, as far as `sockets` has it so.
+    /// Returns the candidate addresses in the order of `sockets`, without duplicates.
     ///
-    /// `announce` takes the place of what is listened on, family by family.
+    /// Addresses in `announce` replace the bound ones of the same IP family; ports stay those of
+    /// the sockets.
     static func addresses(
         of sockets: [Address],
         announce: [Address],
@@ -32,7 +33,7 @@ enum Candidates {
 
     private static func listened(_ socket: Address, _ interfaces: [Interface]) -> [Address] {
         guard socket.isWildcard else { return [socket] }
-        // A link-local address means nothing to a peer that cannot name our interface.
+        // A remote peer cannot use a link-local address, as it does not know our interface's scope.
         let family = interfaces.filter {
             $0.address.isIPv6 == socket.isIPv6 && !$0.address.isLinkLocal
         }
@@ -40,7 +41,7 @@ enum Candidates {
         return (outside.isEmpty ? family : outside).map(\.address)
     }
 
-    /// The addresses of all interfaces that are up.
+    /// Returns the addresses of all interfaces that are up, with port 0.
     static func interfaces() throws(SystemError) -> [Interface] {
         var found = [kernel_interface](repeating: kernel_interface(), count: 64)
         var count = try enumerate(&found)

@@ -2,7 +2,7 @@ import CKernel
 import Foundation
 import Kernel
 
-/// What the command line asks for.
+/// Action that the command line requests.
 package enum Invocation: Equatable {
     case run(Configuration)
     case checkConfiguration(Configuration)
@@ -10,14 +10,14 @@ package enum Invocation: Equatable {
     case version
 }
 
-/// Reads the command line and the file that it names.
+/// Parser of the command line and of the configuration file that it names.
 package struct CommandLineOptions {
     private var values: [ConfigurationKey: [String]] = [:]
     private var file: String?
     private var checkOnly = false
     private var early: Invocation?
 
-    /// Takes the arguments without the program's name.
+    /// Parses the arguments, which exclude the program's name, and returns the requested action.
     package static func invocation(
         _ arguments: [String],
         defaults: Configuration,
@@ -47,7 +47,7 @@ package struct CommandLineOptions {
         }
     }
 
-    /// Takes `--flag VALUE` or `--flag=VALUE`.
+    /// Parses one flag, given as `--flag VALUE` or `--flag=VALUE`.
     private mutating func take(
         _ argument: String,
         _ rest: inout ArraySlice<String>
@@ -92,7 +92,7 @@ package struct CommandLineOptions {
 
     private static let maximumFileBytes = 1 << 20
 
-    /// The text of `--help`.
+    /// Returns the text of `--help`.
     static func help(_ defaults: Configuration) -> String {
         var lines = [
             "Usage: sfud [FLAG]...", "", "Forwards WebRTC media; driven over a Unix socket.", "",

@@ -7,7 +7,7 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// What an operator may choose; `docs/operating.md` and `docs/limits.md` explain each.
+/// Settings that an operator may change; `docs/operating.md` and `docs/limits.md` explain each.
 package struct Configuration: Equatable {
     enum EngineChoice: String, CaseIterable {
         case auto, libsrtp2
@@ -16,27 +16,28 @@ package struct Configuration: Equatable {
 
     /// Path of the IPC socket.
     var ipc: String
-    /// Where the first worker listens; the others take the ports above.
+    /// Addresses where the first worker listens for UDP; worker n adds n to each nonzero port.
     var udp: [Address] = [Address(ipv4: 0, port: 5004)]
-    /// Where the first worker takes TCP connections, likewise; empty: nowhere.
+    /// Addresses where the first worker listens for TCP, likewise; empty disables TCP.
     var tcp: [Address] = []
-    /// Addresses that answers name instead of those listened on; their ports are 0.
+    /// Addresses that SDP answers name instead of the bound ones; their ports are 0.
     var announce: [Address] = []
     package var workers: Int
     var http: Address?
     var logLevel = LogLevel.info
     var engine = EngineChoice.auto
-    /// Where recordings go; an absolute path.
+    /// Absolute path of the directory for recordings.
     var recordings: String
-    /// What the URLs of live streams may begin with.
+    /// URL schemes allowed for live streams.
     var streamingSchemes = Self.streamingSchemes
-    /// Whom live streams over `rtmps` trust, an absolute path; `nil`: whom the system does.
+    /// Absolute path of the PEM file of CA certificates trusted for `rtmps`; `nil` uses the
+    /// system's.
     var streamingAuthority: String?
-    /// Where plain RTP may go.
+    /// Networks to which plain RTP may be forwarded.
     var tapNetworks = Network.loopback
     package var limits = Limits()
 
-    /// Bounds of all parts; the keys are in `ConfigurationLimit`.
+    /// Limits of all parts; `ConfigurationLimit` lists their keys.
     package struct Limits: Equatable {
         var core = CoreLimits()
         var control = ControlLimits()
@@ -48,7 +49,7 @@ package struct Configuration: Equatable {
         var streaming = StreamingLimits()
     }
 
-    /// The defaults, as this user on this machine gets them.
+    /// Creates the default settings for a user and a machine.
     package init(
         environment: [String: String],
         userID: UInt32,
@@ -72,7 +73,7 @@ package struct Configuration: Equatable {
         )
     }
 
-    /// Checks what no single value can tell.
+    /// Checks constraints that involve several settings.
     func validate() throws(ConfigurationError) {
         try checkPorts(udp, of: .udp)
         try checkPorts(tcp, of: .tcp)
@@ -98,20 +99,20 @@ package struct Configuration: Equatable {
         }
     }
 
-    /// The path from the root; `directory` is where relative ones begin.
+    /// Returns an absolute path; a relative one is resolved against `directory`.
     static func absolute(_ path: String, in directory: String) -> String {
         let whole = path.hasPrefix("/") ? path : "\(directory)/\(path)"
         return URL(fileURLWithPath: whole).standardized.path
     }
 
     package static let maximumWorkers = 64
-    /// What libavformat is trusted with.
+    /// URL schemes that libavformat is allowed to open.
     static let streamingSchemes = ["rtmp", "rtmps"]
 }
 
-/// A setting that cannot be: one line for the operator, naming the key.
+/// Invalid setting, described in one line that begins with its key.
 package struct ConfigurationError: Error, Equatable, CustomStringConvertible {
-    /// A flag without its dashes, or a key of the file.
+    /// Name of the flag without its dashes, or key of the file.
     var key: String
     var reason: String
 

@@ -1,7 +1,7 @@
 import JSON
 
 extension JSON {
-    /// A text or number as one would write it after a flag.
+    /// Value as it would be written after a flag; `nil` unless a string or a number.
     fileprivate var flagText: String? {
         switch self {
         case .string(let text): text
@@ -11,7 +11,7 @@ extension JSON {
         }
     }
 
-    /// A whole number, also one that is written with a point or an exponent.
+    /// Whole number, even if written with a decimal point or an exponent.
     fileprivate var wholeNumber: Int? {
         switch self {
         case .integer(let number): Int(exactly: number)
@@ -22,7 +22,7 @@ extension JSON {
 }
 
 extension Configuration {
-    /// Sets what a JSON5 text says.
+    /// Applies the settings of a JSON5 text.
     mutating func apply(file text: [UInt8]) throws(ConfigurationError) {
         var seen: Set<ConfigurationKey> = []
         for (name, value) in try Self.members(of: text).sorted(by: { $0.key < $1.key }) {

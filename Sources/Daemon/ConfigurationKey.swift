@@ -4,7 +4,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// The settings, each a flag and a key of the configuration file.
+/// Setting that is both a command-line flag and a key of the configuration file.
 package enum ConfigurationKey: String, CaseIterable {
     case ipc, udp, tcp, announce, workers, http
     case logLevel = "log-level"
@@ -16,7 +16,8 @@ package enum ConfigurationKey: String, CaseIterable {
     case streamingCA = "streaming-ca"
     case tapNetworks = "tap-networks"
 
-    /// Finds a file's key, which may be written `log-level` or, needing no quotes, `logLevel`.
+    /// Finds the setting for a key of the file, written `log-level` or, needing no quotes,
+    /// `logLevel`.
     init?(fileKey: String) {
         guard
             let key = Self.allCases.first(where: { $0.rawValue == fileKey || $0.camel == fileKey })
@@ -29,7 +30,7 @@ package enum ConfigurationKey: String, CaseIterable {
         return words.dropFirst().reduce(String(words[0])) { $0 + $1.capitalized }
     }
 
-    /// Whether it may be given several times on the command line, or as a list in the file.
+    /// Whether the setting may be repeated on the command line, or be a list in the file.
     var isList: Bool {
         switch self {
         case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
@@ -72,7 +73,7 @@ package enum ConfigurationKey: String, CaseIterable {
         }
     }
 
-    /// What `configuration` has for it, as one would write it after the flag.
+    /// Returns the setting's value in `configuration` as it would be written after the flag.
     package func text(of configuration: Configuration) -> String {
         switch self {
         case .ipc: configuration.ipc
@@ -103,7 +104,7 @@ package enum ConfigurationKey: String, CaseIterable {
 }
 
 extension Configuration {
-    /// Sets one key from values as texts; more than one only for a list.
+    /// Parses and sets one setting; only a list takes more than one value.
     mutating func set(_ key: ConfigurationKey, to values: [String]) throws(ConfigurationError) {
         guard let value = values.last else {
             throw ConfigurationError(key: key.rawValue, reason: "must not be empty")
@@ -235,9 +236,11 @@ extension Configuration {
         return Int64((number * 1_000).rounded())
     }
 
-    /// What `sockaddr_un` holds, and the lock file's name beside it.
+    /// Longest IPC path in bytes: `sockaddr_un` has 108, and the lock file's name is longer by 5.
     private static let maximumPath = 100
-    /// With the names of a recording's directory and file it stays below what Linux allows.
+    /// Longest path of the recordings' directory, in bytes.
+    ///
+    /// With the names of a recording's directory and file it stays below Linux's limit for paths.
     private static let maximumDirectory = 1_000
     private static let maximumAddresses = 16
 }

@@ -6,7 +6,7 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// A bound that the file's `limits` may move.
+/// Limit that can be set under `limits` in the configuration file.
 package struct ConfigurationLimit: Sendable {
     package var name: String
     package var range: ClosedRange<Int>
@@ -100,16 +100,16 @@ package struct ConfigurationLimit: Sendable {
     ]
 }
 
-/// Bounds of the IPC server.
+/// Limits of the IPC server.
 struct IPCLimits: Hashable, Sendable {
-    /// Connections at one time; one more is closed at once.
+    /// Concurrent connections; further ones are closed at once.
     var connections = 1_024
-    /// Bytes that wait for a connection that does not read; past them it is closed.
+    /// Bytes queued for a connection; one that stops reading with more queued is closed.
     var outputBytes = 8 << 20
     /// Seconds that a line may take from its first byte to its last.
     var lineSeconds = 30
-    /// Calls that a connection may make in a second, and at once; past them it is not read.
+    /// Calls a second, and burst size, of a connection; beyond them it is not read for a while.
     var callsPerSecond = 20_000
-    /// Bytes of a line without its newline; the contract's, and no key.
+    /// Bytes of a line without its newline; part of the contract, so not configurable.
     static let lineBytes = 1 << 20
 }

@@ -2,9 +2,9 @@ import CKernel
 import RTP
 import Sockets
 
-/// One IPC connection: what came of a line, what waits to go, and what it hears of.
+/// State of one IPC connection: partial input, queued output, and subscribed rooms.
 struct Connection {
-    /// Which rooms' events it gets.
+    /// Rooms whose events the connection receives.
     enum Subscription: Equatable {
         case none
         case all
@@ -19,20 +19,20 @@ struct Connection {
         }
     }
 
-    /// Whether it has taken nothing of late while more waits than the limit.
+    /// Progress of a peer whose queued output exceeds the limit.
     private enum Stall: Equatable {
         case none
-        /// Nothing of it has been counted yet.
+        /// The output is over the limit, and no stalled time has been counted yet.
         case begun
         case counted(milliseconds: Int64)
     }
 
-    /// How far its end has come.
+    /// Stage of the connection's shutdown.
     enum Phase: Equatable {
         case open
-        /// The other side has ended its input; replies still to come go out until then.
+        /// The peer has ended its input; outstanding replies are still sent until the given time.
         case lingering(until: Instant)
-        /// We end it: once what waits has gone out, and no later than then.
+        /// sfud closes the connection once its queue is empty, and no later than the given time.
         case closing(until: Instant)
     }
 
@@ -41,14 +41,14 @@ struct Connection {
     var output = OutputQueue()
     var subscription = Subscription.none
     var phase = Phase.open
-    /// When the line that is under way began.
+    /// Arrival time of the first byte of a partial line.
     var lineStart: Instant?
     private var stall = Stall.none
     private var taken: UInt64 = 0
     var budget: CallBudget
-    /// It has made more calls than it may, and is not read before.
+    /// End of a pause in reading, because the connection exceeded its call budget.
     var pausedUntil: Instant?
-    /// What the poller waits for.
+    /// Readiness registered with the poller.
     var interest: Poller.Interest = .readable
 
     init(descriptor: Int32, budget: CallBudget) {
@@ -56,7 +56,7 @@ struct Connection {
         self.budget = budget
     }
 
-    /// Whether its time after the end of reading is up.
+    /// Whether the time for ending the connection has passed.
     func isOver(at now: Instant) -> Bool {
         switch phase {
         case .open: false
@@ -64,10 +64,10 @@ struct Connection {
         }
     }
 
-    /// Whether there is something that time alone can end.
+    /// Whether the connection has a timeout running, so that it must be swept.
     var needsSweep: Bool { lineStart != nil || phase != .open || stall != .none }
 
-    /// Looks whether the other side takes what waits for it; returns whether it does not.
+    /// Updates the stall state from what the peer has read; returns whether it may be stalled.
     mutating func notesStall(_ limit: Int) -> Bool {
         let isMoving = output.taken != taken
         taken = output.taken
@@ -79,10 +79,10 @@ struct Connection {
         return stall != .none
     }
 
-    /// Counts time in which it could have taken something; returns how much that is in all.
+    /// Adds time in which the peer read nothing; returns the total in milliseconds.
     ///
-    /// Counted from the first look on: what sfud itself did before, an answer of megabytes or
-    /// nothing at all, says nothing about who reads it.
+    /// The first call after a stall began counts 0: a delay caused by sfud itself, such as an
+    /// answer of megabytes or a blocked loop, is not the peer's fault.
     mutating func addStall(milliseconds: Int64) -> Int64 {
         var counted: Int64 = 0
         switch stall {
@@ -94,8 +94,10 @@ struct Connection {
         return counted
     }
 
-    /// What it should be waited for: who does not read is not read from either, nor is who asks
-    /// for too much.
+    /// Returns the readiness to wait for.
+    ///
+    /// A connection that does not read its output, or has exceeded its call budget, is not read
+    /// from.
     func wantedInterest(outputLimit: Int) -> Poller.Interest {
         var wanted: Poller.Interest = []
         if phase == .open, output.count <= outputLimit / 2, pausedUntil == nil {

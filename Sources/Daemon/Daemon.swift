@@ -4,11 +4,11 @@ import Kernel
 import LiveStream
 import RTP
 
-/// The program: reads the settings, takes what it needs from the system, and runs.
+/// The daemon's startup and shutdown.
 package enum Daemon {
     static let version = "0.1.0"
 
-    /// Does what the arguments say; returns the exit status.
+    /// Executes the command line; returns the exit status.
     package static func main(_ arguments: [String]) -> Int32 {
         kernel_fill_standard_descriptors()
         if arguments == [StreamerProcess.argument] { return Streamer.main() }
@@ -28,7 +28,8 @@ package enum Daemon {
     }
 
     private static func run(_ configuration: Configuration) -> Int32 {
-        // Before the first thread, so that all threads leave the signals to the control thread.
+        // Signals are blocked before the first thread starts, so that only the control thread gets
+        // them.
         let signals = kernel_signals_open()
         let log = Log(level: configuration.logLevel)
         defer { log.finish(milliseconds: logMilliseconds) }
@@ -72,16 +73,16 @@ package enum Daemon {
         }
     }
 
-    /// Prints to standard output at once; nobody may be there to read it.
+    /// Writes to standard output without buffering; errors are ignored, as nobody may be reading.
     static func say(_ text: String) { _ = kernel_write(1, Array(text.utf8).span) }
 
-    /// Says why it ends, in one line; returns the exit status.
+    /// Writes the reason for ending to standard error in one line; returns the exit status.
     private static func fail(_ error: StartError) -> Int32 {
         _ = kernel_write(2, Array("sfud: \(error)\n".utf8).span)
         return error.status
     }
 
     private static let logMilliseconds = 100
-    /// After a second SIGTERM or SIGINT.
+    /// Exit status after a second SIGTERM or SIGINT.
     private static let forcedStatus: Int32 = 130
 }

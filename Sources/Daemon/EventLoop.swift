@@ -6,7 +6,7 @@ import Rooms
 import Sockets
 import WorkerInterface
 
-/// The control thread: IPC, the control plane, signals, and HTTP, round after round.
+/// Event loop of the control thread: IPC, the control plane, signals, and HTTP.
 struct EventLoop: ~Copyable {
     private let log: Log
     private let signals: Int32
@@ -21,18 +21,18 @@ struct EventLoop: ~Copyable {
     private var watchdog: Watchdog
     private let manager: ServiceManager
     private var memory = ResidentMemory()
-    /// When to go at the latest, once a signal has come.
+    /// Latest time to exit after a first signal.
     private var lastMoment: Instant?
 
-    /// How the loop ended.
+    /// Reason for which the loop ended.
     enum Outcome: Equatable {
-        /// As it should after a first signal.
+        /// Orderly shutdown after a first signal.
         case stopped
-        /// A second signal came.
+        /// Immediate exit after a second signal.
         case forced
-        /// A worker's thread has ended: better no daemon than half a one.
+        /// A worker's thread has ended; the daemon does not run without one of its workers.
         case workerLost(Int)
-        /// A worker's thread is there and does nothing any more.
+        /// A worker's thread no longer responds.
         case workerStalled(Int)
     }
 
@@ -59,7 +59,7 @@ struct EventLoop: ~Copyable {
         watchdog = Watchdog(looks: workers.map(\.commands.looks), at: .monotonic())
     }
 
-    /// Watches everything the loop serves, as it expects it.
+    /// Creates the poller and registers all descriptors that the loop serves.
     static func poller(
         _ ipc: IPCServer,
         _ http: HTTPServer?,
@@ -79,7 +79,7 @@ struct EventLoop: ~Copyable {
         return poller
     }
 
-    /// Runs until the daemon is to end.
+    /// Runs until the daemon must end.
     mutating func run() -> Outcome {
         var now = Instant.monotonic()
         while true {
@@ -101,7 +101,7 @@ struct EventLoop: ~Copyable {
         }
     }
 
-    /// Asks the workers whether they still go round; returns one that does not.
+    /// Checks that all workers respond; returns the index of one that does not.
     private mutating func watch(at now: Instant) -> Int? {
         guard watchdog.isDue(looks: workers.map(\.commands.looks), at: now) else { return nil }
         for worker in workers { worker.commands.ring() }
@@ -109,7 +109,8 @@ struct EventLoop: ~Copyable {
         return watchdog.lost
     }
 
-    /// Lets what was said go out, and the workers do what was posted, for a little time.
+    /// Flushes queued IPC output and lets workers finish posted commands, within
+    /// `finishMilliseconds`.
     mutating func finish() {
         ipc.close()
         for worker in workers { worker.commands.close() }
@@ -207,7 +208,7 @@ struct EventLoop: ~Copyable {
         }
     }
 
-    /// Does what the control plane has decided, until it wants nothing more.
+    /// Carries out the control plane's output until there is no more.
     private mutating func carryOut(at now: Instant) -> Outcome? {
         while true {
             for id in ipc.takeClosed() { control.connectionClosed(id) }
@@ -231,14 +232,14 @@ struct EventLoop: ~Copyable {
             ipc.subscribe(id, rooms: rooms, replay: replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)
         case .log(let level, let message, let fields):
-            // What is about different rooms and participants is limited apart.
+            // Lines with different fields (room, participant) are rate-limited separately.
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
         case .exit: break
         }
     }
 
-    /// From the first signal to the exit: two seconds less what ending takes.
+    /// From the first signal to the exit: two seconds less the time that `finish` takes.
     private static let shutdownMilliseconds: Int64 = 1_700
     private static let finishMilliseconds: Int64 = 150
 }

@@ -3,13 +3,13 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// Measures how long media is in the daemon: from the kernel's stamp at its arrival to the return
-/// of the calls that sent the first and the last copy of its batch.
+/// Meter of the forwarding delay of media: from the kernel's receive timestamp to the return of the
+/// calls that sent the first and the last copy of its batch.
 ///
-/// It costs three readings of the clock a batch. What waits in a send queue is not measured; the
-/// queue's own figures tell of it. Nor is what another worker hands on.
+/// It costs three clock reads a batch. Time in a send queue is not measured, as the queue has its
+/// own metrics. Packets relayed from another worker are not measured either.
 struct ForwardingClock {
-    /// When the media of one batch came, by the wall clock.
+    /// Arrival times of one batch's media packets, as wall-clock time.
     private struct Arrivals {
         private var stamps: [Int64] = []
 
@@ -17,13 +17,13 @@ struct ForwardingClock {
 
         init() { stamps.reserveCapacity(Core.batchCapacity) }
 
-        /// Notes a media packet; 0 is no stamp.
+        /// Adds a media packet's arrival; 0 means that it has no timestamp.
         mutating func note(_ unixNanoseconds: Int64) {
             guard unixNanoseconds != 0, stamps.count < Core.batchCapacity else { return }
             stamps.append(unixNanoseconds)
         }
 
-        /// Ends the batch; nobody was sent anything of it where `stamp` knows of no media.
+        /// Ends the batch and records its delays, unless `stamp` shows that no media was sent.
         mutating func settle(
             _ stamp: SendStamp,
             _ first: inout ForwardingTimes,
@@ -42,17 +42,17 @@ struct ForwardingClock {
     }
 
     private var arrivals = Arrivals()
-    /// Of what overtakes the batch under way; it tells nothing of how long others wait.
+    /// Arrivals of packets that preempt the current batch; they do not count towards the lag.
     private var overtaking = Arrivals()
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
-    /// The least of all batches since it was last asked for: how long the first of each waited.
+    /// Smallest queuing delay of any batch's first packet since the last read, in nanoseconds.
     private var leastLag: Int64?
 
     mutating func noteArrival(_ unixNanoseconds: Int64) { arrivals.note(unixNanoseconds) }
     mutating func noteOvertaking(_ unixNanoseconds: Int64) { overtaking.note(unixNanoseconds) }
 
-    /// Begins to let the batch out: what waited for that stood in a queue.
+    /// Notes that sending of the batch begins; its oldest packet has been queued until now.
     mutating func begin() {
         guard let first = arrivals.first else { return }
         let lag = max(0, wallClock() &- first)
@@ -62,8 +62,8 @@ struct ForwardingClock {
     mutating func settle(_ stamp: SendStamp) { arrivals.settle(stamp, &first, &last) }
     mutating func settleOvertaking(_ stamp: SendStamp) { overtaking.settle(stamp, &first, &last) }
 
-    /// How long every batch since the last call has waited at least, in milliseconds; `nil`: there
-    /// was none with media.
+    /// Returns the smallest queuing delay of all batches since the last call, in milliseconds;
+    /// `nil` if there was no batch with media.
     mutating func takeLeastLag() -> Double? {
         defer { leastLag = nil }
         return leastLag.map { Double($0) / 1_000_000 }

@@ -4,20 +4,20 @@ import Kernel
 import RTP
 import WorkerInterface
 
-/// `/metrics` and `/healthz` by libmicrohttpd, run by the control thread; it has no thread.
+/// HTTP server for `/metrics` and `/healthz`, by libmicrohttpd on the control thread.
 ///
-/// Safe: the library calls back only inside `run`, on the thread that called it, and this
-/// object outlives the library's daemon, which it stops itself.
+/// Safe: the library calls back only inside `run`, on the thread that called it, and this object
+/// outlives the library's daemon, which it stops itself.
 @safe
 final class HTTPServer {
-    /// A page, and how long it may be shown.
+    /// Cached page with its expiry.
     private struct Page {
         var bytes: [UInt8]
         var freshUntil: Instant
     }
 
     private var daemon: OpaquePointer?
-    /// Where it listens; the port is the one that the kernel chose where 0 was asked for.
+    /// Bound address; if port 0 was asked for, the port is the one that the kernel chose.
     let address: Address
     private var metrics: Page?
     /// Suspended connections that asked for metrics, by descriptor.
@@ -25,7 +25,7 @@ final class HTTPServer {
     private var connections = HTTPConnections()
     private var isClosing = false
     private var now = Instant(nanoseconds: 0)
-    /// What `/healthz` answers; `false` while the daemon shuts down.
+    /// Whether `/healthz` answers 200; `false` (503) while the daemon shuts down.
     var isHealthy = true
 
     /// Listens at `address`.
@@ -60,20 +60,20 @@ final class HTTPServer {
         unsafe MHD_stop_daemon(daemon)
     }
 
-    /// Readable when `run` has something to do.
+    /// Descriptor that is readable when `run` has something to do.
     var descriptor: Int32 { unsafe http_descriptor(daemon) }
 
-    /// When `run` must be called at the latest.
+    /// Returns the latest time of the next call of `run`; `nil` if there is none.
     func deadline(at now: Instant) -> Instant? {
         let left = unsafe http_timeout(daemon)
         let library = left < 0 ? nil : now.advanced(milliseconds: left)
         return [library, connections.deadline].compactMap(\.self).min()
     }
 
-    /// Somebody waits for numbers fresher than those at hand.
+    /// Whether a suspended request waits for fresh metrics.
     var wantsMetrics: Bool { unsafe !waiting.isEmpty }
 
-    /// Does what its descriptor told of, and ends connections that take too long.
+    /// Serves ready connections, and ends those that take too long.
     func run(at now: Instant) {
         self.now = now
         connections.expire(at: now)
@@ -84,17 +84,17 @@ final class HTTPServer {
         _ = unsafe MHD_run(daemon)
     }
 
-    /// Ends the connections that are over a bound; the library closes them when it runs.
+    /// Shuts down evicted connections; the library closes them when it runs next.
     private func hangUpSurplus() {
         for descriptor in connections.takeSurplus() {
             http_hang_up(descriptor)
-            // The library looks at no suspended connection.
+            // The library ignores suspended connections, so resume it.
             guard let connection = unsafe waiting.removeValue(forKey: descriptor) else { continue }
             unsafe MHD_resume_connection(connection)
         }
     }
 
-    /// Answers who waits for metrics, and whoever asks until they are a second old.
+    /// Answers waiting requests with new metrics, and caches these for a second.
     func publish(metrics bytes: [UInt8], at now: Instant) {
         metrics = Page(
             bytes: bytes,
@@ -163,7 +163,8 @@ final class HTTPServer {
         return unsafe MHD_queue_response(connection, status, response)
     }
 
-    /// The library's callback; the first call for a request comes before its headers are read.
+    /// Request callback of the library; the first call for a request comes before its headers are
+    /// read.
     private static let handler: MHD_AccessHandlerCallback = {
         context,
         connection,
@@ -189,7 +190,7 @@ final class HTTPServer {
         return unsafe server.answer(connection, String(cString: method), String(cString: path))
     }
 
-    /// The library's callback for a connection's beginning and end.
+    /// Connection callback of the library: called at the beginning and the end.
     private static let notice: MHD_NotifyConnectionCallback = { context, connection, _, what in
         guard let context = unsafe context, let connection = unsafe connection else { return }
         let server = unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
@@ -207,7 +208,9 @@ final class HTTPServer {
     }
 
     private static let backlog: Int32 = 16
-    /// More than `HTTPConnections.limit`: connections that were hung up close a little later.
+    /// Connections that the library accepts.
+    ///
+    /// More than `HTTPConnections.limit`, as connections that were shut down close a little later.
     private static let connectionLimit: UInt32 = 64
     private static let freshMilliseconds: Int64 = 1_000
 }

@@ -1,17 +1,18 @@
 import RTP
 
-/// Says when the heap should be trimmed: a while after many have come or gone.
+/// Schedule for returning free heap memory to the system after transports come or go.
 ///
-/// A handshake frees most of what it took, and who leaves frees the rest; but the C library keeps
-/// what lies between pieces that are in use. Threads that allocate may have to wait while it is
-/// trimmed, so that is left until things are quiet.
+/// A handshake frees most of the memory that it took, and a leaving participant frees the rest, but
+/// the C library keeps free chunks between used ones. Other threads may have to wait for an
+/// allocation during a trim, so trimming is delayed until there is little change.
 struct HeapTrimmer {
     private var seen = 0
-    /// When the first of the changes came that no trimming has followed.
+    /// Time of the first change since the last trim.
     private var first: Instant?
     private(set) var deadline: Instant?
 
-    /// Takes how many transports have come or gone since the start; says whether to trim now.
+    /// Takes the number of transports that have come or gone since the start; returns whether to
+    /// trim now.
     mutating func isDue(changes: Int, at now: Instant) -> Bool {
         if changes != seen {
             seen = changes

@@ -5,25 +5,26 @@ import Kernel
 import RTP
 import Sockets
 
-/// Accepts signalling servers and carries lines between them and the control plane.
+/// Server of the IPC socket: carries lines between signalling servers and the control plane.
 ///
-/// It never waits for anybody: what a connection does not take is queued, and one that takes
-/// nothing for a while with more than the limit waiting is closed; media and the other
-/// connections go on.
+/// It never blocks on a connection. Output that the peer does not read yet is queued. A connection
+/// is closed when more than the limit is queued and the peer reads nothing for a second. Media and
+/// other connections are not affected.
 struct IPCServer {
     private let socket: IPCSocket
     private let limits: IPCLimits
     private let log: Log
     private var connections: [ConnectionID: Connection] = [:]
     private var nextID: UInt64 = 1
-    /// Connections that have something to write, or another phase than the poller knows.
+    /// Connections to handle in the next `flush`, because of new output or another phase.
     private var touched: Set<ConnectionID> = []
     private var closed: [ConnectionID] = []
     private var buffer = [UInt8](repeating: 0, count: Self.readBytes)
-    /// Given up when the table of descriptors is full, to accept and turn away who is waiting.
+    /// Spare descriptor; closed when no descriptors are left, to accept and close waiting
+    /// connections.
     private var reserve: Int32
     private var nextSweep: Instant?
-    /// When `expire` last looked.
+    /// Time of the last sweep.
     private var lastSweep = Instant(nanoseconds: 0)
 
     init(_ socket: IPCSocket, limits: IPCLimits, log: Log) {
@@ -35,15 +36,15 @@ struct IPCServer {
 
     var count: Int { connections.count }
 
-    /// When `expire(at:)` next has something to do.
+    /// Next time that `expire(at:)` has something to do; `nil` if there is none.
     var deadline: Instant? { nextSweep }
 
-    /// Watches the listening socket; its token is the server's own.
+    /// Registers the listening socket with the poller.
     func watch(with poller: borrowing Poller) throws(SystemError) {
         try poller.add(socket.descriptor, for: .readable, token: Token.listener.rawValue)
     }
 
-    /// Takes in whoever waits, a bounded number at a time.
+    /// Accepts waiting connections, a bounded number per call.
     mutating func accept(with poller: borrowing Poller, at now: Instant) {
         for _ in 0..<Self.acceptsPerTurn {
             let descriptor = kernel_accept(socket.descriptor)
@@ -80,8 +81,10 @@ struct IPCServer {
         log.log(.info, "ipc connected", cause: who, [("connection", "\(id.rawValue)")] + fields)
     }
 
-    /// With no descriptor left, accepting and closing is all that keeps the listener from
-    /// being ready for ever.
+    /// Accepts and closes one connection with the spare descriptor.
+    ///
+    /// Otherwise the listener would stay readable, and the loop would spin, until a descriptor is
+    /// free.
     private mutating func turnAway() {
         log.warning("ipc connection refused", [("reason", "no file descriptors left")])
         guard reserve >= 0 else { return }
@@ -91,7 +94,7 @@ struct IPCServer {
         reserve = kernel_open_null()
     }
 
-    /// Reads once and returns the whole lines that came.
+    /// Reads once; returns the complete lines.
     mutating func read(_ id: ConnectionID, at now: Instant) -> [[UInt8]] {
         guard let connection = connections[id], connection.phase == .open,
             connection.pausedUntil == nil
@@ -118,7 +121,7 @@ struct IPCServer {
             connections[id]?.lineStart = nil
         }
         if let pause = connections[id]?.budget.take(result.lines.count, at: now) {
-            // What it writes meanwhile lies in the kernel, which makes it wait.
+            // Further input stays in the socket's buffer, which blocks the peer when full.
             connections[id]?.pausedUntil = pause
             nextSweep = min(nextSweep ?? pause, pause)
             touched.insert(id)
@@ -131,7 +134,7 @@ struct IPCServer {
         return kernel_read(descriptor, &places)
     }
 
-    /// Queues one line for a connection; what has closed since gets nothing.
+    /// Queues one line for a connection; does nothing if it has closed.
     mutating func reply(_ id: ConnectionID, _ line: [UInt8]) {
         guard let waiting = connections[id]?.output.count else { return }
         guard waiting + line.count < limits.outputBytes * Self.burst else {
@@ -141,16 +144,16 @@ struct IPCServer {
         touched.insert(id)
     }
 
-    /// Queues an event for all who hear of the room.
+    /// Queues an event for all connections subscribed to the room.
     mutating func event(room: String, _ line: [UInt8]) {
         tell(line) { $0.includes(room) }
     }
 
-    /// Sends an event that is of no room to whoever hears events.
+    /// Queues a server-wide event for all connections subscribed to any events.
     mutating func serverEvent(_ line: [UInt8]) { tell(line) { $0 != .none } }
 
     private mutating func tell(_ line: [UInt8], to hears: (Connection.Subscription) -> Bool) {
-        // Told apart first: changing a dictionary that is being walked would copy all of it.
+        // Collect the ids first: mutating a dictionary while iterating it would copy it.
         var hearing: [ConnectionID] = []
         for (id, connection) in connections where hears(connection.subscription) {
             hearing.append(id)
@@ -158,13 +161,13 @@ struct IPCServer {
         for id in hearing { reply(id, line) }
     }
 
-    /// Says what a connection hears of from now on, after the events it missed.
+    /// Sets the rooms whose events a connection receives (`nil`: all), and queues missed events.
     mutating func subscribe(_ id: ConnectionID, rooms: Set<String>?, replay: [[UInt8]]) {
         connections[id]?.subscription = rooms.map(Connection.Subscription.rooms) ?? .all
         for line in replay { reply(id, line) }
     }
 
-    /// Writes what waits, and lets the poller know what is waited for.
+    /// Writes queued output, and updates the poller's interest.
     mutating func flush(with poller: borrowing Poller, at now: Instant) {
         for id in touched {
             guard var connection = connections[id] else { continue }
@@ -189,20 +192,21 @@ struct IPCServer {
         touched.removeAll(keepingCapacity: true)
     }
 
-    /// A connection is writable again, or its other side has gone.
+    /// Handles a connection that is writable again, or whose peer has closed.
     mutating func wake(_ id: ConnectionID, hungUp: Bool) {
         if hungUp, connections[id]?.phase != .open { return drop(id, reason: "hung up") }
-        // It says no more than what lies there, and the poller would tell of its end for ever.
+        // No more input can come, and the poller would report the hang-up again and again: end the
+        // pause and read the rest.
         if hungUp { connections[id]?.pausedUntil = nil }
         touched.insert(id)
     }
 
-    /// Closes a connection once what waits for it has gone out.
+    /// Closes a connection once its queue has been written.
     mutating func close(_ id: ConnectionID, at now: Instant) {
         end(id, at: now) { .closing(until: $0) }
     }
 
-    /// Ends reading.
+    /// Stops reading from a connection and starts its shutdown timer.
     private mutating func end(
         _ id: ConnectionID,
         at now: Instant,
@@ -215,13 +219,14 @@ struct IPCServer {
         if nextSweep == nil { nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds) }
     }
 
-    /// Closes who lingers too long or takes too long over a line.
+    /// Closes connections that exceed the time for lingering, for a line, or for a stall.
     mutating func expire(at now: Instant) {
         guard let due = nextSweep, due <= now else { return }
         nextSweep = nil
         let passed = min(now.milliseconds(since: lastSweep), Self.sweepMilliseconds)
         lastSweep = now
-        // Their names, as a walk over what changes meanwhile would copy all of it.
+        // Iterate over a copy of the keys: mutating the dictionary while iterating it would copy
+        // it.
         for id in Array(connections.keys) {
             resume(id, at: now)
             if let reason = reasonToClose(id, after: passed, at: now) {
@@ -233,8 +238,9 @@ struct IPCServer {
         }
     }
 
-    /// What time has made of a connection that must end; `passed` milliseconds have been since the
-    /// last look.
+    /// Returns the reason to close a connection; `nil` if it may stay.
+    ///
+    /// `passed` is the time since the last sweep, in milliseconds.
     private mutating func reasonToClose(
         _ id: ConnectionID,
         after passed: Int64,
@@ -252,7 +258,7 @@ struct IPCServer {
         return "it does not read: limit ipcOutputBytes"
     }
 
-    /// Reads again from who has waited for calls; who still has to is seen to then.
+    /// Resumes reading from a connection whose pause is over; otherwise schedules the pause's end.
     private mutating func resume(_ id: ConnectionID, at now: Instant) {
         guard let pause = connections[id]?.pausedUntil else { return }
         if pause <= now {
@@ -266,20 +272,20 @@ struct IPCServer {
 
     private mutating func drop(_ id: ConnectionID, reason: String) {
         guard let connection = connections.removeValue(forKey: id) else { return }
-        // Closing the descriptor takes it off the poller too.
+        // Closing the descriptor also removes it from the poller.
         kernel_close(connection.descriptor)
         closed.append(id)
         let fields = [("connection", "\(id.rawValue)"), ("reason", reason)]
         log.log(.info, "ipc disconnected", cause: reason, fields)
     }
 
-    /// The connections that have gone since the last call.
+    /// Returns the connections that have closed since the last call.
     mutating func takeClosed() -> [ConnectionID] {
         defer { closed.removeAll(keepingCapacity: true) }
         return closed
     }
 
-    /// Writes what can be written and takes the socket away.
+    /// Writes as much as the connections take, closes them, and removes the socket.
     mutating func close() {
         for id in Array(connections.keys) {
             guard let descriptor = connections[id]?.descriptor else { continue }
@@ -293,10 +299,12 @@ struct IPCServer {
     private static let acceptsPerTurn = 64
     private static let lingerMilliseconds: Int64 = 2_000
     private static let sweepMilliseconds: Int64 = 500
-    /// How long a connection may take nothing while more than the limit waits for it.
+    /// Milliseconds for which a connection may read nothing while more than the limit is queued.
     private static let stallMilliseconds: Int64 = 1_000
-    /// What calls that were read in one go may have for answers, in limits: 300 joins of a room
-    /// of 2,000, of which each is shown the room.
+    /// Hard limit of a connection's queue, as a multiple of `outputBytes`.
+    ///
+    /// It leaves room for the replies to all calls of one read: 300 joins of a room of 2,000, each
+    /// of which returns the room.
     private static let burst = 16
     private static let tooLong = Array(
         """

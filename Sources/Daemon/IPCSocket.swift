@@ -2,7 +2,7 @@ import CKernel
 import Glibc
 import Kernel
 
-/// The listening Unix socket with its lock, made so that no other daemon's is ever taken over.
+/// Listening Unix socket with a lock file, so that it never takes over a running daemon's socket.
 struct IPCSocket {
     let path: String
     let descriptor: Int32
@@ -12,9 +12,9 @@ struct IPCSocket {
 
     private static func lockPath(_ path: String) -> String { path + ".lock" }
 
-    /// Listens at `path`, clearing away a socket whose daemon is gone.
+    /// Listens at `path`, removing the stale socket of a daemon that is gone.
     ///
-    /// The lock closes the moment between finding a socket stale and binding anew.
+    /// The lock prevents a race between finding a socket stale and binding again.
     static func open(_ path: String) throws(StartError) -> IPCSocket {
         let lock = kernel_lock(lockPath(path))
         guard lock >= 0 else {
@@ -36,7 +36,7 @@ struct IPCSocket {
         unsafe kernel_lock_file(path, lockMode)
     }
 
-    /// Removes a stale socket; anything else that has the name stays, and is an error.
+    /// Removes a stale socket; any other file of that name is left alone and is an error.
     private static func clear(_ path: String) throws(StartError) {
         switch unsafe Int(kernel_file_kind(path)) {
         case KERNEL_FILE_NONE: return
@@ -55,7 +55,7 @@ struct IPCSocket {
         guard unsafe unlink(path) == 0 else { throw refused(path, errno) }
     }
 
-    /// Takes the socket and the lock away; the next daemon finds nothing.
+    /// Removes the socket and the lock file.
     func close() {
         _ = unsafe unlink(path)
         _ = unsafe unlink(lockPath)
@@ -76,11 +76,11 @@ struct IPCSocket {
     private static let backlog: Int32 = 128
 }
 
-/// Why the daemon cannot start: one line naming the key, and the exit status.
+/// Startup failure: one line that begins with the setting's key, and the exit status.
 enum StartError: Error, Equatable, CustomStringConvertible {
-    /// A setting that cannot be: EX_CONFIG.
+    /// Invalid setting; exits with EX_CONFIG.
     case configuration(String, String)
-    /// Something that the system refuses: EX_OSERR.
+    /// Resource that the system refuses; exits with EX_OSERR.
     case system(String, String)
 
     var description: String {

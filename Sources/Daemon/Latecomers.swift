@@ -2,9 +2,9 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// Datagrams that came while a batch was let out, and have to wait for its end.
+/// Datagrams received while a batch is being sent, and deferred until its end.
 struct Latecomers: ~Copyable {
-    /// As many as a batch can hold: they are the next one.
+    /// Datagrams that fit: as many as a batch holds, as they form the next batch.
     static let capacity = Core.batchCapacity
     private static let stride = 1_536
 
@@ -18,7 +18,7 @@ struct Latecomers: ~Copyable {
 
     init() { paths.reserveCapacity(Self.capacity) }
 
-    /// Keeps a copy; `false` where it is longer than anything that is taken in.
+    /// Stores a copy; returns `false` if the datagram is longer than the largest accepted one.
     mutating func append(_ datagram: Span<UInt8>, on path: Path, arrival: Int64) -> Bool {
         precondition(free > 0, "latecomers are bounded")
         guard datagram.count <= Self.stride else { return false }

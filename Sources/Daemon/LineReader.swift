@@ -1,6 +1,6 @@
-/// Cuts a stream of bytes into lines, keeping what is not a whole line yet.
+/// Splitter of a byte stream into lines; buffers an incomplete line.
 package struct LineReader {
-    /// What came: lines without their ends, and whether a line has grown past the limit.
+    /// Complete lines without their terminators, and whether a line has exceeded the limit.
     package struct Result: Equatable {
         package var lines: [[UInt8]] = []
         package var isTooLong = false
@@ -9,15 +9,15 @@ package struct LineReader {
     private var partial: [UInt8] = []
     private let limit: Int
 
-    /// `limit` is the most bytes of a line, its end not counted.
+    /// `limit` is the longest line in bytes, without its terminator.
     package init(limit: Int) { self.limit = limit }
 
-    /// Whether a line has begun that has not ended.
+    /// Whether an incomplete line is buffered.
     var isPartial: Bool { !partial.isEmpty }
 
-    /// Takes bytes; `\n` and `\r\n` end a line, and blank lines are nothing.
+    /// Adds bytes; `\n` and `\r\n` end a line, and blank lines are ignored.
     ///
-    /// After `isTooLong` the rest of the stream has no meaning.
+    /// After `isTooLong` the rest of the stream must not be parsed.
     package mutating func receive(_ bytes: ArraySlice<UInt8>) -> Result {
         var result = Result()
         var rest = bytes
@@ -33,7 +33,7 @@ package struct LineReader {
             if !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { result.lines.append(line) }
         }
         partial += rest
-        // The one byte more may be the \r of an end to come.
+        // One byte over the limit may be the \r of a terminator.
         if partial.count > limit + 1 {
             partial = []
             result.isTooLong = true

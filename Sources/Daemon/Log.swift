@@ -5,11 +5,11 @@ import Kernel
 import RTP
 import SFU
 
-/// Structured lines on standard error: `time=… level=… msg="…" key=value`.
+/// Structured log on standard error: `time=… level=… msg="…" key=value`.
 ///
-/// A line goes into a bounded queue that a thread of its own writes from, so that a slow, full
-/// or closed standard error never holds anybody up; what does not fit is counted and told later.
-/// Of one cause at most one line a second is written; the next says how many were held back.
+/// A dedicated thread writes lines from a bounded queue, so that a slow, full or closed standard
+/// error never blocks a caller. Lines that do not fit are counted, and the count is logged later.
+/// Each cause is limited to one line a second; the next line says how many were suppressed.
 final class Log: Sendable {
     private struct State {
         var queue: [String] = []
@@ -24,7 +24,7 @@ final class Log: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let finished = DispatchSemaphore(value: 0)
 
-    /// Writes lines of `level` and above to `descriptor`, standard error as a rule.
+    /// Writes lines of `level` and above to `descriptor`, by default standard error.
     init(level: LogLevel, descriptor: Int32 = 2) {
         self.level = level
         self.descriptor = descriptor
@@ -50,7 +50,8 @@ final class Log: Sendable {
         log(.error, message, cause: cause, fields)
     }
 
-    /// Queues one line; `cause` tells apart lines of one message that are limited apart.
+    /// Queues one line; lines with the same message but another `cause` are rate-limited
+    /// separately.
     func log(
         _ level: LogLevel,
         _ message: String,
@@ -77,14 +78,14 @@ final class Log: Sendable {
         if wakes { wake.signal() }
     }
 
-    /// Waits until all has been written, but no longer than `milliseconds`, and ends the thread.
+    /// Stops the thread; waits up to `milliseconds` for queued lines to be written.
     func finish(milliseconds: Int) {
         state.withLock { $0.stopped = true }
         wake.signal()
         _ = finished.wait(timeout: .now() + .milliseconds(milliseconds))
     }
 
-    /// The thread: writes what is queued until `finish`.
+    /// Thread body: writes queued lines until `finish`.
     private func write() {
         var batch = Batch()
         while !batch.isLast {
@@ -99,10 +100,10 @@ final class Log: Sendable {
         finished.signal()
     }
 
-    /// What the thread writes in one go.
+    /// Lines that the thread writes at once.
     private struct Batch {
         var lines: [String] = []
-        /// More will be due in a second, without a signal.
+        /// Whether suppressed lines must be reported within a second, without a signal.
         var isHolding = false
         var isLast = false
     }
@@ -133,7 +134,7 @@ final class Log: Sendable {
         }
     }
 
-    /// Writes one line; gives up on an error, for there is nowhere to tell of it.
+    /// Writes one line; ignores errors, as there is nowhere to report them.
     private func write(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         var start = 0
@@ -141,7 +142,7 @@ final class Log: Sendable {
             let rest = bytes.span.extracting(start..<bytes.count)
             let written = kernel_write(descriptor, rest)
             if written == Int64(-EAGAIN) {
-                // Somebody made it non-blocking: look again, this thread has nothing else to do.
+                // Standard error may be non-blocking: retry, as this thread has no other work.
                 usleep(10_000)
                 continue
             }
@@ -150,6 +151,6 @@ final class Log: Sendable {
         }
     }
 
-    /// Lines that wait to be written.
+    /// Largest number of queued lines.
     private static let capacity = 1_024
 }

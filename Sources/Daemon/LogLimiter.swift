@@ -1,7 +1,7 @@
 import ControlPlane
 import RTP
 
-/// Holds lines of one cause to one a second, and counts those held back.
+/// Rate limiter that admits one line a second per cause and counts the suppressed ones.
 struct LogLimiter {
     struct Key: Hashable {
         var level: LogLevel
@@ -15,13 +15,13 @@ struct LogLimiter {
     }
 
     private var windows: [Key: Window] = [:]
-    /// Windows with lines held back that nothing has told of yet.
+    /// Number of windows with suppressed lines that have not been reported.
     private var holding = 0
 
     var isHolding: Bool { holding > 0 }
 
-    /// Returns how many were held back since the last line of this cause, or `nil` to hold this
-    /// one back too.
+    /// Returns the number of lines suppressed since the last one of this cause; `nil` suppresses
+    /// this one too.
     mutating func admit(_ key: Key, at now: Instant) -> UInt64? {
         var held: UInt64 = 0
         if let window = windows[key] {
@@ -39,7 +39,7 @@ struct LogLimiter {
         return held
     }
 
-    /// Causes whose second is over without another line, with how many were held back.
+    /// Returns the causes whose second is over without another line, with their suppressed counts.
     mutating func takeHeld(at now: Instant) -> [(Key, UInt64)] {
         let over = windows.filter { $0.value.held > 0 && $0.value.end <= now }
         for key in over.keys { windows[key] = nil }
@@ -47,7 +47,7 @@ struct LogLimiter {
         return over.map { ($0.key, $0.value.held) }
     }
 
-    /// Forgets causes that are silent; all of them rather than growing without bound.
+    /// Removes silent causes, or all causes if the table would still be full.
     private mutating func makeRoom(at now: Instant) {
         windows = windows.filter { now < $0.value.end || $0.value.held > 0 }
         guard windows.count >= Self.capacity else { return }
@@ -55,6 +55,6 @@ struct LogLimiter {
         holding = 0
     }
 
-    /// Causes told apart at one time.
+    /// Largest number of causes tracked at a time.
     static let capacity = 256
 }

@@ -1,13 +1,13 @@
 import ControlPlane
 import Foundation
 
-/// One line of the log, before its fields.
+/// Log line without its fields.
 struct LogLine {
     var unixNanoseconds: Int64
     var level: LogLevel
     var message: String
 
-    /// The line without its newline; no field can break it in two or forge another.
+    /// Returns the line without its newline; fields are escaped, so none can split or forge a line.
     func text(_ fields: [(String, String)]) -> String {
         var line = "time=\(Self.timestamp(unixNanoseconds)) level=\(level.rawValue)"
         line += " msg=\(Self.quoted(message))"
@@ -17,7 +17,7 @@ struct LogLine {
         return line
     }
 
-    /// RFC 3339 in UTC with milliseconds.
+    /// Returns the time in RFC 3339 format, in UTC with milliseconds.
     static func timestamp(_ unixNanoseconds: Int64) -> String {
         let seconds = unixNanoseconds / 1_000_000_000
         let milliseconds = unixNanoseconds / 1_000_000 % 1_000
@@ -47,6 +47,6 @@ struct LogLine {
         return text + "\""
     }
 
-    /// A longer value is cut: it came from outside.
+    /// Longest logged value in Unicode scalars; longer ones come from outside and are cut.
     private static let maximumScalars = 1_024
 }

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import RTP
 
-/// What the process has resident, measured not more often than somebody could care.
+/// Resident memory of the process, measured at most every 100 ms.
 struct ResidentMemory {
     private var latest = 0
     private var next: Instant?
 
-    /// Bytes, as they were less than a tenth of a second ago.
+    /// Returns the resident bytes, at most 100 ms old.
     mutating func bytes(at now: Instant) -> Int {
         if next.map({ $0 <= now }) ?? true {
             latest = Self.bytes
@@ -16,7 +16,7 @@ struct ResidentMemory {
         return latest
     }
 
-    /// Bytes, now.
+    /// Current resident bytes.
     static var bytes: Int {
         // Fields in pages: size, resident, … (proc(5)).
         let statm = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
@@ -25,9 +25,10 @@ struct ResidentMemory {
     }
 }
 
-/// How much memory the system lets a process have.
+/// Memory that the system allows this process.
 enum MemoryAllowance {
-    /// Bytes: the machine's, or what a control group of this process may have, if that is less.
+    /// Returns the least of the machine's memory and the limits of the process's control groups, in
+    /// bytes.
     static func current() -> Int {
         let physical = Int(clamping: ProcessInfo.processInfo.physicalMemory)
         let groups = (try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)) ?? ""
@@ -36,12 +37,12 @@ enum MemoryAllowance {
         }
     }
 
-    /// The files that bound the memory of a process with such a `/proc/self/cgroup`.
+    /// Returns the paths of the memory limit files for the contents of a `/proc/self/cgroup`.
     ///
-    /// They are of its group and of those around it, in either version (cgroups(7)).
+    /// They belong to the process's group and its ancestors, in either version (cgroups(7)).
     static func files(groups: String) -> [String] {
         groups.split(separator: "\n").flatMap { line -> [String] in
-            // The hierarchy, its controllers, the group.
+            // Hierarchy ID, controllers, path of the group.
             let fields = line.split(
                 separator: ":",
                 maxSplits: 2,
@@ -64,14 +65,14 @@ enum MemoryAllowance {
         }
     }
 
-    /// What such a file says; `Int.max` where it names no bound, or is not there.
+    /// Parses the contents of a limit file; returns `Int.max` if it has no limit, or is missing.
     static func bytes(_ text: String) -> Int {
         Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? .max
     }
 
-    /// The `limits.memoryMegabytes` to go by, in 2^20 bytes, where `configured` was asked for.
+    /// Returns the effective `limits.memoryMegabytes`, in units of 2^20 bytes.
     ///
-    /// Where nothing was (0), it is nine tenths of what the system allows.
+    /// If `configured` is 0, it is nine tenths of `allowed` bytes.
     static func megabytes(configured: Int, allowed: Int) -> Int {
         configured > 0 ? configured : max((allowed / 10 * 9) >> 20, 1)
     }

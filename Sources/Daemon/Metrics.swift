@@ -1,6 +1,6 @@
 import WorkerInterface
 
-/// What `/metrics` shows, in Prometheus' text format (version 0.0.4).
+/// Contents of `/metrics`, in Prometheus' text format (version 0.0.4).
 struct Metrics {
     var version: String
     var workers: [WorkerStatistics]
@@ -8,11 +8,11 @@ struct Metrics {
     var participants: Int
     var connections: Int
     var joinsRefused: UInt64 = 0
-    /// Bytes from which on nobody new is let in; 0: none.
+    /// Resident bytes from which joins are refused; 0: no limit.
     var memoryLimit = 0
     var process: ProcessStatistics
 
-    /// The page.
+    /// The page's text.
     var text: String {
         var page = Page()
         page.add("sfud_build_info", .gauge, "The version that runs.") {
@@ -58,7 +58,7 @@ struct Metrics {
         return page.text
     }
 
-    /// How hard pressed the workers are, and what they have given up for that.
+    /// Adds the workers' load, and the joins refused because of it.
     private func addPressure(to page: inout Page) {
         page.add("sfud_worker_busy", .gauge, "Share of time at work, or waiting for a core.") {
             perWorker { Double($0.pressure.busyPercent) / 100 }
@@ -80,7 +80,7 @@ struct Metrics {
         )
     }
 
-    /// What waits for sockets and what did not leave; and how long the rest took.
+    /// Adds the send queues, the datagrams dropped in them, and the forwarding delays.
     private func addSending(to page: inout Page) {
         let waiting = workers.reduce(0) { $0 + $1.sendQueueLength }
         page.add(
@@ -218,7 +218,7 @@ struct Metrics {
             for (labels, value) in rows() { addRow(name, labels, value) }
         }
 
-        /// One histogram for each of the labels.
+        /// Adds one histogram per label set.
         mutating func addHistogram(
             _ name: String,
             _ help: String,

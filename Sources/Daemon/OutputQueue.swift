@@ -1,12 +1,12 @@
 import CKernel
 
-/// Bytes that wait for a connection to take them; bounded by whoever adds.
+/// Byte queue of a connection's output; the caller bounds its length.
 struct OutputQueue {
     private var bytes: [UInt8] = []
     private var head = 0
 
     var count: Int { bytes.count - head }
-    /// Bytes that have gone.
+    /// Bytes written in total.
     private(set) var taken: UInt64 = 0
 
     mutating func append(line: [UInt8]) {
@@ -14,7 +14,8 @@ struct OutputQueue {
         bytes.append(UInt8(ascii: "\n"))
     }
 
-    /// Writes what the connection takes now; returns the errno where it takes nothing more.
+    /// Writes until the connection blocks; returns the errno of the failed write, or `nil` if all
+    /// is written.
     mutating func write(to descriptor: Int32) -> Int32? {
         while head < bytes.count {
             let written = kernel_write(descriptor, bytes.span.extracting(head..<bytes.count))
@@ -30,7 +31,8 @@ struct OutputQueue {
         return nil
     }
 
-    /// Gives back what has gone once it is most of it, so that a byte is moved at most once.
+    /// Removes written bytes once they exceed half of the buffer, so that a byte moves at most
+    /// once.
     private mutating func compact() {
         guard head > bytes.count / 2 else { return }
         bytes.removeSubrange(..<head)

@@ -1,19 +1,19 @@
 import RTP
 
-/// Measures how a worker's thread spends its time: at work, or asleep until something comes.
+/// Meter of the share of time that a worker's thread is busy, rather than asleep in the poller.
 ///
-/// What others take of the core while it has something to do counts as work: for those who wait
-/// it is the same.
+/// Time in which other threads use its core while it has work counts as busy: the delay for media
+/// is the same.
 struct PressureMeter {
     private var since: Instant
     private var asleep: Int64 = 0
 
     init(at now: Instant) { since = now }
 
-    /// Notes that the thread slept until now.
+    /// Adds time asleep that ended now.
     mutating func slept(_ nanoseconds: Int64) { asleep += max(0, nanoseconds) }
 
-    /// The share of the time since the last call that it was not asleep, 0 to 1.
+    /// Returns the share of the time since the last call that it was not asleep, 0 to 1.
     mutating func takeBusy(at now: Instant) -> Double {
         let elapsed = now.nanoseconds(since: since)
         defer {

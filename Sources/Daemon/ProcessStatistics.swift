@@ -1,15 +1,15 @@
 import CKernel
 
-/// What the whole process uses.
+/// CPU time and memory of the whole process.
 struct ProcessStatistics: Equatable {
     var cpuNanoseconds: Int64
     var residentBytes: Int
-    /// What is allocated; `nil` where the C library does not tell.
+    /// Allocated heap bytes; `nil` if the C library does not report them.
     var heapBytes: Int?
-    /// Unix time, in seconds.
+    /// Start of the process, as Unix time in seconds.
     var startTime: Double
 
-    /// As it is now.
+    /// Measures the process now.
     static func current(startTime: Double) -> Self {
         let heap = kernel_heap_bytes()
         return Self(

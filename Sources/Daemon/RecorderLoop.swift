@@ -8,14 +8,15 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// What the tap's thread does: it reads what the homes hand it, makes files of it, hands it to
-/// encoders, and sends it on.
+/// Event loop of the recorder thread: reads packets that workers mirror to it, and feeds them to
+/// recordings, live streams, and plain RTP outputs.
 ///
-/// Another thread puts them on disk: it never waits for the disk, and no worker waits for it.
+/// A separate thread writes to disk: this loop never blocks on the disk, and no worker waits for
+/// this loop.
 struct RecorderLoop: ~Copyable {
-    /// What it needs to start.
+    /// Parameters of the loop.
     struct Setup: Sendable {
-        /// Its number in the mesh.
+        /// Index of its port in the mesh.
         var index: Int
         var relays: RelayNetwork
         var disk: DiskWriter
@@ -38,27 +39,27 @@ struct RecorderLoop: ~Copyable {
     private var recordings: [TapID: RoomRecording] = [:]
     var streamers: [TapID: RoomStreamer] = [:]
     var outputs: [TapID: RoomOutput] = [:]
-    /// Processes of live streams that have been told to end.
+    /// Live stream processes that have been told to end and may not have exited.
     var children: [Int32] = []
-    /// Who reads a publication.
+    /// Taps that read each publication.
     private var listeners: [PublicationID: [TapID]] = [:]
-    /// Recordings that have ended, while the disk has not taken all of them, with their files.
+    /// Recordings that have ended but are not completely on disk, with their files.
     private var ending: [TapID: RoomRecording] = [:]
-    /// Opened or closed since the last fence.
+    /// Taps opened or closed since the last fence.
     private var unsettled: Set<TapID> = []
     private var held: [HeldFence] = []
     private var nextLook: Instant
     private var nextFiles: Instant
     private var gapsSaid: [PublicationID: Instant] = [:]
 
-    /// While something is recorded, how often the rings are looked into.
+    /// Interval at which the rings are polled while any tap exists.
     ///
-    /// Nobody rings for it, so that workers make no system calls. A ring then takes 51,200
-    /// packets a second.
+    /// Workers do not wake this thread, so they make no system calls for it. At this interval a
+    /// ring carries 51,200 packets a second.
     private static let pollMilliseconds: Int64 = 10
     private static let lookMilliseconds: Int64 = 100
     private static let filesMilliseconds: Int64 = 1_000
-    /// How long a fence waits for the disk.
+    /// Longest time that a fence waits for the disk.
     private static let holdMilliseconds: Int64 = 1_000
 
     init(
@@ -141,7 +142,7 @@ extension RecorderLoop {
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
         case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report:
-            break  // Of transports and viewers, which it has not.
+            break  // For transports and subscriptions; the recorder has none.
         }
     }
 
@@ -217,7 +218,7 @@ extension RecorderLoop {
     private mutating func releaseFences(at now: Instant) {
         guard !held.isEmpty else { return }
         for fence in held where fence.due <= now {
-            // The disk takes its time: what is known by now has to do.
+            // The disk is slow: report the files as far as they are known.
             for tap in fence.taps { tellEnded(tap) }
         }
         let passed = held.filter { $0.taps.isEmpty || $0.due <= now }
@@ -226,7 +227,7 @@ extension RecorderLoop {
     }
 }
 
-// Media, and what becomes of it.
+// Media.
 extension RecorderLoop {
     private mutating func receive(at now: Instant) {
         var packets: [TapPacket] = []
@@ -241,7 +242,8 @@ extension RecorderLoop {
         }
     }
 
-    /// The ring was full: that the recorder is too slow is said once a second and publication.
+    /// Logs that the ring overflowed because this thread is too slow, once a second per
+    /// publication.
     private mutating func sayGap(_ id: PublicationID, at now: Instant) {
         if let said = gapsSaid[id], now.milliseconds(since: said) < 1_000 { return }
         gapsSaid = gapsSaid.filter { now.milliseconds(since: $0.value) < 1_000 }
@@ -325,7 +327,9 @@ extension RecorderLoop {
         }
     }
 
-    /// Ends a recording; with a reason of its own it is told at once, else when the disk is done.
+    /// Ends a recording.
+    ///
+    /// With a reason it is reported at once, otherwise when the disk has taken everything.
     private mutating func end(_ tap: TapID, reason: String?, at now: Instant) {
         guard var recording = recordings.removeValue(forKey: tap) else { return }
         recording.finish(at: now)
@@ -350,7 +354,7 @@ extension RecorderLoop {
         events.post([.tap(.ended(tap, reason: nil, kept(of: recording)))])
     }
 
-    /// The files with what of them lies on disk.
+    /// Returns the recording's files, with the durations that are on disk.
     private func kept(of recording: RoomRecording) -> [TapFile] {
         let seconds = setup.disk.kept(of: recording.setup.id)
         return recording.files.compactMap { file in

@@ -4,9 +4,10 @@ import RTP
 import RTPForward
 import WorkerInterface
 
-// Streams that go out as plain RTP, in the tap's thread.
+// RTP forwards in the tap thread.
 extension RecorderLoop {
-    /// Sends reports, takes what receivers ask for, and ends what cannot go on.
+    /// Runs the RTP forwards' timers: sends reports, handles receivers' feedback and ends failed
+    /// ones.
     mutating func tendOutputs(at now: Instant, tellsCounts: Bool) {
         guard !outputs.isEmpty else { return }
         let unixNanoseconds = kernel_unix_nanoseconds()
@@ -24,7 +25,7 @@ extension RecorderLoop {
         events.post([.tap(.sent(tap, counts))])
     }
 
-    /// Forgets an output, after its receivers have been told.
+    /// Removes an RTP forward after telling its receivers with an RTCP BYE.
     mutating func drop(output tap: TapID) {
         guard var output = outputs.removeValue(forKey: tap) else { return }
         output.end()

@@ -4,9 +4,9 @@ import LiveStream
 import RTP
 import WorkerInterface
 
-// Live streams in the tap's thread: what their processes tell.
+// Live streams on the recorder thread: reports of their processes.
 extension RecorderLoop {
-    /// Hears what the processes tell, and hands them what waits.
+    /// Reads the processes' reports, and writes queued frames to them.
     mutating func tendStreamers(at now: Instant) {
         for tap in streamers.keys.sorted() {
             let news = streamers[tap]?.takeNews(at: now) ?? []
@@ -29,14 +29,14 @@ extension RecorderLoop {
         }
     }
 
-    /// Forgets a live stream, and what is left of its process.
+    /// Removes a live stream and ends its processes.
     mutating func drop(streamer tap: TapID) {
         guard var streamer = streamers.removeValue(forKey: tap) else { return }
         children += streamer.takeChildren()
         stopListening(tap)
     }
 
-    /// The kernel is too old, or forbids it.
+    /// Logs that the process lacks parts of its sandbox: the kernel is too old, or forbids them.
     private func sayUnconfined(_ tap: TapID, _ parts: [String]) {
         guard let setup = streamers[tap]?.setup else { return }
         let fields = [
@@ -46,7 +46,7 @@ extension RecorderLoop {
         self.setup.log.warning("streaming without the whole sandbox", fields)
     }
 
-    /// The process is too slow: said at most once a second, with how much it was.
+    /// Logs that the process is too slow, with the number of dropped frames; at most once a second.
     private mutating func sayDropped(_ tap: TapID) {
         guard let dropped = streamers[tap]?.takeDropped(), let setup = streamers[tap]?.setup
         else { return }

@@ -1,16 +1,16 @@
 import CKernel
 
-/// Tells the service manager how the daemon is, where there is one (sd_notify(3)).
+/// Notifier of the service manager about the daemon's state, if there is one (sd_notify(3)).
 struct ServiceManager {
     enum State: String {
         case ready = "READY=1"
         case stopping = "STOPPING=1"
-        /// All is well; if this stays away, the manager ends the process.
+        /// Watchdog keep-alive; the manager ends the process if it is missing.
         case alive = "WATCHDOG=1"
     }
 
     private let descriptor: Int32?
-    /// Whether it waits for `alive`.
+    /// Whether the manager expects `alive`.
     let isWatching: Bool
 
     /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
@@ -23,7 +23,7 @@ struct ServiceManager {
         isWatching = isForUs && environment["WATCHDOG_USEC"] != nil
     }
 
-    /// Sends and forgets: a manager that does not listen must not hold anything up.
+    /// Sends the state and ignores errors, so that a stuck manager never blocks the daemon.
     func tell(_ state: State) {
         guard let descriptor else { return }
         _ = kernel_write(descriptor, Array(state.rawValue.utf8).span)

@@ -2,12 +2,12 @@ import RTP
 import Sockets
 import WorkerInterface
 
-/// What happens to datagrams outside the core, for its statistics.
+/// Counters of datagrams that the sockets drop or reject, for the worker's statistics.
 struct SocketCounters {
     private var oversized: UInt64 = 0
     private var oversizedBytes: UInt64 = 0
     private var kernelDrops: UInt64 = 0
-    /// The kernel's own counters as last seen, by socket.
+    /// Last seen drop counter of the kernel, by socket.
     private var seen: [UInt32]
 
     init(sockets: Int) { seen = Array(repeating: 0, count: sockets) }
@@ -17,14 +17,14 @@ struct SocketCounters {
         oversizedBytes += UInt64(bytes)
     }
 
-    /// The kernel counts modulo 2^32, from 0 when the socket was opened.
+    /// Adds the kernel's drops; it counts modulo 2^32, from 0 when the socket was opened.
     mutating func note(queueDrops: UInt32?, socket: Int) {
         guard let queueDrops else { return }
         kernelDrops += UInt64(queueDrops &- seen[socket])
         seen[socket] = queueDrops
     }
 
-    /// Adds them to what the core has counted.
+    /// Adds the counters to the core's statistics.
     func add(
         to statistics: inout WorkerStatistics,
         _ outbox: borrowing Outbox,
@@ -51,7 +51,7 @@ struct SocketCounters {
     }
 }
 
-/// The share of a core that a thread takes, over at least a second.
+/// Meter of a thread's CPU share of one core, over at least a second.
 struct LoadMeter {
     private var since: Instant
     private var cpuThen: Int64
@@ -62,7 +62,7 @@ struct LoadMeter {
         cpuThen = cpu
     }
 
-    /// `cpu` is the thread's time so far, in nanoseconds.
+    /// Returns the share, 0 to 1; `cpu` is the thread's CPU time so far, in nanoseconds.
     mutating func share(at now: Instant, cpu: Int64) -> Double {
         let elapsed = now.nanoseconds(since: since)
         guard elapsed >= 1_000_000_000 else { return last }

@@ -1,53 +1,54 @@
 package import RTP
 package import SFU
 
-/// Tells which media has waited too long before it is received, and is left out.
+/// Detector of stale media: decides which received media is discarded because it waited too long.
 ///
-/// After a stall all that is older than 200 ms: were it forwarded, viewers would get it as one
-/// burst and play it late, for many seconds after. Who stopped the thread (a debugger, a paused
-/// machine, cores that others took) does not matter.
+/// After a stall, media older than 200 ms is discarded: subscribers would receive it as one burst
+/// and play it late for many seconds. The cause of the stall (a debugger, a paused machine, a loss
+/// of CPU time) does not matter.
 ///
-/// Where the thread is at work and has more of it than it can do, its queue is a matter of
-/// `PressureGauge`. Until that has found out how much, or where it cannot, the queue would become
-/// seconds, and in the end the kernel would drop what comes, sound like anything else: so video
-/// that makes it that long is left out.
+/// When the thread is overloaded, `PressureGauge` sheds load. Until it has reacted, or if it cannot
+/// shed enough, the queue would grow to seconds, and the kernel would finally drop audio and video
+/// alike. So video that makes the queue that long is discarded.
 package struct StallWatch {
-    /// In ms: below it nothing is left out.
+    /// Shortest stall after which media is discarded, in ms.
     private static let stallMilliseconds: Int64 = 500
-    /// After a stall, what is older goes to nobody, in ms, as where it waits for a socket.
+    /// Age above which media is discarded after a stall, in ms; send queues use the same limit.
     private static let staleMilliseconds: Int64 = 200
-    /// A queue of so many ms costs crowds their video in it, and one of so many all of it.
+    /// Queue lengths in ms above which video with many subscribers, or all video, is discarded.
     private static let crowdMilliseconds: Int64 = 400
     private static let videoMilliseconds: Int64 = 800
-    /// What seems to be older, in ms, was stamped before the wall's clock was set.
+    /// Largest credible age in ms; an older timestamp dates from before the wall clock was set.
     private static let longestMilliseconds: Int64 = 10_000
-    /// What then is left of it, in ms.
+    /// Length in ms to which the queue is then shortened.
     private static let restMilliseconds: Int64 = 100
-    /// How long after it was found what came before is looked for, in ms: the wall's clock, which
-    /// stamps what comes, may be set back.
+    /// Time after detection in which arrivals are compared with the cutoffs, in ms.
+    ///
+    /// It is bounded because the wall clock, which timestamps arrivals, may be set back.
     private static let searchMilliseconds: Int64 = 1_000
-    /// How old the processor's time may be that a round is compared with, in ms.
+    /// Largest age of the CPU time sample that a round is compared with, in ms.
     private static let markMilliseconds: Int64 = 100
-    /// Datagrams of one call below which there is no queue worth a look at the clock.
+    /// Fewest datagrams of one receive call for which reading the clock is worthwhile.
     private static let queueLength = 8
 
-    /// Unix times in nanoseconds: what came before is left out.
+    /// Cutoffs as Unix times in nanoseconds; media that arrived earlier is discarded.
     private var before = (media: Int64.min, video: Int64.min, crowds: Int64.min)
     private var end: Instant
     private var mark: Instant
     private var markNanoseconds: Int64
     private var hasLeftOut = false
 
-    /// `cpu` is the processor's time of the thread, in nanoseconds, here and below.
+    /// `cpu` is the thread's CPU time in nanoseconds, here and below.
     package init(at now: Instant, cpu: Int64) {
         end = now
         mark = now
         markNanoseconds = cpu
     }
 
-    /// Notes that the thread slept; returns whether that was long enough for a stall.
+    /// Notes that the thread slept; returns whether it was stalled.
     ///
-    /// What comes wakes it: what came long before the end came while it stood still.
+    /// Incoming datagrams wake the thread, so any that arrived long before the end of the sleep
+    /// arrived during a stall.
     package mutating func slept(since begin: Instant, until now: Instant, wall: () -> Int64) -> Bool
     {
         if now > end { before = (.min, .min, .min) }
@@ -56,8 +57,8 @@ package struct StallWatch {
         return true
     }
 
-    /// Notes that the thread was at work; it stood still if the processor knows nearly nothing of
-    /// that.
+    /// Notes that the thread was busy; it was stalled if it used less than an eighth of the time as
+    /// CPU time.
     mutating func worked(
         since begin: Instant,
         until now: Instant,
@@ -79,7 +80,8 @@ package struct StallWatch {
         end = now.advanced(milliseconds: Self.searchMilliseconds)
     }
 
-    /// Notes what one call has received: so many datagrams, the first of which came then.
+    /// Notes the result of one receive call: the number of datagrams and the arrival of the first,
+    /// as Unix time in nanoseconds.
     mutating func received(_ count: Int, first: Int64, at now: Instant, wall: () -> Int64) {
         guard count >= Self.queueLength, first > 0 else { return }
         let wall = wall()
@@ -92,14 +94,15 @@ package struct StallWatch {
         hasLeftOut = true
     }
 
-    /// What is left out of what came then: Unix time in nanoseconds, 0 for unknown.
+    /// Returns the kinds of media to discard that arrived at `arrival`: Unix time in nanoseconds, 0
+    /// for unknown.
     package func leaving(_ arrival: Int64) -> Leaving {
         guard arrival < max(before.crowds, before.media), arrival > 0 else { return .nothing }
         if arrival < before.media { return .everything }
         return arrival < before.video ? .video : .crowdsVideo
     }
 
-    /// Whether a queue was found too long since the last call.
+    /// Returns whether a queue was too long since the last call.
     mutating func takeLeftOut() -> Bool {
         defer { hasLeftOut = false }
         return hasLeftOut

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// Collects every worker's statistics for `/metrics`, one sample at a time.
+/// Collector of all workers' statistics for `/metrics`, one sample at a time.
 struct StatisticsSampler {
     private var latest: [WorkerStatistics?]
     private var missing: Set<Int> = []
@@ -10,10 +10,10 @@ struct StatisticsSampler {
 
     init(workers: Int) { latest = Array(repeating: nil, count: workers) }
 
-    /// Whether a statistics event answers a sample, not the control plane.
+    /// Returns whether a token belongs to a sample rather than to the control plane.
     static func owns(token: UInt64) -> Bool { token & mark != 0 }
 
-    /// Begins a sample unless one is under way; returns the command for every worker.
+    /// Begins a sample unless one is in progress; returns the command for every worker.
     mutating func begin(at now: Instant) -> WorkerCommand? {
         guard deadline == nil else { return nil }
         token = (token &+ 1) | Self.mark
@@ -28,14 +28,17 @@ struct StatisticsSampler {
         missing.remove(worker)
     }
 
-    /// The sample once it is whole, or as whole as it gets; a silent worker's is its last.
+    /// Returns the sample when it is complete or its deadline has passed.
+    ///
+    /// A worker that has not answered appears with its previous statistics.
     mutating func take(at now: Instant) -> [WorkerStatistics]? {
         guard let deadline, missing.isEmpty || deadline <= now else { return nil }
         self.deadline = nil
         return latest.map { $0 ?? WorkerStatistics() }
     }
 
-    /// Set in the sampler's tokens and never in the control plane's.
+    /// Bit that is set in the sampler's tokens and never in the control plane's.
     private static let mark: UInt64 = 1 << 63
+    /// Time to wait for the workers.
     private static let patienceMilliseconds: Int64 = 500
 }

@@ -1,12 +1,12 @@
 import ControlPlane
 
-/// What a readiness on the control thread's poller is about.
+/// Source of a readiness report of the control thread's poller.
 enum Token: Equatable {
     case listener, signals, http
     case worker(Int)
     case connection(ConnectionID)
 
-    /// The kind in the low byte, the number above it.
+    /// Encoded token: the kind in the low byte, the number above it.
     var rawValue: UInt64 {
         switch self {
         case .listener: 0

@@ -1,24 +1,24 @@
 import RTP
 
-/// Sees to it that every worker's thread still goes round.
+/// Watchdog of the workers' threads.
 ///
-/// Each thread is asked once a second, by a ring at its mailbox, and has answered when it has
-/// looked there. Questions are counted, not seconds: when the whole process has stood still, the
-/// first look after it is one question more, whatever the clock says.
+/// It wakes each thread's mailbox once a second; a thread has answered when it has drained it. It
+/// counts unanswered wake-ups, not seconds: after a stall of the whole process, only one more is
+/// counted, whatever the clock says.
 struct Watchdog {
     private var lastLooks: [UInt64]
-    /// Questions in a row that a thread has not answered.
+    /// Consecutive unanswered wake-ups of each thread.
     private var unanswered: [Int]
     private(set) var deadline: Instant
 
-    /// `looks` is how often each thread has looked into its mailbox so far.
+    /// `looks` is the number of times that each thread has drained its mailbox so far.
     init(looks: [UInt64], at now: Instant) {
         lastLooks = looks
         unanswered = looks.map { _ in 0 }
         deadline = now.advanced(milliseconds: Self.intervalMilliseconds)
     }
 
-    /// Counts the answers, once one is due; `true`: all threads are to be asked anew.
+    /// Counts the answers if a check is due; returns whether to wake all threads again.
     mutating func isDue(looks: @autoclosure () -> [UInt64], at now: Instant) -> Bool {
         guard deadline <= now else { return false }
         deadline = now.advanced(milliseconds: Self.intervalMilliseconds)
@@ -30,15 +30,17 @@ struct Watchdog {
         return true
     }
 
-    /// Whether all have answered lately; only then is a service manager told that all is well.
+    /// Whether all threads have answered recently; only then is the service manager's watchdog fed.
     var isWell: Bool { unanswered.allSatisfy { $0 <= Self.patience } }
 
-    /// A thread that is taken for lost.
+    /// Index of a thread that is considered lost.
     var lost: Int? { unanswered.firstIndex { $0 > Self.limit } }
 
     private static let intervalMilliseconds: Int64 = 1_000
-    /// Questions that are asked while a thread is in the middle of something.
+    /// Unanswered wake-ups that a busy thread may have.
     private static let patience = 2
-    /// After a stall a round can take seconds, with all that has come meanwhile.
+    /// Unanswered wake-ups after which a thread is considered lost.
+    ///
+    /// After a stall a round can take seconds, because of the traffic that arrived meanwhile.
     static let limit = 10
 }

@@ -7,9 +7,10 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// One thread with its own sockets and its own core; it shares nothing but its mailboxes.
+/// Worker thread with its own sockets and its own core; it shares only its mailboxes and relay
+/// rings.
 final class Worker: Sendable {
-    /// What a worker needs to start.
+    /// Parameters of a worker.
     struct Setup: Sendable {
         var index: Int
         var sockets: [UDPSocket]
@@ -17,7 +18,7 @@ final class Worker: Sendable {
         var limits: CoreLimits
         var identity: DTLSIdentity
         var engine: SRTPEngine
-        /// How it reaches the other workers, where there are any.
+        /// Rings to the other workers, if there are any.
         var relays: RelayNetwork?
         var log: Log
         var sendQueue = SendQueueLimits()
@@ -34,7 +35,7 @@ final class Worker: Sendable {
         Self.start(setup, commands, events)
     }
 
-    /// Starts the thread that records, which runs as long and says so in the same way.
+    /// Starts the recorder thread, which ends in the same way.
     init(_ setup: RecorderLoop.Setup) throws(SystemError) {
         commands = try Mailbox()
         events = try Mailbox()
@@ -47,7 +48,7 @@ final class Worker: Sendable {
         _ events: Mailbox<WorkerEvent>
     ) {
         let thread = Thread { @Sendable in
-            // Foundation's own name comes too early or too late to be the thread's.
+            // The thread sets its own name: Foundation sets it too early or too late.
             unsafe kernel_name_thread("recorder")
             do throws(SystemError) {
                 let poller = try RecorderLoop.poller(for: setup, commands)
@@ -63,7 +64,7 @@ final class Worker: Sendable {
         thread.start()
     }
 
-    /// From the last command to the end, for the disk to take what waits.
+    /// Milliseconds that the disk has at the end to write queued data.
     private static let diskMilliseconds = 100
 
     private static func start(
@@ -73,7 +74,8 @@ final class Worker: Sendable {
     ) {
         let thread = Thread { @Sendable in
             unsafe kernel_name_thread("worker-\(setup.index)")
-            // A packet then need not wait for the end of another thread's turn.
+            // With short scheduler time slices, a packet waits less for another thread on the same
+            // core.
             let failure = kernel_take_short_turns()
             if failure < 0 {
                 let cause = SystemError(operation: "short turns", number: -failure)

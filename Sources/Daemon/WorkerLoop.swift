@@ -6,7 +6,7 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// What a worker's thread does, round after round; lives on that thread's stack.
+/// Event loop of a worker's thread; lives on that thread's stack.
 struct WorkerLoop: ~Copyable {
     let setup: Worker.Setup
     private let commands: Mailbox<WorkerCommand>
@@ -16,7 +16,8 @@ struct WorkerLoop: ~Copyable {
     var relays: WorkerRelays
     var output = Batch(capacity: Core.batchCapacity)
     private var outbox: Outbox
-    /// For what comes while a batch is let out; `nil` while they are in use.
+    /// Inbox for datagrams that arrive while a batch is sent; `nil` while in use, like
+    /// `latecomers`.
     var besides: Inbox? = Inbox(capacity: besidesCapacity)
     var latecomers: Latecomers? = Latecomers()
     var lateCount = 0
@@ -24,9 +25,9 @@ struct WorkerLoop: ~Copyable {
     private var locals: LocalAddresses
     var counters: SocketCounters
     var forwarding = ForwardingClock()
-    /// Datagrams taken since the last flush.
+    /// Datagrams received since the last flush.
     var taken = 0
-    /// Whether the poller tells when a socket is writable, by socket.
+    /// Whether the poller reports when a socket is writable, by socket.
     private var awaited: [Bool]
     private var load: LoadMeter
     private var meter: PressureMeter
@@ -64,7 +65,7 @@ struct WorkerLoop: ~Copyable {
         nextRefresh = now
     }
 
-    /// Watches the sockets and the mailbox, as the loop expects it.
+    /// Creates the poller and registers the sockets, the mailbox, and the wake-up descriptor.
     static func poller(
         for setup: Worker.Setup,
         _ commands: Mailbox<WorkerCommand>
@@ -125,7 +126,7 @@ struct WorkerLoop: ~Copyable {
                 guard found.readable || found.hungUp else { continue }
                 receive(socket: Int(found.token), rounds, into: &inbox, at: now)
             }
-            // What waits has been waiting for longer than this batch.
+            // Queued datagrams are older than this batch, so send them first.
             outbox.resume(from: locals, at: now)
             flush(at: now)
             receiveRelayed(at: now)
@@ -147,10 +148,10 @@ struct WorkerLoop: ~Copyable {
         return outbox.deadline.map { min($0, own) } ?? own
     }
 
-    /// Takes what has come to a socket, a bounded number of rounds so that none starves others.
+    /// Reads a socket for a bounded number of rounds, so that no socket starves another.
     ///
-    /// What came to all sockets is one batch, as far as a batch has room: one viewer's packets
-    /// then lie together, whatever call they came with.
+    /// Datagrams of all sockets form one batch, as far as there is room, so that all packets for a
+    /// subscriber are sent together, whichever call received them.
     private mutating func receive(
         socket: Int,
         _ rounds: Int,
@@ -163,7 +164,7 @@ struct WorkerLoop: ~Copyable {
                 weigh(at: .monotonic())
             }
             takeLatecomers(at: now)
-            // They may be a batch of their own: what is in the socket has its turn after them.
+            // Deferred datagrams may fill a batch; then the socket is read after them.
             guard taken + inbox.capacity <= Core.batchCapacity else { return }
             if let error = inbox.receive(from: setup.sockets[socket]) {
                 if error != EAGAIN && error != EINTR { receiveFailed(error) }
@@ -196,7 +197,7 @@ struct WorkerLoop: ~Copyable {
         core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
     }
 
-    /// Between which addresses a datagram has come.
+    /// Returns the path (remote and local address) of a datagram.
     mutating func path(of index: Int, of inbox: borrowing Inbox, socket: Int) -> Path {
         let local = inbox.local(index)
         let number = locals.number(
@@ -207,14 +208,15 @@ struct WorkerLoop: ~Copyable {
         return Path(remote: inbox.remote(index), local: number)
     }
 
-    /// Takes what other workers hand on, a bounded number of batches like a socket's.
+    /// Takes packets relayed by other workers, for a bounded number of batches.
     private mutating func receiveRelayed(at now: Instant) {
         for _ in 0..<Self.relayRounds where relays.receive(into: &core, at: now) {
             flush(at: now)
         }
     }
 
-    /// An error that stays must not make the loop spin: a millisecond is nothing to media.
+    /// Logs a receive error and sleeps 1 ms, so that a persistent error does not make the loop
+    /// spin.
     private func receiveFailed(_ number: Int32) {
         setup.log.warning(
             "receiving fails",
@@ -223,23 +225,25 @@ struct WorkerLoop: ~Copyable {
         usleep(1_000)
     }
 
-    /// Carries out what the control plane wants; returns `false` when that is to end.
+    /// Applies the control plane's commands; returns `false` when the mailbox is closed.
     private mutating func takeCommands() -> Bool {
         let (messages, closed) = commands.drain()
-        // After the drain: a gate that opens lets through what came after it was told to.
+        // Read the clock after the drain, so that an opened gate passes only media that arrives
+        // after the command was posted.
         let now = Instant.monotonic()
         for command in messages {
             if output.free < Core.replyCapacity { flush(at: now) }
             core.apply(command, at: now, into: &output)
         }
-        // The batches before went out under the old rights, and may still wait for a socket.
+        // Earlier batches were sent under the old permissions, and may still be queued: withdraw
+        // the datagrams that the commands have revoked.
         let lost = core.takeLostStreams()
         outbox.withdraw(lost)
         streams.withdraw(lost)
         return !closed
     }
 
-    /// Sends all that the core has to say.
+    /// Sends all pending output of the core.
     mutating func flush(at now: Instant) {
         relays.send(from: &core, at: now)
         forwarding.begin()
@@ -262,20 +266,20 @@ struct WorkerLoop: ~Copyable {
         if let trouble = outbox.takeTrouble() { report(trouble) }
     }
 
-    /// When the sends since the last call began to return.
+    /// Returns when the first media send since the last call returned, over UDP and TCP.
     mutating func takeStamp() -> SendStamp {
         var stamp = outbox.takeStamp()
         stamp.join(streams.takeStamp())
         return stamp
     }
 
-    /// Gives to the sockets what the core has written for them.
+    /// Passes the core's output to the UDP and TCP senders.
     mutating func send(at now: Instant) {
         if !streams.isEmpty { streams.send(output, with: poller, at: now) }
         outbox.send(&output, from: locals, at: now)
     }
 
-    /// Tells the core how the thread gets on, which may give something up for it.
+    /// Reports the thread's load to the core, which sheds load when it is too high.
     private mutating func weigh(at now: Instant) {
         guard core.wantsPressure(at: now) else { return }
         let sample = PressureSample(
@@ -287,7 +291,7 @@ struct WorkerLoop: ~Copyable {
         core.notePressure(sample, at: now)
     }
 
-    /// Has the poller tell of room in the sockets that something waits for, and in no others.
+    /// Makes the poller report writability of exactly those sockets that have queued datagrams.
     private mutating func watchSockets() {
         for socket in awaited.indices where outbox.awaitsRoom(socket: socket) != awaited[socket] {
             awaited[socket].toggle()
@@ -299,7 +303,7 @@ struct WorkerLoop: ~Copyable {
         }
     }
 
-    /// Passes events on; after `flush`, so that a fence comes back when all has been sent.
+    /// Posts events; called after `flush`, so that a fence returns when everything has been sent.
     private mutating func tell() {
         var told: [WorkerEvent] = []
         while let event = core.takeEvent() {
@@ -317,7 +321,7 @@ struct WorkerLoop: ~Copyable {
         events.post(told)
     }
 
-    /// Follows the wall clock, which may have been set.
+    /// Updates the core's wall clock offset, as the clock may have been set.
     private mutating func refresh(at now: Instant) {
         guard now >= nextRefresh else { return }
         core.setWallClock(offsetNanoseconds: wallClockOffset())
@@ -343,10 +347,12 @@ struct WorkerLoop: ~Copyable {
     private static let mailboxToken = UInt64.max
     private static let bellToken = UInt64.max - 1
     private static let relayRounds = 4
-    /// Receive calls in a row on one socket before others have their turn.
+    /// Receive calls in a row on one socket before other sockets are served.
     private static let rounds = 8
-    /// The same after the process may have stood still: all that waits is taken, or peers whose
-    /// packets lie in the socket's queue would be taken for silent.
+    /// The same after a possible stall.
+    ///
+    /// It is large enough to drain the queue; otherwise peers whose packets are still in it would
+    /// be considered silent.
     private static let roundsAfterStall = 256
     private static let refreshMilliseconds: Int64 = 10_000
 }

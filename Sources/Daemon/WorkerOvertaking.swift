@@ -3,15 +3,16 @@ import RTP
 import SFU
 import Sockets
 
-/// How a small room gets by while a large one has its turn.
+/// Preemption of a large batch: small rooms' packets are sent while it is under way.
 extension WorkerLoop {
-    /// How long a batch is let out before those are looked at who could overtake it.
+    /// Nanoseconds of sending after which the sockets are checked for preempting datagrams.
     static let turnNanoseconds: Int64 = 500_000
-    /// Datagrams that are looked at after each turn, so that few wait to be looked at again.
+    /// Datagrams read per receive call after each turn; few, so that few are deferred and checked
+    /// again.
     static let besidesCapacity = 32
 
-    /// Takes what has come since the batch under way was received, and lets out at once what may
-    /// overtake it; the rest waits in its order.
+    /// Receives datagrams that arrived during the current batch, and sends at once those that may
+    /// preempt it; the others are deferred in order.
     mutating func letOvertake(at now: Instant) {
         guard var inbox = besides.take(), var latecomers = latecomers.take() else {
             preconditionFailure("one batch is let out at a time")
@@ -49,7 +50,7 @@ extension WorkerLoop {
                     counters.noteOversized(bytes: inbox.length(index))
                 }
             }
-            // Who may overtake can be behind what was taken.
+            // After a full read, the socket may hold more datagrams that may preempt.
             if inbox.count < inbox.capacity { socket += 1 }
         }
         if overtaking > 0 {
@@ -64,9 +65,9 @@ extension WorkerLoop {
         self.latecomers = consume latecomers
     }
 
-    /// Does what is due, in turns between which small rooms get by.
+    /// Runs the core's timers, in turns between which other packets may preempt.
     ///
-    /// A round ends in any case, so that what has come is not kept waiting by what falls due.
+    /// A round has a bounded number of calls, so that timers do not delay received packets.
     mutating func expire(at now: Instant) {
         var now = now
         var turn = now
@@ -83,7 +84,7 @@ extension WorkerLoop {
     /// Calls of `Core.expire` in one round, of `Core.timersAtOnce` timers each.
     private static let expiriesOfRound = 32
 
-    /// Receives those who have waited; before anything that came later.
+    /// Passes deferred datagrams to the core, before any that arrived later.
     mutating func takeLatecomers(at now: Instant) {
         guard lateCount > 0 else { return }
         guard var latecomers = latecomers.take() else {

@@ -4,9 +4,9 @@ import RTP
 import SFU
 import Synchronization
 
-/// What a worker that sleeps is woken by when another has put something into its ring.
+/// Wake-up of a sleeping worker whose relay ring has received packets.
 ///
-/// Who writes looks whether the reader sleeps, so a busy daemon makes no system call for it.
+/// The writer signals only if the reader sleeps, so busy workers make no system calls for it.
 final class RelayBell: Sendable {
     let descriptor: Int32
     private let isArmed = Atomic(false)
@@ -17,16 +17,16 @@ final class RelayBell: Sendable {
 
     deinit { kernel_close(descriptor) }
 
-    /// The worker is about to sleep; it must look into its rings once more after this.
+    /// Announces that the worker is about to sleep; it must check its rings once more after this.
     func arm() { isArmed.store(true, ordering: .sequentiallyConsistent) }
 
-    /// The worker is awake, and looks by itself.
+    /// Announces that the worker is awake and polls its rings itself.
     func disarm() { isArmed.store(false, ordering: .sequentiallyConsistent) }
 
-    /// The descriptor is readable: somebody has rung, perhaps when it was no longer needed.
+    /// Resets the readable descriptor; the wake-up may be stale.
     func silence() { _ = kernel_eventfd_drain(descriptor) }
 
-    /// Wakes the worker if it sleeps; something must have been published before.
+    /// Wakes the worker if it sleeps; call it after publishing packets.
     func ring() {
         guard isArmed.load(ordering: .sequentiallyConsistent),
             isArmed.exchange(false, ordering: .sequentiallyConsistent)
@@ -35,10 +35,10 @@ final class RelayBell: Sendable {
     }
 }
 
-/// The rings between a daemon's workers, and their bells.
+/// Relay rings between the daemon's workers, with their wake-ups.
 final class RelayNetwork: Sendable {
     let mesh: RelayMesh
-    /// One a worker; none where there is nobody to ring.
+    /// One per worker; empty if there is only one.
     let bells: [RelayBell]
 
     init(workers: Int) throws(SystemError) {
@@ -51,12 +51,12 @@ final class RelayNetwork: Sendable {
     }
 }
 
-/// One worker's part in rooms that span workers: hands packets on, takes them, and is woken.
+/// A worker's relay port: sends and receives the packets of rooms that span workers.
 struct WorkerRelays: ~Copyable {
     private var port: RelayPort
     private let bells: [RelayBell]
 
-    /// Takes the worker's ends of the rings; without a network there is only this worker.
+    /// Takes the worker's ends of the rings; `nil` means that there is only this worker.
     init(_ network: RelayNetwork?, worker: Int) {
         bells = network?.bells ?? []
         port = network.map { $0.mesh.port(of: worker) } ?? RelayMesh(workers: 1).port(of: 0)
@@ -64,14 +64,14 @@ struct WorkerRelays: ~Copyable {
 
     private var isAlone: Bool { bells.isEmpty }
 
-    /// Says that the worker is about to sleep; `false` where it must not, for something waits.
+    /// Arms the wake-up before sleeping; returns `false` if packets are waiting.
     mutating func rest() -> Bool {
         guard !isAlone else { return true }
         bells[port.worker].arm()
         return !port.hasNews()
     }
 
-    /// Says that the worker is awake.
+    /// Disarms the wake-up after sleeping.
     mutating func rise() {
         guard !isAlone else { return }
         bells[port.worker].disarm()
@@ -79,14 +79,14 @@ struct WorkerRelays: ~Copyable {
 
     func silence() { bells[port.worker].silence() }
 
-    /// Hands the batch on, before it goes to the worker's own viewers.
+    /// Relays the batch to other workers, before it is sent to this worker's subscribers.
     mutating func send(from core: inout Core, at now: Instant) {
         guard !isAlone else { return }
         core.relay(into: &port, at: now)
         for worker in bells.indices where port.publish(to: worker) { bells[worker].ring() }
     }
 
-    /// Takes a batch of what others have handed on; returns whether there was any.
+    /// Receives a batch of relayed packets; returns whether there was any.
     mutating func receive(into core: inout Core, at now: Instant) -> Bool {
         guard !isAlone, port.hasNews() else { return false }
         _ = core.receive(from: &port, at: now)

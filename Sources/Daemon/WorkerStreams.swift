@@ -3,9 +3,9 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// What a worker does for its TCP connections.
+/// TCP connections of a worker.
 extension WorkerLoop {
-    /// Takes connections, or what has come on one.
+    /// Accepts connections on a ready listener, or reads a ready connection.
     mutating func serve(
         _ subject: Streams.Subject,
         _ found: Poller.Readiness,
@@ -48,7 +48,8 @@ extension WorkerLoop {
         return frames.isFull
     }
 
-    /// Ends connections that have kept silent, and those whose peer is no more; tells the core.
+    /// Closes connections that were idle too long or whose peer has left; tells the core of lost
+    /// paths.
     mutating func expireStreams(at now: Instant) {
         streams.expireQueues(at: now)
         if streams.isDue(at: now) {

@@ -1,10 +1,10 @@
-/// A parameter of an update: absent leaves what there is, null clears it.
+/// A parameter of an update: an absent one keeps the value, null clears it.
 public enum Change<Value: Hashable & Codable & Sendable>: Hashable, Sendable {
     case keep
     case clear
     case set(Value)
 
-    /// What holds after the change of `old`.
+    /// Returns the value after the change to `old`.
     public func applied(to old: Value?) -> Value? {
         switch self {
         case .keep: old
@@ -20,7 +20,7 @@ extension Change: Codable {
         self = container.decodeNil() ? .clear : .set(try container.decode(Value.self))
     }
 
-    /// Outside an object there is no leaving out: `keep` is null there too.
+    /// Encodes `keep` as null too, because a value outside an object cannot be left out.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         if case .set(let value) = self {
@@ -31,7 +31,7 @@ extension Change: Codable {
     }
 }
 
-// Synthesized `Codable` conformances pick these for members of the type `Change`.
+// Synthesized `Codable` conformances choose these overloads for members of type `Change`.
 extension KeyedDecodingContainer {
     public func decode<Value>(
         _ type: Change<Value>.Type,

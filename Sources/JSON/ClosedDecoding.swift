@@ -1,14 +1,13 @@
-/// A value that does not fit the type it is decoded as.
+/// Mismatch between a value and the type it is decoded as.
 package struct JSONMismatch: Error, Hashable, Sendable {
-    /// The path from the outermost value, as in `settings.roles[0].name`; empty: that value.
+    /// Path from the outermost value, as in `settings.roles[0].name`; empty: that value.
     package var path: String
     package var message: String
 }
 
 extension JSON {
-    /// Decodes a value as `type`.
+    /// Decodes a value as `type`; where `isClosed`, members that `type` does not know are refused.
     ///
-    /// - Parameter isClosed: Whether members that `type` does not know are refused.
     /// - Throws: The first mismatch.
     package func decode<T: Decodable>(
         _ type: T.Type,
@@ -19,7 +18,7 @@ extension JSON {
         } catch let mismatch as JSONMismatch {
             throw mismatch
         } catch DecodingError.dataCorrupted(let context) {
-            // A `RawRepresentable` enum that has no such case.
+            // A `RawRepresentable` enum has no such case.
             throw context.codingPath.refusal("has a value that is not known")
         } catch {
             throw JSONMismatch(path: "", message: "params do not fit: \(error)")

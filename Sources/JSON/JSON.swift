@@ -1,6 +1,6 @@
 /// A JSON value (RFC 8259).
 ///
-/// Whole numbers that fit keep their exact value; every other number is a finite `Double`.
+/// Whole numbers that fit `Int64` keep their exact value; every other number is a finite `Double`.
 public enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -10,7 +10,7 @@ public enum JSON: Hashable, Sendable {
     case array([JSON])
     case object([String: JSON])
 
-    /// What kind of value this is, in words for an error message.
+    /// Type of the value, in words for an error message.
     package var kind: String {
         switch self {
         case .null: "null"
@@ -22,7 +22,7 @@ public enum JSON: Hashable, Sendable {
         }
     }
 
-    /// The member of that name, where this is an object that has it.
+    /// Returns the member of that name, or `nil` if this is no object or lacks it.
     public subscript(key: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members[key]

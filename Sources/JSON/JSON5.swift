@@ -1,11 +1,10 @@
 extension JSON {
-    /// Reads exactly one JSON5 text (spec.json5.org, 1.0.0), as people write it by hand, and
-    /// nothing behind it.
+    /// Parses exactly one JSON5 text (spec.json5.org, 1.0.0) with nothing after it.
     ///
-    /// As strict as `init(parsing:)` about keys that stand twice in an object, lone surrogates,
-    /// depth, and numbers that a `Double` cannot hold; so `Infinity` and `NaN` are not taken.
+    /// It is as strict as `init(parsing:)` about duplicate keys, lone surrogates, depth, and
+    /// numbers that a `Double` cannot hold; so `Infinity` and `NaN` are refused.
     ///
-    /// - Throws: `JSONSyntaxError` with the offset of the first byte that cannot be taken.
+    /// - Throws: `JSONSyntaxError` with the offset of the first invalid byte.
     package init(parsingJSON5 bytes: [UInt8]) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: bytes, isJSON5: true)
         self = try parser.text()
@@ -48,7 +47,7 @@ extension JSONParser {
         }
     }
 
-    /// The character at `offset` and how many bytes it takes; `nil` at the end.
+    /// Returns the character at `offset` and its length in bytes, or `nil` at the end.
     private func nextScalar() throws(JSONSyntaxError) -> (Unicode.Scalar, length: Int)? {
         guard let byte = next else { return nil }
         guard byte >= 0x80 else { return (Unicode.Scalar(byte), 1) }
@@ -60,7 +59,7 @@ extension JSONParser {
         return (scalar, UTF8.width(scalar))
     }
 
-    /// A key without quotes: an ECMAScript name (JSON5 §3).
+    /// Reads a key without quotes: an ECMAScript identifier name (JSON5 §3).
     mutating func name() throws(JSONSyntaxError) -> String {
         var name = String.UnicodeScalarView()
         while let (scalar, length) = try nextScalar() {
@@ -88,7 +87,7 @@ extension JSONParser {
         return part
     }
 
-    /// A hexadecimal number whose sign, if it has one, has been taken (JSON5 §6).
+    /// Reads a hexadecimal number after its optional sign (JSON5 §6).
     mutating func hexadecimal(from start: Int) throws(JSONSyntaxError) -> JSON? {
         guard bytes[offset...].starts(with: "0x".utf8) || bytes[offset...].starts(with: "0X".utf8)
         else { return nil }
@@ -104,7 +103,7 @@ extension JSONParser {
         return .integer(integer)
     }
 
-    /// What stands behind a backslash in JSON5 only (§5.1): everything but digits means something.
+    /// Reads an escape that only JSON5 has (§5.1): any character but digits 1 to 9 may be escaped.
     mutating func escapeJSON5(
         _ letter: UInt8,
         into text: inout [UInt8]

@@ -1,27 +1,27 @@
-/// Why a text is not the JSON that we take, and at which byte.
+/// Syntax error in a JSON text, with its byte offset.
 public struct JSONSyntaxError: Error, Hashable, Sendable {
     public var offset: Int
     public var cause: String
 }
 
 extension JSON {
-    /// How deep arrays and objects may stand in one another.
+    /// Deepest nesting of arrays and objects.
     public static let depthLimit = 64
 
-    /// Reads exactly one JSON text (RFC 8259) and nothing behind it.
+    /// Parses exactly one JSON text (RFC 8259) with nothing after it.
     ///
-    /// Stricter than Foundation where a lenient reading would hide a mistake or cost memory: no
-    /// byte order mark, no key twice in an object, no lone surrogate, no number that a `Double`
-    /// cannot hold, and no more than `depthLimit` levels.
+    /// Stricter than Foundation where leniency would hide a mistake or cost memory: no byte order
+    /// mark, no duplicate key in an object, no lone surrogate, no number that a `Double` cannot
+    /// hold, and no more than `depthLimit` levels.
     ///
-    /// - Throws: `JSONSyntaxError` with the offset of the first byte that cannot be taken.
+    /// - Throws: `JSONSyntaxError` with the offset of the first invalid byte.
     public init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: bytes)
         self = try parser.text()
     }
 }
 
-/// Reads JSON, or JSON5, by recursive descent; the depth limit bounds its stack.
+/// Recursive-descent parser of JSON and JSON5; the depth limit bounds its stack.
 struct JSONParser {
     let bytes: [UInt8]
     let isJSON5: Bool
@@ -94,7 +94,7 @@ struct JSONParser {
         try skipSpace()
     }
 
-    /// Whether another element or member follows; in JSON5 the last one may have a comma too.
+    /// Takes a comma and returns whether an element follows it; JSON5 allows a trailing comma.
     private mutating func takeComma(before end: UInt8) throws(JSONSyntaxError) -> Bool {
         guard next == UInt8(ascii: ",") else { return false }
         offset += 1
@@ -152,7 +152,7 @@ struct JSONParser {
         var whole = true
         if next == UInt8(ascii: "-") || isJSON5 && next == UInt8(ascii: "+") { offset += 1 }
         if isJSON5, let number = try hexadecimal(from: start) { return number }
-        // In JSON5 digits may be missing on one side of the point (§6).
+        // In JSON5 digits may be missing on one side of the decimal point (§6).
         let startsWithPoint = isJSON5 && next == UInt8(ascii: ".")
         if next == UInt8(ascii: "0") {
             offset += 1
@@ -207,7 +207,7 @@ struct JSONParser {
         return try text(of: unescaped[...], at: start)
     }
 
-    /// JSON5 takes all but the ends of lines as they are (§5).
+    /// Takes one character; JSON5 allows raw control characters except line ends (§5).
     private mutating func takeCharacter(_ byte: UInt8) throws(JSONSyntaxError) {
         let endsLine = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
         guard byte >= 0x20 || isJSON5 && !endsLine else {

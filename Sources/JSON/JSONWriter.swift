@@ -1,4 +1,4 @@
-/// Writes JSON without spaces: members in the order their type declares them, dictionaries sorted.
+/// JSON writer without spaces: members in declaration order, dictionaries sorted by key.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -6,7 +6,7 @@ package struct JSONWriter {
 
     package mutating func raw(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    /// JSON has no infinity and no NaN; a number that is one is nothing to tell.
+    /// Writes a number; infinity and NaN, which JSON lacks, become null.
     package mutating func number(_ number: Double) { raw(number.isFinite ? "\(number)" : "null") }
 
     package mutating func string(_ text: String) {
@@ -93,14 +93,14 @@ package struct JSONWriter {
 }
 
 extension JSON {
-    /// One JSON text without spaces and without a newline.
+    /// Encodes `value` as one JSON text without spaces or newline.
     public static func encoded(_ value: some Encodable) -> [UInt8] {
         var writer = JSONWriter()
         writer.value(value)
         return writer.bytes
     }
 
-    /// What `value` would be, read back.
+    /// Converts `value` to JSON by encoding and parsing it.
     public init(encoding value: some Encodable) {
         let bytes = Self.encoded(value)
         do throws(JSONSyntaxError) {

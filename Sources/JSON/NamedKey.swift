@@ -17,10 +17,10 @@ package struct NamedKey: CodingKey {
 }
 
 extension Decoder {
-    /// The way here from the params object, as in `settings.roles[0].name`.
+    /// Path from the params object to this value, as in `settings.roles[0].name`.
     package var parameter: String { codingPath.parameter }
 
-    /// A refusal of the parameter being decoded.
+    /// Returns an error for the parameter being decoded.
     package func refusal(_ message: String) -> JSONMismatch { codingPath.refusal(message) }
 }
 

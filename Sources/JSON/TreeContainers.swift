@@ -1,4 +1,4 @@
-/// The members of an object.
+/// Decoding container for the members of an object.
 struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: TreeDecoder
     let members: [String: JSON]
@@ -22,7 +22,9 @@ struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
         return TreeDecoder(value, path: path, isClosed: decoder.isClosed)
     }
 
-    /// Asked before each optional member: here a closed object refuses null.
+    /// Returns whether the member is null; a closed object refuses null here.
+    ///
+    /// Called before each optional member.
     func decodeNil(forKey key: Key) throws -> Bool {
         let child = try child(key)
         guard child.value == .null else { return false }
@@ -91,7 +93,7 @@ struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try child(key) }
 }
 
-/// The elements of an array.
+/// Decoding container for the elements of an array.
 struct UnkeyedTree: UnkeyedDecodingContainer {
     let decoder: TreeDecoder
     let elements: [JSON]
@@ -149,7 +151,7 @@ struct UnkeyedTree: UnkeyedDecodingContainer {
     mutating func superDecoder() throws -> any Decoder { try next() }
 }
 
-/// The value itself.
+/// Decoding container for a single value.
 struct SingleTree: SingleValueDecodingContainer {
     let decoder: TreeDecoder
 

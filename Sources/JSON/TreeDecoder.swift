@@ -1,7 +1,7 @@
-/// Decodes from a `JSON` value, and knows afterwards which keys nobody asked for.
+/// Decoder of a `JSON` value that records which keys the type reads.
 ///
-/// So a closed object needs no list of its keys: what the type decodes is the list. In a closed
-/// object null is refused too; only `Change` takes it.
+/// A closed object therefore needs no list of its keys: the keys that the type decodes are the
+/// list. A closed object refuses null too; only `Change` accepts it.
 final class TreeDecoder: Decoder {
     let value: JSON
     let codingPath: [any CodingKey]
@@ -17,7 +17,7 @@ final class TreeDecoder: Decoder {
         self.isClosed = isClosed
     }
 
-    /// Decodes the value whole, as one that stands by itself.
+    /// Decodes the complete value and refuses unknown members if closed.
     ///
     /// - Throws: `JSONMismatch` that names the parameter; whatever else the type throws.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
@@ -81,7 +81,7 @@ extension TreeDecoder {
         }
     }
 
-    /// A whole number, also where it is written as `1.0`.
+    /// Returns a whole number, also if written as `1.0`.
     func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
         switch value {
         case .integer(let integer):

@@ -1,17 +1,17 @@
-/// A value on its way to a text; containers fill it in.
+/// A node of the JSON tree that encoding containers fill in.
 final class JSONNode {
     enum Content {
         case json(JSON)
         case text(EncodedJSON)
-        /// Numbers beyond `Int64`.
+        /// A number beyond `Int64`.
         case unsigned(UInt64)
         case array([JSONNode])
-        /// In the order in which they were encoded.
+        /// Members in encoding order.
         case object([(key: String, value: JSONNode)])
     }
 
     var content = Content.json([:])
-    /// Its members come from two containers: the second may name one again.
+    /// Whether a second keyed container was opened, which may name a member again.
     var isReopened = false
 
     func add(_ key: String) -> JSONNode {
@@ -50,10 +50,12 @@ final class JSONNode {
     }
 }
 
-/// A JSON text that was written before and is to be part of another.
+/// An already encoded JSON text to embed in another.
 package struct EncodedJSON: Encodable, Sendable {
     package let bytes: [UInt8]
 
+    /// Wraps an encoded text.
+    ///
     /// - Precondition: `bytes` are one JSON text without spaces.
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
@@ -69,16 +71,16 @@ package struct EncodedJSON: Encodable, Sendable {
     }
 }
 
-/// Encodes into a node and keeps the order of members, which Foundation's encoder does not.
+/// Encoder into a `JSONNode` that keeps the order of members, unlike Foundation's encoder.
 struct TreeEncoder: Encoder {
     let node: JSONNode
 
-    /// Nothing here fails for what a value is, so nobody asks where it was.
+    /// Empty, because no error of this encoder depends on the path.
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        // Types are compared first: a cast that fails costs more than most values do.
+        // Compares types first: a failing cast costs more than encoding most values.
         if Value.self == JSON.self, let json = value as? JSON {
             node.content = .json(json)
             return
@@ -112,11 +114,11 @@ struct TreeEncoder: Encoder {
     }
 }
 
-/// Dictionaries: what has no order of its own is sorted.
+/// Conformance of dictionaries, whose members are sorted because they have no order.
 private protocol KeyedByNames {}
 extension Dictionary: KeyedByNames {}
 
-/// The members of an object being written.
+/// Encoding container for the members of an object.
 struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: TreeEncoder
 
@@ -144,7 +146,7 @@ struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder(forKey key: Key) -> any Encoder { child(key) }
 }
 
-/// The elements of an array being written.
+/// Encoding container for the elements of an array.
 struct UnkeyedNode: UnkeyedEncodingContainer {
     let encoder: TreeEncoder
 
@@ -170,7 +172,7 @@ struct UnkeyedNode: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { next() }
 }
 
-/// A value being written by itself.
+/// Encoding container for a single value.
 struct SingleNode: SingleValueEncodingContainer {
     let encoder: TreeEncoder
 

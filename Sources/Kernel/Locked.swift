@@ -1,9 +1,9 @@
 import Glibc
 
-/// Something that several threads share, behind a lock.
+/// A value that several threads share, protected by a mutex.
 ///
-/// A POSIX mutex and not `Synchronization.Mutex`: the thread sanitizer does not see the latter's
-/// slow path (Swift 6.3.1), and calls whatever waits for it a race.
+/// It is a POSIX mutex and not `Synchronization.Mutex`: ThreadSanitizer does not see the slow path
+/// of the latter (Swift 6.3.1) and reports false races.
 @safe
 package final class Locked<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -22,7 +22,7 @@ package final class Locked<Value>: @unchecked Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Lends the value to `body`, to one thread at a time.
+    /// Calls `body` with the value while holding the lock.
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

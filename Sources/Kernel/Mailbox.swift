@@ -1,11 +1,12 @@
 import CKernel
 import Synchronization
 
-/// Messages from one thread to another, with a descriptor that is readable while some lie there.
+/// Message queue from one thread to another, with a descriptor that is readable while it holds
+/// messages.
 ///
-/// The receiver looks in only when its poller says so: the packet path takes no lock. The queue
-/// has no bound of its own: one side waits for fences of the other, and the number of commands
-/// and events between two fences is bounded by what exists.
+/// The receiver reads it only when its poller reports it, so the packet path takes no lock. The
+/// queue is unbounded, but each side waits for the other's fences, and the number of commands and
+/// events between two fences is bounded by the existing objects.
 package final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
@@ -22,7 +23,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     deinit { kernel_close(descriptor) }
 
-    /// Adds messages in order; wakes the receiver where it has nothing to look at yet.
+    /// Appends messages in order; wakes the receiver if the queue was empty.
     package func post(_ messages: [Message]) {
         guard !messages.isEmpty else { return }
         let wasEmpty = state.withLock { state in
@@ -32,22 +33,22 @@ package final class Mailbox<Message: Sendable>: Sendable {
         if wasEmpty { _ = kernel_eventfd_signal(descriptor) }
     }
 
-    /// How often the receiver has looked in, whether anything lay there or not.
+    /// Number of times that the receiver has drained the queue, empty or not.
     package var looks: UInt64 { lookCount.load(ordering: .relaxed) }
 
-    /// Has the receiver look in, though nothing need be there.
+    /// Wakes the receiver so that it drains the queue, even if empty.
     package func ring() { _ = kernel_eventfd_signal(descriptor) }
 
-    /// Tells the receiver that nothing more will come.
+    /// Marks the mailbox closed: no more messages will follow.
     package func close() {
         state.withLock { $0.closed = true }
         _ = kernel_eventfd_signal(descriptor)
     }
 
-    /// Everything that lies there, and whether the sender has closed it.
+    /// Returns all queued messages, and whether the sender has closed the mailbox.
     package func drain() -> (messages: [Message], closed: Bool) {
         lookCount.add(1, ordering: .relaxed)
-        // Before the look, so that a message that comes after it signals again.
+        // Reset the descriptor first, so that a message posted after the drain signals again.
         _ = kernel_eventfd_drain(descriptor)
         return state.withLock { state in
             var taken: [Message] = []

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A refusal by the operating system.
+/// Error returned by the operating system.
 package struct SystemError: Error, Equatable, CustomStringConvertible {
-    /// What was tried, as an operator would say it.
+    /// Operation that failed, in words for an operator.
     package var operation: String
-    /// An errno.
+    /// Errno of the failure.
     package var number: Int32
 
     package init(operation: String, number: Int32) {
@@ -16,7 +16,7 @@ package struct SystemError: Error, Equatable, CustomStringConvertible {
 
     package static func text(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
 
-    /// Returns `result`, or throws what its negative value stands for.
+    /// Returns `result`, or throws the errno that its negative value stands for.
     package static func check(
         _ result: Int32,
         _ operation: @autoclosure () -> String

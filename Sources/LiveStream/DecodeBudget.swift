@@ -1,15 +1,15 @@
 package import RTP
 
-/// The share of the decoding thread that pictures may take.
+/// Budget of the decoding thread's time for video.
 ///
-/// All tracks of a live stream are decoded by one thread. Pictures that take long would make
-/// everybody else's late, so where the thread has little time left, the track that costs most
-/// pauses.
+/// All tracks of a live stream are decoded by one thread. Expensive pictures would delay those of
+/// all other tracks, so when little time is left, the track that costs most pauses.
 package struct DecodeBudget {
-    /// The time over which costs are added up.
+    /// Period over which costs are summed.
     package static let windowNanoseconds: Int64 = 250_000_000
-    /// Decoding time within it that is left to pictures; less than sound and picture are late by
-    /// when they are put together.
+    /// Decoding time within the period for pictures.
+    ///
+    /// It is less than the delay between capture and composition.
     package static let limitNanoseconds: Int64 = 200_000_000
 
     private struct Cost {
@@ -22,7 +22,7 @@ package struct DecodeBudget {
 
     package init() {}
 
-    /// Notes the decoding time of one picture; returns the track that has to pause, if one has.
+    /// Adds the decoding time of one picture; returns the track that must pause, if any.
     package mutating func note(
         _ nanoseconds: Int64,
         of track: UInt32,

@@ -4,17 +4,17 @@ import Recording
 package import SFU
 package import WorkerInterface
 
-/// One live stream as the tap's thread has it: frames out of packets, and the process that they
-/// go to, which is started anew where it fails.
+/// State of one live stream on the recorder thread: assembles frames from packets, and runs the
+/// process that encodes them, restarting it when it fails.
 package struct RoomStreamer {
-    /// What there is to be told of the stream.
+    /// State change of the stream.
     package enum News: Hashable {
         case started
         case interrupted(cause: String)
         case resumed
-        /// `nil`: as it was told to.
+        /// `nil`: it ended as requested.
         case ended(reason: String?)
-        /// The system lacks these parts of the sandbox that the process ought to be in.
+        /// The process runs without these parts of its sandbox, which the system lacks.
         case unconfined(parts: [String])
     }
 
@@ -23,12 +23,12 @@ package struct RoomStreamer {
         var number: UInt32
         var reader: TrackReader
         var codec = Codec.opus
-        /// When its publisher was last asked for a keyframe.
+        /// Time of the last keyframe request to its publisher.
         var askedAt: Instant?
     }
 
     private enum Phase: Hashable {
-        /// Its server has not taken anything yet.
+        /// The server has not accepted any packet yet.
         case starting(until: Instant)
         case up, down
         case ending(until: Instant)
@@ -41,24 +41,24 @@ package struct RoomStreamer {
     private var phase: Phase
     private var tracks: [PublicationID: Track] = [:]
     private var lastNumber: UInt32 = 0
-    /// The streams whose pictures are shown.
+    /// Streams whose video is shown, in the order of the tiles.
     private var tiles: [String] = []
     private var events: [TrackEvent] = []
-    /// The process has failed, and is started anew then.
+    /// Time at which a failed process is restarted.
     private var restartsAt: Instant?
     private var failures = 0
     private var failedAt: Instant?
-    /// Processes that have been started and may not have ended.
+    /// Processes that have been started and may still run.
     private var children: [Int32] = []
-    /// Frames that the process did not take in time.
+    /// Frames dropped because the process was too slow.
     private var dropped = 0
 
     private static let startMilliseconds: Int64 = 8_000
     private static let endMilliseconds: Int64 = 800
     private static let restartMilliseconds: Int64 = 1_000
-    /// The process may fail as often; once more ends the stream.
+    /// Failures that are tolerated; the next one ends the stream.
     private static let failureLimit = 5
-    /// After this a failure is the first one.
+    /// Time without a failure after which the count starts at zero.
     private static let forgivenMilliseconds: Int64 = 60_000
     private static let wishMilliseconds: Int64 = 1_000
 
@@ -91,13 +91,13 @@ package struct RoomStreamer {
         sendTiles()
     }
 
-    /// The frames left out since the last call; `nil`: none.
+    /// Returns the number of frames dropped since the last call; `nil` if none.
     package mutating func takeDropped() -> Int? {
         defer { dropped = 0 }
         return dropped > 0 ? dropped : nil
     }
 
-    /// Ends all processes; the caller waits for them.
+    /// Kills all processes, and returns those that the caller must wait for.
     package mutating func takeChildren() -> [Int32] {
         defer { children = [] }
         process = nil
@@ -109,7 +109,7 @@ package struct RoomStreamer {
     private var isEnding: Bool { if case .ending = phase { true } else { false } }
 }
 
-// What comes from the room.
+// Input from the room.
 extension RoomStreamer {
     package mutating func attach(_ track: TapTrack) {
         lastNumber += 1
@@ -153,7 +153,7 @@ extension RoomStreamer {
         send(of: packet.publication, at: now)
     }
 
-    /// Sends the frames that there are of a track.
+    /// Sends the frames of a track that are complete.
     private mutating func send(of id: PublicationID, at now: Instant) {
         defer { events.removeAll(keepingCapacity: true) }
         guard process != nil else { return }
@@ -170,14 +170,14 @@ extension RoomStreamer {
             )
             guard process?.send(.frame(frame)) == false else { continue }
             dropped += 1
-            // What comes next could not be decoded without it.
+            // Later frames depend on the dropped one, so resume with a keyframe.
             if track.track.kind == .video { return tracks[id]?.reader.mute(at: now) ?? () }
         }
     }
 
-    /// Does what is due: gives up gaps, asks for keyframes.
+    /// Runs timers: abandons gaps, requests keyframes.
     ///
-    /// - Returns: the encodings of which keyframes are wanted.
+    /// - Returns: the encodings that need a keyframe.
     package mutating func expire(at now: Instant) -> [(PublicationID, position: Int)] {
         var wishes: [(PublicationID, position: Int)] = []
         for id in Array(tracks.keys) {
@@ -196,15 +196,15 @@ extension RoomStreamer {
     }
 }
 
-// The process, and what it tells.
+// The process and its reports.
 extension RoomStreamer {
-    /// Has the process end in good order, for a little time.
+    /// Asks the process to end properly, within `endMilliseconds`.
     package mutating func end(at now: Instant) {
         _ = process?.send(.end)
         phase = .ending(until: now.advanced(milliseconds: Self.endMilliseconds))
     }
 
-    /// What has happened since the last call; nothing comes after an end.
+    /// Returns the state changes since the last call; none follows an `ended`.
     package mutating func takeNews(at now: Instant) -> [News] {
         process?.flush()
         var news: [News] = []
@@ -249,7 +249,7 @@ extension RoomStreamer {
         tracks[id]?.reader.restart()
     }
 
-    /// The process is gone and has not said why.
+    /// Handles a process that ended unexpectedly: restarts it after a while, or ends the stream.
     private mutating func fail(at now: Instant, _ news: inout [News]) {
         if let failedAt, now.milliseconds(since: failedAt) > Self.forgivenMilliseconds {
             failures = 0
@@ -275,7 +275,7 @@ extension RoomStreamer {
     private mutating func restart(at now: Instant) {
         guard let due = restartsAt, due <= now else { return }
         restartsAt = nil
-        // Decoders begin anew, too.
+        // The new process's decoders need keyframes.
         for id in Array(tracks.keys) { tracks[id]?.reader.mute(at: now) }
         start()
     }

@@ -1,39 +1,39 @@
 package import RTP
 
-/// Adds up the sound of all tracks, each sample at its time of capture.
+/// Mixer of all audio tracks, each sample at its capture time.
 ///
-/// What nobody says is silence, so the sum never ends and never stalls.
+/// Missing samples are silence, so the output never ends and never stalls.
 package struct SoundMixer {
-    /// In hertz.
+    /// Sample rate in hertz.
     package static let rate = 48_000
-    /// Samples that come at the same time, left and right one behind the other.
+    /// Channels: left and right.
     package static let channels = 2
-    /// Tracks that are added up; sound of further ones is left out.
+    /// Largest number of mixed tracks; further ones are ignored.
     package static let trackLimit = 64
 
     private struct Track {
-        /// Interleaved; a circle indexed by the number of the sample since the beginning.
+        /// Interleaved samples; a ring buffer indexed by the sample's number since the beginning.
         var samples: [Float]
-        /// The sample behind the last one that came.
+        /// Number of the sample after the last one added.
         var end: Int64?
     }
 
-    /// What a track may be ahead; also the circle's size.
+    /// Samples that a track may be ahead; also the ring buffer's size.
     private static let capacity = rate * 2
-    /// A track whose times drift by less than this goes on without a seam.
+    /// Drift in samples below which a track continues without a gap or an overlap.
     private static let slack = Int64(rate / 50)
 
     private let origin: Instant
     private var tracks: [UInt32: Track] = [:]
-    /// The next sample to be taken.
+    /// Number of the next sample to output.
     private var position: Int64 = 0
 
-    /// - Parameter origin: when the first sample was captured.
+    /// - Parameter origin: the capture time of the first sample.
     package init(origin: Instant) { self.origin = origin }
 
-    /// Keeps what was captured from `instant` on: left and right samples, interleaved.
+    /// Adds interleaved left and right samples captured from `instant` on.
     ///
-    /// What is too late, or more than two seconds ahead, is left out.
+    /// Samples that are too late, or more than two seconds ahead, are dropped.
     package mutating func add(_ samples: [Float], of number: UInt32, at instant: Instant) {
         let capacity = Self.capacity
         var track: Track
@@ -60,18 +60,19 @@ package struct SoundMixer {
         tracks[number] = track
     }
 
-    /// How many samples there are in a time of any length: at most 4.5 * 10^14, as Int64 has
-    /// 9.3 * 10^9 seconds in nanoseconds.
+    /// Converts nanoseconds to samples.
+    ///
+    /// The result is at most 4.5 * 10^14, as Int64 holds 9.3 * 10^9 seconds in nanoseconds.
     private static func samples(_ nanoseconds: Int64) -> Int64 {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let rate = Int64(Self.rate)
         return seconds &* rate &+ rest &* rate / 1_000_000_000
     }
 
-    /// Silences what has come of a track.
+    /// Discards the samples of a track that have not been output.
     package mutating func forget(_ number: UInt32) { tracks[number] = nil }
 
-    /// Takes the next samples, left ones and then as many right ones, each from -1 to 1.
+    /// Returns the next samples, left ones and then as many right ones, each from -1 to 1.
     package mutating func take(_ count: Int) -> [Float] {
         var sum = [Float](repeating: 0, count: count * Self.channels)
         for number in Array(tracks.keys) {
@@ -91,7 +92,7 @@ package struct SoundMixer {
         return sum
     }
 
-    /// Bends what is loud, so that several who speak at one time do not crackle.
+    /// Limits a loud sample softly, so that several simultaneous speakers do not clip.
     private static func limited(_ sample: Float) -> Float {
         let knee: Float = 0.7
         let size = abs(sample)

@@ -2,16 +2,16 @@ import CAVFormat
 import Recording
 import WorkerInterface
 
-/// Decodes one track.
+/// Decoder of one track.
 ///
 /// Safe: it owns libavcodec's decoder, and is used by one thread.
 @safe
 final class StreamDecoder {
     private let decoder: UnsafeMutablePointer<av_decoder>
-    /// In samples: an Opus packet has at most 120 ms (RFC 6716 §2.1.4).
+    /// Longest decoded packet in samples: an Opus packet has at most 120 ms (RFC 6716 §2.1.4).
     private static let soundLimit = 48_000 * 120 / 1_000
 
-    /// Returns `nil` where libavcodec refuses the track.
+    /// Returns `nil` if libavcodec rejects the track.
     init?(_ codec: Codec, configuration: [UInt8]) {
         let made = unsafe configuration.withUnsafeBufferPointer { extradata in
             var track = unsafe av_track(
@@ -29,15 +29,16 @@ final class StreamDecoder {
 
     deinit { unsafe av_decoder_destroy(decoder) }
 
-    /// Whether there is a new picture or sound with this frame.
+    /// Decodes a frame; returns whether it produced a new picture or audio.
     func decode(_ frame: [UInt8]) -> Bool {
         unsafe frame.withUnsafeBufferPointer { bytes in
             unsafe av_decoder_decode(decoder, bytes.baseAddress, Int32(clamping: bytes.count)) == 1
         }
     }
 
-    /// The last picture in the middle of one of this size, in pixels, both even: the planes of
-    /// 4:2:0 one behind another.
+    /// Returns the last picture, centered in one of this size, in pixels, both even.
+    ///
+    /// The result has the planes of 4:2:0 one after another; `nil` if there is no picture.
     func picture(width: Int, height: Int) -> [UInt8]? {
         var picture = [UInt8](repeating: 0, count: width * height * 3 / 2)
         let isThere = unsafe picture.withUnsafeMutableBufferPointer { bytes in
@@ -47,7 +48,7 @@ final class StreamDecoder {
         return isThere ? picture : nil
     }
 
-    /// The last sound at 48 kHz, left and right samples one behind the other.
+    /// Returns the last decoded audio at 48 kHz, with left and right samples interleaved.
     func sound() -> [Float] {
         var samples = [Float](repeating: 0, count: Self.soundLimit * 2)
         let count = unsafe samples.withUnsafeMutableBufferPointer { places in
@@ -59,22 +60,22 @@ final class StreamDecoder {
     }
 }
 
-/// One packet of what is sent.
+/// Encoded packet of the live stream.
 struct EncodedPacket: Sendable {
     var bytes: [UInt8]
     var isPicture: Bool
     var isKeyframe: Bool
-    /// Since the beginning.
+    /// Milliseconds since the beginning of the stream.
     var milliseconds: Int64
 }
 
-/// Encodes pictures to H.264, and sound to AAC.
+/// Encoder of pictures to H.264 and of audio to AAC.
 ///
-/// Safe: it owns libavcodec's encoders; one thread encodes, and others only read what does not
-/// change after the beginning.
+/// Safe: it owns libavcodec's encoders. One thread encodes; others read only properties that do not
+/// change after initialization.
 @safe
 final class StreamEncoder: @unchecked Sendable {
-    /// Samples of one packet of sound.
+    /// Samples of one audio packet.
     static let soundSamples = 1_024
     /// Pictures a second.
     static let pictureRate = 30
@@ -83,7 +84,7 @@ final class StreamEncoder: @unchecked Sendable {
     private let pictures: UnsafeMutablePointer<av_encoder>
     private let sounds: UnsafeMutablePointer<av_encoder>
 
-    /// Returns `nil` where libavcodec has not the encoders.
+    /// Returns `nil` if libavcodec lacks the encoders.
     init?(width: Int, height: Int, bitrate: Int, threads: Int) {
         let sounds = unsafe av_sound_encoder_create(Self.soundBitrate)
         let pictures = unsafe av_picture_encoder_create(
@@ -107,7 +108,7 @@ final class StreamEncoder: @unchecked Sendable {
         unsafe av_encoder_destroy(pictures)
     }
 
-    /// Encodes a picture of the encoder's size; `number` grows from picture to picture.
+    /// Encodes a picture of the encoder's size; `number` must increase from picture to picture.
     func encode(picture: [UInt8], number: Int64, isKeyframe: Bool) -> [EncodedPacket] {
         unsafe picture.withUnsafeBufferPointer { bytes in
             let wish: Int32 = isKeyframe ? 1 : 0
@@ -116,8 +117,8 @@ final class StreamEncoder: @unchecked Sendable {
         return unsafe packets(of: pictures, isPicture: true, rate: Int64(Self.pictureRate))
     }
 
-    /// Encodes `soundSamples` left samples with as many right ones behind them, `position`
-    /// samples after the beginning.
+    /// Encodes `soundSamples` left samples followed by as many right ones; `position` is the number
+    /// of samples since the beginning.
     func encode(sound: [Float], position: Int64) -> [EncodedPacket] {
         precondition(sound.count == Self.soundSamples * 2, "a packet has as many samples")
         unsafe sound.withUnsafeBufferPointer { samples in
@@ -149,7 +150,7 @@ final class StreamEncoder: @unchecked Sendable {
         return packets
     }
 
-    /// Connects to a server.
+    /// Connects to a server; returns the output, or `nil` and libav's error.
     fileprivate func connect(
         _ settings: StreamSettings,
         milliseconds: Int32
@@ -169,17 +170,17 @@ final class StreamEncoder: @unchecked Sendable {
     }
 }
 
-/// A connection to a server that takes what is encoded.
+/// Connection to the server that receives the live stream.
 ///
 /// Safe: it owns libavformat's context, and is used by one thread.
 @safe
 final class StreamOutput {
-    /// Why a server cannot be had, in a word.
+    /// Connection failure, as a one-word reason.
     struct Failure: Error, Hashable { var cause: String }
 
     private let output: UnsafeMutablePointer<av_output>
 
-    /// The longest that connecting, or sending a packet, may take.
+    /// Longest time for connecting, or for sending a packet.
     private static let milliseconds: Int32 = 5_000
     private static let finishMilliseconds: Int32 = 300
 
@@ -194,7 +195,7 @@ final class StreamOutput {
 
     deinit { unsafe av_output_destroy(output) }
 
-    /// Sends a packet; `false`: the connection is lost.
+    /// Sends a packet; returns `false` if the connection is lost.
     func send(_ packet: EncodedPacket, milliseconds: Int64) -> Bool {
         unsafe packet.bytes.withUnsafeBufferPointer { bytes in
             unsafe av_output_write(
@@ -209,13 +210,13 @@ final class StreamOutput {
         }
     }
 
-    /// Takes leave of the server.
+    /// Ends the stream properly at the server.
     func finish() { unsafe av_output_finish(output, Self.finishMilliseconds) }
 }
 
-/// A picture that others are put into.
+/// Picture that others are copied into.
 ///
-/// Safe: each of them is checked to lie inside.
+/// Safe: the copied pictures are checked to lie inside.
 struct StreamCanvas {
     let width: Int
     let height: Int
@@ -228,7 +229,7 @@ struct StreamCanvas {
         clear()
     }
 
-    /// Makes it black.
+    /// Fills the picture with black.
     mutating func clear() {
         let luma = width * height
         bytes = [UInt8](repeating: 16, count: luma) + [UInt8](repeating: 128, count: luma / 2)

@@ -2,7 +2,7 @@ import Foundation
 import Kernel
 import RTP
 
-/// Makes pictures and sound at an even pace, whatever comes and does not come.
+/// Thread that composes pictures and audio at a constant rate, independent of arrivals.
 final class StreamComposer: Sendable {
     private let studio: StreamStudio
     private let sink: StreamSink
@@ -50,7 +50,7 @@ final class StreamComposer: Sendable {
                     )
                 }
             }
-            // Sound has 47 packets a second, pictures are 30: neither waits for the other.
+            // Audio has 47 packets a second, video 30 pictures, so poll at least every 10 ms.
             let next = studio.start.advanced(nanoseconds: (picture + 1) * 1_000_000_000 / rate)
             let wait = next.nanoseconds(since: .monotonic())
             if wait > 0 { Thread.sleep(forTimeInterval: min(Double(wait) / 1e9, 0.01)) }
@@ -71,10 +71,10 @@ final class StreamComposer: Sendable {
             width: canvas.width,
             height: canvas.height
         )
-        // One that fills everything needs nothing behind it.
+        // A single picture that fills the canvas needs no background.
         if pictures.count != 1 || pictures.first??.width != canvas.width { canvas.clear() }
         for (tile, picture) in zip(tiles, pictures) {
-            // One of an earlier grid has another size; the next is on its way.
+            // Skip a picture sized for an earlier grid; the next one has the right size.
             guard let picture, picture.width == tile.width, picture.height == tile.height else {
                 continue
             }

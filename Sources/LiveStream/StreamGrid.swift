@@ -1,4 +1,4 @@
-/// Where in the picture a tile lies, in pixels; all numbers are even.
+/// Position and size of a tile in the picture, in pixels; all numbers are even.
 package struct StreamTile: Hashable, Sendable {
     package var x: Int
     package var y: Int
@@ -13,15 +13,15 @@ package struct StreamTile: Hashable, Sendable {
     }
 }
 
-/// Tiles of one size for all who are seen; the last row is centred.
+/// Grid layout of tiles of one size; the last row is centered.
 package enum StreamGrid {
-    /// Lays 0 to 9 tiles out in a picture, whose sides are even and not below 160.
+    /// Lays out 0 to 9 tiles in a picture; its sides must be even and at least 160.
     package static func tiles(_ count: Int, width: Int, height: Int) -> [StreamTile] {
         guard count > 0 else { return [] }
         let columns = count == 1 ? 1 : count <= 4 ? 2 : 3
         let rows = (count + columns - 1) / columns
         let tileWidth = width / columns / 2 * 2
-        // Two beside each other are as large as four, and in the middle.
+        // Two tiles side by side have the size of four, and are centered vertically.
         let tileHeight = height / max(columns, rows) / 2 * 2
         let top = (height - rows * tileHeight) / 4 * 2
         return (0..<count).map { index in

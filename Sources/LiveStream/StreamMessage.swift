@@ -1,20 +1,21 @@
 package import RTP
 package import WorkerInterface
 
-/// What a live stream's encoder is to make, and where it goes.
+/// Settings of a live stream's encoder and output.
 package struct StreamSettings: Hashable, Sendable {
-    /// A secret: it lives in memory and in the pipe alone.
+    /// URL of the server; secret, so it is kept only in memory and in the pipe.
     package var url: String
-    /// A file of certificates, one of which has to have signed the server's; empty: the system's.
+    /// Path of a PEM file of CA certificates trusted for the server; empty uses the system's.
     package var authority: String
-    /// In pixels; even.
+    /// Width in pixels; even.
     package var width: Int
     package var height: Int
-    /// Of the picture, in bits a second.
+    /// Video bitrate in bits a second.
     package var bitrate: Int
-    /// How long a server that is gone is tried again.
+    /// Seconds for which an unreachable server is retried.
     package var retrySeconds: Int
-    /// The server has taken the stream before: it is worth trying again from the beginning.
+    /// Whether the server has accepted the stream before, so that retries are useful from the
+    /// start.
     package var hasBeenUp: Bool
 
     package init(
@@ -36,15 +37,15 @@ package struct StreamSettings: Hashable, Sendable {
     }
 }
 
-/// One frame of a track on its way to the encoder.
+/// Frame of a track for the encoding process.
 package struct StreamFrame: Hashable, Sendable {
-    /// A number that no other track of the stream ever has.
+    /// Number of the track; never reused within the stream.
     package var track: UInt32
     package var codec: Codec
     package var isKeyframe: Bool
-    /// When it was captured, on the machine's monotonic clock.
+    /// Capture time on the machine's monotonic clock.
     package var instant: Instant
-    /// What a decoder has to know first; of keyframes, and of all sound.
+    /// Decoder configuration; set for keyframes and all audio.
     package var configuration: [UInt8]?
     package var bytes: [UInt8]
 
@@ -65,40 +66,41 @@ package struct StreamFrame: Hashable, Sendable {
     }
 }
 
-/// What the daemon tells the process that encodes.
+/// Message from the daemon to the encoding process.
 package enum StreamMessage: Hashable, Sendable {
-    /// The first message, and no other.
+    /// Always and only the first message.
     case begin(StreamSettings)
-    /// The tracks whose pictures are shown, in the order of their tiles.
+    /// Tracks whose pictures are shown, in the order of their tiles.
     case tiles([UInt32])
     case frame(StreamFrame)
-    /// Nothing more comes of this track; what is seen of it may stay until something else is.
+    /// The track has ended; its last picture may stay until another replaces it.
     case leave(UInt32)
-    /// What has come of this track is not to be seen or heard any more.
+    /// The pictures and audio received of this track must no longer be played.
     case forget(UInt32)
-    /// Ends the stream in good order.
+    /// Ends the stream properly at the server.
     case end
 }
 
-/// What the process that encodes tells the daemon.
+/// Report from the encoding process to the daemon.
 package enum StreamReport: Hashable, Sendable {
-    /// The server has taken the first packet, or takes packets again.
+    /// The server has accepted the first packet, or accepts packets again.
     case up
-    /// The server is gone, and is tried again.
+    /// The connection is lost, and is retried.
     case down(cause: String)
-    /// It has ended for a reason of its own.
+    /// The stream has ended by itself.
     case ended(reason: String)
-    /// A track goes on with a keyframe only.
+    /// A track needs a keyframe to continue.
     case keyframeWanted(UInt32)
-    /// Parts of the sandbox that this system has not; told once, at the beginning.
+    /// Parts of the sandbox that this system lacks; reported once, at the beginning.
     case unconfined(parts: [String])
 }
 
-/// Messages lie one behind another, each behind its length in four bytes.
+/// Wire format of messages and reports; each is preceded by its length in four bytes.
 package enum StreamCoding {
-    /// Bytes of one message: more than any frame has.
+    /// Largest message in bytes; above the size of any frame.
     package static let byteLimit = 1 << 24
 
+    /// Encodes a message, with its length in front.
     package static func encoded(_ message: StreamMessage) -> [UInt8] {
         var writer = StreamWriter()
         switch message {
@@ -136,6 +138,7 @@ package enum StreamCoding {
         return writer.finished()
     }
 
+    /// Encodes a report, with its length in front.
     package static func encoded(_ report: StreamReport) -> [UInt8] {
         var writer = StreamWriter()
         switch report {
@@ -156,7 +159,7 @@ package enum StreamCoding {
         return writer.finished()
     }
 
-    /// Returns `nil` for what is no message.
+    /// Decodes a message; returns `nil` if it is invalid.
     package static func message(_ body: [UInt8]) -> StreamMessage? {
         var reader = StreamReader(body)
         switch reader.take(bytes: 1) {
@@ -208,10 +211,10 @@ package enum StreamCoding {
         )
     }
 
-    /// Reads a report; `nil` for what is none.
+    /// Decodes a report; returns `nil` if it is invalid.
     ///
-    /// It comes from a process that has decoded strangers' media, and goes to clients and into the
-    /// log: so a cause is a word, and nothing else.
+    /// It comes from a process that has decoded untrusted media, and is passed to clients and the
+    /// log, so causes are restricted to single words.
     package static func report(_ body: [UInt8]) -> StreamReport? {
         var reader = StreamReader(body)
         switch reader.take(bytes: 1) {
@@ -226,22 +229,23 @@ package enum StreamCoding {
         }
     }
 
-    /// At most 32 small letters and hyphens.
+    /// Returns the text if it has 1 to 32 lowercase letters and hyphens.
     private static func word(_ text: String) -> String? {
         let isWord = text.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x2d }
         return isWord && (1...32).contains(text.utf8.count) ? text : nil
     }
 }
 
-/// Cuts what comes through a pipe into messages.
+/// Splitter of a byte stream into messages.
 package struct StreamInput {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// A length was larger than any message: nothing can be read any more.
+    /// Whether a length exceeded `StreamCoding.byteLimit`, so that the stream is unreadable.
     package private(set) var isBroken = false
 
     package init() {}
 
+    /// Adds received bytes.
     package mutating func append(_ more: ArraySlice<UInt8>) {
         if start > 0 {
             bytes.removeFirst(start)
@@ -250,7 +254,7 @@ package struct StreamInput {
         bytes += more
     }
 
-    /// The next message that is whole, without its length.
+    /// Returns the next complete message, without its length.
     package mutating func next() -> [UInt8]? {
         guard !isBroken, bytes.count - start >= 4 else { return nil }
         let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
@@ -264,7 +268,7 @@ package struct StreamInput {
     }
 }
 
-/// Big-endian numbers behind one another, and the length before them.
+/// Writer of big-endian numbers, with the length in front.
 private struct StreamWriter {
     var bytes: [UInt8] = [0, 0, 0, 0]
 

@@ -2,14 +2,13 @@ import Foundation
 import Kernel
 import RTP
 
-/// Sends what is encoded to the server, on a thread of its own, and finds it again when it is
-/// lost.
+/// Thread that sends encoded packets to the server, and reconnects when the connection is lost.
 final class StreamSink: Sendable {
     private struct State {
         var queue: [EncodedPacket] = []
-        /// There is a connection: encoding is not in vain.
+        /// Whether there is a connection, so that encoding is useful.
         var isOpen = false
-        /// The next picture has to be one that a server can begin with.
+        /// Whether the next picture must be a keyframe.
         var wantsKeyframe = false
         var isStopped = false
     }
@@ -20,14 +19,15 @@ final class StreamSink: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let finished = DispatchSemaphore(value: 0)
 
-    /// Packets that wait for a slow server: about two seconds.
+    /// Packets queued for a slow server: about two seconds.
     ///
-    /// Past them all are left out, up to a keyframe.
+    /// Beyond the limit all are dropped, up to a keyframe.
     private static let queueLimit = 160
-    /// Between two attempts, the first times; the last goes on.
+    /// Seconds between connection attempts; the last value is repeated.
     private static let pauses = [1, 2, 4]
-    /// A connection that lasted less counts as none: a server that takes and loses one after
-    /// another is given up like one that is away.
+    /// Shortest connection that counts as a success.
+    ///
+    /// A server that accepts and closes one connection after another thus counts as unreachable.
     private static let steadyMilliseconds: Int64 = 10_000
 
     init(_ settings: StreamSettings, _ encoder: StreamEncoder) {
@@ -45,7 +45,7 @@ final class StreamSink: Sendable {
         thread.start()
     }
 
-    /// Takes leave of the server, for a little time.
+    /// Stops the thread; waits up to `milliseconds` for a proper end at the server.
     func stop(milliseconds: Int) {
         state.withLock { $0.isStopped = true }
         wake.signal()
@@ -54,7 +54,7 @@ final class StreamSink: Sendable {
 
     var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    /// Whether the next picture has to be a keyframe; asked once.
+    /// Returns whether the next picture must be a keyframe, and clears the request.
     func takesKeyframeWish() -> Bool {
         state.withLock { state in
             defer { state.wantsKeyframe = false }
@@ -74,13 +74,13 @@ final class StreamSink: Sendable {
         wake.signal()
     }
 
-    /// Connects, sends, and connects again, until it is stopped or gives up.
+    /// Connects, sends, and reconnects, until it is stopped or the retry time is over.
     private func run() {
         var hasBeenUp = settings.hasBeenUp
         var attempts = 0
         var lostAt: Instant?
         while !isStopped {
-            // A server may take a connection and close it once it has heard the key.
+            // A server may accept a connection and close it after reading the stream key.
             var cause = "refused"
             do throws(StreamOutput.Failure) {
                 let output = try StreamOutput(settings, encoder)
@@ -117,9 +117,9 @@ final class StreamSink: Sendable {
         while !isStopped, Instant.monotonic() < end { Thread.sleep(forTimeInterval: 0.05) }
     }
 
-    /// Sends all that comes until the connection is lost, or the stream is stopped.
+    /// Sends packets until the connection is lost, or the stream is stopped.
     ///
-    /// - Returns: whether the server has taken anything.
+    /// - Returns: whether the server has accepted any.
     private func send(to output: StreamOutput) -> Bool {
         state.withLock { state in
             state.queue = []
@@ -138,7 +138,7 @@ final class StreamSink: Sendable {
                 if begin == nil, packet.isPicture, packet.isKeyframe {
                     begin = packet.milliseconds
                 }
-                // Each connection begins with a keyframe, and at zero.
+                // Each connection begins with a keyframe, at time 0.
                 guard let begin, packet.milliseconds >= begin else { continue }
                 let isFirst = packet.isPicture && packet.milliseconds == begin
                 guard output.send(packet, milliseconds: packet.milliseconds - begin) else {

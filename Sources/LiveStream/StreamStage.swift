@@ -1,30 +1,30 @@
 package import RTP
 
-/// Which picture each tile shows at a time.
+/// Playout buffer that selects the picture of each tile.
 ///
-/// Pictures are shown a little after they were captured, so that what comes unevenly is seen
-/// evenly. `Picture` is whatever a picture is to the caller.
+/// Pictures are shown with a fixed delay after their capture, which removes jitter. `Picture` is
+/// the caller's picture type.
 package struct StreamStage<Picture> {
-    /// One tile: the track that it is to show, and what it shows.
+    /// Tile with its assigned track and the picture that it shows.
     private struct Tile {
         var track: UInt32
-        /// It came to this tile then; until its first picture, what was here before stays.
+        /// Time of the assignment; the previous picture stays until the track's first one.
         var since: Instant
         var shown: (track: UInt32, picture: Picture)?
     }
 
-    /// By their times of capture.
+    /// Pictures to be shown, with their capture times, by track.
     private var waiting: [UInt32: [(instant: Instant, picture: Picture)]] = [:]
     private var tiles: [Tile] = []
 
-    /// Pictures of one track that wait to be shown; the oldest go.
+    /// Largest number of waiting pictures of a track; beyond it the oldest are dropped.
     package static var waitingLimit: Int { 60 }
-    /// How long a picture stays for another that has not come.
+    /// Milliseconds for which the previous picture stays if the assigned track has none.
     package static var patienceMilliseconds: Int64 { 2_000 }
 
     package init() {}
 
-    /// What the tiles are to show, from the first to the last.
+    /// Assigns tracks to the tiles, from the first to the last.
     package mutating func set(_ tracks: [UInt32], at now: Instant) {
         var old = tiles[...]
         tiles = tracks.map { track in
@@ -34,9 +34,10 @@ package struct StreamStage<Picture> {
         }
     }
 
-    /// The tracks that the tiles show or wait for.
+    /// Tracks assigned to the tiles.
     package var tracks: [UInt32] { tiles.map(\.track) }
 
+    /// Adds a picture captured at `instant`.
     package mutating func add(_ picture: Picture, of track: UInt32, at instant: Instant) {
         waiting[track, default: []].append((instant, picture))
         if let count = waiting[track]?.count, count > Self.waitingLimit {
@@ -44,8 +45,8 @@ package struct StreamStage<Picture> {
         }
     }
 
-    /// Shows this of a track at once, in the place of what it shows and of all that waits: the
-    /// tiles have another size.
+    /// Replaces a track's shown picture at once, and discards its waiting ones, after a change of
+    /// the tiles' size.
     package mutating func replace(_ picture: Picture, of track: UInt32) {
         waiting[track] = nil
         for index in tiles.indices where tiles[index].track == track {
@@ -53,10 +54,10 @@ package struct StreamStage<Picture> {
         }
     }
 
-    /// Nothing more comes of a track.
+    /// Discards a track's waiting pictures; its shown picture stays.
     package mutating func leave(_ track: UInt32) { waiting[track] = nil }
 
-    /// Nothing of a track is to be seen any more.
+    /// Removes all pictures of a track, including the shown one.
     package mutating func forget(_ track: UInt32) {
         waiting[track] = nil
         for index in tiles.indices where tiles[index].shown?.track == track {
@@ -64,7 +65,7 @@ package struct StreamStage<Picture> {
         }
     }
 
-    /// What each tile shows when all is shown that was captured until `time`; `nil` is black.
+    /// Returns the picture of each tile when all captured until `time` are shown; `nil` is black.
     package mutating func pictures(until time: Instant, at now: Instant) -> [Picture?] {
         for index in tiles.indices {
             let track = tiles[index].track

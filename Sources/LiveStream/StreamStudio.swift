@@ -3,15 +3,15 @@ import Kernel
 import RTP
 import WorkerInterface
 
-/// A decoded picture of a tile's size.
+/// Decoded picture of a tile's size.
 struct StreamPicture: Sendable {
     var width: Int
     var height: Int
-    /// The planes of 4:2:0 one behind another.
+    /// Planes of 4:2:0 one after another.
     var bytes: [UInt8]
 }
 
-/// Pictures and sound between those who decode and who composes.
+/// Shared state of the decoding and the composing thread: pictures and audio.
 final class StreamStudio: Sendable {
     struct State {
         var stage = StreamStage<StreamPicture>()
@@ -19,12 +19,11 @@ final class StreamStudio: Sendable {
     }
 
     let settings: StreamSettings
-    /// When the first sample is heard and the first picture seen.
+    /// Time at which the first sample and the first picture are played.
     let start: Instant
     let state: Locked<State>
 
-    /// How long after their capture pictures are shown: what networks delay some more than
-    /// others, and what decoding takes.
+    /// Delay from capture to playout, in milliseconds; it covers network jitter and decoding time.
     static let delayMilliseconds: Int64 = 400
 
     init(_ settings: StreamSettings, at now: Instant) {
@@ -35,7 +34,7 @@ final class StreamStudio: Sendable {
     }
 }
 
-/// Decodes what comes, and puts it where the composer finds it.
+/// Decoder of all tracks of a live stream; stores pictures and audio for the composer.
 struct StreamDecoding {
     private struct Track {
         var decoder: StreamDecoder
@@ -45,10 +44,10 @@ struct StreamDecoding {
 
     private let studio: StreamStudio
     private var tracks: [UInt32: Track] = [:]
-    /// As the tiles were last asked for; all have one size.
+    /// Size of the tiles as last set; all have the same size.
     private var tile: StreamTile?
     private var budget = DecodeBudget()
-    /// Tracks whose pictures are left out for a time, and then up to a keyframe.
+    /// Tracks whose video is not decoded for a time, and then resumes with a keyframe.
     private var pauses: [UInt32: Pause] = [:]
 
     private struct Pause {
@@ -92,7 +91,7 @@ struct StreamDecoding {
         self.tile = tile
         studio.state.withLock { $0.stage.set(numbers, at: .monotonic()) }
         guard isOther else { return }
-        // A screen that stands still sends nothing that could be shown in the new size.
+        // A static screen share sends no new picture, so scale the last one to the new size.
         for number in numbers {
             guard let picture = picture(of: number) else { continue }
             studio.state.withLock { $0.stage.replace(picture, of: number) }
@@ -101,7 +100,7 @@ struct StreamDecoding {
 
     private var voices: Int { tracks.values.reduce(0) { $0 + ($1.codec.kind == .audio ? 1 : 0) } }
 
-    /// Decodes a frame; pictures that cost others their time make their track pause.
+    /// Decodes a frame; pauses a video track that takes too much decoding time.
     private mutating func take(_ frame: StreamFrame) {
         guard frame.codec.kind == .video else { return decode(frame) }
         guard isGoing(frame, at: .monotonic()) else { return }
@@ -113,7 +112,7 @@ struct StreamDecoding {
         pauses[track] = Pause(until: now.advanced(milliseconds: Self.pauseMilliseconds))
     }
 
-    /// Whether a picture is to be decoded; asks for a keyframe where a track may go on.
+    /// Returns whether to decode a picture; requests a keyframe when a pause is over.
     private mutating func isGoing(_ frame: StreamFrame, at now: Instant) -> Bool {
         guard let pause = pauses[frame.track] else { return true }
         guard pause.until <= now else { return false }
@@ -155,7 +154,7 @@ struct StreamDecoding {
         studio.state.withLock { $0.mixer.add(sound, of: frame.track, at: frame.instant) }
     }
 
-    /// The last picture of a track, in the size of a tile.
+    /// Returns the last picture of a track, in the size of a tile.
     private func picture(of number: UInt32) -> StreamPicture? {
         guard let tile else { return nil }
         let bytes = tracks[number]?.decoder.picture(width: tile.width, height: tile.height)

@@ -3,25 +3,25 @@ import Foundation
 import Kernel
 import RTP
 
-/// The process that makes one live stream of the frames that come through its standard input.
+/// Main program of the process that produces one live stream from frames read on standard input.
 ///
-/// It ends when that does, so none stays behind when the daemon is gone.
+/// It ends at end of file, so no process is left behind when the daemon is gone.
 package enum Streamer {
-    /// The socket to the daemon: frames come, reports go.
+    /// Socket to the daemon: receives frames, sends reports.
     private static let descriptor: Int32 = 0
     private static let bufferBytes = 1 << 16
-    /// For the server to be taken leave of.
+    /// Milliseconds for ending the stream properly at the server.
     private static let finishMilliseconds = 500
 
-    /// Returns the exit status.
+    /// Runs until the stream ends; returns the exit status.
     package static func main() -> Int32 {
         kernel_serve_in_background()
         var input = StreamInput()
         guard case .begin(let settings)? = next(&input) else { return 0 }
-        // Before there are threads, and before anything of a stranger's has come.
+        // Enter the sandbox before starting threads, and before reading any untrusted media.
         let missing = StreamerSandbox.enter(authority: settings.authority)
         if !missing.isEmpty { report(.unconfined(parts: missing)) }
-        // Pictures are encoded in slices side by side, as far as there are cores.
+        // Slices of a picture are encoded in parallel, on up to four cores.
         let threads = max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         let encoder = StreamEncoder(
             width: settings.width,
@@ -43,7 +43,7 @@ package enum Streamer {
         return 0
     }
 
-    /// Waits for the next message; `nil`: there is no more.
+    /// Waits for the next message; returns `nil` at the end of input.
     private static func next(_ input: inout StreamInput) -> StreamMessage? {
         var buffer = [UInt8](repeating: 0, count: bufferBytes)
         while true {
@@ -60,7 +60,7 @@ package enum Streamer {
     }
 
     static func report(_ report: StreamReport) {
-        // The daemon reads all the time; if it does not, it is gone.
+        // The daemon reads all reports; if the write fails, it is gone.
         _ = kernel_write(descriptor, StreamCoding.encoded(report).span)
     }
 }

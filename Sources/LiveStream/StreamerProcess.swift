@@ -1,15 +1,13 @@
 import CKernel
 import Glibc
 
-/// Bounds of live streams, and whom they trust; each is a configuration key.
+/// Limits of live streams, and their trusted certificates; each is a configuration key.
 package struct StreamingLimits: Hashable, Sendable {
-    /// How long a server that is gone is tried again; past it the stream ends.
+    /// Seconds for which an unreachable server is retried before the stream ends.
     package var retrySeconds = 60
-    /// Bytes that wait for the process that encodes; past them pictures and sound are left out.
+    /// Bytes queued for the encoding process; beyond them frames are dropped.
     package var waitingBytes = 4 << 20
-    /// A file of certificates: one of them has to have signed that of an `rtmps` server.
-    ///
-    /// `nil`: those of the system.
+    /// Path of a PEM file of CA certificates trusted for `rtmps`; `nil` uses the system's.
     package var authority: String?
 
     package init(
@@ -23,17 +21,17 @@ package struct StreamingLimits: Hashable, Sendable {
     }
 }
 
-/// The process that decodes, composes, encodes and sends one live stream.
+/// Child process that decodes, composes, encodes and sends one live stream.
 ///
-/// It is this program once more, started with `--streamer`: decoders that meet what strangers
-/// encoded, and servers that hang, have a process of their own. What it is to do, the key in the
-/// URL included, goes through a socket, so that no list of processes shows it.
+/// It runs this program again with `--streamer`, so that decoders of untrusted media and
+/// connections to stuck servers are isolated in a process of their own. Its settings, including the
+/// stream key in the URL, are sent over a socket, so that no process listing shows them.
 ///
 /// Safe: strings are lent for the length of a call.
 package final class StreamerProcess {
     package static let argument = "--streamer"
-    /// Buffers of reports that are read at a time: a process that talks without end holds nobody
-    /// up.
+    /// Buffers of reports read at a time, so that a process that never stops writing does not block
+    /// the thread.
     private static let readLimit = 16
 
     let pid: Int32
@@ -41,14 +39,14 @@ package final class StreamerProcess {
     private let waitingLimit: Int
     private var queue: [[UInt8]] = []
     private var first = 0
-    /// Of the first message, what has gone already.
+    /// Bytes of the first message that have been written.
     private var written = 0
     private var waiting = 0
     private var input = StreamInput()
-    /// The process is gone, or has said that it goes.
+    /// Whether the process is gone or has broken the protocol.
     private(set) var hasEnded = false
 
-    /// Returns `nil` where the system starts no process.
+    /// Returns `nil` if the system cannot start a process.
     init?(waitingLimit: Int) {
         let child = unsafe kernel_spawn("/proc/self/exe", "sfud", Self.argument)
         guard child.pid > 0 else { return nil }
@@ -59,9 +57,9 @@ package final class StreamerProcess {
 
     deinit { kernel_close(descriptor) }
 
-    /// Puts a message behind those that wait.
+    /// Queues a message.
     ///
-    /// - Returns: `false` where it does not fit, and is left out. Messages that are no frames
+    /// - Returns: `false` if it is a frame that does not fit, which is dropped. Other messages
     ///   always fit.
     func send(_ message: StreamMessage) -> Bool {
         let bytes = StreamCoding.encoded(message)
@@ -72,7 +70,7 @@ package final class StreamerProcess {
         return true
     }
 
-    /// Hands over as much as the process takes.
+    /// Writes as much as the socket accepts.
     func flush() {
         while first < queue.count, !hasEnded {
             let bytes = queue[first]
@@ -91,18 +89,18 @@ package final class StreamerProcess {
         }
     }
 
-    /// What the process has told since the last call.
+    /// Returns the process's reports since the last call.
     func reports() -> [StreamReport] {
         var buffer = [UInt8](repeating: 0, count: 1_024)
         for _ in 0..<Self.readLimit where !hasEnded {
             var places = buffer.mutableSpan
             let count = Int(kernel_read(descriptor, &places))
             if count > 0 { input.append(buffer[..<count]) }
-            // A message is short: there is no more to be had now.
+            // A read that does not fill the buffer was the last one for now.
             if count == 0 || (count < 0 && count != -Int(EAGAIN)) { hasEnded = true }
             guard count == buffer.count else { break }
         }
-        // A process that says what cannot be read is no longer ours.
+        // A process that violates the protocol is treated as ended.
         if input.isBroken { hasEnded = true }
         var reports: [StreamReport] = []
         while let body = input.next() {
@@ -113,17 +111,17 @@ package final class StreamerProcess {
     }
 }
 
-/// The sandbox of the process that meets strangers' media.
+/// Sandbox of the process that decodes untrusted media.
 ///
 /// Safe: a string is lent for the length of a call.
 enum StreamerSandbox {
-    /// Bytes of addresses; libraries and the stacks of threads take most of what is used.
+    /// Limit of the address space in bytes; libraries and thread stacks take most of it.
     static let memoryBytes: Int64 = 4 << 30
 
-    /// Gives up for good what decoding, encoding and sending do not need.
+    /// Permanently restricts this process to what decoding, encoding and sending need.
     ///
-    /// - Parameter authority: a file of certificates that has to be read later; may be empty.
-    /// - Returns: the parts that this system has not.
+    /// - Parameter authority: path of a certificate file that must stay readable; may be empty.
+    /// - Returns: the parts that this system does not support.
     static func enter(authority: String) -> [String] {
         let missing = Int(unsafe kernel_confine(memoryBytes, authority))
         let parts: [(Int, String)] = [

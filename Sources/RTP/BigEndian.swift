@@ -1,6 +1,6 @@
-/// Network byte order over spans (RFC 791 appendix B).
+/// Big-endian access to spans (RFC 791 appendix B).
 ///
-/// The callers check lengths once, on construction of a view; the shifts compile to one load.
+/// Callers check lengths once, when they create a view; the shifts compile to one load.
 extension Span<UInt8> {
     @inlinable
     package func u16(at offset: Int) -> UInt16 {

@@ -1,11 +1,11 @@
-/// What a datagram on a WebRTC port is, by its first byte (RFC 7983 §7).
+/// Datagram on a WebRTC port, classified by its first byte (RFC 7983 §7).
 public enum Datagram: ~Escapable {
     case stun(Span<UInt8>)
     case dtls(Span<UInt8>)
     case rtp(Span<UInt8>)
     case rtcp(Span<UInt8>)
 
-    /// Returns `nil` for bytes that belong to no protocol we speak.
+    /// Classifies a datagram; returns `nil` for bytes of any other protocol.
     @inlinable
     @_lifetime(copy bytes)
     public init?(_ bytes: Span<UInt8>) {
@@ -13,7 +13,7 @@ public enum Datagram: ~Escapable {
         switch bytes[0] {
         case 0...3: self = .stun(bytes)
         case 20...63: self = .dtls(bytes)
-        // RTCP packet types live where RTP would keep payload types 64...95 (RFC 5761 §4).
+        // RTCP packet types occupy the place of RTP payload types 64...95 (RFC 5761 §4).
         case 128...191 where (192...223).contains(bytes[1]): self = .rtcp(bytes)
         case 128...191: self = .rtp(bytes)
         default: return nil

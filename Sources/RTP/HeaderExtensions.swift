@@ -1,11 +1,12 @@
-/// The elements of an RTP header extension block, in one- or two-byte form (RFC 8285 §4).
+/// Iterator over the elements of an RTP header extension block, one- or two-byte form (RFC 8285
+/// §4).
 ///
-/// A walk ends at the first element that does not fit; what came before it stays valid.
+/// It ends at the first element that does not fit; earlier elements stay valid.
 public struct HeaderExtensions: ~Escapable {
-    /// One element: its negotiated id and where its data lies in the packet.
+    /// Header extension element: its negotiated id and the range of its data in the packet.
     public struct Element: Equatable, Sendable {
         public var id: UInt8
-        /// Counted from the packet's first byte.
+        /// Offset from the packet's first byte.
         public var offset: Int
         public var length: Int
 
@@ -36,7 +37,7 @@ public struct HeaderExtensions: ~Escapable {
         }
     }
 
-    /// The next element, padding skipped; `nil` at the end.
+    /// Returns the next element and skips padding; returns `nil` at the end.
     @inlinable
     public mutating func next() -> Element? {
         switch form {
@@ -52,7 +53,7 @@ public struct HeaderExtensions: ~Escapable {
             let head = block[position]
             position += 1
             guard head != 0 else { continue }
-            // Id 15 ends the walk, whatever follows (RFC 8285 §4.2).
+            // Id 15 ends the iteration, whatever follows (RFC 8285 §4.2).
             guard head >> 4 != 15 else { break }
             let length = Int(head & 0x0f) + 1
             guard head >> 4 != 0 else {

@@ -1,32 +1,32 @@
-/// Why bytes are not an RTP packet.
+/// Reason for which bytes are not an RTP packet.
 public enum PacketError: Error, Equatable, Sendable {
     case truncated
     case version
     case padding
 }
 
-/// A borrowed view of one RTP packet (RFC 3550 §5.1).
+/// Borrowed view of one RTP packet (RFC 3550 §5.1).
 ///
 /// The initializer checks every length; after it, no accessor can fail.
 public struct Packet: ~Escapable {
     public let bytes: Span<UInt8>
-    /// The extension block's offset past its four-byte header, or 0 where there is none.
+    /// Offset of the extension block past its four-byte header, or 0 if there is none.
     @usableFromInline let extensionStart: Int
-    /// Fixed header, CSRCs and extension block together, in bytes.
+    /// Length of fixed header, CSRCs and extension block together, in bytes.
     public let headerLength: Int
-    /// Padding at the end, in bytes, its count byte included.
+    /// Length of the padding at the end, in bytes, including its count byte.
     public let paddingLength: Int
 
-    /// Checks a whole packet in clear.
+    /// Parses a whole unencrypted packet.
     @inlinable
     @_lifetime(copy bytes)
     public init(_ bytes: Span<UInt8>) throws(PacketError) {
         try self.init(bytes, encrypted: false)
     }
 
-    /// Checks the part of a packet that SRTP leaves in clear (RFC 3711 §3.1).
+    /// Parses the part of a packet that SRTP leaves unencrypted (RFC 3711 §3.1).
     ///
-    /// The padding count is encrypted, so it is not looked at.
+    /// The padding count is encrypted, so it is ignored.
     @inlinable
     @_lifetime(copy bytes)
     public init(encrypted bytes: Span<UInt8>) throws(PacketError) {
@@ -66,14 +66,14 @@ public struct Packet: ~Escapable {
     @inlinable public var ssrc: SSRC { .init(rawValue: bytes.u32(at: 8)) }
     @inlinable public var csrcCount: Int { Int(bytes[0] & 0x0f) }
 
-    /// The payload without padding; of an encrypted packet, all that follows the header.
+    /// Payload without padding; in an encrypted packet, all bytes after the header.
     @inlinable
     public var payload: Span<UInt8> {
         @_lifetime(copy self)
         get { bytes.extracting(headerLength..<bytes.count - paddingLength) }
     }
 
-    /// The header extension elements; empty where there are none or their profile is unknown.
+    /// Header extension elements; empty if there are none or their profile is unknown.
     @inlinable
     public var extensions: HeaderExtensions {
         @_lifetime(copy self)

@@ -2,21 +2,21 @@ import CKernel
 import Glibc
 import WorkerInterface
 
-/// A UDP socket with one peer, that closes itself.
+/// Connected UDP socket that closes itself.
 ///
-/// A peer that does not listen is told of with what is sent next (ECONNREFUSED).
+/// If nothing listens at the peer, a later send reports it (ECONNREFUSED).
 final class OutputSocket {
     enum Outcome: Hashable {
         case sent
-        /// Nobody listens there.
+        /// An earlier datagram found no listener.
         case refused
-        /// The system does not take it.
+        /// The system did not accept the datagram.
         case dropped
     }
 
     private let descriptor: Int32
 
-    /// Returns `nil` where there is no way there.
+    /// Returns `nil` if the socket cannot be connected, for example without a route.
     init?(to address: Address) {
         descriptor = kernel_udp_connect(address.kernel, address.isIPv6)
         guard descriptor >= 0 else { return nil }
@@ -24,7 +24,7 @@ final class OutputSocket {
 
     deinit { if descriptor >= 0 { kernel_close(descriptor) } }
 
-    /// Sends a datagram, and never waits.
+    /// Sends a datagram without blocking.
     func send(_ bytes: [UInt8]) -> Outcome {
         switch kernel_write(descriptor, bytes.span) {
         case 0...: .sent
@@ -33,9 +33,9 @@ final class OutputSocket {
         }
     }
 
-    /// The next datagram that the peer has sent, as far as `buffer` holds it.
+    /// Reads the next datagram from the peer, truncated to `buffer`.
     ///
-    /// - Returns: its length; `nil`: there is none.
+    /// - Returns: its length; `nil` if none is waiting.
     func receive(into buffer: inout [UInt8]) -> Int? {
         var places = buffer.mutableSpan
         let count = Int(kernel_read(descriptor, &places))

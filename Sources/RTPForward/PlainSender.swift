@@ -2,65 +2,68 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// Makes one RTP stream, and its RTCP, of what a tap reads of a publication (RFC 3550).
+/// RTP and RTCP sender of one publication for plain RTP forwarding (RFC 3550).
 ///
-/// Of a simulcast it follows the encoding that the home holds for the best, and changes over at
-/// a keyframe. Numbers and timestamps go on through every change; packets leave as they come, so
-/// what is sent again comes late, with the number that it would have had. What is lost stays a
-/// gap of the numbers, what a closed gate held back is none.
+/// Of a simulcast it follows the encoding that the publisher's worker considers the best, and
+/// switches at a keyframe. Sequence numbers and timestamps are continuous across switches. Packets
+/// leave as they arrive, so a retransmission leaves late, with the number that the lost packet
+/// would have had. Lost packets leave gaps in the numbers; packets held back by a closed gate do
+/// not.
 package struct PlainSender {
-    /// One numbering of the publisher's.
+    /// Sequence number space of one of the publisher's encodings.
     private struct Source {
         var position: Int
         var epoch: UInt32
-        /// What is added to its timestamps.
+        /// Offset added to its timestamps.
         var timestampOffset: UInt32
-        /// The highest number that came.
+        /// Highest received number.
         var highest: Int64
-        /// What is added to its numbers, from which on; in order.
+        /// Offsets added to its numbers, each with the first number that it applies to; in order.
         var offsets: [(from: Int64, offset: Int64)]
-        /// A point of its clock and of ours: from sender reports, before one the first arrival.
+        /// Reference point of its clock and ours: from sender reports, or before one the first
+        /// arrival.
         var clock: (instant: Instant, timestamp: UInt32)
         var hasReport = false
-        /// The packet with the highest number.
+        /// Packet with the highest number.
         var last: (arrival: Instant, timestamp: UInt32)
     }
 
     private let line: TapOutput.Line
     private let cname: [UInt8]
     private var source: Source?
-    /// The source went silent by order: what goes on begins a new stretch of numbers.
+    /// Whether the gate was closed, so that the next packet begins a new range of numbers.
     private var isInterrupted = false
     private var best: Int?
-    /// An encoding has come, if none that could be begun with.
+    /// Whether any packet has arrived, even if the stream could not begin with it.
     private var hasCome = false
-    /// The number of the packet that comes next in order.
+    /// Sequence number of the next packet in order.
     private var next: Int64
-    /// Numbers that have not come, and since when.
+    /// Missing numbers, each with the time since which it is missing.
     private var holes: [Int64: Instant] = [:]
-    /// Something was lost that nothing repairs but a keyframe.
+    /// Whether packets are lost, so that a keyframe is needed.
     private var isBroken = false
     private var sent = (packets: UInt32(0), octets: UInt32(0))
     private var reportDue: Instant?
 
-    /// Stretches of numbers that late packets are still known of.
+    /// Largest number of offsets remembered for late packets.
     private static let offsetLimit = 32
-    /// Missing numbers that are kept; one more, and they are given up.
+    /// Largest number of tracked missing packets; one more, and all are considered lost.
     private static let holeLimit = 256
-    /// How long a missing packet of video may take.
+    /// Longest time in milliseconds to wait for a missing video packet.
     private static let patienceMilliseconds: Int64 = 500
     private static let reportMilliseconds: Int64 = 1_000
-    /// Largest difference between capture times of two sources beyond that of their arrivals.
+    /// Largest plausible deviation of the time between two sources' captures from that between
+    /// their arrivals.
     private static let beliefNanoseconds: Int64 = 10_000_000_000
 
-    /// `cname` is what both lines of a stream have in common, at most 255 bytes.
+    /// Creates the sender; `cname` is shared by audio and video of a stream, and cut to 255 bytes.
     package init(_ line: TapOutput.Line, cname: String) {
         self.line = line
         self.cname = Array(cname.utf8.prefix(255))
         next = Int64(line.firstNumber)
     }
 
-    /// The encoding of which a keyframe is needed.
+    /// Encoding that needs a keyframe; `nil` if none.
     package var wish: Int? {
         guard line.kind == .video, hasCome else { return nil }
         let wanted = best ?? source?.position ?? 0
@@ -68,10 +71,10 @@ package struct PlainSender {
         return isGoing ? nil : wanted
     }
 
-    /// The encoding that goes out, or would.
+    /// Encoding that is sent, or would be.
     package var position: Int { source?.position ?? best ?? 0 }
 
-    /// The gate has closed: what comes when it opens again is a beginning.
+    /// Handles a closed gate; the stream begins again when it opens.
     package mutating func mute() {
         isInterrupted = true
         holes = [:]
@@ -80,7 +83,7 @@ package struct PlainSender {
 
 // Packets.
 extension PlainSender {
-    /// The packet as it goes out; `nil`: it does not.
+    /// Returns the RTP packet to send; `nil` if the packet is not forwarded.
     package mutating func datagram(of packet: TapPacket) -> [UInt8]? {
         hasCome = true
         best = packet.best ?? best
@@ -100,7 +103,7 @@ extension PlainSender {
 
     private func begins(_ packet: TapPacket) -> Bool {
         if let source, source.position == packet.position, source.epoch != packet.epoch {
-            // A late one of a numbering that is over begins nothing.
+            // A late packet of an earlier sequence number space is dropped.
             guard Int32(bitPattern: packet.epoch &- source.epoch) > 0 else { return false }
         }
         guard packet.position == best ?? packet.position else { return false }
@@ -124,7 +127,8 @@ extension PlainSender {
         holes = [:]
     }
 
-    /// What the first packet of another source gets: as much later than the last as it is.
+    /// Returns the outgoing timestamp of a new source's first packet: the last one plus the elapsed
+    /// time.
     private func timestamp(after packet: TapPacket) -> UInt32 {
         guard let source else { return line.firstTimestamp }
         let old = source.last.timestamp &+ source.timestampOffset
@@ -132,17 +136,18 @@ extension PlainSender {
             return packet.timestamp &+ source.timestampOffset
         }
         var passed = packet.arrival.nanoseconds(since: source.last.arrival)
-        // Times of capture say it better, where both have one.
+        // Capture times are more accurate, if both sources have them.
         if source.hasReport, let captured = packet.captured {
             let before = instant(of: source.last.timestamp, source.clock)
             let told = instant(of: packet.timestamp, captured).nanoseconds(since: before)
-            // A report may claim anything.
+            // A sender report may be wrong.
             if told.isWithin(Self.beliefNanoseconds, of: passed) { passed = told }
         }
         return old &+ ticks(max(passed, 1_000_000))
     }
 
-    /// Says which number it gets, and keeps account of those missing.
+    /// Returns the outgoing number of a packet, and tracks missing numbers; `nil` if it is not
+    /// sent.
     private mutating func number(of packet: TapPacket) -> Int64? {
         guard var source else { return nil }
         defer { self.source = source }
@@ -152,7 +157,7 @@ extension PlainSender {
             source.highest = packet.number
             source.last = (packet.arrival, packet.timestamp)
             if packet.isPadding, isNext {
-                // Nothing of it goes out, and it leaves no gap.
+                // Padding is not sent, and leaves no gap.
                 let offset = (source.offsets.last?.offset ?? 0) &- 1
                 source.offsets.append((packet.number &+ 1, offset))
                 if source.offsets.count > Self.offsetLimit { source.offsets.removeFirst() }
@@ -180,7 +185,7 @@ extension PlainSender {
             isBroken = false
             return
         }
-        // The packet is beyond the highest before it, so the difference is no negative number.
+        // The number is above the previous highest, so the difference is not negative.
         let missing = UInt64(bitPattern: packet.number &- first)
         guard missing <= UInt64(Self.holeLimit), holes.count <= Self.holeLimit &- Int(missing)
         else {
@@ -206,9 +211,9 @@ extension PlainSender {
     }
 }
 
-// Control.
+// RTCP.
 extension PlainSender {
-    /// Gives up what has been missing for too long.
+    /// Considers packets lost that have been missing for too long.
     package mutating func expire(at now: Instant) {
         let due = now.advanced(milliseconds: -Self.patienceMilliseconds)
         guard holes.contains(where: { $0.value <= due }) else { return }
@@ -216,9 +221,9 @@ extension PlainSender {
         holes = [:]
     }
 
-    /// A sender report with its source description, once a second while something goes out.
+    /// Returns a sender report with its source description, once a second while packets are sent.
     ///
-    /// `unixNanoseconds` is Unix time now.
+    /// `unixNanoseconds` is the current Unix time.
     package mutating func report(at now: Instant, unixNanoseconds: Int64) -> [UInt8]? {
         guard let source, !isInterrupted, reportDue.map({ $0 <= now }) != false else { return nil }
         reportDue = now.advanced(milliseconds: Self.reportMilliseconds)
@@ -239,9 +244,9 @@ extension PlainSender {
         }
     }
 
-    /// What says that nothing more comes (RFC 3550 §6.6).
+    /// RTCP BYE packet (RFC 3550 §6.6).
     package var goodbye: [UInt8] {
-        // A compound begins with a report: an empty one (RFC 3550 §6.1).
+        // A compound packet begins with a report: here an empty one (RFC 3550 §6.1).
         let size =
             8 + SourceDescription.encodedSize(cnameLength: cname.count)
             + Goodbye.encodedSize(sources: 1)
@@ -256,7 +261,7 @@ extension PlainSender {
         }
     }
 
-    /// Whether a receiver asks for a keyframe (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+    /// Returns whether a receiver requests a keyframe (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
     package func isKeyframeWanted(by rtcp: Span<UInt8>) -> Bool {
         var blocks = RTCPBlocks(rtcp)
         while let block = blocks.next() {
@@ -268,7 +273,7 @@ extension PlainSender {
     }
 
     private func ticks(_ nanoseconds: Int64) -> UInt32 {
-        // In two parts, so that no stretch of time is too long for the product.
+        // In two parts, so that the product cannot overflow.
         let rate = Int64(line.codec.clockRate)
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return UInt32(truncatingIfNeeded: seconds &* rate &+ rest &* rate / 1_000_000_000)
@@ -280,14 +285,14 @@ extension PlainSender {
     ) -> Instant {
         let ticks = Int64(Int32(bitPattern: timestamp &- clock.timestamp))
         return clock.instant.advanced(
-            // At most 2^31 ticks: 2.2 * 10^18 before the division.
+            // At most 2^31 ticks, so the product is at most 2.2 * 10^18.
             nanoseconds: ticks &* 1_000_000_000 / Int64(line.codec.clockRate)
         )
     }
 }
 
 extension Int64 {
-    /// Whether `other` is at most `distance` away, for all numbers.
+    /// Returns whether `other` is at most `distance` away; never overflows.
     fileprivate func isWithin(_ distance: Int64, of other: Int64) -> Bool {
         let (difference, overflows) = subtractingReportingOverflow(other)
         return !overflows && (-distance...distance).contains(difference)

@@ -3,23 +3,23 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// A stream that goes out as plain RTP, as the tap's thread has it.
+/// RTP forward of one stream, in the tap thread.
 package struct RoomOutput {
     fileprivate struct Line {
         let line: TapOutput.Line
         var sender: PlainSender
         let rtp: OutputSocket
         let rtcp: OutputSocket
-        /// When its publisher was last asked for a keyframe.
+        /// Time of the last keyframe request to the publisher.
         var askedAt: Instant?
         var listening = Listening()
     }
 
-    /// Whether somebody takes what goes out: who comes late needs a keyframe.
+    /// State of the receiver; a receiver that starts late needs a keyframe.
     fileprivate enum Listening {
         case nobody(refusedAt: Instant, sentSince: Int)
         case somebody
-        /// Who listens now has missed the last keyframe.
+        /// The receiver is new and has missed the last keyframe.
         case newcomer
 
         init() { self = .somebody }
@@ -29,16 +29,18 @@ package struct RoomOutput {
     private let output: TapOutput
     private var lines: [PublicationID: Line] = [:]
     private(set) var counts = TapCounts()
+    /// Counts as last reported.
     private var told = TapCounts()
-    /// Why it has to end.
+    /// Reason word for its end, once it has failed.
     package private(set) var failure: String?
     private var buffer = [UInt8](repeating: 0, count: 1_500)
 
+    /// Minimum interval between keyframe requests.
     private static let wishMilliseconds: Int64 = 1_000
-    /// Nobody refuses what is sent for so long, and so many packets: somebody listens.
+    /// Time and packets without ECONNREFUSED after which a receiver is assumed to listen.
     fileprivate static let listeningMilliseconds: Int64 = 300
     fileprivate static let listeningPackets = 4
-    /// Datagrams of a receiver that are read before others have their turn.
+    /// Datagrams read from one receiver per turn.
     private static let readLimit = 16
 
     package init(_ setup: TapSetup, _ output: TapOutput) {
@@ -46,7 +48,7 @@ package struct RoomOutput {
         self.output = output
     }
 
-    /// The counts where they are others than before.
+    /// Returns the counts if they have changed since the last call.
     package mutating func takeCounts() -> TapCounts? {
         guard counts != told else { return nil }
         told = counts
@@ -54,7 +56,7 @@ package struct RoomOutput {
     }
 }
 
-// What comes from the room.
+// Input from the room.
 extension RoomOutput {
     package mutating func attach(_ track: TapTrack) {
         guard let line = output.line(track.kind) else { return }
@@ -76,7 +78,7 @@ extension RoomOutput {
         _ = line.rtcp.send(line.sender.goodbye)
     }
 
-    /// Says to who listens that nothing more comes.
+    /// Sends an RTCP BYE to all receivers.
     package mutating func end() {
         for id in Array(lines.keys) { detach(id) }
     }
@@ -88,7 +90,7 @@ extension RoomOutput {
     package mutating func receive(_ packet: TapPacket, at now: Instant) {
         guard var line = lines[packet.publication] else { return }
         guard packet.codec == line.line.codec else {
-            // What receivers were told no longer holds.
+            // The session description that receivers have no longer applies.
             failure = "codec-changed"
             return
         }
@@ -109,9 +111,9 @@ extension RoomOutput {
         lines[packet.publication] = line
     }
 
-    /// Does what is due: reports, and what receivers ask for.
+    /// Sends due RTCP reports and handles receivers' feedback.
     ///
-    /// - Returns: the encodings of which keyframes are wanted.
+    /// - Returns: the encodings of which a keyframe is needed.
     package mutating func expire(
         at now: Instant,
         unixNanoseconds: Int64
@@ -161,7 +163,7 @@ extension RoomOutput.Line {
 }
 
 extension RoomOutput.Listening {
-    /// The system took a packet, which does not yet mean that somebody else does.
+    /// Notes a packet that the system accepted, which does not yet prove a listener.
     fileprivate mutating func sent(at now: Instant) {
         guard case .nobody(let refused, let sent) = self else { return }
         let isEnough =

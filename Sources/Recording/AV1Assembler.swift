@@ -1,17 +1,19 @@
 import RTP
 import SFU
 
-/// AV1 temporal units out of their packets (RTP Payload Format for AV1 §4), as Matroska has
-/// them: each unit says its own size, and no temporal delimiters.
+/// Assembler of AV1 temporal units from RTP packets (RTP Payload Format for AV1 §4).
+///
+/// The output follows Matroska: each OBU has its size field, and temporal delimiters are omitted.
 struct AV1Assembler {
-    /// The last sequence header, as a unit with its size; empty before there is one.
+    /// Last sequence header OBU with its size field; empty before there is one.
     private(set) var sequenceHeader: [UInt8] = []
     private(set) var resolution: PictureSize?
 
-    /// Bytes of a sequence header, some dozens being usual.
+    /// Largest accepted sequence header in bytes; some dozens are usual.
     private static let sequenceBytes = 4_096
 
-    /// Returns `nil` where a unit is not whole.
+    /// Assembles the packets of one temporal unit; returns `nil` if an OBU is incomplete or
+    /// invalid.
     mutating func assemble(_ parts: [TapPacket]) -> [UInt8]? {
         var units: [[UInt8]] = []
         var fragment: [UInt8]?
@@ -61,7 +63,8 @@ struct AV1Assembler {
         return header.elementCount == 0 || count == header.elementCount
     }
 
-    /// The unit with its size in its header; empty for one that a file does without.
+    /// Returns the OBU with its size field; empty for an OBU that is omitted from files, `nil` for
+    /// an invalid one.
     private mutating func sized(_ unit: [UInt8]) -> [UInt8]? {
         let hasExtension = unit[0] & 0x04 != 0
         var start = hasExtension ? 2 : 1
@@ -81,8 +84,8 @@ struct AV1Assembler {
         Self.append(leb128: end - start, to: &sized)
         sized += unit[start..<end]
         if type == 1 {
-            // libavformat 59 reads for ever in a header that ends in its timing information, so a
-            // header is handed on only if its size could be read.
+            // libavformat 59 loops forever on a header that ends in its timing information, so a
+            // header is passed on only if its resolution could be parsed.
             guard sized.count <= Self.sequenceBytes,
                 let size = AV1SequenceHeader.resolution(Array(unit[start..<end]).span)
             else { return nil }
@@ -92,7 +95,7 @@ struct AV1Assembler {
         return sized
     }
 
-    /// AV1 specification §4.10.5; at most eight bytes.
+    /// Reads a leb128 number (AV1 specification §4.10.5) of at most eight bytes.
     private static func leb128(_ bytes: [UInt8], _ position: inout Int) -> Int? {
         var value = 0
         for shift in stride(from: 0, to: 56, by: 7) {

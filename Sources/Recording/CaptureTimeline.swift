@@ -2,59 +2,59 @@ package import RTP
 package import SFU
 import WorkerInterface
 
-/// Says when a frame was captured, on our monotonic clock, smoothly and never going back.
+/// Estimator of capture times on our monotonic clock, smooth and strictly increasing.
 ///
-/// Sender reports say it for all tracks of a publisher alike; before the first one there are
-/// arrivals only. What the next report changes is made up for little by little, so that no
-/// sample is torn from its neighbours.
+/// Sender reports map the RTP clocks of all of a publisher's tracks to one clock; before the first
+/// report there are only arrival times. A correction by the next report is applied gradually, so
+/// that neighboring samples stay evenly spaced.
 package struct CaptureTimeline {
-    /// One sender's RTP clock: an encoding's numbering.
+    /// RTP clock of one sender: one sequence number space of an encoding.
     private struct Source: Hashable {
         var position: Int
         var epoch: UInt32
     }
 
     private var source: Source?
-    /// Where the source's clock was when it was first seen.
+    /// First estimated point of the source's clock.
     private var anchor = (instant: Instant(nanoseconds: 0), timestamp: UInt32(0))
     private var last: (instant: Instant, timestamp: UInt32)?
-    /// Nanoseconds from capture to arrival, as sources with a report have them on average.
+    /// Average nanoseconds from capture to arrival, of sources with a sender report.
     private var transit: Int64 = 0
 
-    /// Of what goes by, the share by which times may be moved.
+    /// Divisor of the elapsed time that gives the largest correction.
     private static let slewPart: Int64 = 20
-    /// Errors beyond this are no drift: time jumps forward, or goes slowly.
+    /// Errors beyond this are not drift: time then jumps forward, or runs at half speed.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
-    /// The share that one packet has in the average.
+    /// Divisor that gives a packet's weight in the average.
     private static let transitPart: Int64 = 8
-    /// The least between two samples: a file counts milliseconds.
+    /// Smallest distance of two samples, as files count milliseconds.
     private static let stepNanoseconds: Int64 = 1_000_000
-    /// The longest from capture to arrival.
+    /// Longest credible time from capture to arrival.
     ///
-    /// Media waits for seconds on a network that stalls, and hardly longer: a missing packet is
-    /// given up after half a second, and a browser's queue holds some seconds.
+    /// A stalled network delays media by seconds, and hardly longer: a missing packet is abandoned
+    /// after half a second, and a browser's send queue holds a few seconds.
     private static let oldestNanoseconds: Int64 = 10_000_000_000
 
     package init() {}
 
-    /// Returns the capture time of a packet's media, each later than the one before: at most ten
-    /// seconds before the packet's arrival, and a second after it.
+    /// Returns the capture time of a packet's media, each later than the one before.
     ///
-    /// `nil`: more than a thousand frames a second have come for ten seconds, which no file counts.
+    /// It is at most ten seconds before the packet's arrival, and one second after it. `nil` means
+    /// that more than a thousand frames a second have come for ten seconds, which no file can
+    /// represent.
     package mutating func instant(of packet: TapPacket) -> Instant? {
         let source = Source(position: packet.position, epoch: packet.epoch)
         let isSame = source == self.source
         if !isSame {
             self.source = source
-            // Another encoding comes the same way, and takes about as long.
+            // Another encoding takes the same network path, so it has about the same delay.
             anchor = (packet.arrival.advanced(nanoseconds: -transit), packet.timestamp)
         }
         let rate = Int64(packet.codec.clockRate)
         let oldest = packet.arrival.advanced(nanoseconds: -Self.oldestNanoseconds)
         var known = anchor
         var hasReport = false
-        // A report that nobody can believe is as none: else it would pull a publisher's tracks
-        // apart by as much.
+        // Ignore an implausible report, which would put a publisher's tracks out of sync.
         if let captured = packet.captured,
             Self.instant(packet.timestamp, captured, rate) >= oldest
         {
@@ -62,13 +62,13 @@ package struct CaptureTimeline {
             hasReport = true
         }
         let told = Self.instant(packet.timestamp, known, rate)
-        // Whatever a report says, nothing comes before it was captured.
+        // Media cannot arrive before its capture, even if a report says so.
         let raw = min(max(told, oldest), packet.arrival)
         if hasReport { noteTransit(packet.arrival.nanoseconds(since: raw)) }
         let placed = place(raw, isSame ? packet.timestamp : nil, rate)
         let latest = packet.arrival.advanced(nanoseconds: Self.jumpNanoseconds)
         let earliest = last?.instant.advanced(nanoseconds: Self.stepNanoseconds) ?? oldest
-        // Timestamps may leap by hours, or stand still.
+        // Timestamps may jump by hours, or not advance.
         let instant = max(min(placed, latest), earliest, oldest)
         guard packet.arrival.nanoseconds(since: instant) >= -Self.oldestNanoseconds else {
             return nil
@@ -77,10 +77,11 @@ package struct CaptureTimeline {
         return instant
     }
 
-    /// A second at most: what is older was sent again, or has a clock that says nothing.
+    /// Updates the average delay; ignores delays beyond a second, which are retransmissions or
+    /// wrong clocks.
     private mutating func noteTransit(_ nanoseconds: Int64) {
         guard (0...Self.jumpNanoseconds).contains(nanoseconds) else { return }
-        // Both lie between 0 and a second, and so does what comes of them.
+        // Both are between 0 and a second, and so is the result.
         transit &+= (nanoseconds &- transit) / Self.transitPart
     }
 
@@ -93,13 +94,13 @@ package struct CaptureTimeline {
         let expected = last.instant.advanced(nanoseconds: passed)
         let error = raw.nanoseconds(since: expected)
         guard error <= Self.jumpNanoseconds else { return raw }
-        // Far ahead, it waits at half the pace: so frames stay apart.
+        // If far ahead, time runs at half speed, so that frames stay apart.
         let isFarAhead = error < -Self.jumpNanoseconds
         let slew = isFarAhead ? passed / 2 : passed / Self.slewPart
         return max(expected.advanced(nanoseconds: min(max(error, -slew), slew)), earliest)
     }
 
-    /// The time of a timestamp on a clock of which one point is known.
+    /// Returns the time of a timestamp on a clock with one known point.
     private static func instant(
         _ timestamp: UInt32,
         _ known: (instant: Instant, timestamp: UInt32),
@@ -108,7 +109,9 @@ package struct CaptureTimeline {
         known.instant.advanced(nanoseconds: nanoseconds(timestamp, since: known.timestamp, rate))
     }
 
-    /// The shorter way round, at most 2^31 ticks: 2.2 * 10^18 before the division.
+    /// Returns the signed time between two timestamps, modulo 2^32.
+    ///
+    /// The distance is at most 2^31 ticks, so the product is at most 2.2 * 10^18.
     private static func nanoseconds(
         _ timestamp: UInt32,
         since other: UInt32,

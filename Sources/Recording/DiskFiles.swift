@@ -1,11 +1,11 @@
 import CKernel
 import Glibc
 
-/// The few system calls that recordings make; all may block for as long as the disk pleases.
+/// File system calls of recordings; any of them may block on a slow disk.
 ///
 /// Safe: paths and bytes are lent for the length of a call.
 enum DiskFiles {
-    /// Makes a directory and those above it; returns the errno where that fails.
+    /// Creates a directory and its parents; returns the errno of a failure.
     static func makeDirectory(_ path: String) -> Int32? {
         var made = ""
         for part in path.split(separator: "/") {
@@ -16,13 +16,13 @@ enum DiskFiles {
         return nil
     }
 
-    /// Makes a new file to write to; negative: the errno.
+    /// Creates a new file for writing; returns its descriptor, or the negated errno.
     static func create(_ path: String) -> Int32 {
         let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o640)
         return descriptor >= 0 ? descriptor : -errno
     }
 
-    /// Writes all of it at `offset`; returns the errno where not all could be written.
+    /// Writes all bytes at `offset`; returns the errno if not all could be written.
     static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) -> Int32? {
         unsafe bytes.withUnsafeBytes { buffer in
             var written = 0
@@ -42,7 +42,9 @@ enum DiskFiles {
         _ = ftruncate(descriptor, off_t(length))
     }
 
-    /// Puts a file in another's place, so that whoever reads it sees the one or the other.
+    /// Replaces a file atomically: readers see either the old or the new contents.
+    ///
+    /// Returns the errno of a failure.
     static func replace(_ path: String, with bytes: [UInt8]) -> Int32? {
         let temporary = path + ".new"
         _ = unsafe unlink(temporary)
@@ -57,7 +59,7 @@ enum DiskFiles {
         return unsafe rename(temporary, path) == 0 ? nil : errno
     }
 
-    /// Bytes that are free where `path` is; `nil` where nobody can tell.
+    /// Returns the free bytes of the file system that holds `path`; `nil` if unknown.
     static func freeBytes(at path: String) -> Int? {
         unsafe withUnsafeTemporaryAllocation(of: statvfs.self, capacity: 1) { places in
             guard let place = places.baseAddress, unsafe statvfs(path, place) == 0 else {

@@ -4,42 +4,43 @@ import Glibc
 package import Kernel
 package import WorkerInterface
 
-/// Bounds of recordings; each is a configuration key.
+/// Limits of recordings; each is a configuration key.
 package struct RecordingLimits: Hashable, Sendable {
-    /// Bytes of one recording, on disk; past them it ends.
+    /// Bytes of one recording on disk; exceeding them ends it.
     package var bytes = 1 << 40
-    /// Bytes that stay free where recordings go; below them they end.
+    /// Free bytes to leave on the file system; recordings end when fewer are left.
     package var freeBytes = 64 << 20
-    /// Bytes of one recording that wait for the disk; past them it ends.
+    /// Bytes of one recording queued for the disk; exceeding them ends it.
     package var waitingBytes = 16 << 20
-    /// Files of one recording; at them tracks are given up, and past them it ends.
+    /// Files of one recording; at the limit tracks are dropped, and the recording ends if a track
+    /// without a file needs one.
     package var files = 10_000
 
     package init() {}
 }
 
-/// Puts recordings on disk, from a thread of its own: a slow disk holds up nobody else.
+/// Thread that writes recordings to disk, so that a slow disk blocks no other thread.
 ///
-/// What waits for it is bounded for each recording by whoever adds (`waiting(for:)`).
+/// Callers bound the bytes queued for each recording (`waiting(for:)`).
 package final class DiskWriter: Sendable {
     package enum Job: Sendable {
         case open(TapID, directory: String)
-        /// `file` numbers the recording's files.
+        /// `file` is the file's index in the recording.
         case create(TapID, file: Int, path: String)
-        /// Once it is written, the file holds `seconds` of media.
+        /// The file holds `seconds` of media once this run is written.
         case write(TapID, file: Int, MediaMuxer.Run, seconds: Double)
         case close(TapID, file: Int)
         case replace(TapID, path: String, [UInt8])
-        /// Nothing more will come of this recording.
+        /// Last job of a recording.
         case end(TapID)
     }
 
     package enum Notice: Sendable {
-        /// The directory stands.
+        /// The directory exists.
         case ready(TapID)
-        /// The first of a file's media lies on disk.
+        /// The recording's first media is on disk.
         case written(TapID)
-        /// It cannot go on, for the reason that the word says; what lies there is kept.
+        /// The recording failed for the given reason code; the bytes written so far remain.
         case failed(TapID, reason: String)
         case ended(TapID)
     }
@@ -47,9 +48,9 @@ package final class DiskWriter: Sendable {
     private struct State {
         var jobs: [Job] = []
         var waiting: [TapID: Int] = [:]
-        /// Seconds of media that lie on disk, by the recordings' files.
+        /// Seconds of media on disk, by the recordings' files.
         var kept: [TapID: [Int: Double]] = [:]
-        /// Recordings that have ended before the disk has taken what waits.
+        /// Recordings that ended because the disk was too slow; their queued bytes are discarded.
         var abandoned: Set<TapID> = []
         var isStopped = false
     }
@@ -83,16 +84,16 @@ package final class DiskWriter: Sendable {
         if wasEmpty { wake.signal() }
     }
 
-    /// Bytes of a recording that wait to be written.
+    /// Returns the bytes of a recording that are queued for writing.
     package func waiting(for tap: TapID) -> Int { state.withLock { $0.waiting[tap] ?? 0 } }
 
-    /// Writes nothing more of a recording.
+    /// Discards all queued and future writes of a recording.
     package func abandon(_ tap: TapID) { state.withLock { _ = $0.abandoned.insert(tap) } }
 
-    /// Seconds of media that lie on disk, by the recording's files.
+    /// Returns the seconds of media on disk, by the recording's files.
     package func kept(of tap: TapID) -> [Int: Double] { state.withLock { $0.kept[tap] ?? [:] } }
 
-    /// Lets what waits be written, for a little time.
+    /// Stops the thread; waits up to `milliseconds` for queued jobs to finish.
     package func stop(milliseconds: Int) {
         state.withLock { $0.isStopped = true }
         wake.signal()
@@ -155,7 +156,7 @@ package final class DiskWriter: Sendable {
         tell(failure, of: tap)
     }
 
-    /// Forgets what it knows of a recording that has ended.
+    /// Releases the state of a recording that has ended.
     package func forget(_ tap: TapID) {
         state.withLock { state in
             state.waiting[tap] = nil
@@ -169,7 +170,7 @@ package final class DiskWriter: Sendable {
     }
 }
 
-/// One recording as it lies on disk.
+/// On-disk state of one recording.
 private struct DiskRecording {
     private struct File {
         var descriptor: Int32
@@ -180,7 +181,7 @@ private struct DiskRecording {
     private let limits: RecordingLimits
     private var files: [Int: File] = [:]
     private var bytes = 0
-    /// The disk has refused something: nothing more is tried.
+    /// Whether a system call has failed; nothing more is written then.
     package private(set) var isBroken = false
     private var isTold = false
     private var nextLook: Int64 = 0
@@ -191,7 +192,10 @@ private struct DiskRecording {
         self.limits = limits
     }
 
-    /// Each of these returns a word where the recording cannot go on; it says so once.
+    /// Creates the directory and checks the free space.
+    ///
+    /// This and the following methods return a reason code when the recording cannot continue; it
+    /// is returned only once.
     mutating func open() -> String? {
         if let failure = DiskFiles.makeDirectory(directory) { return fail(failure) }
         return lookAtFreeBytes()
@@ -208,7 +212,7 @@ private struct DiskRecording {
     mutating func write(_ run: MediaMuxer.Run, to number: Int) -> String? {
         guard !isBroken, let file = files[number] else { return nil }
         if let failure = DiskFiles.write(run.bytes, to: file.descriptor, at: run.offset) {
-            // What is not whole would be no cluster: the file ends where it was good.
+            // A partial cluster would be unreadable: truncate the file to its last complete write.
             DiskFiles.truncate(file.descriptor, to: file.end)
             return fail(failure)
         }
@@ -225,7 +229,8 @@ private struct DiskRecording {
 
     mutating func replace(_ path: String, _ bytes: [UInt8]) -> String? {
         let failure = DiskFiles.replace(path, with: bytes)
-        // Its last words are tried, too, where the disk is full.
+        // `session.json` is written even after the disk was full; further failures are not
+        // reported.
         guard let failure, !isBroken else { return nil }
         return fail(failure)
     }

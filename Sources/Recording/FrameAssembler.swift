@@ -2,21 +2,21 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// Makes frames of ordered packets, and leaves out what could not be decoded.
+/// Assembler of frames from ordered packets; drops frames that could not be decoded.
 package struct FrameAssembler {
-    /// Packets of one frame; a longer one is given up.
+    /// Largest number of packets of a frame; larger frames are dropped.
     package static let packetLimit = 4_096
 
-    /// Of the frame under way: one timestamp.
+    /// Packets of the current frame; all have one timestamp.
     private var parts: [TapPacket] = []
-    /// A frame is missing, or none has come: only a keyframe goes on from here.
+    /// Whether a keyframe is needed, as a frame is missing or none has arrived.
     package private(set) var awaitsKeyframe = true
     private var h264 = H264Assembler()
     private var av1 = AV1Assembler()
 
     package init() {}
 
-    /// Takes the next packet; appends the frames that are whole with it.
+    /// Adds the next packet; appends the frames that it completes.
     package mutating func take(_ output: ReorderBuffer.Output, into frames: inout [Frame]) {
         let packet = output.packet
         if packet.codec.kind == .audio {
@@ -40,7 +40,7 @@ package struct FrameAssembler {
         if packet.isMarked { finish(into: &frames) }
     }
 
-    /// Nothing is to be made of what has come so far.
+    /// Drops the current frame and all following ones up to a keyframe.
     package mutating func forget() {
         parts.removeAll(keepingCapacity: true)
         awaitsKeyframe = true
@@ -51,7 +51,7 @@ package struct FrameAssembler {
         guard let first = parts.first else { return }
         let isKeyframe =
             switch first.codec {
-            // Parameters may come in packets of their own before the picture.
+            // Parameter sets may precede the picture in packets of their own.
             case .h264: parts.contains { $0.isKeyframeStart }
             default: first.isKeyframeStart
             }
@@ -63,7 +63,7 @@ package struct FrameAssembler {
         if let format = frame.format, format.width == 0 || format.height == 0 {
             frame.format = nil
         }
-        // A keyframe of which nobody knows how to begin a file with is as good as lost.
+        // A keyframe without a known resolution cannot start a file; treat it as lost.
         awaitsKeyframe = isKeyframe && frame.format == nil
         if !awaitsKeyframe { frames.append(frame) }
     }

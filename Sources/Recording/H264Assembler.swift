@@ -1,21 +1,24 @@
 import RTP
 import SFU
 
-/// H.264 pictures out of their packets (RFC 6184), as Matroska has them: each unit with its
-/// length before it, the parameter sets apart.
+/// Assembler of H.264 pictures from RTP packets (RFC 6184).
+///
+/// The output follows Matroska: a length precedes each NAL unit, and parameter sets are kept apart.
 struct H264Assembler {
     private var sequenceSets: [[UInt8]] = []
     private var pictureSets: [[UInt8]] = []
-    /// The decoder configuration record of the last parameter sets (ISO/IEC 14496-15 §5.3.3.1);
-    /// empty before there are any.
+    /// Decoder configuration record of the last parameter sets (ISO/IEC 14496-15 §5.3.3.1); empty
+    /// before there are any.
     private(set) var configuration: [UInt8] = []
 
-    /// Parameter sets of one kind; more are no stream that anybody sends.
+    /// Largest number of parameter sets of one kind; real streams have fewer.
     private static let setLimit = 16
-    /// Bytes of one, some dozens being usual; the record has two bytes for their number.
+    /// Accepted size of a parameter set in bytes.
+    ///
+    /// Some dozens are usual; the record has two bytes for the size.
     private static let setBytes = 4...4_096
 
-    /// Returns `nil` where a unit is not whole.
+    /// Assembles the packets of one picture; returns `nil` if a NAL unit is incomplete or invalid.
     mutating func assemble(_ parts: [TapPacket]) -> [UInt8]? {
         var units: [[UInt8]] = []
         var fragment: [UInt8]?
@@ -71,7 +74,9 @@ struct H264Assembler {
         return true
     }
 
-    /// Neither parameter sets, which the file has at its head, nor delimiters and filling.
+    /// Whether a NAL unit type belongs to the picture.
+    ///
+    /// Parameter sets are in the file's header; delimiters and filler data are omitted.
     private static func belongsIntoPicture(_ type: UInt8) -> Bool {
         switch type {
         case 7, 8, 9, 12: false

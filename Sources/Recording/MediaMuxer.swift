@@ -1,12 +1,12 @@
 package import CAVFormat
 package import WorkerInterface
 
-/// Writes one track into a WebM or Matroska file, whose bytes others put on disk.
+/// Muxer of one track into WebM or Matroska bytes, which the caller writes to disk.
 ///
 /// Safe: it owns libavformat's muxer, and is used by one thread.
 @safe
 package final class MediaMuxer {
-    /// Bytes, and where in the file they belong.
+    /// Bytes with their offset in the file.
     package struct Run: Sendable {
         var offset: Int
         package var bytes: [UInt8]
@@ -14,10 +14,10 @@ package final class MediaMuxer {
 
     private let muxer: UnsafeMutablePointer<av_muxer>
 
-    /// What a file of this codec is called at its end.
+    /// Returns the file name extension for a codec.
     static func fileExtension(for codec: Codec) -> String { codec == .h264 ? "mkv" : "webm" }
 
-    /// Returns `nil` where libavformat refuses the format.
+    /// Returns `nil` if libavformat rejects the format.
     init?(_ format: FrameFormat) {
         let made = unsafe format.configuration.withUnsafeBufferPointer { extradata in
             var track = unsafe av_track(
@@ -46,9 +46,9 @@ package final class MediaMuxer {
         }
     }
 
-    /// Adds a frame; `milliseconds` grow from frame to frame.
+    /// Adds a frame; `milliseconds` must increase from frame to frame.
     ///
-    /// - Returns: `false` where libavformat refuses it.
+    /// - Returns: `false` if libavformat rejects it.
     func add(_ frame: [UInt8], milliseconds: Int64, isKeyframe: Bool) -> Bool {
         let status = unsafe frame.withUnsafeBufferPointer { bytes in
             unsafe av_muxer_add(
@@ -62,13 +62,15 @@ package final class MediaMuxer {
         return status >= 0
     }
 
-    /// Ends the cluster under way, and hands out what there is to be written.
+    /// Ends the current cluster; returns the bytes to write.
     func flush() -> [Run] {
         unsafe av_muxer_flush(muxer)
         return takeRuns()
     }
 
-    /// Writes what belongs to the file's end and into its head; nothing can be added after it.
+    /// Finalizes the file's trailer and header; returns the bytes to write.
+    ///
+    /// No frame may follow.
     func finish() -> [Run] {
         unsafe av_muxer_finish(muxer)
         return takeRuns()

@@ -1,28 +1,29 @@
 package import RTP
 package import SFU
 
-/// Puts the packets of one numbering into order, as far as they come in time.
+/// Reorder buffer of one sequence number space.
 ///
-/// Retransmissions come later than what follows them. A gap is waited for until the first packet
-/// behind it has lain here for a while; then it is given up.
+/// Retransmissions arrive after later packets. A gap is abandoned when the first packet behind it
+/// has been buffered for `patienceMilliseconds`, or the buffer is full.
 package struct ReorderBuffer {
-    /// How long a packet waits for those before it.
+    /// Longest time in milliseconds that a packet waits for missing earlier ones.
     package static let patienceMilliseconds: Int64 = 500
-    /// Packets that wait; one more gives the gap up.
+    /// Largest number of buffered packets; one more abandons the gap.
     package static let capacity = 2_048
 
-    /// The next packet, and whether some before it are lost.
+    /// Next packet in order, and whether packets before it are lost.
     package struct Output {
         package var packet: TapPacket
         package var followsLoss: Bool
     }
 
-    /// By their numbers.
+    /// Buffered packets, in order of their numbers.
     private var waiting: [TapPacket] = []
     private var due: Int64?
 
     package init() {}
 
+    /// Adds a packet; ignores duplicates, and packets older than the next one due.
     package mutating func insert(_ packet: TapPacket) {
         if let due, packet.number < due { return }
         var index = waiting.count
@@ -31,7 +32,7 @@ package struct ReorderBuffer {
         waiting.insert(packet, at: index)
     }
 
-    /// The next packet that there is no reason to hold back.
+    /// Returns the next packet that is in order or whose gap is abandoned; `nil` if there is none.
     package mutating func next(at now: Instant) -> Output? {
         guard let first = waiting.first else { return nil }
         let isDue = due == nil || first.number == due
@@ -43,7 +44,7 @@ package struct ReorderBuffer {
         return Output(packet: first, followsLoss: !isDue)
     }
 
-    /// When the gap before what waits is given up.
+    /// Time at which the gap before the buffered packets is abandoned.
     package var deadline: Instant? {
         waiting.map(\.arrival).min()?.advanced(milliseconds: Self.patienceMilliseconds)
     }

@@ -3,11 +3,11 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// One recording as the tap's thread has it: tracks, their files, and the record of the session.
+/// State of one recording on the recorder thread: tracks, their files, and the session record.
 ///
-/// It makes bytes and jobs for the disk; it touches neither files nor clock.
+/// It produces bytes and jobs for the disk thread; it accesses neither files nor a clock.
 package struct RoomRecording {
-    /// A track that is given up while the recording goes on.
+    /// Track whose recording ended while the room's recording continues.
     package struct TrackEnd {
         package var track: TapTrack
         package var reason: String
@@ -15,31 +15,31 @@ package struct RoomRecording {
 
     package let setup: TapSetup
     private let limits: RecordingLimits
-    /// Unix time less the monotonic clock, in seconds.
+    /// Unix time minus the monotonic clock, in seconds.
     private let epoch: Double
     private var tracks: [PublicationID: RecordedTrack] = [:]
     package private(set) var files: [RecordingFile] = []
-    /// How many files a track's name has been given to.
+    /// Number of files by their base name.
     private var names: [String: Int] = [:]
-    /// How many files each participant's tracks have begun.
+    /// Number of files begun by each participant's tracks.
     private var filesOfParticipants: [String: Int] = [:]
     private var session: SessionRecord
     private var writtenAt: Instant?
     private var events: [TrackEvent] = []
-    /// What the disk is to do, in order.
+    /// Jobs for the disk thread, in order.
     private var jobs: [DiskWriter.Job] = []
-    /// Tracks that were given up since the last call of `takeEnds`.
+    /// Tracks whose recording ended since the last call of `takeEnds`.
     private var ends: [TrackEnd] = []
-    /// Whether a track that has no file has found none left.
+    /// Whether a track without a file needed one after the limit of files was reached.
     package private(set) var isFull = false
-    /// Gaps that are listed of all tracks together; further ones are not.
+    /// Largest number of listed gaps of all tracks; further ones are not listed.
     var gapLimit = 100_000
     private var gaps = 0
-    /// Whether a gap has been left out, and whether `takeGapsEnd` has told so.
+    /// Whether a gap was not listed, and whether `takeGapsEnd` has reported so.
     private var leavesOutGaps = false
     private var hasToldGapsEnd = false
 
-    /// How long what was recorded may be off the disk, for the muxer's part.
+    /// Longest time that the muxer holds recorded media back from the disk.
     private static let flushMilliseconds: Int64 = 500
     private static let wishMilliseconds: Int64 = 1_000
     private static let sessionMilliseconds: Int64 = 1_000
@@ -51,19 +51,19 @@ package struct RoomRecording {
         session = SessionRecord(setup)
     }
 
-    /// The jobs since the last call.
+    /// Returns the jobs since the last call.
     package mutating func takeJobs() -> [DiskWriter.Job] {
         defer { jobs = [] }
         return jobs
     }
 
-    /// The tracks that were given up since the last call.
+    /// Returns the tracks whose recording ended since the last call.
     package mutating func takeEnds() -> [TrackEnd] {
         defer { ends = [] }
         return ends
     }
 
-    /// Whether a gap has been left out, which is told once.
+    /// Returns `true` once, after the first gap that was not listed.
     package mutating func takeGapsEnd() -> Bool {
         guard leavesOutGaps, !hasToldGapsEnd else { return false }
         hasToldGapsEnd = true
@@ -77,7 +77,7 @@ package struct RoomRecording {
     }
 }
 
-// What comes from the room.
+// Input from the room.
 extension RoomRecording {
     package mutating func attach(_ track: TapTrack, isOpen: Bool, at now: Instant) {
         tracks[track.publication] = RecordedTrack(track)
@@ -176,7 +176,7 @@ extension RoomRecording {
         files[file.index].duration = Double(milliseconds) / 1_000
     }
 
-    /// Counts a refusal of the muxer's: the file ends, and another goes on with a keyframe.
+    /// Counts a rejection by the muxer: the file ends, and another continues with a keyframe.
     private mutating func refuse(
         _ id: PublicationID,
         captured instant: Instant,
@@ -215,7 +215,7 @@ extension RoomRecording {
 
 // Files.
 extension RoomRecording {
-    /// Sees to it that a file is under way that can hold `format`; ends one that cannot.
+    /// Ensures that a file is open that can hold `format`; closes one that cannot.
     private mutating func prepareFile(
         for format: FrameFormat,
         of id: PublicationID,
@@ -251,12 +251,13 @@ extension RoomRecording {
         )
     }
 
-    /// Whether a track may begin one more file: it has a tenth of the recording's, and all of its
-    /// participant's tracks have a fifth.
+    /// Whether a track may begin another file.
     ///
-    /// A participant's id can be a new one at each join, so these shares bound nobody who comes
-    /// back. The last half is therefore for tracks that have no file yet, a few of each
-    /// participant: who uses up the first half takes no newcomer's files.
+    /// A track may use a tenth of the recording's files, and all tracks of a participant a fifth.
+    ///
+    /// A participant may join under a new id each time, which evades these shares. The last half of
+    /// the files is therefore reserved for tracks without a file, a few per participant, so that
+    /// using up the first half takes no newcomer's files.
     private func isFileLeft(for track: RecordedTrack) -> Bool {
         let ofParticipant = filesOfParticipants[track.track.participant] ?? 0
         guard ofParticipant < max(1, limits.files / 5) else { return false }
@@ -266,7 +267,7 @@ extension RoomRecording {
         return track.files < max(1, limits.files / 10)
     }
 
-    /// Adds a file to the recording; returns its place among the others.
+    /// Adds a file to the recording; returns its index.
     private mutating func begin(
         _ format: FrameFormat,
         of track: TapTrack,
@@ -288,7 +289,9 @@ extension RoomRecording {
         return index
     }
 
-    /// Ids have no slash; a name that began with a dot would be hidden.
+    /// Returns a new file name.
+    ///
+    /// Ids contain no slash; a leading dot is replaced, as it would hide the file.
     private mutating func name(of track: TapTrack, _ codec: Codec) -> String {
         let kind = track.kind == .audio ? "audio" : "video"
         var stem = "\(track.participant)-\(track.stream)-\(track.source.rawValue)-\(kind)"
@@ -314,9 +317,9 @@ extension RoomRecording {
         }
     }
 
-    /// Does what is due: gives up gaps, flushes, asks for keyframes, writes the session.
+    /// Runs timers: abandons gaps, flushes muxers, requests keyframes, writes the session record.
     ///
-    /// - Returns: the encodings of which keyframes are wanted.
+    /// - Returns: the encodings that need a keyframe.
     package mutating func expire(at now: Instant) -> [(PublicationID, position: Int)] {
         var wishes: [(PublicationID, position: Int)] = []
         for id in Array(tracks.keys) {
@@ -353,7 +356,7 @@ extension RoomRecording {
         jobs.append(.replace(setup.id, path: path, session.text(files)))
     }
 
-    /// Ends all files and the record; only `takeJobs` is left to be called.
+    /// Closes all files and the session record; afterwards only `takeJobs` may be called.
     package mutating func finish(at now: Instant) {
         for id in Array(tracks.keys) { detach(id) }
         session.stopped = unixTime(now)

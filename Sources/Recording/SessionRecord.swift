@@ -1,15 +1,17 @@
 import JSON
 package import WorkerInterface
 
-/// What `session.json` says of a recording: who, what and when; `docs/recording.md` has its form.
+/// Content of a recording's `session.json`: its files and the events of the room.
+///
+/// The format is described in `docs/recording.md`.
 struct SessionRecord {
-    /// Notes of one recording; later ones are left out.
+    /// Maximum number of events of one recording; later ones are left out.
     static let noteLimit = 100_000
 
     private let setup: TapSetup
     private var notes: [JSON] = []
     var stopped: Double?
-    /// It has changed since it was last written.
+    /// Whether the record has changed since it was last written.
     private(set) var isDirty = true
 
     init(_ setup: TapSetup) { self.setup = setup }
@@ -56,19 +58,19 @@ struct SessionRecord {
     }
 }
 
-/// One file of a recording, as far as it is known.
+/// File of a recording, as far as it is known.
 package struct RecordingFile {
     var track: TapTrack
     package var number: Int
-    /// Its name in the recording's directory.
+    /// File name within the recording's directory.
     var name: String
     var codec: Codec
-    /// Unix time of its first sample, in seconds.
+    /// Unix time of the first sample, in seconds.
     var start: Double
-    /// In seconds.
+    /// Duration, in seconds.
     var duration = 0.0
     var gaps: [TapGap] = []
-    /// Its writer has closed it.
+    /// Whether the writer has closed the file.
     var isComplete = false
 
     package func shown(in directory: String) -> TapFile {

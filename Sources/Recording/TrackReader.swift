@@ -2,13 +2,13 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// What a track's packets come to.
+/// Output of a track reader.
 package enum TrackEvent {
     case sample(Sample)
-    /// For a time there are no samples; told with the first one after it.
+    /// Period without samples; reported before the first sample after it.
     case gap(from: Instant, to: Instant, reason: GapReason)
 
-    /// One frame and when it was captured.
+    /// Frame with its capture time.
     package struct Sample {
         package var bytes: [UInt8]
         package var isKeyframe: Bool
@@ -17,12 +17,13 @@ package enum TrackEvent {
     }
 }
 
+/// Reason for a period without samples.
 package enum GapReason: String, Sendable { case muted, lost }
 
-/// Reads one publication: packets in, samples and gaps out.
+/// Reader of one publication: converts packets into samples and gaps.
 ///
-/// Of a simulcast it follows the encoding that the home holds for the best, and changes over at
-/// a keyframe.
+/// Of a simulcast it follows the encoding that the publisher's worker considers the best, and
+/// switches at a keyframe.
 package struct TrackReader {
     private struct Encoding {
         var epoch: UInt32
@@ -33,7 +34,7 @@ package struct TrackReader {
     private let kind: MediaKind
     private var encodings: [Int: Encoding] = [:]
     private var best: Int?
-    /// The encoding whose frames go out.
+    /// Encoding whose frames are output.
     private var current: Int?
     private var timeline = CaptureTimeline()
     private var lastSample: Instant?
@@ -42,6 +43,9 @@ package struct TrackReader {
 
     package init(kind: MediaKind) { self.kind = kind }
 
+    /// Adds a packet; appends the samples and gaps that follow from it.
+    ///
+    /// Packets of encodings other than the current and the best one are ignored.
     package mutating func receive(
         _ packet: TapPacket,
         at now: Instant,
@@ -59,26 +63,25 @@ package struct TrackReader {
         drain(packet.position, at: now, into: &events)
     }
 
-    /// Gives up what has been waited for long enough.
+    /// Abandons gaps that have been waited for long enough.
     package mutating func expire(at now: Instant, into events: inout [TrackEvent]) {
         for position in encodings.keys.sorted() { drain(position, at: now, into: &events) }
     }
 
-    /// The gate has closed: what was held back is not to go further.
+    /// Handles a closed gate: discards buffered packets, so that no muted media is output.
     package mutating func mute(at now: Instant) {
         encodings = [:]
-        // A sample may be ahead of now by what its clock is off.
+        // A sample's time may be ahead of now by the error of its clock.
         if let lastSample { gap = (max(now, lastSample), .muted) }
     }
 
-    /// Goes on with the next keyframe: what follows a frame that could not be used cannot be
-    /// decoded either.
+    /// Resumes with the next keyframe, as frames after an unusable one cannot be decoded.
     package mutating func restart() {
         guard let current else { return }
         encodings[current]?.assembler.forget()
     }
 
-    /// The encoding of which a keyframe is needed.
+    /// Encoding that needs a keyframe; `nil` if none.
     package var wish: Int? {
         guard kind == .video, !encodings.isEmpty else { return nil }
         let wanted = best ?? 0
@@ -110,7 +113,7 @@ package struct TrackReader {
         into events: inout [TrackEvent]
     ) {
         if position != current {
-            // A first one, or a better one that can be changed over to here.
+            // The first encoding, or a better one, begins at a keyframe.
             guard frame.isKeyframe, position == best ?? position else { return }
             if let current { encodings[current] = nil }
             current = position

@@ -1,9 +1,10 @@
 import RTP
 import SFU
 
-/// VP8 and VP9 frames out of their packets.
+/// Assembly of VP8 and VP9 frames from RTP packets.
 enum VPXFrame {
-    /// RFC 7741 §4: what lies behind the descriptors, in order; `nil` where one cannot be read.
+    /// Concatenates the payloads behind the descriptors (RFC 7741 §4); returns `nil` if one is
+    /// invalid.
     static func vp8(_ parts: [TapPacket]) -> [UInt8]? {
         var frame: [UInt8] = []
         for (index, part) in parts.enumerated() {
@@ -16,7 +17,10 @@ enum VPXFrame {
         return frame
     }
 
-    /// RFC 9628 §4: the same; where a picture has several spatial layers, a superframe of them.
+    /// Concatenates the payloads behind the descriptors (RFC 9628 §4); returns `nil` if one is
+    /// invalid.
+    ///
+    /// The spatial layers of a picture are combined into a superframe.
     static func vp9(_ parts: [TapPacket]) -> [UInt8]? {
         var picture: [UInt8] = []
         var sizes: [Int] = []
@@ -34,7 +38,9 @@ enum VPXFrame {
         return picture + superframeIndex(sizes)
     }
 
-    /// VP9 bitstream specification, annex B: sizes of four bytes, low byte first.
+    /// Returns a superframe index with sizes of four bytes, low byte first.
+    ///
+    /// See the VP9 bitstream specification, annex B.
     private static func superframeIndex(_ sizes: [Int]) -> [UInt8] {
         let marker = 0xc0 | 3 << 3 | UInt8(sizes.count - 1)
         var index = [marker]
@@ -46,7 +52,7 @@ enum VPXFrame {
         return index + [marker]
     }
 
-    /// The size in a key frame's header; `nil` for anything else.
+    /// Returns the resolution in a keyframe's header; `nil` for any other frame.
     static func vp9Resolution(_ frame: Span<UInt8>) -> PictureSize? {
         VP9FrameHeader.resolution(frame)
     }

@@ -1,19 +1,20 @@
 import RTP
 package import WorkerInterface
 
-/// How busy the workers are, and whether one more participant can be let in.
+/// Per-worker load tracker that decides whether one more participant may join.
 ///
-/// Workers tell what they measure. Who was let in a moment ago has not been measured yet: until
-/// then it counts for what a transport of that worker costs on average, so that a crowd that comes
-/// at once is not let in on the figures of the calm before it.
+/// Workers report their measured load. A participant admitted a moment ago does not show in the
+/// measurements yet. Until it does, it counts as the average cost of one transport of that worker,
+/// so that a sudden crowd is not admitted on figures from before it arrived.
 package struct LoadBook: Sendable {
     private struct Worker: Sendable {
         var pressure = WorkerPressure()
         var transports = 0
-        /// When somebody was let in of late, by second.
+        /// Recent admissions, counted by second.
         var arrivals: [(second: Int64, count: Int)] = []
 
-        /// Percent of its time that it will be busy with those who have just come.
+        /// Returns the expected busy percentage, including recent admissions that are not measured
+        /// yet.
         func expected(at second: Int64) -> Int {
             let waiting = arrivals.reduce(0) {
                 $0 + ($1.second > second - LoadBook.memory ? $1.count : 0)
@@ -24,15 +25,16 @@ package struct LoadBook: Sendable {
         }
     }
 
-    /// Seconds after which who came is in the figures.
+    /// Seconds until an admission shows in the measured load.
     private static let memory: Int64 = 4
-    /// With fewer transports nobody knows what one costs.
+    /// Minimum number of transports for a meaningful average cost per transport.
     private static let leastTransports = 10
+    /// Upper bound on the assumed cost of one transport, in percent of a worker's time.
     private static let mostCost = 5.0
 
     private var workers: [Worker]
     private let loadPercent: Int
-    /// How many were turned away.
+    /// Number of joins and first transports refused since the start.
     package private(set) var refused: UInt64 = 0
 
     package init(workers: Int, loadPercent: Int) {
@@ -40,7 +42,7 @@ package struct LoadBook: Sendable {
         self.loadPercent = loadPercent
     }
 
-    /// Takes up what a worker tells; returns what it had told before.
+    /// Records a worker's report and returns its previous one.
     @discardableResult
     package mutating func note(
         _ pressure: WorkerPressure,
@@ -55,12 +57,12 @@ package struct LoadBook: Sendable {
         return workers[worker].pressure
     }
 
-    /// Whether a worker should get nobody new.
+    /// Whether a worker is too loaded to take new transports.
     package func isPressed(_ worker: Int) -> Bool {
         workers.indices.contains(worker) && workers[worker].pressure.step >= .joins
     }
 
-    /// Lets one more in, or throws `4029 limit-reached` with the figures.
+    /// Admits one more participant, or throws `4029 limit-reached` with the load figures.
     mutating func admit(at now: Instant) throws(Refusal) {
         let second = now.nanoseconds / 1_000_000_000
         let free = workers.indices.filter { !isPressed($0) }
@@ -82,7 +84,9 @@ package struct LoadBook: Sendable {
         }
     }
 
-    /// The refusal of a transport for somebody who has none yet, where all workers are pressed.
+    /// Throws `4029 limit-reached` if all workers are overloaded.
+    ///
+    /// Checked for the first transport of a participant.
     mutating func refuseTransport() throws(Refusal) {
         guard !workers.isEmpty, workers.indices.allSatisfy(isPressed) else { return }
         refused &+= 1

@@ -1,18 +1,18 @@
-/// How much memory the process has taken, and whether there is some for somebody more.
+/// Memory admission check of the process.
 ///
-/// Where memory ends the system ends the process, and with it every call: so who would need more
-/// of it is refused before.
+/// When memory runs out, the system kills the process and every call with it. Requests that need
+/// more memory are refused before that.
 package struct MemoryBook: Sendable {
-    /// In 2^20 bytes; 0: there is none.
+    /// Limit of resident memory, in MiB (2^20 bytes); 0: none.
     private let limitMegabytes: Int
-    /// What the process has resident, in 2^20 bytes, as it was measured last.
+    /// Resident memory of the process at its last measurement, in MiB (2^20 bytes).
     package var residentMegabytes = 0
-    /// How many were turned away.
+    /// Number of requests refused since the start.
     package private(set) var refused: UInt64 = 0
 
     package init(limitMegabytes: Int) { self.limitMegabytes = limitMegabytes }
 
-    /// Throws `4029 limit-reached` with the figures where there is no memory for more.
+    /// Throws `4029 limit-reached` with both figures if the limit is reached.
     package mutating func refuseMore() throws(Refusal) {
         guard limitMegabytes > 0, residentMegabytes >= limitMegabytes else { return }
         refused &+= 1

@@ -1,18 +1,21 @@
 import WorkerInterface
 
-/// Why a call was not carried out: one stable word, one number, one sentence.
+/// Error of a refused call: a stable reason word, a number and a sentence.
 ///
-/// A refused call has changed nothing and makes no event.
+/// A refused call has changed nothing and emits no event.
 package struct Refusal: Error, Hashable, Sendable {
-    /// What programs may want to know beside the reason.
+    /// Machine-readable value that accompanies the reason.
     package enum Detail: Hashable, Sendable {
         case text(String)
         case number(Int)
     }
 
-    /// A seed's own number where it has one, else JSON-RPC's, else sfud's from 4000 up.
+    /// Numeric error code.
+    ///
+    /// It is the code of the vendor API that the call is compatible with, else that of JSON-RPC
+    /// 2.0, else one of sfud's own from 4000 up.
     package var code: Int
-    /// Kebab-case; never changes once published.
+    /// Reason word in kebab-case; never changes once published.
     package var reason: String
     package var message: String
     package var details: [String: Detail]
@@ -81,7 +84,7 @@ extension Refusal {
         )
     }
 
-    /// `limit` is the configuration key or room setting that says the number.
+    /// Makes the refusal for a reached limit; `limit` is its configuration key or room setting.
     static func limitReached(_ limit: String, _ value: Int) -> Self {
         Self(
             code: 4029,
@@ -91,7 +94,7 @@ extension Refusal {
         )
     }
 
-    /// The workers have as much to do as they should; `limit` and `busy` are percent of their time.
+    /// Makes the refusal for overloaded workers; `limit` and `busy` are percent of their time.
     static func overloaded(_ limit: Int, busy: Int) -> Self {
         Self(
             code: 4029,
@@ -104,7 +107,7 @@ extension Refusal {
         )
     }
 
-    /// There is no memory for more; both figures are in 2^20 bytes.
+    /// Makes the refusal for exhausted memory; both figures are in MiB (2^20 bytes).
     static func outOfMemory(_ limit: Int, resident: Int) -> Self {
         Self(
             code: 4029,
@@ -131,7 +134,7 @@ extension Refusal {
         )
     }
 
-    /// A right that a seed has a number for is missing.
+    /// Makes the refusal for a missing permission that has a vendor's error code.
     static func seed(_ code: Int, _ message: String) -> Self {
         Self(code: code, reason: "not-permitted", message: message)
     }

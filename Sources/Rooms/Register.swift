@@ -1,17 +1,17 @@
-/// What a `Register` holds.
+/// Element of a `Register`.
 package protocol Registered: Sendable {
-    /// Orders what a room has by when it came; never changes.
+    /// Creation order within the room; never changes.
     var birth: UInt64 { get }
-    /// Whether listings name it; those that wait to be let in are listed apart.
+    /// Whether listings include it; participants awaiting approval are listed separately.
     var isListed: Bool { get }
 }
 
-/// Things by their names, in the order in which they came, and which of them have changed.
+/// Dictionary with creation order and change tracking.
 ///
-/// A room is shown at every join. Were its lists sorted and written anew each time, a thousand
-/// joins would cost what a million participants do.
+/// Every join returns the whole room. Sorting and encoding its lists for each join would make the
+/// cost of joining quadratic in the number of participants.
 package struct Register<Element: Registered>: Sendable {
-    /// Names in the order in which what they name came.
+    /// Names sorted by the creation order of their elements.
     private struct Order: Sendable {
         private(set) var names: [String] = []
         private var births: [UInt64] = []
@@ -28,7 +28,7 @@ package struct Register<Element: Registered>: Sendable {
             births.remove(at: place)
         }
 
-        /// Where a birth is, or would be.
+        /// Returns the index of a creation number, or its insertion index.
         private func place(of birth: UInt64) -> Int {
             var low = 0
             var high = births.count
@@ -50,9 +50,9 @@ package struct Register<Element: Registered>: Sendable {
     package var keys: Dictionary<String, Element>.Keys { elements.keys }
     package var values: Dictionary<String, Element>.Values { elements.values }
 
-    /// In order.
+    /// The listed elements, in creation order.
     package var listed: [Element] { inList.names.compactMap { elements[$0] } }
-    /// Those that are not listed, in order.
+    /// The unlisted elements, in creation order.
     package var unlisted: [Element] { apart.names.compactMap { elements[$0] } }
     package var listedNames: [String] { inList.names }
 
@@ -65,14 +65,14 @@ package struct Register<Element: Registered>: Sendable {
         }
     }
 
-    /// The names of what has come, gone or been touched since the last call.
+    /// Returns the names added, removed or modified since the last call.
     mutating func takeChanged() -> Set<String> {
         var taken: Set<String> = []
         swap(&taken, &changed)
         return taken
     }
 
-    /// Brings order and changes to what `name` now is.
+    /// Updates the ordering and the change set after an access to `name`.
     private mutating func settle(_ name: String, _ before: (birth: UInt64, isListed: Bool)?) {
         changed.insert(name)
         let after = elements[name].map { (birth: $0.birth, isListed: $0.isListed) }

@@ -1,64 +1,65 @@
 package import WorkerInterface
 
-/// A room as a value: who is in it, what they send, who gets it.
+/// Room state as a value: participants, their streams and subscriptions.
 ///
-/// A call is a function from room and call to the room after it, commands for the workers and
-/// announcements, or a typed refusal that has changed nothing. Two functions answer who may do
-/// what, `mayPublish` and `mayForward` (`RoomRights.swift`); the rest only carries their answers
-/// to the workers, as the difference to what they were told last (`RoomSettling.swift`). It may
-/// span several: where a publication is watched elsewhere it has mirrors (`RoomMirrors.swift`).
+/// A call is a function from a room and a call to the changed room, commands for the workers and
+/// announcements. Otherwise it throws a typed refusal and has changed nothing. Two functions decide
+/// permissions, `mayPublish` and `mayForward` (`RoomRights.swift`). The rest only applies their
+/// verdicts: it sends the workers the difference to the state they were last told
+/// (`RoomSettling.swift`). A room may span several workers; a publication watched in another worker
+/// is mirrored there (`RoomMirrors.swift`).
 ///
-/// The room changes at once, when the call is judged. That a right is gone from the media path
-/// too is known later, when the workers have passed the fence; the reply and the announcements
-/// wait for that outside, in `ControlPlane`. Calls that come meanwhile are judged on the room as
-/// it will be, and their replies keep the order of the calls.
+/// The room changes as soon as the call is judged. The media path follows when the workers have
+/// passed the fence; the reply and the announcements wait for that outside, in `ControlPlane`.
+/// Calls that arrive meanwhile are judged on the room as it will be, and replies keep the order of
+/// the calls.
 package struct Room: Sendable {
     package let name: String
     /// Unix time, in seconds.
     package let created: Double
     package internal(set) var settings: Settings { didSet { talkers.isStale = true } }
     package internal(set) var state: State
-    /// Where its first transport is made.
+    /// Worker of the room's first transport.
     package let worker: Int
     package internal(set) var participants = Register<Participant>()
     package internal(set) var streams = Register<Stream>()
     package internal(set) var subscriptions: [UInt64: Subscription] = [:]
-    /// Publishing hosts of a live event in the order in which they began.
+    /// Publishing hosts of a live event, in the order in which they began.
     ///
-    /// The first `maxHosts` of them have a place.
+    /// The first `maxHosts` of them are forwarded.
     var hosts: [String] = []
-    /// It is closed: nothing can be asked of it any more.
+    /// Whether the room is closed; it accepts no further calls.
     package internal(set) var isClosed = false
-    /// Nobody new may enter.
+    /// Whether the room is locked: only moderators may newly join.
     package internal(set) var locked = false
-    /// Nobody but moderators is heard.
+    /// Whether the audio of all but moderators is muted.
     package internal(set) var hardMuted = false
-    /// In the order in which they were pinned.
+    /// Pinned participants, in the order in which they were pinned.
     package internal(set) var pins: [String] = [] { didSet { talkers.isStale = true } }
-    /// Who has asked for the floor, in that order.
+    /// Participants that have requested the floor, in the order of their requests.
     package internal(set) var raisedHands: [String] = []
-    /// Who has the floor of a lecture.
+    /// Participant that holds the floor of a lecture.
     package internal(set) var floorHolder: String?
-    /// Open requests to change role, by the participant who is asked.
+    /// Pending role-change requests, by the participant that is asked.
     var roleRequests: [String: RoleRequest] = [:]
-    /// Moderated operations that the workers have not all passed yet, and how many of each.
+    /// Moderation operations that not all workers have applied yet, with the count of each.
     var inProcess: [Process: Int] = [:]
-    /// Which mode names have been heard first.
+    /// Mode vocabulary used first in this room.
     var vocabulary: ModeVocabulary?
-    /// Numbers whatever is made here, so that lists have an order.
+    /// Counter of created objects; the source of creation order.
     var births: UInt64 = 0
-    /// Whose streams the workers' events are about.
+    /// Participant that owns a worker-side object, to route worker events.
     var owners: [Place: String] = [:]
-    /// Its transports in each worker that has any.
+    /// Number of the room's transports in each worker that has any.
     var population: [Int: Int] = [:]
-    /// What reads along: the room's recording, if there is one, and its live streams.
+    /// Recordings, live streams and RTP forwards of the room.
     package internal(set) var taps: [TapID: Tap] = [:]
     var recordingTap: TapID?
-    /// It has been recorded without being asked, which happens once.
+    /// Whether automatic recording has been started; it starts at most once.
     var hasAutoRecorded = false
-    /// The publications that are mirrored, by their homes.
+    /// Mirrored publications, by their home.
     var relays: [RelayTarget: Relay] = [:]
-    /// Who is heard and seen, and whose slots follow it.
+    /// Active speakers, and the slots that follow them.
     var talkers = Talkers()
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
@@ -71,15 +72,15 @@ package struct Room: Sendable {
 }
 
 extension Room {
-    /// Those who have entered, by the time they did.
+    /// Admitted participants, in join order.
     package var members: [Participant] { participants.listed }
 
-    /// Those who have knocked, by the time they did.
+    /// Participants awaiting approval, in join order.
     package var awaited: [Participant] { participants.unlisted }
 
     package var streamsInOrder: [Stream] { streams.listed }
 
-    /// Whose listing may have changed since the last call, by their ids.
+    /// Returns the ids of participants whose listing may have changed since the last call.
     package mutating func takeChangedParticipants() -> Set<String> { participants.takeChanged() }
     package mutating func takeChangedStreams() -> Set<String> { streams.takeChanged() }
 
@@ -107,7 +108,9 @@ extension Room {
         return role
     }
 
-    /// Checks that `actor`, where a call was made on somebody's behalf, may do this.
+    /// Checks that `actor` has a permission.
+    ///
+    /// `nil` stands for the signalling server itself, which may do anything.
     func check(
         _ actor: String?,
         may permission: Permission,

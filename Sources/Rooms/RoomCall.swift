@@ -2,7 +2,7 @@ package import RTP
 package import WorkerInterface
 
 extension Room {
-    /// What a signalling server may ask of a room; who may ask it is checked in the room.
+    /// Call of a signalling server on a room; permissions are checked in the room.
     package enum Call: Sendable {
         case join(Join)
         case leave(participant: String)
@@ -32,13 +32,13 @@ extension Room {
         case startRecording(streams: [String]?, by: String?)
         case stopRecording(by: String?)
         case startStreaming(StreamingWish, by: String?)
-        /// By its name; `nil`: all of the room.
+        /// Stops one live stream by name; `nil`: all of the room.
         case stopStreaming(String?, by: String?)
         case startOutput(OutputWish, by: String?)
         case stopOutput(String, by: String?)
     }
 
-    /// Carries a call out, or refuses it and leaves everything as it was.
+    /// Applies a call, or throws a refusal and changes nothing.
     package mutating func apply(
         _ call: Call,
         _ shared: inout Shared
@@ -179,7 +179,9 @@ extension Room {
 
     package struct Follow: Sendable {
         package var participant: String
-        /// None twice; both lists empty end the following.
+        /// Slots that follow the active speakers, without repetition.
+        ///
+        /// Two empty lists end the following.
         package var audioMids: [String]
         package var videoMids: [String]
         package var wishes: Wishes
@@ -215,7 +217,7 @@ extension Room {
         package init() {}
     }
 
-    /// In pixels.
+    /// Video size, in pixels.
     package struct Size: Hashable, Sendable {
         package var width: Int
         package var height: Int
@@ -226,7 +228,7 @@ extension Room {
         }
     }
 
-    /// What an update says of one preference.
+    /// Change of one preference.
     package enum Setting<Value: Sendable>: Sendable {
         case keep, clear
         case set(Value)
@@ -240,13 +242,13 @@ extension Room {
         }
     }
 
-    /// What a call came to.
+    /// Outcome of a call.
     package struct Outcome: Sendable {
         package var result = Result.none
         package var change = Change()
-        /// It takes a right away: the reply says how the fence went.
+        /// Whether the call revokes a right; the reply then carries the fence's figures.
         package var isFenced = false
-        /// In process until all workers have passed it; `Room.settle` is told then.
+        /// Operation that is pending until all workers have passed the fence.
         package var process: Process?
 
         package init(
@@ -265,17 +267,17 @@ extension Room {
         case joined
         case awaited
         case answered(Answered)
-        /// The number of the new subscription.
+        /// A subscription was made; its number.
         case subscribed(UInt64)
-        /// The id of a request to change role.
+        /// A role change was requested; the request's id.
         case requested(String)
-        /// Those of the participants named who were there.
+        /// The named participants that were present and have been dropped.
         case dropped([String])
-        /// A recording has begun.
+        /// A recording was started.
         case recording(TapID)
-        /// A live stream is about to begin: it has when its server takes it.
+        /// A live stream was requested; it begins when its server accepts it.
         case streaming(TapID)
-        /// A stream goes out as plain RTP.
+        /// Forwarding a stream as plain RTP was started.
         case tapped(TapID)
     }
 
@@ -293,27 +295,27 @@ extension Room {
         package var refused: String?
     }
 
-    /// All that follows from one call or notice, collected while the room changes.
+    /// Effects of one call or notice, collected while the room changes.
     package struct Change: Sendable {
-        /// By worker, in order.
+        /// Commands for each worker, in order.
         package private(set) var commands: [Int: [WorkerCommand]] = [:]
         package internal(set) var announcements: [Announcement] = []
         package internal(set) var opened: [Place] = []
-        /// Go back to their pools once the workers have passed the fence.
+        /// Objects whose handles return to their pools once the workers have passed the fence.
         package internal(set) var freed: [Place] = []
-        /// Homes whose mirrors may be other ones than the workers were told.
+        /// Publications whose mirrors may differ from the state the workers were told.
         private var touched: Set<RelayTarget> = []
 
         mutating func tell(_ worker: Int, _ command: WorkerCommand) {
             commands[worker, default: []].append(command)
         }
 
-        /// This worker has to pass the fence, though it may have nothing to do.
+        /// Makes a worker pass the fence even if it has no commands.
         mutating func fence(_ worker: Int) { commands[worker, default: []] += [] }
 
         mutating func touch(_ home: RelayTarget) { touched.insert(home) }
 
-        /// The homes touched until now, in order; they are handed out once.
+        /// Returns the touched publications, sorted, and clears the set.
         mutating func takeTouched() -> [RelayTarget] {
             defer { touched = [] }
             return touched.sorted {
@@ -326,26 +328,26 @@ extension Room {
         }
     }
 
-    /// What all rooms share, lent to one of them for a call.
+    /// State shared by all rooms, lent to one of them for a call.
     package struct Shared: Sendable {
-        /// One a worker.
+        /// Handle pools, one for each worker.
         package var identifiers: [WorkerIdentifiers]
         package var locals: [LocalDescription]
         package var random: RandomSource
         package var lastSubscription: UInt64 = 0
-        /// `nil`: nothing can read along.
+        /// Service for recordings and other outputs; `nil`: not available.
         package var taps: TapService?
-        /// What live streams are held to.
+        /// Limits and permitted schemes of live streams.
         package var streaming = StreamingService()
-        /// What streams that go out as plain RTP are held to.
+        /// Limits of RTP forwards.
         package var outputs = OutputService()
         package var limits: Limits
-        /// How busy the workers are.
+        /// Load of the workers, for admission.
         package var load: LoadBook
         package var memory: MemoryBook
-        /// In seconds; renewed before each call.
+        /// Unix time, in seconds; set before each call.
         package var unixTime = 0.0
-        /// The same moment on the workers' clock.
+        /// The same moment on the workers' monotonic clock.
         package var now = Instant(nanoseconds: 0)
 
         package init(
@@ -363,25 +365,27 @@ extension Room {
         }
     }
 
-    /// Bounds on what one room keeps; past one the call is refused with `4029 limit-reached`.
+    /// Limits of one room; exceeding one is refused with `4029 limit-reached`.
     package struct Limits: Hashable, Sendable {
-        /// Where a room's settings name no lower number.
+        /// Participants, unless the room's settings have a lower limit.
         package var participantsPerRoom = 1_000
         package var transportsPerParticipant = 2
         package var subscriptionsPerParticipant = 100
-        /// By how many transports a room's least loaded worker may exceed the least loaded of all
-        /// before the room spreads to that one.
+        /// Largest accepted imbalance before a room spreads to another worker, in transports.
+        ///
+        /// It is the difference between the least loaded of the room's workers and the least loaded
+        /// of all.
         package var workerSpread = 8
-        /// Percent of a worker's time from which on it gets nobody new.
+        /// Load at which a worker takes no new participants, in percent of its time.
         package var workerLoadPercent = 85
-        /// What may be resident before nobody new is let in, in 2^20 bytes; 0: no limit.
+        /// Resident memory at which nobody new is admitted, in MiB (2^20 bytes); 0: no limit.
         package var memoryMegabytes = 0
 
         package init() {}
     }
 }
 
-/// Where random numbers come from: the system in the daemon, a seed in tests.
+/// Random number source: the system's in the daemon, a seeded one in tests.
 package struct RandomSource: RandomNumberGenerator, Sendable {
     private let draw: @Sendable () -> UInt64
 
@@ -389,7 +393,7 @@ package struct RandomSource: RandomNumberGenerator, Sendable {
 
     package mutating func next() -> UInt64 { draw() }
 
-    /// Fit for secrets.
+    /// Cryptographically secure generator of the system.
     package static let system = Self {
         var generator = SystemRandomNumberGenerator()
         return generator.next()

@@ -1,7 +1,7 @@
 import WorkerInterface
 
 extension Room {
-    /// Ends a stream and with it all subscriptions to it, and says so once.
+    /// Ends a stream with all its subscriptions and announces only the stream's end.
     mutating func end(stream id: String, _ reason: String, _ change: inout Change) {
         guard let stream = streams[id] else { return }
         for number in stream.subscribers.sorted() { end(subscription: number, &change) }
@@ -14,7 +14,7 @@ extension Room {
         change.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
     }
 
-    /// Empties a subscription's slots and forgets it.
+    /// Ends a subscription and empties its slots.
     mutating func end(subscription number: UInt64, _ change: inout Change) {
         guard let subscription = subscriptions.removeValue(forKey: number) else { return }
         for kind in MediaKind.allCases {
@@ -27,7 +27,9 @@ extension Room {
         free(.subscription(number), &change)
     }
 
-    /// Closes a transport; the streams on it end with `reason`, the subscriptions silently.
+    /// Closes a transport.
+    ///
+    /// Its streams end with `reason`; its subscriptions end without an announcement.
     mutating func end(
         transport name: String,
         of id: String,
@@ -41,7 +43,7 @@ extension Room {
         for slot in transport.slots {
             let name = SlotName(transport: name, mid: slot.mid)
             stopFollowing(name, of: id, &change)
-            // Read anew: what followed has given the slot back.
+            // Read the slot again: `stopFollowing` may have released it.
             if let (slot, _) = seat(name, of: id) { release(slot, name, &change) }
         }
         for stream in participant.streams where streams[stream]?.transport == name {
@@ -57,7 +59,7 @@ extension Room {
         rank(id)
     }
 
-    /// Takes a slot from its subscription, which ends where it has no other.
+    /// Takes a slot from its subscription, and ends the subscription if that was its only slot.
     ///
     /// - Returns: the subscription if it has ended.
     @discardableResult
@@ -76,13 +78,13 @@ extension Room {
         unbind(name, of: subscription.participant, &change)
         withSlot(name, of: subscription.participant) { $0.subscription = nil }
         subscription.set(nil, for: slot.kind)
-        // Of a slot that is gone there is nothing more to tell.
+        // A lost slot gets no further video events.
         if slot.kind == .video { subscription.videoDisabled = nil }
         subscriptions[number] = subscription
         return nil
     }
 
-    /// Takes a participant with all it has out of the room.
+    /// Removes a participant and everything it has in the room.
     mutating func remove(_ id: String, _ reason: String, _ change: inout Change) {
         guard let participant = participants[id] else { return }
         for transport in participant.transports {
@@ -92,7 +94,7 @@ extension Room {
         forget(participant, &change)
     }
 
-    /// Ends the room and all in it.
+    /// Closes the room and removes all participants.
     mutating func close(
         by actor: String?,
         _ reason: String,

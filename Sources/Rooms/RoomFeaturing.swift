@@ -1,9 +1,9 @@
 import WorkerInterface
 
-// Whose video matters most: those on the list of talkers, the pinned among them.
+// Load-shedding priority of videos: active speakers and pinned participants are shed last.
 
 extension Room {
-    /// Tells the workers whose video a pressed one leaves out last, where the list has changed.
+    /// Updates the workers if the participants whose video is shed last have changed.
     mutating func feature(from before: TalkerLists, _ change: inout Change) {
         let old = Set(before.common.map(\.participant))
         let new = Set(talkers.lists.common.map(\.participant))
@@ -12,7 +12,7 @@ extension Room {
         }
     }
 
-    /// Whether the participant is on the list that nearly all get.
+    /// Whether the participant is on the common active-speaker list.
     func isFeatured(_ id: String) -> Bool {
         talkers.lists.common.contains { $0.participant == id }
     }

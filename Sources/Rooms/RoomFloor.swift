@@ -1,10 +1,10 @@
-// The floor of a lecture: one holder, others ask and wait (EnableX, E-19 to E-26).
+// Floor control of lectures: one participant holds the floor; others request it and wait.
 
 extension Room {
     package enum FloorStep: String, Hashable, Sendable, CaseIterable {
-        /// By the participant itself.
+        /// Steps of the participant itself.
         case request, cancel, finish
-        /// By a moderator, about a participant.
+        /// Steps of a moderator, about a participant.
         case grant, deny, release
     }
 
@@ -122,7 +122,7 @@ extension Room {
         return outcome
     }
 
-    /// Whether the floor is such that a moderator's step makes sense.
+    /// Checks that a moderator's step is valid in the present state of the floor.
     private func checkFloor(_ step: FloorStep, _ id: String) throws(Refusal) {
         let isAsking = raisedHands.contains(id)
         switch step {
@@ -176,7 +176,7 @@ extension Room {
         }
     }
 
-    /// Takes the floor, and a request for it, from somebody who can use it no longer.
+    /// Takes the floor and a pending request for it from a participant that may no longer use it.
     mutating func freeFloor(of id: String, _ change: inout Change) {
         guard let participant = participants[id] else { return }
         freeFloor(of: participant, &change)
@@ -193,7 +193,7 @@ extension Room {
         }
     }
 
-    /// Forgets what the room kept for somebody who has gone.
+    /// Clears the pins, speech and requests of a participant that has left.
     mutating func forget(_ participant: Participant, _ change: inout Change) {
         unpin(participant.id, &change)
         talkers.ranking.remove(participant.id)
@@ -205,7 +205,7 @@ extension Room {
         }
     }
 
-    /// Forgets it for all, as the room ends.
+    /// Clears the same state of all participants, when the room ends.
     mutating func forgetAll() {
         pins = []
         raisedHands = []

@@ -1,7 +1,7 @@
 import WorkerInterface
 
 extension Room {
-    /// One participant's slots that follow its list.
+    /// Slots of one participant that follow its active-speaker list.
     struct Following: Sendable {
         var audio: [SlotName]
         var video: [SlotName]
@@ -17,7 +17,8 @@ extension Room {
         var shape: FollowerShape { FollowerShape(audio: audio.count, video: video.count) }
     }
 
-    /// How many slots somebody follows with: all with as many carry the same.
+    /// Number of following slots of each kind; followers with equal counts receive the same
+    /// streams.
     struct FollowerShape: Hashable, Sendable {
         var audio: Int
         var video: Int
@@ -30,13 +31,13 @@ extension Room {
         }
     }
 
-    /// Those whose slots follow, so that a change costs what it changes.
+    /// Participants with following slots, indexed so that a change visits only those it affects.
     struct Followers: Sendable {
         private(set) var all: [String: Following] = [:]
         private var shapes: [FollowerShape: Set<String>] = [:]
-        /// What the common list came to for each shape when its followers were turned last.
+        /// Streams each shape was last assigned from the common list.
         private var settled: [FollowerShape: [MediaKind: [String]]] = [:]
-        /// Whose slots may have to carry something else.
+        /// Participants whose slots may need other streams.
         private var stale: Set<String> = []
 
         var isEmpty: Bool { all.isEmpty }
@@ -67,7 +68,7 @@ extension Room {
 
         mutating func noteAll() { stale.formUnion(all.keys) }
 
-        /// Says what the common list is to all followers of one shape.
+        /// Records the streams for one shape, and marks its followers stale if they changed.
         mutating func note(_ lineUp: [MediaKind: [String]], for shape: FollowerShape) {
             guard settled[shape] != lineUp else { return }
             settled[shape] = lineUp

@@ -1,11 +1,11 @@
 import RTP
 import WorkerInterface
 
-// Slots that follow the list of active talkers (`talkers.subscribe`): what they carry are
-// subscriptions like any other, made and ended here as the list changes.
+// Slots that follow the active-speaker list (`talkers.subscribe`). They carry ordinary
+// subscriptions, which are made and ended here as the list changes.
 
 extension Room {
-    /// Has slots follow the participant's list of active talkers; without any, ends it.
+    /// Makes slots follow the participant's active-speaker list; no slots end the following.
     mutating func follow(_ call: Follow, _ shared: inout Shared) throws(Refusal) -> Outcome {
         let subscriber = try participant(call.participant)
         let before = talkers.followers[call.participant]
@@ -43,7 +43,7 @@ extension Room {
         return outcome
     }
 
-    /// Ends all that a participant's slots carry because they follow.
+    /// Ends the following of all slots of a participant.
     private mutating func stopFollowing(_ id: String, _ change: inout Change) {
         guard let following = talkers.followers[id] else { return }
         for name in following.audio + following.video {
@@ -52,7 +52,7 @@ extension Room {
         talkers.followers[id] = nil
     }
 
-    /// Takes one slot out of those that follow.
+    /// Ends the following of one slot.
     mutating func stopFollowing(_ name: SlotName, of id: String, _ change: inout Change) {
         if let (slot, _) = seat(name, of: id), slot.follows {
             release(slot, name, &change)
@@ -65,12 +65,12 @@ extension Room {
         talkers.followers[id] = isOver ? nil : following
     }
 
-    /// The subscriptions that are there because slots follow.
+    /// Returns the subscriptions made by following slots.
     private func followed(by id: String) -> [UInt64] {
         (participants[id]?.subscriptions ?? []).filter { subscriptions[$0]?.follows == true }
     }
 
-    /// Notes whose slots a change of the lists concerns.
+    /// Marks the followers affected by a change of the lists.
     mutating func noteFollowers(of before: TalkerLists) {
         guard !talkers.followers.isEmpty else { return }
         for id in before.own.keys { talkers.followers.note(id) }
@@ -79,7 +79,7 @@ extension Room {
             var lineUp: [MediaKind: [String]] = [:]
             for kind in MediaKind.allCases {
                 let streams = candidates(kind, on: talkers.lists.common)
-                // Where there is a slot for each, positions mean nothing.
+                // With a slot for every stream, the order of the list is irrelevant.
                 let isOrdered = streams.count > shape.count(kind)
                 lineUp[kind] = isOrdered ? streams : streams.sorted()
             }
@@ -87,24 +87,27 @@ extension Room {
         }
     }
 
-    /// The streams on a list that have this kind, those that keep their places longest first:
-    /// the pinned as they were pinned, then talkers by their newest start of speech.
+    /// Returns the streams of a list that have this kind, by priority.
+    ///
+    /// Pinned participants come first, in the order of their pins, then speakers by their most
+    /// recent start of speech.
     private func candidates(_ kind: MediaKind, on list: [Talker]) -> [String] {
         let pinned = pins.compactMap { pin in list.first { $0.isPinned && $0.participant == pin } }
         return (pinned + list.filter { !$0.isPinned }).compactMap(\.stream)
             .filter { streams[$0]?.publication(kind) != nil }
     }
 
-    /// Turns the slots of all whom a change concerns.
+    /// Reassigns the slots of all affected followers.
     mutating func settleFollowers(_ shared: inout Shared, _ change: inout Change) {
         for id in talkers.followers.takeStale() {
             settle(follower: id, &shared, &change)
         }
     }
 
-    /// Gives the slots of talkers who have left the list to those who came to it.
+    /// Gives the slots of speakers that left the list to those that joined it.
     ///
-    /// Who stays keeps the slot, whatever its position: so nothing is told to a worker then.
+    /// A speaker that stays keeps its slot, whatever its position, so workers get no command for
+    /// it.
     private mutating func settle(
         follower id: String,
         _ shared: inout Shared,
@@ -130,7 +133,7 @@ extension Room {
             }
             subscriptions[number] = subscription
             if subscription.slots.isEmpty {
-                // What the slots carry goes on until it is known what comes next.
+                // The slots keep forwarding until their next stream is known.
                 end(subscription: number, &change)
                 ended.append((subscription, slots))
             } else {
@@ -147,10 +150,10 @@ extension Room {
         }
     }
 
-    /// The streams that somebody's slots should carry.
+    /// Returns the streams that a follower's slots should carry.
     ///
-    /// What it watches by its own choice needs no further slot, and what its role may not watch
-    /// gets none.
+    /// Streams that it has subscribed to itself need no second slot. Streams that its role may not
+    /// receive get none.
     private func wanted(
         by subscriber: Participant,
         _ following: Following
@@ -172,7 +175,7 @@ extension Room {
         return wanted
     }
 
-    /// Gives newcomers the slots that are free.
+    /// Assigns free slots to streams that have none.
     private mutating func seat(
         _ wanted: [MediaKind: [String]],
         in following: Following,
@@ -192,7 +195,7 @@ extension Room {
                 let number = present?.number ?? make(stream, following, of: id, &shared, &change)
                 held[stream] = number
                 subscriptions[number]?.set(name, for: kind)
-                // The client is told anew, as it is told in which slots to look.
+                // Announce the connection again, with the new slots.
                 subscriptions[number]?.connected = false
                 if kind == .audio {
                     let start = recentStart(of: stream, at: shared.now)
@@ -205,7 +208,9 @@ extension Room {
         for number in changed.sorted() { settle(subscription: number, &shared, &change) }
     }
 
-    /// When somebody began to speak who has only just begun: the first words are still held.
+    /// Returns the start of a recent speech of the stream's publisher, to replay its held audio.
+    ///
+    /// `nil` if nobody has just begun to speak.
     private func recentStart(of stream: String, at now: Instant) -> Instant? {
         guard let stream = streams[stream], let publisher = participants[stream.participant],
             let transport = publisher.transports.first(where: { $0.name == stream.transport }),
@@ -213,11 +218,11 @@ extension Room {
             let start = track.speaking,
             now.milliseconds(since: start) < Self.recentMilliseconds
         else { return nil }
-        // A packet begins before what is in it is loud.
+        // A packet starts before its loud part.
         return start.advanced(milliseconds: -Self.leadMilliseconds)
     }
 
-    /// Within this a start of speech may still be on its way here.
+    /// Maximum age of a start of speech that is replayed.
     private static let recentMilliseconds: Int64 = 1_000
     static let leadMilliseconds: Int64 = 20
 
@@ -248,7 +253,7 @@ extension Room {
         return number
     }
 
-    /// A free slot, best one that the client plays in sync with the other kind's.
+    /// Returns a free slot, preferring one that the client plays in sync with the other kind's.
     private func vacantSlot(
         _ kind: MediaKind,
         in following: Following,

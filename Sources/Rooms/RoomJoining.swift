@@ -60,7 +60,7 @@ extension Room {
         return outcome
     }
 
-    /// A second join is a reconnect: what the room knows of the participant stays.
+    /// Treats a second join as a reconnect: the participant's role and other state stay.
     private mutating func takeOver(
         _ present: Participant,
         _ call: Join,
@@ -102,7 +102,7 @@ extension Room {
         return outcome
     }
 
-    /// Those who have entered.
+    /// Ids of the admitted moderators, in join order.
     var moderators: [String] {
         members.filter { $0.role == Role.moderatorName }.map(\.id)
     }

@@ -1,9 +1,9 @@
 package import WorkerInterface
 
-// What workers find out about layers, and what the room makes of it.
+// Workers' reports about simulcast layers, and the room's reaction to them.
 
 extension Room {
-    /// Where a subscription's video goes out, if it has a slot for it.
+    /// Returns the slot and worker that send a subscription's video, if it has a video slot.
     package func videoSeat(of subscription: Subscription) -> (slot: SlotID, worker: Int)? {
         guard let name = subscription.videoSlot,
             let (slot, worker) = seat(name, of: subscription.participant)
@@ -11,7 +11,7 @@ extension Room {
         return (slot.id, worker)
     }
 
-    /// A worker sends no video to a subscription, or does so again.
+    /// Records that a worker withholds a subscription's video, or sends it again (`nil`).
     mutating func hold(
         _ number: UInt64,
         because hold: VideoHold?,
@@ -23,7 +23,7 @@ extension Room {
         settle(subscription: number, &shared, &change)
     }
 
-    /// A worker says which encodings of a publication its viewers watch.
+    /// Records which encodings of a publication a worker's subscribers need, one bit each.
     mutating func want(
         _ mask: UInt8,
         of home: RelayTarget,
@@ -35,9 +35,9 @@ extension Room {
         tellWanted(of: home, &change)
     }
 
-    /// Tells the publisher what anybody watches, where that is news.
+    /// Announces to the publisher which encodings are needed, if that has changed.
     ///
-    /// Who reads along takes the highest there is.
+    /// Recordings and other outputs take the highest encoding there is.
     mutating func tellWanted(of home: RelayTarget, _ change: inout Change) {
         guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
         else { return }
@@ -64,7 +64,7 @@ extension Room {
 }
 
 extension Room {
-    /// One encoding of a stream, and whether anybody is there for it.
+    /// One encoding of a stream, and whether any subscriber needs it.
     package struct WantedLayer: Hashable, Sendable {
         package var rid: String?
         package var isWanted: Bool

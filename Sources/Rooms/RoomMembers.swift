@@ -4,22 +4,22 @@ package import WorkerInterface
 extension Room {
     package struct Participant: Registered {
         package let id: String
-        /// Orders participants by when they came.
+        /// Creation order within the room.
         package let birth: UInt64
         package internal(set) var name: String?
         package internal(set) var role: String
         package internal(set) var mode: Mode
-        /// What a moderator has muted; it holds for what is published later too.
+        /// Kinds muted by a moderator; applies to later publications too.
         package internal(set) var hardMuted: Set<MediaKind> = []
-        /// `false`: has knocked and waits.
+        /// Whether the participant has been admitted; `false` while it awaits approval.
         package internal(set) var admitted: Bool
         package internal(set) var connection: Connection
         /// Unix time, in seconds.
         package let joined: Double
         package internal(set) var transports: [Transport] = []
-        /// It has had a transport since it joined.
+        /// Whether the participant has had a transport since it joined.
         var hasConnected = false
-        /// In the order in which they were made.
+        /// Subscription numbers, in creation order.
         package internal(set) var subscriptions: [UInt64] = []
         package internal(set) var streams: [String] = []
 
@@ -27,26 +27,27 @@ extension Room {
     }
 
     package enum Connection: String, Hashable, Sendable {
-        /// Has had no transport yet, or closed it.
+        /// No transport yet, or the last one was closed.
         case none
-        /// An offer was answered; ICE or DTLS are not done.
+        /// An offer was answered; ICE or DTLS has not completed.
         case connecting
         case connected, reconnecting, disconnected
     }
 
-    /// One WebRTC association of a participant.
+    /// WebRTC transport of a participant (ICE and DTLS).
     package struct Transport: Sendable {
         package let name: String
         package let place: TransportPlace
         var negotiation: Negotiation
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
-        /// In m-line order.
+        /// Receiving m-lines, in m-line order.
         package internal(set) var slots: [Slot] = []
-        /// The publisher allows its viewers' video to be switched off where the path is too thin.
+        /// Whether the publisher allows pausing video for subscribers whose path is too slow for
+        /// it.
         var audioFallback = true
 
-        /// What a transport is called that was given no name.
+        /// Default name of a transport.
         package static let usualName = "main"
 
         func home(of track: Track) -> RelayTarget {
@@ -54,42 +55,43 @@ extension Room {
         }
     }
 
-    /// An m-line on which a participant sends.
+    /// Published media of one m-line.
     package struct Track: Sendable {
         package internal(set) var source: MediaSource
-        /// As last agreed on.
+        /// Configuration as last negotiated.
         package internal(set) var configuration: PublicationConfiguration
-        /// It was unpublished: it carries nothing until the m-line stops sending and starts anew.
+        /// Whether the track was unpublished; it stays silent until the client stops and restarts
+        /// sending on its m-line.
         var withdrawn = false
-        /// The worker's gate, as last told; `nil` for a worker that was told nothing yet.
+        /// State of the worker's gate as last sent; `nil` if nothing was sent yet.
         var gate: Bool?
-        /// Since when somebody has been speaking into it.
+        /// Start of the present speech on this track; `nil` while nobody speaks.
         var speaking: Instant?
 
         package var mid: String { configuration.mid }
         package var kind: MediaKind { configuration.kind }
         package var publication: PublicationID { configuration.id }
-        /// The most preferred of those agreed on.
+        /// The most preferred of the negotiated codecs.
         var codec: Codec? { configuration.formats.first?.format.codec }
     }
 
-    /// An m-line on which a participant receives.
+    /// Receiving m-line of a participant.
     package struct Slot: Sendable {
         package let mid: String
         package let kind: MediaKind
         package let id: SlotID
-        /// The client plays an audio and a video slot of one number in sync.
+        /// Lip-sync pair: the client plays an audio and a video slot with the same number in sync.
         let pair: Int
-        /// What the receiver can decode here.
+        /// Codecs that the receiver can decode on this m-line.
         var codecs: CodecSet
         package internal(set) var subscription: UInt64?
-        /// It carries who talks, and nothing that is asked for by name.
+        /// Whether the slot follows the active speakers; it then takes no explicit subscriptions.
         package internal(set) var follows = false
-        /// What the worker was last told to put here.
+        /// Media last assigned to the slot in the worker.
         var bound: Feed?
     }
 
-    /// Where a transport lives: the worker, and its place there.
+    /// Location of a transport: a worker and the handle there.
     package struct TransportPlace: Hashable, Sendable {
         package var worker: Int
         package var id: TransportID
@@ -100,19 +102,19 @@ extension Room {
         }
     }
 
-    /// Anything of a room that lives in a worker, by its handle there.
+    /// Reference to a worker-side object of a room, by its handle there.
     package enum Place: Hashable, Sendable {
         case transport(worker: Int, TransportID)
         case publication(worker: Int, PublicationID)
         case slot(worker: Int, SlotID)
-        /// Unique in the process, so no worker is named.
+        /// A subscription; its number is unique in the process, so it needs no worker.
         case subscription(UInt64)
         case tap(TapID)
     }
 
-    /// What others can subscribe to: a camera with its microphone, or a screen with its sound.
+    /// Unit of subscription: a camera with its microphone, or a screen with its sound.
     ///
-    /// It lasts while one of its m-lines sends and its publisher is on stage.
+    /// It exists while one of its m-lines sends and the publisher's rights let others see it.
     package struct Stream: Registered {
         package let id: String
         package let birth: UInt64
@@ -124,33 +126,33 @@ extension Room {
         package let created: Double
         package internal(set) var audio: PublicationID?
         package internal(set) var video: PublicationID?
-        /// The publisher's own switches.
+        /// Whether the publisher itself has audio and video on.
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
         package internal(set) var audioFallback: Bool
-        /// What a moderator has muted.
+        /// Kinds muted by a moderator.
         package internal(set) var hardMuted: Set<MediaKind> = []
-        /// As they last came; before that, as they were agreed on.
+        /// Codecs in use; until media arrives, the preferred negotiated ones.
         package internal(set) var audioCodec: Codec?
         package internal(set) var videoCodec: Codec?
-        /// Video of `videoCodec` has come.
+        /// Whether video of `videoCodec` has been received.
         var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
-        /// Which encodings of its video each worker has viewers for, a bit each.
+        /// Encodings that each worker's subscribers need, one bit each.
         var wanted: [Int: UInt8] = [:]
-        /// What of that its publisher was told last; before, it sends all that it likes.
+        /// Needed encodings as last announced to the publisher; initially all.
         var wantedTold = UInt8.max
         var subscribers: Set<UInt64> = []
 
         package var isListed: Bool { true }
 
-        /// As a listing names it.
+        /// Source shown in listings.
         package var source: MediaSource {
             if isScreen { return .screen }
             return video == nil ? .microphone : .camera
         }
 
-        /// Whether this m-line is the one that the stream's viewers get.
+        /// Whether subscribers of the stream receive this track.
         package func carries(_ track: Track) -> Bool {
             publication(track.kind) == track.publication
         }
@@ -162,12 +164,12 @@ extension Room {
             }
         }
 
-        /// Whether neither its publisher nor a moderator has switched a kind off.
+        /// Whether a kind is switched on by its publisher and not muted by a moderator.
         package func isHeard(_ kind: MediaKind) -> Bool {
             isOn(kind) && !hardMuted.contains(kind)
         }
 
-        /// Where the publication of a kind comes in.
+        /// Returns the worker and handle that receive the publication of a kind.
         func home(_ kind: MediaKind) -> RelayTarget? {
             publication(kind).map { RelayTarget(worker: worker, publication: $0) }
         }

@@ -1,22 +1,23 @@
 import RTP
 import WorkerInterface
 
-// Brings publications to the workers where they are watched: the mirrors that there should be are
-// held against what the workers were told last, and the difference is told.
+// Mirrors: relayed copies of publications in workers other than their home, the worker that
+// receives them. The mirrors that are needed are compared with those the workers know of, and the
+// difference is sent.
 
 extension Room {
-    /// What a slot is to carry: a publication by its home, wherever the slot itself is.
+    /// Media for a slot: a publication, by its home, and the forwarding parameters.
     struct Feed: Hashable, Sendable {
         var home: RelayTarget
         var subscription: UInt64
         var open: Bool
-        /// What the subscriber wants at most, and what its role lets it have.
+        /// Layer limits: the subscriber's preference and its role's cap.
         var preference = LayerCap.none
         var roleCap = LayerCap.none
         var priority = 0
         var mayFallBack = true
 
-        /// What a worker is told, that knows the publication by `id`.
+        /// Returns the binding for a worker in which the publication has the handle `id`.
         func binding(to id: PublicationID) -> Binding {
             var binding = Binding(publication: id, subscription: subscription, open: open)
             binding.preference = preference
@@ -27,28 +28,29 @@ extension Room {
         }
     }
 
-    /// A publication that is watched in other workers than its home.
+    /// Relay state of a publication that is watched outside its home worker.
     struct Relay: Sendable {
-        /// One a worker, for all slots there.
+        /// Mirrors by worker; one serves all slots there.
         var mirrors: [Int: KnownMirror] = [:]
-        /// The list that its home was last told.
+        /// Relay targets as last sent to the home worker.
         var told: [RelayTarget] = []
     }
 
-    /// A mirror as its worker was last told of it, and the number of slots bound to it.
+    /// Mirror as last sent to its worker, with the number of slots bound to it.
     struct KnownMirror: Sendable {
         var told: Mirror
         var users = 0
-        /// Its home is to be told that it asks for its beginning.
+        /// Whether the home has yet to be asked to hold packets until the mirror requests earlier
+        /// audio.
         var isHeld = false
 
         var id: PublicationID { told.configuration.id }
     }
 
-    /// Says what a slot carries, where that is not what its worker was told last.
+    /// Assigns media to a slot and tells the worker if that is a change.
     ///
-    /// A slot whose worker has no handle left for the mirror carries nothing until it is bound
-    /// anew; calls are refused before it comes to that.
+    /// If the worker has no handle left for a mirror, the slot stays empty until it is bound again.
+    /// Calls are refused before that happens.
     mutating func bind(
         _ name: SlotName,
         of participant: String,
@@ -70,7 +72,7 @@ extension Room {
         var binding = feed.binding(to: id)
         binding.from = start
         change.tell(worker, .bind(slot.id, binding))
-        // After the slot has what is new, so that no worker ends a mirror in use.
+        // Only after the slot has its new media, so that no worker ends a mirror in use.
         if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
     }
 
@@ -82,7 +84,7 @@ extension Room {
         leave(old.home, in: worker, &change)
     }
 
-    /// Ends the mirrors that nobody uses, and brings the others and their homes up to date.
+    /// Ends unused mirrors and brings the others and their homes up to date.
     mutating func settleRelays(_ change: inout Change) {
         for home in change.takeTouched() { settle(relayOf: home, &change) }
     }
@@ -105,7 +107,7 @@ extension Room {
         let targets = relay.mirrors.sorted { $0.key < $1.key }.map { worker, mirror in
             RelayTarget(worker: worker, publication: mirror.id)
         }
-        // With a publication its list has ended, too.
+        // If the publication has ended, its relay list has ended with it.
         if track != nil, targets != relay.told {
             relay.told = targets
             change.tell(home.worker, .relay(home.publication, to: targets))
@@ -136,12 +138,12 @@ extension Room {
         }
     }
 
-    /// What a publication is called in a worker where it is or is mirrored.
+    /// Returns the handle of a publication in a worker that receives or mirrors it.
     private func publication(_ home: RelayTarget, in worker: Int) -> PublicationID? {
         worker == home.worker ? home.publication : relays[home]?.mirrors[worker]?.id
     }
 
-    /// One more slot of a worker carries a publication; where need be, the mirror is made.
+    /// Counts one more user of a publication in a worker; makes the mirror if needed.
     mutating func join(
         _ home: RelayTarget,
         in worker: Int,
@@ -189,7 +191,7 @@ extension Room {
         return nil
     }
 
-    /// Checks that the workers of these slots have handles for the mirrors that they need.
+    /// Checks that the slots' workers have free handles for the mirrors that they need.
     func checkHandles(
         for slots: [MediaKind: SlotName],
         of subscriber: Participant,

@@ -1,6 +1,6 @@
 import WorkerInterface
 
-// What a moderator does to a room or to one of its participants (EnableX, E-4 to E-14).
+// Moderation of a room or of one of its participants: locking, muting, dropping, approving.
 
 extension Room {
     mutating func lock(_ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
@@ -29,7 +29,7 @@ extension Room {
         return outcome
     }
 
-    /// Mutes or unmutes the audio of all but moderators, of those who come later too.
+    /// Mutes or unmutes the audio of all but moderators, including participants that join later.
     mutating func hardMute(
         _ on: Bool,
         by actor: String?,
@@ -70,9 +70,9 @@ extension Room {
         return outcome
     }
 
-    /// Mutes or unmutes kinds of one participant's media, whatever it publishes later.
+    /// Mutes or unmutes kinds of one participant's media, including what it publishes later.
     ///
-    /// What is so already is no error and makes no event.
+    /// Kinds that are in that state already are ignored, without an error or an event.
     mutating func hardMute(
         _ id: String,
         _ media: Set<MediaKind>,
@@ -114,7 +114,7 @@ extension Room {
         return outcome
     }
 
-    /// Others see an ordinary change of the stream (E-10).
+    /// Announces a moderator's mute to the others as an ordinary change of the stream.
     private mutating func show(
         hardMuted: Set<MediaKind>,
         _ changed: [MediaKind],
@@ -132,7 +132,7 @@ extension Room {
         }
     }
 
-    /// Disconnects participants; it is no ban.
+    /// Disconnects participants; they may join again.
     mutating func drop(
         _ ids: [String],
         by actor: String?,
@@ -160,7 +160,7 @@ extension Room {
         return outcome
     }
 
-    /// Lets in somebody who has knocked, or sends them away.
+    /// Admits a participant that awaits approval, or removes it.
     mutating func answerKnock(
         of id: String,
         approve: Bool,
@@ -200,16 +200,16 @@ extension Room {
         return outcome
     }
 
-    /// Brings all subscriptions that a participant is at either end of to what rights now say.
+    /// Reapplies rights to all subscriptions from or to a participant.
     ///
-    /// Those that the roles allow no longer end.
+    /// Subscriptions that the roles no longer allow end.
     mutating func review(
         subscriptionsTouching id: String,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
         guard let participant = participants[id] else { return }
-        // Who may watch whom decides about slots that carry nothing as yet, too.
+        // Changed rights may also fill following slots that are empty now.
         talkers.followers.noteAll()
         var numbers = Set(participant.subscriptions)
         for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }

@@ -1,8 +1,10 @@
-// Modes of participants (VideoSDK, V-1 to V-9), states of live events (Sendbird, L-5 to L-9), and
-// what of a room's settings can be changed.
+// Participants' modes, states of live events, and changes of a room's settings.
 
 extension Room {
-    /// Changes what a participant does in the room; `by` itself needs no permission for less.
+    /// Changes a participant's mode.
+    ///
+    /// A participant may change its own mode without a permission, but needs a publish right to
+    /// send.
     mutating func setMode(
         of id: String,
         _ mode: Mode,
@@ -43,7 +45,7 @@ extension Room {
         return outcome
     }
 
-    /// Refuses the second vocabulary where the room is strict about it.
+    /// Records the mode vocabulary in use; a strict room refuses the other one.
     mutating func hear(_ vocabulary: ModeVocabulary?) throws(Refusal) {
         if let vocabulary, settings.strictModeVocabulary, let heard = self.vocabulary,
             heard != vocabulary
@@ -56,7 +58,7 @@ extension Room {
         self.vocabulary = self.vocabulary ?? vocabulary
     }
 
-    /// Takes a live event one step on, or ends it.
+    /// Advances a live event by one state, or ends it.
     mutating func setState(
         _ next: State,
         by actor: String?,
@@ -97,7 +99,7 @@ extension Room {
         return outcome
     }
 
-    /// Changes the settings of a room that is under way; its kind stays.
+    /// Changes the settings of an existing room; its kind is fixed.
     mutating func update(
         settings new: Settings?,
         by actor: String?,

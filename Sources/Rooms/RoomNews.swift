@@ -1,25 +1,27 @@
 package import WorkerInterface
 
 extension Room {
-    /// An event to be, and who should hear of it.
+    /// Event to announce, with its audience.
     package struct Announcement: Sendable {
         package var news: News
         package var to: Audience
     }
 
     package enum Audience: Hashable, Sendable {
-        /// All who are in the room; the awaited are not.
+        /// All admitted participants.
         case everyone
         case only([String])
     }
 
-    /// Who hears what befalls a participant: of one that waits to be let in, only the moderators.
+    /// Returns the audience of events about a participant.
+    ///
+    /// For one that awaits approval, that is itself and the moderators.
     func audience(of participant: Participant) -> Audience {
         participant.admitted ? .everyone : .only([participant.id] + moderators)
     }
 
     package enum News: Sendable {
-        /// `again`: the participant was here and has been taken over.
+        /// A participant joined; `again` marks a rejoin that replaces its transports.
         case joined(Participant, again: Bool)
         case awaited(Participant)
         case left(Participant, reason: String)
@@ -35,7 +37,7 @@ extension Room {
         case layerChanged(Subscription, from: LayerName?, to: LayerName?)
         case layersWanted(Stream, [WantedLayer])
         case stateChanged(State, by: String?)
-        /// What the room's callers keep with it may have changed too.
+        /// The room was updated; the callers' custom data may have changed too.
         case updated(by: String?)
         case locked(Bool, by: String?)
         case roomMuted(Bool, by: String?)
@@ -46,41 +48,41 @@ extension Room {
         case roleRequested(RoleRequest)
         case roleDeclined(RoleRequest)
         case transferred(from: String, to: String)
-        /// `media`: those that changed.
+        /// A moderator muted or unmuted a participant; `media` are the kinds that changed.
         case participantMuted(Participant, media: [MediaKind], on: Bool, by: String?)
         case floor(FloorNews, Participant, by: String?)
-        /// All pins there are now.
+        /// The pins changed; the complete new list.
         case pinsChanged([String], by: String?)
-        /// The list of active talkers, as those see it who are told.
+        /// The active-speaker list changed, as this audience sees it.
         case talkersChanged([Talker])
         case closed(reason: String, by: String?)
-        /// The first packet is on disk.
+        /// A recording's first packet is on disk.
         case recordingStarted(Tap)
-        /// `reason`: why, where nobody asked for it.
+        /// A recording stopped; `reason` is set if nobody asked for it.
         case recordingStopped(Tap, reason: String?, by: String?)
-        /// The first packet is at the server.
+        /// A live stream's first packet has reached the server.
         case streamingStarted(Tap)
         case streamingStopped(Tap, reason: String, by: String?)
-        /// The server is gone, and is tried again.
+        /// The connection to the server was lost and is being retried.
         case streamingInterrupted(Tap, cause: String)
         case streamingResumed(Tap)
-        /// A stream goes out as plain RTP.
+        /// A stream is forwarded as plain RTP.
         case outputStarted(Tap)
         case outputStopped(Tap, reason: String, by: String?)
     }
 
-    /// Why a stream ended, a participant left or a transport closed.
+    /// Reason words for the end of a stream, a participant's stay, a transport or an output.
     package enum EndReason {
         package static let unpublished = "unpublished"
         package static let left = "left"
-        /// A second join took the participant over.
+        /// A second join replaced the participant's transports.
         package static let takeover = "takeover"
         package static let transportClosed = "transport-closed"
         package static let roomClosed = "room-closed"
         package static let shutdown = "shutdown"
-        /// No longer heard from.
+        /// The transport was lost.
         package static let disconnected = "disconnected"
-        /// The role, or the mode, lets it publish no longer.
+        /// The new role or mode does not allow publishing.
         package static let role = "role-changed"
         package static let mode = "mode-changed"
         package static let floor = "floor-lost"
@@ -88,7 +90,7 @@ extension Room {
         package static let denied = "denied"
         /// The live event has ended.
         package static let ended = "ended"
-        /// Somebody asked for a live stream's end.
+        /// A caller stopped the live stream or RTP forward.
         package static let requested = "requested"
     }
 }

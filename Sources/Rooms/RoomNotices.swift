@@ -1,7 +1,7 @@
 package import WorkerInterface
 
 extension Room {
-    /// What a worker says of something that this room owns.
+    /// Worker event about an object that this room owns.
     package enum Notice: Hashable, Sendable {
         case transport(TransportPlace, TransportChange)
         case started(subscription: UInt64)
@@ -22,7 +22,7 @@ extension Room {
         case tapEnded(TapID, reason: String?)
     }
 
-    /// Takes up what a worker has noticed; what is about something gone comes to nothing.
+    /// Applies a worker's notice; one about an object that is gone has no effect.
     package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
         var change = Change()
         switch notice {
@@ -135,14 +135,14 @@ extension Room {
         }
     }
 
-    /// A participant is as well connected as its best transport.
+    /// Sets a participant's connection state to that of its best transport.
     mutating func noteConnection(of id: String, ifNone last: Connection) {
         let order: [Connection] = [.connected, .reconnecting, .connecting, .disconnected]
         let present = participants[id]?.transports.map(\.connection) ?? []
         participants[id]?.connection = order.first { present.contains($0) } ?? last
     }
 
-    /// Tells those who watch what comes over a transport that it has fallen silent.
+    /// Announces to subscribers that a transport's streams are interrupted.
     private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
         for subscription in watchers(of: id, transport) {
             change.announce(
@@ -159,7 +159,7 @@ extension Room {
                 to: .only([subscription.participant])
             )
         }
-        // Whoever was cut off itself could not be told at the time.
+        // The disconnected participant itself could not be reached at the time.
         for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
         where subscription.connected && subscription.slotName?.transport == transport {
             change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
@@ -167,7 +167,7 @@ extension Room {
         }
     }
 
-    /// Subscriptions of others that have had media of what this transport sends.
+    /// Returns others' connected subscriptions to streams of this transport.
     private func watchers(of id: String, _ transport: String) -> [Subscription] {
         var found: [Subscription] = []
         for name in participants[id]?.streams ?? [] {

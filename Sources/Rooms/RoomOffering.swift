@@ -2,7 +2,7 @@ import RTP
 import WorkerInterface
 
 extension Room {
-    /// Answers an offer: makes the transport, renegotiates it or restarts its ICE.
+    /// Answers an offer: creates a transport, renegotiates it or restarts its ICE.
     mutating func offer(_ call: Offer, _ shared: inout Shared) throws(Refusal) -> Outcome {
         let participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
@@ -37,7 +37,7 @@ extension Room {
         guard participant.transports.count < limit else {
             throw .limitReached("transportsPerParticipant", limit)
         }
-        // Who had one may come back at any time; who never had is as good as a join.
+        // A returning participant is always let back; a first transport counts as a join.
         if !participant.hasConnected {
             try shared.memory.refuseMore()
             try shared.load.refuseTransport()
@@ -51,7 +51,8 @@ extension Room {
             )
         }
         var local = shared.locals[worker]
-        // Another one for each transport, so that nobody is recognised by it (RFC 7022 §4.2).
+        // A CNAME of its own for each transport, so that nobody is recognized by it (RFC 7022
+        // §4.2).
         local.cname = String(shared.random.next(), radix: 36)
         return Transport(
             name: name,
@@ -61,7 +62,9 @@ extension Room {
         )
     }
 
-    /// Works the answer out; changes nothing but the transport's negotiation.
+    /// Negotiates the answer.
+    ///
+    /// Only the transport's negotiation and the handle pools change.
     private func negotiate(
         _ call: Offer,
         _ participant: Participant,
@@ -143,7 +146,8 @@ extension Room {
         return outcome
     }
 
-    /// Adds to an answer's videos what their publisher's role and their sources say of them.
+    /// Adds the publisher role's cap, the load-shedding priority and the source to an answer's
+    /// videos.
     private func limited(
         _ answer: Answer,
         _ sources: [String: MediaSource],
@@ -180,7 +184,7 @@ extension Room {
         }
     }
 
-    /// Empties the slots that carry what ends, before the worker hears that it does.
+    /// Empties the slots that carry ending publications before the worker is told of the end.
     private mutating func empty(
         slotsOf ended: [PublicationID],
         of id: String,
@@ -189,7 +193,7 @@ extension Room {
     ) {
         guard !ended.isEmpty else { return }
         for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] })
-        // Another worker has a handle like it for something else.
+        // The same handle value may mean another publication in another worker.
         where stream.transport == transport {
             for kind in MediaKind.allCases {
                 guard let publication = stream.publication(kind), ended.contains(publication)
@@ -210,7 +214,7 @@ extension Room {
         _ transport: Transport,
         _ change: inout Change
     ) -> [Slot] {
-        // Read anew: slots that have ended have given their subscriptions back meanwhile.
+        // Read the slots again: ended ones have released their subscriptions meanwhile.
         let present = participants[id]?.transports.first { $0.name == transport.name }?.slots ?? []
         return answer.configuration.slots.map { configured in
             let codecs = CodecSet(configured.formats.map(\.format.codec))

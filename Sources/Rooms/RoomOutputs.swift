@@ -1,10 +1,11 @@
 import RTP
 package import WorkerInterface
 
-// Plain RTP to other tools: a tap whose packets go out as they came, but for their numbers.
+// Forwarding of streams as plain RTP to other tools. Packets keep their payload; SSRC, sequence
+// numbers and timestamps are rewritten.
 
 extension Room {
-    /// What a caller wants to have sent, and where to; `nil`: not that kind.
+    /// Request to forward a stream as plain RTP; `nil` addresses leave out that kind.
     package struct OutputWish: Sendable {
         package var stream: String
         package var audio: Address?
@@ -24,18 +25,18 @@ extension Room {
         }
     }
 
-    /// What all rooms share of plain RTP.
+    /// Limits and count of RTP forwards, shared by all rooms.
     package struct OutputService: Sendable {
-        /// Streams that go out at one time, of all rooms.
+        /// Concurrent RTP forwards of all rooms.
         package var limit = 100
-        /// Streams of one room that go out.
+        /// Concurrent RTP forwards of one room.
         package var roomLimit = 16
         package var open = 0
 
         package init() {}
     }
 
-    /// In the order in which they began.
+    /// RTP forwards of the room, in the order in which they began.
     package var outputs: [Tap] {
         taps.values.filter { $0.output != nil }.sorted { $0.id < $1.id }
     }
@@ -109,7 +110,7 @@ extension Room {
         return TapOutput.Line(
             kind: kind,
             address: address,
-            // Of RED only what it carries goes out.
+            // RED is forwarded as the Opus it carries.
             codec: codec == .red ? .opus : codec,
             ssrc: SSRC(rawValue: UInt32.random(in: 1...UInt32.max, using: &shared.random)),
             firstNumber: UInt16.random(in: 0...UInt16.max, using: &shared.random),

@@ -1,7 +1,7 @@
-// Pins: whose streams everybody gets (EnableX, E-31 to E-36; VideoSDK, V-9 and V-10).
+// Pins: participants that stay on every active-speaker list.
 
 extension Room {
-    /// Pins participants, or takes their pins away; what is so already changes nothing.
+    /// Pins or unpins participants; those already in that state are ignored.
     mutating func pin(_ ids: [String], _ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
         try check(
             actor,
@@ -43,13 +43,13 @@ extension Room {
         change.announce(.pinsChanged(pins, by: nil), to: .everyone)
     }
 
-    /// The newest pins go where the settings leave room for fewer.
+    /// Removes the newest pins that exceed the limit of new settings.
     mutating func trimPins(by actor: String?, _ change: inout Change) {
         guard pins.count > pinLimit else { return }
         pins = Array(pins.prefix(pinLimit))
         change.announce(.pinsChanged(pins, by: actor), to: .everyone)
     }
 
-    /// One place of the list stays free for somebody who talks.
+    /// Maximum number of pins; one list entry stays free for a speaker.
     private var pinLimit: Int { max(0, settings.maxActiveTalkers - 1) }
 }

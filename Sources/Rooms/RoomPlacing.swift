@@ -1,13 +1,14 @@
 import WorkerInterface
 
 extension Room {
-    /// The workers that it is on, in order; the one it was made for where it has no transport.
+    /// Workers that have transports of the room, in order; its first worker if none has.
     package var workers: [Int] { population.isEmpty ? [worker] : population.keys.sorted() }
 
-    /// The worker for a new transport, if any has a handle left.
+    /// Returns the worker for a new transport, if any has a handle left.
     ///
-    /// The least loaded of those that the room is on already, unless that one carries clearly more
-    /// than the least loaded of all: what stays together needs no mirrors.
+    /// It is the least loaded of the workers that the room uses already, because media within one
+    /// worker needs no mirrors. If that one has over `workerSpread` transports more than the least
+    /// loaded of all, the room spreads to the latter.
     func workerForTransport(_ shared: Shared) -> Int? {
         let load = shared.identifiers.map(\.transports.used)
         let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
@@ -28,9 +29,9 @@ extension Room {
         case .publication:
             owners[place] = participant
             change.opened.append(place)
-        // It says itself whose it is.
+        // The owner of these is known from the object itself.
         case .subscription, .tap: change.opened.append(place)
-        // What a worker tells of a slot, it tells of the subscription in it.
+        // Worker events about a slot name its subscription.
         case .slot: break
         }
     }

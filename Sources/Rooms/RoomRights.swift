@@ -1,15 +1,15 @@
 package import WorkerInterface
 
 extension Room {
-    /// Whether a participant may send something, and if not, what that comes to.
+    /// Verdict on publishing: allowed, held back or refused.
     package enum PublishVerdict: Hashable, Sendable {
         case open
-        /// Accepted in the SDP and held back; gaining the right needs no negotiation.
+        /// Accepted in the SDP but not forwarded; gaining the right needs no renegotiation.
         case gated(Gate)
-        /// Refused in the SDP; once the right is gained a new offer is needed.
+        /// Refused in the SDP; gaining the right requires a new offer.
         case refused(PublishRefusal)
 
-        /// Whether others see a stream for it.
+        /// Whether the media makes a stream that others see.
         var isOnStage: Bool {
             switch self {
             case .open, .gated(.hostPlace), .gated(.mute): true
@@ -19,17 +19,17 @@ extension Room {
     }
 
     package enum Gate: Hashable, Sendable {
-        /// Still awaits approval.
+        /// The publisher awaits approval.
         case knock
-        /// In a lecture only moderators and the holder of the floor are heard.
+        /// Only moderators and the floor holder are forwarded in a lecture.
         case floor
-        /// All places of a live event's hosts are taken.
+        /// The live event has `maxHosts` other publishing hosts.
         case hostPlace
-        /// A moderator has muted the participant, or the room.
+        /// A moderator muted the participant or the room.
         case mute
     }
 
-    /// The word in an answer's `refused`.
+    /// Reason word in the `refused` member of an answer.
     package enum PublishRefusal: String, Hashable, Sendable {
         case mode, role
         case eventType = "event-type"
@@ -37,13 +37,13 @@ extension Room {
 
     package enum ForwardVerdict: Hashable, Sendable {
         case open
-        /// With the reason that the subscriber is told, where there is a word for it.
+        /// Not forwarded, with the reason announced to the subscriber, if there is a word for it.
         case closed(DisableReason?)
     }
 
-    /// Says whether this participant may send this kind of media from this source.
+    /// Decides whether a participant may send this kind of media from this source.
     ///
-    /// The one place that decides it: every rule is a term here.
+    /// This is the only place that decides it; every rule is checked here.
     package func mayPublish(
         _ participant: Participant,
         _ kind: MediaKind,
@@ -66,16 +66,17 @@ extension Room {
         if settings.kind == .lecture, !isModerator, floorHolder != participant.id {
             return .gated(.floor)
         }
-        // Before the place: a viewer is told of a mute, and a place has no word.
+        // Before the host limit: subscribers are told of a mute, but the host limit has no reason
+        // word.
         if isMuted(participant, kind) { return .gated(.mute) }
         if settings.kind.isLiveEvent, !hasHostPlace(participant.id) { return .gated(.hostPlace) }
         return .open
     }
 
-    /// Says whether this kind of media may go from `publisher` to `subscriber`.
+    /// Decides whether this kind of media may be forwarded from `publisher` to `subscriber`.
     ///
-    /// The one place that decides it, `mayPublish` being one of its terms. What the two of them
-    /// themselves switch on and off is no right and is not asked here.
+    /// This is the only place that decides it; `mayPublish` is one of its conditions. The
+    /// participants' own on/off switches are not rights and are not checked here.
     package func mayForward(
         _ kind: MediaKind,
         of source: MediaSource,
@@ -90,10 +91,10 @@ extension Room {
         }
     }
 
-    /// The terms of `mayForward` that differ from one subscriber to the next.
+    /// Decides the conditions of `mayForward` that depend on the subscriber.
     ///
-    /// They are the slot's gate, the others the publication's: so a change on the publisher's
-    /// side is one command however many watch.
+    /// They control the gate of the slot, all others the gate of the publication. A change on the
+    /// publisher's side is therefore one command for any number of subscribers.
     func mayReceive(from publisher: Participant, _ subscriber: Participant) -> ForwardVerdict {
         guard subscriber.admitted, subscriber.mode != .signallingOnly else { return .closed(nil) }
         let rights = role(of: subscriber)
@@ -102,21 +103,24 @@ extension Room {
         {
             return .closed(.role)
         }
-        // Before a live event is `ongoing` only its hosts see it, themselves included.
+        // Before a live event is `ongoing`, only its hosts receive its media.
         if settings.kind.isLiveEvent, state != .ongoing, subscriber.role != Role.moderatorName {
             return .closed(nil)
         }
         return .open
     }
 
-    /// The room's mute is for audio and spares moderators; a participant's own spares nobody.
+    /// Whether a moderator's mute applies.
+    ///
+    /// The room's mute affects audio and exempts moderators; a participant's own mute exempts
+    /// nobody.
     private func isMuted(_ participant: Participant, _ kind: MediaKind) -> Bool {
         if participant.hardMuted.contains(kind) { return true }
         return hardMuted && kind == .audio && participant.role != Role.moderatorName
     }
 
     private func hasHostPlace(_ participant: String) -> Bool {
-        // Who does not publish yet is judged as if it began now.
+        // A participant that does not publish yet would come last.
         let place = hosts.firstIndex(of: participant) ?? hosts.count
         return place < settings.maxHosts
     }

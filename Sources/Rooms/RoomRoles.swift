@@ -1,10 +1,10 @@
-// Changes of roles (100ms, R-1 to R-10) and the moderator's (EnableX, E-27 and E-28).
+// Role changes, at once or by request, and the transfer of the moderator role.
 
 extension Room {
-    /// A participant has been asked to take a role.
+    /// Pending request to a participant to take a role.
     package struct RoleRequest: Hashable, Sendable {
         package let id: String
-        /// `nil`: the signalling server itself asked.
+        /// Participant that asked; `nil` for the signalling server itself.
         package let requester: String?
         package let target: String
         package let role: String
@@ -12,7 +12,7 @@ extension Room {
         package let expires: Double
     }
 
-    /// Changes a role at once, or asks the participant to accept it.
+    /// Changes a role at once if `force` is set, else asks the participant to accept it.
     mutating func changeRole(
         of id: String,
         to role: String,
@@ -42,7 +42,7 @@ extension Room {
         return outcome
     }
 
-    /// Takes the role that a participant was asked to take, or declines it.
+    /// Accepts or declines a role-change request on behalf of the participant asked.
     mutating func answerRoleRequest(
         _ request: String,
         of id: String,
@@ -68,7 +68,9 @@ extension Room {
         return outcome
     }
 
-    /// Gives a role to all who have one of `sources`, or to all.
+    /// Gives a role to all participants that have one of `sources`.
+    ///
+    /// `nil` means all participants except those with a protected role.
     mutating func changeRoles(
         to role: String,
         from sources: [String]?,
@@ -98,7 +100,7 @@ extension Room {
         return outcome
     }
 
-    /// Makes another the moderator, and who was it a participant.
+    /// Transfers the moderator role; the old moderator becomes a participant.
     mutating func transfer(
         to id: String,
         by actor: String,
@@ -130,7 +132,7 @@ extension Room {
         )
     }
 
-    /// Changes roles and all that follows, with one event for each participant.
+    /// Changes roles and applies their rights, with one event for each participant.
     private mutating func give(
         _ role: String,
         to ids: [String],
@@ -156,13 +158,13 @@ extension Room {
         settle(rolesOf: ids, &shared, &change)
     }
 
-    /// Brings all to what the roles now say: first the publishers, then their viewers.
+    /// Applies the rights of new roles: first to publishers, then to subscriptions.
     mutating func settle(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
         settle(publishers: ids, ending: EndReason.role, &shared, &change)
         for id in ids { review(subscriptionsTouching: id, &shared, &change) }
     }
 
-    /// A moderator waits for nobody's approval.
+    /// Admits a new moderator that still awaits approval.
     private mutating func admit(_ id: String, by actor: String?, _ change: inout Change) {
         guard var participant = participants[id], !participant.admitted else { return }
         let others = members.map(\.id)

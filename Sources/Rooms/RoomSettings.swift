@@ -1,14 +1,16 @@
 package import WorkerInterface
 
 extension Room {
-    /// What kind of meeting it is; it never changes.
+    /// Kind of meeting; fixed at creation.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         case group
         case lecture
         case singleHost = "single_host"
         case singleHostAudioOnly = "single_host_audio_only"
 
-        /// Live events have the four states and hosts; the others are always `ongoing`.
+        /// Whether the room is a live event.
+        ///
+        /// Live events have hosts and the four states; other rooms are always `ongoing`.
         package var isLiveEvent: Bool {
             switch self {
             case .group, .lecture: false
@@ -19,24 +21,24 @@ extension Room {
 
     package enum State: String, Hashable, Sendable { case created, ready, ongoing, ended }
 
-    /// How a room was set up, as far as it decides something here.
+    /// Settings of a room that affect its behavior here.
     package struct Settings: Hashable, Sendable {
         package var kind = Kind.group
-        /// Joiners other than moderators wait until they are approved.
+        /// Whether joiners other than moderators wait for approval.
         package var knock = false
-        /// `nil`: as many as the daemon allows.
+        /// Maximum number of participants; `nil`: the daemon's limit.
         package var maxParticipants: Int?
-        /// Hosts of a live event whose streams go out at one time.
+        /// Maximum number of hosts of a live event that are forwarded at a time.
         package var maxHosts = 1
-        /// Refuses the old mode names in a room that has heard the new ones, and the reverse.
+        /// Whether mode names of only one vocabulary, old or new, are accepted.
         package var strictModeVocabulary = false
-        /// Pins leave one of these places free.
+        /// Length of the active-speaker list; pins leave one entry free.
         package var maxActiveTalkers = 6
-        /// Roles that a change of all roles leaves alone.
+        /// Roles exempt from a change of all roles.
         package var protectedRoles: Set<String> = []
-        /// It is recorded from its first stream on.
+        /// Whether the room is recorded from its first stream on.
         package var autoRecord = false
-        /// How long a request to change role stays open, in seconds.
+        /// Seconds until a role-change request expires.
         package var roleRequestSeconds = 60
         package var roles = Role.builtIn
 
@@ -45,15 +47,15 @@ extension Room {
         package func role(named name: String) -> Role? { roles.first { $0.name == name } }
     }
 
-    /// What its holders may send, see and do.
+    /// Role: the rights to publish, receive and moderate.
     package struct Role: Hashable, Sendable {
         package var name: String
         package var publish: PublishRights
-        /// The roles whose streams they may watch; `nil`: all.
+        /// Roles whose streams a holder may receive; `nil`: all.
         package var watches: Set<String>?
-        /// The most of a video that they are sent.
+        /// Maximum layer that a holder is sent.
         package var subscribeCap = LayerCap.none
-        /// Words that grant nothing here are kept: a room may mean something by them.
+        /// Permission words; unknown ones are kept, because the application may use them.
         package var permissions: Set<String>
 
         package init(
@@ -68,7 +70,7 @@ extension Room {
             self.permissions = permissions
         }
 
-        /// The host of a live event; every room has this role.
+        /// Name of the moderator role, also the host of a live event; every room has it.
         package static let moderatorName = "moderator"
         package static let participantName = "participant"
 
@@ -78,7 +80,7 @@ extension Room {
             permissions: Set(Permission.allCases.map(\.rawValue))
         )
 
-        /// The roles of a room that was given none.
+        /// Roles of a room created without any.
         package static let builtIn = [
             moderator,
             Self(name: participantName, publish: .all),
@@ -89,9 +91,9 @@ extension Room {
     package struct PublishRights: Hashable, Sendable {
         package var audio = false
         package var video = false
-        /// A screen's picture and its sound.
+        /// Whether screen video and screen audio may be sent.
         package var screen = false
-        /// Layers of a video above it are forwarded to nobody.
+        /// Maximum layer; higher ones are forwarded to nobody.
         package var cap = LayerCap.none
         package init() {}
 
@@ -109,14 +111,14 @@ extension Room {
         case state, update, mode, unpublish
     }
 
-    /// What a participant does in the room.
+    /// Participation mode: sending, receiving or signalling only.
     package enum Mode: String, Hashable, Sendable, CaseIterable {
         case sendAndReceive = "SEND_AND_RECV"
         case receiveOnly = "RECV_ONLY"
-        /// Is in the room and hears of it, but has no transport.
+        /// Receives the room's events, but has no transport.
         case signallingOnly = "SIGNALLING_ONLY"
     }
 
-    /// Which set of mode names a caller speaks; `old` is CONFERENCE and VIEWER.
+    /// Set of mode names that a caller uses; `old` is CONFERENCE and VIEWER.
     package enum ModeVocabulary: Hashable, Sendable { case current, old }
 }

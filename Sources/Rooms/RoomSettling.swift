@@ -1,10 +1,10 @@
 import WorkerInterface
 
-// Carries the answers of `mayPublish` and `mayForward` to the workers: what should be is held
-// against what was told last, and the difference is told.
+// Reconciliation of the workers' state with the verdicts of `mayPublish` and `mayForward`. The
+// desired state is compared with what the workers were last told, and the difference is sent.
 
 extension Room {
-    /// Brings a participant's streams and gates to what its rights now say.
+    /// Applies a participant's rights to its streams and gates.
     mutating func settle(
         publisher id: String,
         ending reason: String,
@@ -14,8 +14,10 @@ extension Room {
         settle(publishers: [id], ending: reason, &shared, &change)
     }
 
-    /// The same for several whose rights change at once: first the streams of all, so that nobody
-    /// is told anything of one that goes anyway.
+    /// Applies the rights of several participants that change at once.
+    ///
+    /// Ending streams come first for all of them, so that nobody is told of changes to a stream
+    /// that ends anyway.
     mutating func settle(
         publishers ids: [String],
         ending reason: String,
@@ -23,10 +25,10 @@ extension Room {
         _ change: inout Change
     ) {
         let line = hosts
-        // Those that end first: the slots that carried them are free for what comes.
+        // Ended streams free their slots for new ones.
         for id in ids { endStreams(of: id, reason, &change) }
         for id in ids { carryStreams(of: id, &shared, &change) }
-        // Who goes from one stream to another has not stopped sending.
+        // A host that moves from one stream to another keeps its position.
         hosts = line.filter { hosts.contains($0) } + hosts.filter { !line.contains($0) }
         for id in ids {
             settleCaps(of: id, &change)
@@ -35,7 +37,7 @@ extension Room {
         settleHosts(&shared, &change)
     }
 
-    /// Ends the streams that have nothing left to carry.
+    /// Ends the streams that have no tracks left to carry.
     private mutating func endStreams(
         of id: String,
         _ reason: String,
@@ -51,7 +53,7 @@ extension Room {
         }
     }
 
-    /// Makes streams of what a participant sends, or brings those that are there up to date.
+    /// Creates streams for a participant's tracks, or updates the existing ones.
     private mutating func carryStreams(
         of id: String,
         _ shared: inout Shared,
@@ -98,7 +100,7 @@ extension Room {
         change.announce(.streamCreated(stream), to: .everyone)
     }
 
-    /// The same stream on other m-lines, or on more or fewer of them.
+    /// Moves a stream to other, more or fewer m-lines.
     private mutating func carry(
         _ tracks: [Track],
         in id: String,
@@ -116,7 +118,7 @@ extension Room {
         }
     }
 
-    /// Tells the workers which of a participant's publications may pass.
+    /// Sends the workers the gates of a participant's publications.
     mutating func settleGates(
         of id: String,
         _ shared: inout Shared,
@@ -151,7 +153,7 @@ extension Room {
         }
     }
 
-    /// Tells the workers what a participant's role allows of its videos.
+    /// Sends the workers the role's layer cap for a participant's videos.
     private mutating func settleCaps(of id: String, _ change: inout Change) {
         guard var publisher = participants[id] else { return }
         let cap = role(of: publisher).publish.cap
@@ -167,7 +169,7 @@ extension Room {
         participants[id] = publisher
     }
 
-    /// Opens the gates of hosts who have come to a place.
+    /// Opens the gates of hosts that have come within `maxHosts`.
     mutating func settleHosts(_ shared: inout Shared, _ change: inout Change) {
         guard settings.kind.isLiveEvent else { return }
         for host in hosts.prefix(settings.maxHosts) {
@@ -175,7 +177,8 @@ extension Room {
         }
     }
 
-    /// Tells the worker what a subscription's slots carry, and the subscriber if video stands.
+    /// Binds a subscription's slots in the worker and announces when its video is disabled or
+    /// enabled.
     mutating func settle(
         subscription number: UInt64,
         _ shared: inout Shared,
@@ -209,7 +212,7 @@ extension Room {
             subscription.preroll = nil
             subscriptions[number] = subscription
         }
-        // What the roles allow no longer ends with this call, which is all that is told of it.
+        // A subscription that the roles forbid ends with this call; only its end is announced.
         guard verdict != .closed(.role) else { return }
         let reason = whyNoVideo(subscription, stream, publisher, subscriber)
         guard reason != subscription.videoDisabled else { return }
@@ -254,8 +257,9 @@ extension Room {
         }
     }
 
-    /// What a participant sends on a transport that belongs to a camera, or to a screen, and that
-    /// its rights let others see.
+    /// Returns a participant's tracks on a transport that form its camera or screen stream.
+    ///
+    /// Tracks that its rights hide from others are left out.
     private func tracksOnStage(
         of publisher: Participant,
         _ transport: Transport,
@@ -278,7 +282,7 @@ extension Room {
 }
 
 extension Room.Stream {
-    /// Takes up the first m-line of each kind.
+    /// Sets the stream's audio and video to the first track of each kind.
     ///
     /// - Returns: whether that was a change.
     @discardableResult

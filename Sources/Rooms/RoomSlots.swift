@@ -14,7 +14,7 @@ extension Room {
             .first { $0.mid == name.mid }
     }
 
-    /// A slot and the worker that it is in.
+    /// Returns a slot and its worker.
     func seat(_ name: SlotName, of participant: String) -> (slot: Slot, worker: Int)? {
         guard
             let transport = participants[participant]?.transports
@@ -24,7 +24,7 @@ extension Room {
         return (slot, transport.place.worker)
     }
 
-    /// Changes a slot in place; does nothing for one that is gone.
+    /// Modifies a slot in place; does nothing if it is gone.
     mutating func withSlot(
         _ name: SlotName,
         of participant: String,
@@ -41,10 +41,10 @@ extension Room {
         participants[participant]?.transports[transport].slots[slot] = changed
     }
 
-    /// The first slot of a kind that nobody has, in m-line order.
+    /// Returns the first free slot of a kind, in m-line order.
     ///
-    /// One that the client plays in sync with what carries the other kind is preferred: with
-    /// `other`, or with any free one where that is to be chosen too.
+    /// A slot that the client plays in sync with the other kind is preferred: with `other`, or with
+    /// any free slot if both kinds are to be chosen (`isForBoth`).
     func freeSlot(
         _ kind: MediaKind,
         of participant: Participant,
@@ -67,7 +67,7 @@ extension Room {
         return first
     }
 
-    /// The slot that a caller named.
+    /// Returns the slot that a caller named, if it can take the subscription or following.
     func namedSlot(
         _ mid: String,
         _ kind: MediaKind,
@@ -89,7 +89,7 @@ extension Room {
         throw .noSuchMid(mid, kind)
     }
 
-    /// Gives a subscription a free slot for each kind that its stream has and it lacks.
+    /// Assigns a free slot for each kind that the stream has and the subscription lacks.
     mutating func takeFreeSlots(for number: UInt64) {
         guard var subscription = subscriptions[number], !subscription.follows,
             let stream = streams[subscription.stream],
@@ -112,7 +112,7 @@ extension Room {
 }
 
 extension Room.Slot {
-    /// Whether a new subscription may take it.
+    /// Whether a new subscription may take the slot.
     fileprivate var isFree: Bool { subscription == nil && !follows }
 }
 

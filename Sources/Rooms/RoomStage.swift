@@ -1,20 +1,21 @@
 package import WorkerInterface
 
-// Whose pictures a live stream shows: pins and active talkers decide (EnableX, E-30 and E-33;
-// VideoSDK, V-10).
+// Layout of live streams: screens, pins and active speakers decide which videos are shown.
 
 extension Room.Tap {
-    /// Where it is streamed to, if it is.
+    /// Target of a live stream; `nil` for other taps.
     package var target: StreamTarget? {
         if case .streaming(let target) = purpose { target } else { nil }
     }
 
-    /// What of it goes out as plain RTP, if it does.
+    /// Parameters of an RTP forward; `nil` for other taps.
     package var output: TapOutput? {
         if case .output(let output) = purpose { output } else { nil }
     }
 
-    /// A recording reads everything; a live stream all sound, and the pictures that it shows.
+    /// Returns whether the tap reads a kind of a stream.
+    ///
+    /// A recording reads everything. A live stream reads all audio, and the videos in its tiles.
     func reads(_ stream: Room.Stream, _ kind: MediaKind) -> Bool {
         switch purpose {
         case .recording: true
@@ -25,9 +26,9 @@ extension Room.Tap {
 }
 
 extension Room {
-    /// Brings a live stream's tiles to what they should be.
+    /// Updates the tiles of a live stream.
     ///
-    /// - Returns: the tiles where they are others than before.
+    /// - Returns: the tiles if they have changed.
     mutating func settleTiles(of id: TapID) -> [String]? {
         guard let tap = taps[id], let target = tap.target else { return nil }
         let tiles =
@@ -40,13 +41,17 @@ extension Room {
         return tiles
     }
 
-    /// There is a picture, and it may be seen.
+    /// Whether a stream has video and its gate is open.
     private func hasPicture(_ stream: Stream) -> Bool {
         stream.home(.video).map { track(of: $0)?.gate == true } ?? false
     }
 
-    /// The newest shared screen; else, of those pinned if there are any, who talks; else who has
-    /// been there; else who talked last.
+    /// Returns the stream to show in the `stage` layout.
+    ///
+    /// The newest shared screen comes first. Without one, the stream is chosen from the pinned
+    /// participants on the speaker list, or from the whole list if no pinned one has video: the
+    /// first who is talking, else the current stream, else the first on the list. With nobody on
+    /// the list, the current or the oldest stream is shown.
     private func stage(after current: String?) -> String? {
         let shown = streamsInOrder.filter(hasPicture)
         if let screen = shown.last(where: \.isScreen) { return screen.id }
@@ -61,7 +66,9 @@ extension Room {
         return pool.first?.stream ?? ids.first
     }
 
-    /// Who is in the grid keeps the tile; who comes takes that of who goes.
+    /// Returns the tiles of the `grid` layout.
+    ///
+    /// Participants keep their tile; a newcomer takes a freed one.
     private func grid(after current: [String], limit: Int) -> [String] {
         let shown = streamsInOrder.filter(hasPicture)
         var wanted: [String] = []

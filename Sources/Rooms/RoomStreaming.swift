@@ -1,49 +1,49 @@
 import WorkerInterface
 
-// Live streaming (EnableX, E-29 and E-30): a tap whose media goes to a server.
+// Live streaming: a tap whose media is sent to an RTMP server.
 
 extension Room {
-    /// What a caller wants of a live stream; `nil` leaves it to us.
+    /// Request for a live stream; `nil` values get a default.
     package struct StreamingWish: Sendable {
         package var url: String
         package var layout: String?
-        /// In pixels.
+        /// Video size, in pixels.
         package var width: Int?
         package var height: Int?
-        /// Of the picture, in bits a second.
+        /// Video bitrate, in bits a second.
         package var bitrate: Int?
 
         package init(url: String) { self.url = url }
     }
 
-    /// What all rooms share of live streaming.
+    /// Limits and count of live streams, shared by all rooms.
     package struct StreamingService: Sendable {
-        /// Where live streams may go.
+        /// Permitted URL schemes.
         package var schemes = ["rtmp", "rtmps"]
-        /// Live streams at one time, of all rooms.
+        /// Concurrent live streams of all rooms.
         package var limit = 10
-        /// Live streams of one room.
+        /// Concurrent live streams of one room.
         package var roomLimit = 4
         package var open = 0
 
         package init() {}
     }
 
-    /// What may be asked of a picture.
+    /// Bounds of a live stream's video.
     package enum StreamingBounds {
-        /// Pixels of a side; even.
+        /// Width or height, in pixels; even.
         package static let side = 160...1_920
         package static let pixels = 1_920 * 1_080
-        /// Bits a second.
+        /// Bitrate, in bits a second.
         package static let bitrate = 100_000...20_000_000
     }
 
-    /// In the order in which they began.
+    /// Live streams of the room, in the order in which they began.
     package var streamings: [Tap] {
         taps.values.filter { $0.target != nil }.sorted { $0.id < $1.id }
     }
 
-    /// A server takes what is streamed.
+    /// Whether a server has accepted at least one live stream.
     package var isStreaming: Bool { taps.values.contains { $0.target != nil && !$0.isAwaited } }
 
     private var isStartingStreaming: Bool {
@@ -140,7 +140,7 @@ extension Room {
 }
 
 extension StreamTarget {
-    /// Says what a wish comes to, or which of its fields is none; the URL is not repeated.
+    /// Makes a target from a request, or throws the invalid field; the error omits the URL.
     fileprivate init(_ wish: Room.StreamingWish, schemes: [String]) throws(Refusal) {
         guard let url = StreamURL(wish.url) else {
             throw .streamingInvalid("url", "is no URL with a server and a path")
@@ -180,7 +180,7 @@ extension StreamTarget {
         schemes.map { "\($0)://" }.joined(separator: ", ")
     }
 
-    /// Where one side is named, the other one is that of 16:9.
+    /// Returns the video size; a missing side follows from 16:9.
     private static func size(_ width: Int?, _ height: Int?) -> (Int, Int) {
         switch (width, height) {
         case (nil, nil): (1_280, 720)
@@ -194,7 +194,8 @@ extension StreamTarget {
         Room.StreamingBounds.side.contains(side) && side.isMultiple(of: 2)
     }
 
-    /// A tenth of a bit for each pixel of 30 pictures a second: 2.8 Mbit/s for 1280x720.
+    /// Returns the default bitrate: 0.1 bit per pixel at 30 frames a second, 2.8 Mbit/s for
+    /// 1280x720.
     private static func usualBitrate(_ width: Int, _ height: Int) -> Int {
         let range = Room.StreamingBounds.bitrate
         return min(max(width * height * 3, range.lowerBound), range.upperBound)
@@ -202,7 +203,7 @@ extension StreamTarget {
 }
 
 extension Refusal {
-    /// `field` is the parameter that cannot be.
+    /// Makes the refusal for an invalid parameter; `field` is its name.
     fileprivate static func streamingInvalid(_ field: String, _ cause: String) -> Self {
         Self(
             code: 5125,

@@ -1,7 +1,7 @@
 import WorkerInterface
 
 extension Room {
-    /// The publisher switched its own microphone or camera off or on.
+    /// Applies the publisher's own switching of its microphone or camera.
     mutating func update(
         stream id: String,
         audio: Bool?,
@@ -17,14 +17,15 @@ extension Room {
         streams[id] = stream
         outcome.change.announce(.streamChanged(stream), to: .everyone)
         settleGates(of: stream.participant, &shared, &outcome.change)
-        // Where another gate is closed already no track changes, and viewers are told all the same.
+        // If another reason keeps the gates closed, no track changes, but subscribers are still
+        // told.
         for number in stream.subscribers.sorted() {
             settle(subscription: number, &shared, &outcome.change)
         }
         return outcome
     }
 
-    /// Ends a stream; its m-lines carry nothing until the client has stopped and begun anew.
+    /// Ends a stream; its m-lines stay silent until the client stops and restarts sending on them.
     mutating func unpublish(
         stream id: String,
         by actor: String?,

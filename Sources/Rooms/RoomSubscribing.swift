@@ -29,7 +29,7 @@ extension Room {
         return outcome
     }
 
-    /// The slots that a new subscription takes; free ones where none is named.
+    /// Returns the slots of a new subscription; free ones if none are named.
     private func slots(
         for call: Subscribe,
         _ stream: Stream,
@@ -61,7 +61,7 @@ extension Room {
         return slots
     }
 
-    /// Checks that `subscriber` may watch anything.
+    /// Checks that `subscriber` may receive anything.
     func checkMayWatch(_ subscriber: Participant) throws(Refusal) {
         guard subscriber.admitted else {
             throw .wrongState("the participant still awaits approval")
@@ -71,9 +71,9 @@ extension Room {
         }
     }
 
-    /// Checks that `subscriber` may begin to watch a stream that it does not watch yet.
+    /// Checks that `subscriber` may subscribe to a stream that it does not receive yet.
     ///
-    /// One that it has only because slots follow the talkers gives way.
+    /// A subscription made by following slots does not count; the new one replaces it.
     private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
         try checkMayWatch(subscriber)
         if let publisher = participants[stream.participant],
@@ -140,7 +140,9 @@ extension Room {
         return outcome
     }
 
-    /// What follows the talkers is theirs to change: `talkers.subscribe` ends it.
+    /// Checks that a subscription is explicit.
+    ///
+    /// One made by following slots is changed only by `talkers.subscribe`.
     private func checkIsChosen(_ subscription: Subscription) throws(Refusal) {
         guard !subscription.follows else {
             throw .wrongState(

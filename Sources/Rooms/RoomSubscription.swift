@@ -2,27 +2,27 @@ import RTP
 package import WorkerInterface
 
 extension Room {
-    /// One viewer's wish to have one stream, and the slots that carry it.
+    /// Subscription of one receiver to one stream, with the slots that carry it.
     package struct Subscription: Sendable {
-        /// Unique in the process.
+        /// Number, unique in the process.
         package let number: UInt64
         package let participant: String
         package internal(set) var stream: String
         package internal(set) var audioSlot: SlotName?
         package internal(set) var videoSlot: SlotName?
-        /// The subscriber's own switches.
+        /// Whether the subscriber itself has audio and video on.
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
         package internal(set) var wishes: Wishes
-        /// Why its video stands still, as last announced.
+        /// Reason why its video is disabled, as last announced.
         package internal(set) var videoDisabled: DisableReason?
-        /// Why its worker sends it no video though it might have it.
+        /// Reason why the worker withholds video that rights and switches allow.
         var held: VideoHold?
-        /// It is there because slots follow the active talkers, and ends with that.
+        /// Whether following slots made the subscription; it then ends with them.
         package internal(set) var follows = false
-        /// Its sound begins there, to be told with the next binding.
+        /// Start of the audio to replay, sent with the next binding.
         var preroll: Instant?
-        /// Its first packet has been announced.
+        /// Whether its first packet has been announced.
         package internal(set) var connected = false
 
         package var id: String { "sub-\(number)" }
@@ -60,14 +60,15 @@ extension Room {
         }
     }
 
+    /// Name of a slot within a participant: its transport and mid.
     package struct SlotName: Hashable, Sendable {
         package var transport: String
         package var mid: String
     }
 
-    /// What a subscriber would like best; kept and shown, and met where layers are chosen.
+    /// Subscriber's preferences, applied when layers are chosen.
     package struct Wishes: Hashable, Sendable {
-        /// Pixels.
+        /// Preferred video size, in pixels.
         package var width: Int?
         package var height: Int?
         package var frameRate: Double?
@@ -76,11 +77,11 @@ extension Room {
 
         package init() {}
 
-        /// As what a worker is told.
+        /// Preferred size and frame rate as a layer cap for the worker.
         var cap: LayerCap { LayerCap(width: width, height: height, frameRate: frameRate) }
     }
 
-    /// Why a subscriber gets no video.
+    /// Reason why a subscriber gets no video.
     package enum DisableReason: String, Hashable, Sendable {
         case publisher, subscriber, quality, codec, muted, role, interrupted
     }

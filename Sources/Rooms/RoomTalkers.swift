@@ -1,20 +1,22 @@
 package import RTP
 import WorkerInterface
 
-// Who is heard and seen: the list of active talkers (EnableX, E-33 to E-36), and its news.
+// Active-speaker list of a room and its announcements.
 
 extension Room {
-    /// One place in the list of active talkers.
+    /// Entry of the active-speaker list.
     package struct Talker: Hashable, Sendable {
         package var participant: String
-        /// What to watch of it; a pinned participant may have none.
+        /// Stream to show for the participant; a pinned participant may have none.
         package var stream: String?
         package var isTalking: Bool
         package var isPinned: Bool
     }
 
-    /// The lists of all receivers: one for nearly all, and for those on it one each, without
-    /// themselves (E-33).
+    /// Active-speaker lists of all receivers.
+    ///
+    /// Nearly all share one list. Each participant on it has a list of its own, which leaves out
+    /// itself.
     struct TalkerLists: Hashable, Sendable {
         var common: [Talker] = []
         var own: [String: [Talker]] = [:]
@@ -22,36 +24,36 @@ extension Room {
         func list(for receiver: String) -> [Talker] { own[receiver] ?? common }
     }
 
-    /// Who has spoken, what receivers were told of it, and whose slots follow it.
+    /// Active-speaker state: ranking, lists, announcements and followers.
     struct Talkers: Sendable {
         var ranking = TalkerRanking()
-        /// Something has changed that lists are made of.
+        /// Whether the lists must be rebuilt.
         var isStale = false
-        /// As they are; slots follow these.
+        /// Present lists; following slots use these.
         var lists = TalkerLists()
-        /// As receivers were told last.
+        /// Lists as last announced.
         var told = TalkerLists()
         var toldAt: Instant?
-        /// When receivers are to be told what has changed since.
+        /// Time at which changes since the last announcement are due.
         var due: Instant?
-        /// Who talked, as the records of the room have it.
+        /// Talking participants as last noted in recordings.
         var noted: [String] = []
         var followers = Followers()
     }
 
-    /// Between two tellings, so that nobody hears of more than three lists a second.
+    /// Minimum interval between two announcements: at most three lists a second.
     ///
-    /// In a noisy room the list changes more often than anyone can read. What is forwarded does not
-    /// wait for that.
+    /// In a noisy room the list changes faster than anyone can read. Forwarding does not wait for
+    /// the announcement.
     static let talkersMilliseconds: Int64 = 334
 
-    /// The list for nobody in particular.
+    /// Active-speaker list without a particular receiver.
     package var talkerList: [Talker] { talkers.lists.common }
 
-    /// When `expire` has something to do, if ever.
+    /// Time of the next `expire` with work to do, if any.
     package var deadline: Instant? { talkers.due }
 
-    /// Does what is due; `shared.now` says what time it is.
+    /// Performs the work due at `shared.now`.
     package mutating func expire(_ shared: inout Shared) -> Change {
         var change = Change()
         settleTalkers(&shared, &change)
@@ -60,10 +62,10 @@ extension Room {
         return change
     }
 
-    /// Takes up what a worker has heard.
+    /// Applies a worker's report of speech.
     ///
-    /// The sound of a shared screen is no talker (E-34), and who may not be heard is none either:
-    /// what was on its way when the gate closed comes to nothing.
+    /// Screen audio makes nobody an active speaker. Reports for a closed gate are ignored; they
+    /// were under way when it closed.
     mutating func hear(_ what: SpeechChange, of place: Place) {
         guard let id = owners[place], case .publication(let worker, let publication) = place,
             let transports = participants[id]?.transports
@@ -80,7 +82,7 @@ extension Room {
         }
     }
 
-    /// Brings a participant's place in the ranking to what its microphones say.
+    /// Updates a participant's rank from the state of its microphones.
     mutating func rank(_ id: String) {
         let tracks = participants[id]?.transports.flatMap(\.tracks) ?? []
         let voices = tracks.filter { $0.isVoice && $0.gate == true }
@@ -94,7 +96,7 @@ extension Room {
         talkers.isStale = true
     }
 
-    /// Makes the lists anew where need be, turns the slots that follow them, and tells receivers.
+    /// Rebuilds stale lists, reassigns following slots and announces changes.
     mutating func settleTalkers(_ shared: inout Shared, _ change: inout Change) {
         guard !isClosed else { return }
         if talkers.isStale {
@@ -108,7 +110,10 @@ extension Room {
         tellTalkers(at: shared.now, &change)
     }
 
-    /// Only who is on the common list has another one: the rest of a room of any size shares it.
+    /// Builds the lists: one for each participant on the common list, and the common one for the
+    /// rest.
+    ///
+    /// Their number does not grow with the room.
     private func talkerLists() -> TalkerLists {
         var lists = TalkerLists()
         lists.common = talkers(excluding: nil)
@@ -134,14 +139,14 @@ extension Room {
         }
     }
 
-    /// The stream of a participant that is no screen, one with a microphone before others.
+    /// Returns a participant's camera or microphone stream, preferring one with audio.
     private func voice(of participant: String) -> Stream? {
         let own = (participants[participant]?.streams ?? []).compactMap { streams[$0] }
             .filter { !$0.isScreen }
         return own.first { $0.audio != nil } ?? own.first
     }
 
-    /// Tells each list that is new to those whose it is, unless they have been told just now.
+    /// Announces each changed list to its receivers, unless the last announcement is too recent.
     private mutating func tellTalkers(at now: Instant, _ change: inout Change) {
         guard talkers.told != talkers.lists else {
             talkers.due = nil
@@ -169,7 +174,7 @@ extension Room {
             let others = participants.listedNames.filter { !special.contains($0) }
             if !others.isEmpty { audiences[lists.common, default: []] += others }
         }
-        // The list of most comes first, the others in the order of who gets them.
+        // The list with the largest audience first, ties in the order of their receivers.
         let ordered = audiences.sorted { left, right in
             if left.value.count != right.value.count { return left.value.count > right.value.count }
             return left.value[0] < right.value[0]
@@ -177,12 +182,12 @@ extension Room {
         for (list, audience) in ordered {
             change.announce(.talkersChanged(list), to: .only(audience))
         }
-        // What nobody hears of takes nobody's turn.
+        // Start the announcement interval only if someone was notified.
         if !ordered.isEmpty { talkers.toldAt = now }
     }
 }
 
 extension Room.Track {
-    /// A microphone's: a screen's sound makes nobody a talker.
+    /// Whether the track is a microphone; screen audio makes nobody an active speaker.
     var isVoice: Bool { kind == .audio && source != .screen }
 }

@@ -1,38 +1,39 @@
 package import WorkerInterface
 
-// What reads along in a room and is no participant: a tap has the publications that it should
-// have as mirrors in the tap's thread, which is one more worker to the rest of the room.
+// Taps: recordings, live streams and RTP forwards, which receive media without being participants.
+// A tap gets its publications as mirrors in the tap thread, which the room treats as one more
+// worker.
 
 extension Room {
-    /// One recording, a live stream, or a stream that goes out as plain RTP.
+    /// Recording, live stream or RTP forward of a room.
     package struct Tap: Sendable {
         package let id: TapID
-        /// As it is known outside.
+        /// Public name.
         package let name: String
-        /// Of a recording.
+        /// Directory of a recording; empty for other taps.
         package let directory: String
         /// Unix time, in seconds.
         package let started: Double
-        /// Who asked for it; `nil` for the signalling server, or where it began by itself.
+        /// Participant that asked for it; `nil` for the signalling server or automatic recording.
         package let by: String?
         package let purpose: TapPurpose
-        /// The only streams that it reads; `nil`: all there are and will be.
+        /// Streams that it is limited to; `nil`: all present and future ones.
         let streams: Set<String>?
-        /// The call that asked for it has not been answered: if it fails, that is the answer.
+        /// Whether the call that asked for it is still unanswered; a failure is then its answer.
         var isAwaited: Bool
-        /// The streams whose pictures a live stream shows, as its thread was told.
+        /// Streams in the tiles of a live stream, as last sent to the tap thread.
         var tiles: [String] = []
-        /// What its thread was told that it has, by the publications' homes.
+        /// Tracks as last sent to the tap thread, by the publications' homes.
         var tracks: [RelayTarget: TapTrack] = [:]
     }
 
-    /// What all rooms share of the tap's thread.
+    /// Settings, limits and counters of the tap thread, shared by all rooms.
     package struct TapService: Sendable {
-        /// Its number among the workers: one beyond the last.
+        /// Worker number of the tap thread: one beyond the last worker.
         package var worker: Int
-        /// Where recordings go, each into a directory of its own; an absolute path.
+        /// Absolute path under which each recording gets a directory of its own.
         package var directory: String
-        /// Taps at one time, of all rooms.
+        /// Concurrent recordings of all rooms.
         package var limit: Int
         package var lastID: TapID = 0
         package var open = 0
@@ -142,7 +143,7 @@ extension Room {
         return id
     }
 
-    /// Keeps a tap, and has its thread make the place ready where its media goes.
+    /// Adds a tap and makes its thread prepare the output.
     mutating func begin(_ tap: Tap, in worker: Int, _ change: inout Change) {
         taps[tap.id] = tap
         open(.tap(tap.id), for: "", &change)
@@ -164,7 +165,7 @@ extension Room {
         }
     }
 
-    /// Takes a tap's publications away and forgets it; the thread keeps what it has.
+    /// Detaches a tap's publications and removes it; its thread keeps what it has received.
     mutating func end(tap id: TapID, _ shared: inout Shared, _ change: inout Change) {
         guard let tap = taps.removeValue(forKey: id), let worker = shared.taps?.worker else {
             return
@@ -180,7 +181,7 @@ extension Room {
         }
     }
 
-    /// Ends all taps because the room does.
+    /// Ends all taps when the room closes.
     mutating func endTaps(
         _ reason: String,
         by actor: String?,
@@ -212,13 +213,13 @@ extension Room {
         }
     }
 
-    /// Brings the taps to what there is to read, and tells them what has happened.
+    /// Updates the taps' tracks and sends them notes of events.
     ///
-    /// At the end of each call and notice, before mirrors are settled.
+    /// Called at the end of each call and notice, before mirrors are reconciled.
     mutating func settleTaps(_ shared: inout Shared, _ change: inout Change) {
         guard let worker = shared.taps?.worker, !isClosed else { return }
         var notes = change.announcements.compactMap(\.news.tapNote)
-        // As often as people are told, so that a noisy room does not fill the record.
+        // Follows the announced lists, so that a noisy room does not fill the record.
         let talking = talkers.told.common.filter(\.isTalking).map(\.participant)
         if talkers.noted != talking {
             talkers.noted = talking
@@ -229,7 +230,8 @@ extension Room {
         }
         if settings.autoRecord, !hasAutoRecorded, !streams.isEmpty {
             hasAutoRecorded = true
-            // Where it cannot be, the room goes on without: nobody waits for an answer.
+            // If recording is not possible, the room continues without it; no caller awaits the
+            // result.
             if recording == nil {
                 _ = try? openRecording(of: nil, by: nil, isAwaited: false, &shared, &change)
             }
@@ -254,7 +256,7 @@ extension Room {
             for kind in MediaKind.allCases where tap.reads(stream, kind) {
                 guard let home = stream.home(kind) else { continue }
                 guard gone.removeValue(forKey: home) == nil else { continue }
-                // Without a handle left, this one is not read; the others are.
+                // Without a free handle, only this publication is left out.
                 guard let mirror = join(home, in: worker, from: nil, &shared, &change) else {
                     continue
                 }
@@ -285,7 +287,7 @@ extension Room {
         if let shown { change.tell(worker, .tap(.tiles(id, shown))) }
     }
 
-    /// A tap's first packet is on disk, or at the server.
+    /// Handles the first packet of a tap on disk or at the server.
     mutating func begun(tap id: TapID, _ change: inout Change) {
         guard let tap = taps[id] else { return }
         switch tap.purpose {
@@ -293,11 +295,11 @@ extension Room {
         case .streaming:
             taps[id]?.isAwaited = false
             change.announce(.streamingStarted(tap), to: .everyone)
-        case .output: break  // Its call has told of it.
+        case .output: break  // Announced by the call itself.
         }
     }
 
-    /// A tap has ended by itself.
+    /// Handles a tap that has ended by itself.
     mutating func ended(
         tap id: TapID,
         _ reason: String?,
@@ -312,7 +314,7 @@ extension Room {
 }
 
 extension Room.News {
-    /// What goes into the record of the room.
+    /// Note for the tap's record of the room, if the event belongs there.
     fileprivate var tapNote: TapNote? {
         switch self {
         case .joined(let participant, again: false):
@@ -323,18 +325,18 @@ extension Room.News {
     }
 }
 
-/// What a recording's directory is called.
+/// Naming of recording directories.
 enum RecordingName {
-    /// The room, when it began in UTC, and a word that makes it the only one.
+    /// Returns the room's name, the UTC start time and a random word that makes it unique.
     ///
-    /// An id has no slash, and a name that ends like this is neither `.` nor `..`; one that
-    /// began with a dot would be hidden.
+    /// A room's name has no slash, and with this suffix the result is neither `.` nor `..`. A
+    /// leading dot is replaced, because it would hide the directory.
     static func directory(room: String, at unixTime: Double, word: String) -> String {
         let name = room.hasPrefix(".") ? "_\(room.dropFirst())" : room
         return "\(name)-\(stamp(unixTime))-\(word)"
     }
 
-    /// `20261121T192238Z` (ISO 8601, basic format).
+    /// Formats a time like `20261121T192238Z` (ISO 8601, basic format).
     static func stamp(_ unixTime: Double) -> String {
         let range = 0.0...253_402_300_799.0
         let seconds = Int(min(max(unixTime, range.lowerBound), range.upperBound))

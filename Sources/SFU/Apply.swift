@@ -1,9 +1,9 @@
 package import RTP
 package import WorkerInterface
 
-/// What the control plane decided, carried out between two batches.
+/// Execution of control-plane commands, between two batches.
 extension Core {
-    /// Does what a command says; it holds for the very next packet.
+    /// Executes a command, which takes effect with the very next packet.
     package mutating func apply(
         _ command: WorkerCommand,
         at now: Instant,
@@ -34,7 +34,7 @@ extension Core {
             emit(.explained(token: token, explain(id, at: now)))
         case .hold(let id, let target):
             hold(id, for: target, at: now)
-        case .tap: break  // Nothing here reads along.
+        case .tap: break  // Only the recorder thread handles these.
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
@@ -70,7 +70,7 @@ extension Core {
         if transports[transport].bandwidth == nil, configuration.reportsOnItsPath {
             transports[transport].bandwidth = PathBandwidth(at: now)
         }
-        // Each slot has its own part.
+        // `configureSlots` has stored each slot's configuration with the slot.
         transports[transport].configuration.slots = []
         schedule(transport)
     }
@@ -95,8 +95,8 @@ extension Core {
             sendsREMB && !transports[transport].sendsTransportFeedback
     }
 
-    /// Forgets by which fragments checks find the transport: the one before the last restart, and
-    /// the present one too unless it is kept.
+    /// Removes the transport's local ICE username fragments from the lookup: the one before the
+    /// last restart and, unless `keepingCurrent`, the current one.
     mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
         let current = transports[transport].ice.localFragment
         if let old = transports[transport].ice.previous, old.localFragment != current {
@@ -124,9 +124,10 @@ extension Core {
         _ = destinations.remove(at: transport)
     }
 
-    /// Opens or closes a publisher's gate.
+    /// Opens or closes a publication's gate.
     ///
-    /// Its transport and RTCP go on: no loss is signalled.
+    /// The transport and its RTCP continue. Packets dropped at a closed gate are not reported as
+    /// lost.
     mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
@@ -139,7 +140,7 @@ extension Core {
         publications[publication].openedAt = now
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
-            // What was kept under the old right must not leave later as a retransmission.
+            // Packets stored before the gate changed must not be retransmitted after it.
             encodings[encoding].history.removeAll(from: &pool)
             encodings[encoding].losses.removeAll()
             encodings[encoding].keyframes.restart()
@@ -151,7 +152,8 @@ extension Core {
             if open { wantKeyframe(forSlot: slot, at: now) }
         }
         if open, !publications[publication].mirrors.isEmpty {
-            // Their viewers wait too, and their wishes may come before this.
+            // Subscribers on other workers need a keyframe too, and their requests may have arrived
+            // before the gate opened.
             wantKeyframe(ofHighest: publication, at: now)
         }
     }
@@ -200,7 +202,7 @@ extension Core {
         if let start = binding?.from { prepareReplay(to: slot, since: start) }
     }
 
-    /// Returns whether the subscriber's limits are others than before.
+    /// Stores the binding's limits, and returns whether they differ from the previous ones.
     private mutating func takeLimits(of slot: Int, from binding: Binding?) -> Bool {
         let preference = binding?.preference ?? .none
         let roleCap = binding?.roleCap ?? .none
@@ -226,7 +228,7 @@ extension Core {
         refreshLayers(of: publication, at: now)
     }
 
-    /// Takes a slot out of one publication's viewers and into another's; -1 is nobody's.
+    /// Moves a slot from one publication's subscribers to another's; -1 stands for no publication.
     private mutating func move(_ slot: Int, to publication: Int) {
         let old = Int(slots[slot].publication)
         if old >= 0 { publications[old].subscribers.remove(sorted: Int32(slot)) }
@@ -238,7 +240,7 @@ extension Core {
         slotRecords[slot].outgoing = nil
     }
 
-    /// This viewer waits; if it can be served at all, the publisher is asked.
+    /// Requests a keyframe from the publisher if the slot waits for one and can be served.
     mutating func wantKeyframe(forSlot slot: Int, at now: Instant) {
         guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
@@ -248,7 +250,8 @@ extension Core {
         wantKeyframe(of: Int(encoding), at: now)
     }
 
-    /// For viewers elsewhere, of whom it is not known what they get.
+    /// Requests a keyframe of the highest live encoding, for subscribers on other workers whose
+    /// layer is unknown here.
     mutating func wantKeyframe(ofHighest publication: Int, at now: Instant) {
         guard publications[publication].isOpen, let highest = highestLive(of: publication)
         else { return }

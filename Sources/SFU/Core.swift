@@ -1,23 +1,24 @@
 package import RTP
 package import WorkerInterface
 
-/// One worker's share of the SFU: bytes and time in, bytes and events out.
+/// Media core of one worker: takes bytes and time, returns bytes and events.
 ///
-/// It opens no socket, starts no thread and reads no clock, so a test can drive it through an
-/// hour of packet loss in a millisecond and get the same hour every time. A caller receives a
-/// batch, then calls `flush` until it returns `false`, sending the output each time.
+/// It opens no socket, starts no thread and reads no clock, so a test can drive it through an hour
+/// of packet loss in a millisecond and get the same hour every time. A caller receives a batch,
+/// then calls `flush` until it returns `false`, sending the output each time.
 package struct Core: ~Copyable {
     let limits: CoreLimits
     let identity: DTLSIdentity
     let srtpContext: SRTPContext
-    /// For numbers that others see.
+    /// Generator for values that peers see.
     var random: SplitMix
-    /// For numbers that others must not guess.
+    /// Generator for values that peers must not guess.
     var secrets: SecretNumbers
 
     var transports = Slab<Transport, HandleKind.Transport>()
     var publications = Slab<Publication, HandleKind.Publication>()
-    /// Where transports' media goes: with the slots, what a packet touches of its viewers.
+    /// Send state of the transports; with the slots, all that forwarding a packet touches per
+    /// subscriber.
     var destinations = Slab<Destination, HandleKind.Transport>()
     var slots = Slab<Slot, HandleKind.Slot>()
     var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
@@ -26,22 +27,23 @@ package struct Core: ~Copyable {
 
     private var lastEpoch: UInt32 = 0
 
-    /// Validated addresses.
+    /// Lookup from validated addresses to transports.
     var paths: PathTable
-    /// Local ICE fragments, by a keyed hash.
+    /// Lookup from a keyed hash of the local ICE username fragment to the transport.
     var fragments: [UInt64: TransportID] = [:]
     let fragmentSeed: UInt64
-    /// Checks from addresses that none has validated.
+    /// Rate limiter for STUN checks from unvalidated addresses.
     var strangers: SourceLimiter
     var timers = TimerQueue()
-    /// When `expire` was last called.
+    /// Time of the last call of `expire`.
     var lastExpiry: Instant?
     var pool: PacketPool
-    /// Where RTCP is decrypted: reports and requests come through even if the pool is full.
+    /// Pool place reserved for decrypting RTCP, so that reports and requests are read even if the
+    /// pool is full.
     let rtcpPlace: Int32
 
-    /// Publications with packets in the batch under way, those with many viewers that wait until
-    /// the others are out, and how far `flush` has come.
+    /// Publications with packets in the current batch, those with many subscribers that are sent
+    /// after the others, and the progress of `flush`.
     var queued = List<Int32>(capacity: batchCapacity)
     var crowded = List<Int32>(capacity: batchCapacity)
     var cursor = FlushCursor()
@@ -49,73 +51,75 @@ package struct Core: ~Copyable {
     var arrivalCount = 0
     var aside = BatchAside()
 
-    /// Loudness that no header tells, and what finds it out.
+    /// Audio whose packets carry no level extension, and the decoders that measure it.
     var soundings = Soundings()
     var opusLevels = OpusLevels(limit: Soundings.decoders)
 
-    /// What is to go out before the next batch, of what was held back of who came to be heard.
+    /// Held audio to replay before the next batch, for newly selected speakers.
     var replays = List<Replay>()
     var nextReplay = 0
 
-    /// Publications that another worker feeds.
+    /// Publications that are fed by another worker.
     var mirrors = List<Int32>(capacity: 4)
-    /// When mirrors next have something to do.
+    /// Next deadline of the mirrors.
     var mirrorsDue: Instant?
-    /// Publications with a mirror that waits for its beginning.
+    /// Publications with a mirror whose relaying is on hold until it has asked for held audio.
     var held = List<Int32>()
-    /// Publications that are handed on to other workers.
+    /// Number of publications that are relayed to other workers.
     var relayedCount = 0
 
-    /// The sharing out under way: what is claimed, by which slots, and what could be given.
+    /// Working memory of the bandwidth allocation in progress: demands, their slots and the layers
+    /// on offer.
     var allocation = Allocation()
     var ladder = Ladder()
     var claimants = List<Claimant>(capacity: 16)
     var offers = List<LayerOption>(capacity: 32)
 
-    /// Packets that wait for their viewers' paths, and the first place that is free.
+    /// Packets queued by the pacers, and the first free place among them.
     var waiting = List<WaitingPacket>(capacity: 16)
     var firstFreeWaiting: Int32 = -1
-    /// Whether what is being sent is one of them.
+    /// Whether the packet being sent comes from a pacer's queue.
     var isReleasing = false
 
-    /// How hard pressed the thread is, and what it has given up for that.
+    /// Overload state of the worker, and the slots whose video is reduced or stopped because of it.
     var gauge: PressureGauge
     var reducedSlots = 0
     var stoppedSlots = 0
     var reliefDue: Instant?
-    /// What the control plane knows of it.
+    /// Overload state last reported to the control plane.
     var pressureTold = WorkerPressure()
 
-    /// The time of the call under way.
+    /// Time of the call in progress.
     var now = Instant(nanoseconds: 0)
-    /// What is left out of what is being received.
+    /// Stale media to discard from the datagram being received.
     var leaving = Leaving.nothing
 
     var statistics = WorkerStatistics()
     var drops = DropCounters()
-    /// What went no further in a mirror; its home has counted it as forwarded.
+    /// Drops of relayed packets in a mirror; the home has counted those packets as forwarded.
     var relayDrops = DropCounters()
     var events: [WorkerEvent] = []
     var nextEvent = 0
-    /// Copies that went out under the rights that commands took away since the last fence.
+    /// Copies that were forwarded under rights that commands have revoked since the last fence.
     var packetsUnderLostRights: UInt64 = 0
-    /// SSRCs that viewers know of what those rights had let through.
+    /// Outgoing SSRCs of the slots that have lost their right since `takeLostStreams` was last
+    /// called.
     var lostStreams: [SSRC] = []
     /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
     var wallClockOffset: Int64 = 0
 
-    /// Packets of one batch: the caller flushes before it has received more.
+    /// Packets in one batch; the caller flushes before receiving more.
     package static let batchCapacity = 128
 
-    /// Makes a core that knows nobody.
+    /// Creates a core without transports.
     ///
     /// - Parameters:
-    ///   - limits: What it may use.
-    ///   - seed: Where SSRCs and first numbers come from.
-    ///   - secret: 32 bytes that nobody else knows; without them all follows from the seed, as
-    ///     simulations want it.
-    ///   - identity: The certificate that peers are shown.
-    ///   - engine: What encrypts media.
+    ///   - limits: Bounds on resources and rates.
+    ///   - seed: Seed for SSRCs and first sequence numbers.
+    ///   - secret: 32 secret bytes; without them all values follow from the seed, as simulations
+    ///     want it.
+    ///   - identity: The DTLS certificate that peers are shown.
+    ///   - engine: The SRTP implementation.
     package init(
         limits: CoreLimits,
         seed: UInt64,
@@ -141,11 +145,11 @@ package struct Core: ~Copyable {
         (0..<32).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     }
 
-    /// Takes one received datagram.
+    /// Processes one received datagram.
     ///
-    /// Bytes are borrowed: what must outlive the call is copied. `output` needs at least
-    /// `Self.replyCapacity` free places. Media that is left out is taken note of, and goes to
-    /// nobody.
+    /// Bytes are borrowed; anything that must outlive the call is copied. `output` needs at least
+    /// `Self.replyCapacity` free places. Media that `leaving` covers is authenticated and counted
+    /// but not forwarded.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         on path: Path,
@@ -167,24 +171,24 @@ package struct Core: ~Copyable {
             receiveRTP(bytes, on: path, at: now, into: &output)
         case .rtcp(let bytes):
             receiveRTCP(bytes, on: path, at: now, into: &output)
-            // Retransmissions, all those of one NACK together.
+            // Encrypts the retransmissions of one NACK together.
             srtpContext.finish()
         case nil:
             drops.count(.unknownProtocol)
         }
     }
 
-    /// Datagrams that one call of `receive`, `expire` or `apply` may add at most.
+    /// Datagrams that one call of `receive`, `expire` or `apply` may append at most.
     package static let replyCapacity = 16
 
-    /// Timers that one call of `expire` looks at, so that media need not wait long: some tenths
-    /// of a millisecond.
+    /// Timers that one call of `expire` processes, so that media is delayed by no more than some
+    /// tenths of a millisecond.
     package static let timersAtOnce = 32
 
-    /// Does some of what is due, as far as `output` has room.
+    /// Processes due timers, as far as `output` has room.
     ///
-    /// Returns `true` where more is due that there is room for: call again. `deadline` tells when
-    /// to come otherwise.
+    /// Returns `true` if more timers are due and `output` has room: call again. Otherwise
+    /// `deadline` is the time of the next call.
     package mutating func expire(at now: Instant, into output: inout Batch) -> Bool {
         self.now = now
         forgiveStall(at: now)
@@ -204,13 +208,13 @@ package struct Core: ~Copyable {
         return output.free >= Self.replyCapacity && timers.first.isDue(at: now)
     }
 
-    /// When `expire(at:)` or `relay(into:at:)` next has something to do, if ever.
+    /// Time when `expire(at:)` or `relay(into:at:)` next has something to do; `nil` if never.
     package var deadline: Instant? {
         guard let mirrorsDue else { return timers.first }
         return min(mirrorsDue, timers.first ?? mirrorsDue)
     }
 
-    /// The next thing that the control plane should know.
+    /// Removes and returns the next event for the control plane.
     package mutating func takeEvent() -> WorkerEvent? {
         guard nextEvent < events.count else { return nil }
         let event = events[nextEvent]
@@ -222,22 +226,24 @@ package struct Core: ~Copyable {
         return event
     }
 
-    /// The outgoing streams, retransmissions among them, that rights have been taken from since
-    /// the last call: what still waits of them must not leave.
+    /// Returns the outgoing SSRCs, RTX included, that have lost their right since the last call.
+    ///
+    /// Packets of theirs that are still queued for a socket must not be sent.
     package mutating func takeLostStreams() -> [SSRC] {
         guard !lostStreams.isEmpty else { return [] }
         defer { lostStreams.removeAll() }
         return lostStreams
     }
 
-    /// Says what Unix time is at a point of the monotonic clock.
+    /// Sets the offset from the monotonic clock to Unix time.
     package mutating func setWallClock(offsetNanoseconds: Int64) {
         wallClockOffset = offsetNanoseconds
     }
 
-    /// A name for a numbering of an incoming stream that none had before.
+    /// Returns a new identifier for the sequence numbering of an incoming stream.
     ///
-    /// Were one used twice, packets of two streams could get one packet index.
+    /// It must be unique: with a repeated one, packets of two streams could get the same SRTP
+    /// packet index.
     mutating func takeEpoch() -> UInt32 {
         lastEpoch &+= 1
         return lastEpoch
@@ -254,7 +260,7 @@ extension HandleKind {
     package enum Encoding {}
 }
 
-/// A small seeded generator (SplitMix64): for SSRCs and first sequence numbers, never for keys.
+/// Small seeded random generator (SplitMix64) for SSRCs and first sequence numbers, never for keys.
 package struct SplitMix: RandomNumberGenerator, BitwiseCopyable {
     private var state: UInt64
 

@@ -1,10 +1,10 @@
 package import RTP
 package import WorkerInterface
 
-// Checks of a worker's tables, for the simulator and the fuzzer: none of it touches the packet path.
+// Checks of a worker's tables, for the simulator and the fuzzer; outside the packet path.
 
 extension Core {
-    /// What a worker still has that rooms had needed, in words; empty: nothing.
+    /// A worker's leftover objects of ended rooms, in words; empty: none.
     package var leftovers: String {
         let counts = [
             ("transports", transports.count), ("publications", publications.count),
@@ -18,12 +18,12 @@ extension Core {
         return counts.filter { $0.1 != 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
 
-    /// The first table that has more than its limits allow, in words.
+    /// The first table that exceeds its limit, in words.
     package var excess: String? {
         let count = transports.count
         var tables: [(name: String, count: Int, limit: Int)] = [
             ("paths", paths.count, count * limits.pathsPerTransport),
-            // One of before the last restart of ICE.
+            // In addition one from before the last ICE restart.
             ("fragments", fragments.count, 2 * count),
             ("packets", pool.used, limits.packetPool + 1),
             ("packets for new listeners", replays.count, 65_536),
@@ -42,7 +42,7 @@ extension Core {
         return excess.map { "\($0.count) \($0.name), more than \($0.limit)" }
     }
 
-    /// What every slot with video is at, for who looks into a history that went wrong.
+    /// State of every video slot, to debug a failed history.
     package var videoSlots: [String] {
         (0..<slots.capacity).filter { slots.isOccupied($0) && slots[$0].kind == .video }.map {
             let publication = Int(slots[$0].publication)

@@ -1,29 +1,34 @@
 package import WorkerInterface
 
-/// Bounds and times of one worker; `docs/limits.md` says what happens at each.
+/// Limits and timeouts of one worker.
+///
+/// `docs/limits.md` describes the behavior at each limit.
 package struct CoreLimits: Hashable, Sendable {
     /// Packets kept for retransmission and forwarding, over all publishers.
     package var packetPool = 32_768
-    /// Incoming SSRCs a transport.
+    /// Incoming SSRCs per transport.
     package var streamsPerTransport = 64
-    /// Validated addresses kept a transport.
+    /// Validated addresses kept per transport.
     package var pathsPerTransport = 8
-    /// STUN checks answered a second and transport.
+    /// STUN checks answered per second and transport.
     package var stunChecksPerSecond = 50
-    /// RTCP datagrams of one transport in a second, and more for each of its slots.
+    /// RTCP datagrams accepted per second from one transport, and the addition for each of its
+    /// slots.
     ///
-    /// Half as many may come at once. `RTCPBudget` says what counts as several.
+    /// The burst is half a second's worth. `RTCPBudget` defines which blocks cost more than one
+    /// token.
     package var rtcpPerSecond = 1_000
     package var rtcpPerSlotAndSecond = 20
-    /// Bits a second that a video publication may send whose publisher's role says no less.
+    /// Highest bitrate of a video publication, in bits a second, unless the publisher's role sets a
+    /// lower one.
     package var publicationBitrate = 50_000_000
-    /// SSRCs that a transport may begin with in a second, besides those that its offers name.
+    /// New SSRCs accepted per second and transport, besides those that its offers name.
     package var newStreamsPerSecond = 100
-    /// At which figures the worker gives something up.
+    /// Thresholds for overload.
     package var pressure = PressureLimits()
-    /// Silence before `reconnecting`, in milliseconds.
+    /// Silence before a transport becomes `reconnecting`, in milliseconds.
     package var livenessMilliseconds: Int64 = 8_000
-    /// Silence before `disconnected`, in milliseconds.
+    /// Silence before a transport becomes `disconnected`, in milliseconds.
     package var timeoutMilliseconds: Int64 = 30_000
 
     package init() {}

@@ -1,6 +1,6 @@
 import WorkerInterface
 
-/// How many packets went no further, by cause.
+/// Counters of dropped packets by reason.
 struct DropCounters: ~Copyable {
     private var counts = Ring<UInt64>(capacity: 64, filledWith: 0)
 
@@ -14,7 +14,7 @@ struct DropCounters: ~Copyable {
 }
 
 extension DropReason {
-    /// Its place in `allCases`.
+    /// Position in `allCases`.
     package var index: Int {
         switch self {
         case .unknownProtocol: 0

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// What transports do when their time comes.
+/// Timer processing of transports.
 extension Core {
     mutating func expire(transport: Int, at now: Instant, into output: inout Batch) {
         guard !transports[transport].hasEnded else { return }
@@ -38,15 +38,18 @@ extension Core {
         }
     }
 
-    /// When the next reports are due: those of many transports at one time, so that thousands that
-    /// are only there do not wake the worker thousands of times a second.
+    /// Returns the time of the next RTCP reports.
+    ///
+    /// Times are rounded down to steps of 50 ms. Many transports then share one wakeup, and
+    /// thousands of idle ones do not wake the worker thousands of times a second.
     static func nextReport(after now: Instant) -> Instant {
         let step: Int64 = 50_000_000
         let due = now.advanced(milliseconds: reportMilliseconds)
         return Instant(nanoseconds: due.nanoseconds / step * step)
     }
 
-    /// A publisher that went quiet keeps nothing for longer than anybody could ask for it.
+    /// Removes stored packets that are too old to be requested, also for publishers that have
+    /// stopped sending.
     private mutating func trimHistories(of transport: Int, at now: Instant) {
         for index in 0..<transports[transport].publications.count {
             let publication = Int(transports[transport].publications[index])
@@ -74,10 +77,10 @@ extension Core {
         }
     }
 
-    /// Silence while the process itself stood still says nothing about the peers.
+    /// Excludes time when the process itself was stalled from the silence of the peers.
     ///
-    /// It stood still since something was due, or since it was last here: timers that are late
-    /// because there are many of them are no silence.
+    /// The stall is counted from the first overdue timer or from the previous call, whichever is
+    /// later: timers that are late only because there are many of them are not a stall.
     mutating func forgiveStall(at now: Instant) {
         let last = lastExpiry ?? now
         lastExpiry = now
@@ -91,12 +94,12 @@ extension Core {
         }
     }
 
-    /// Enters a transport's next deadline, unless an earlier one is known already.
+    /// Schedules the transport's next deadline, unless an earlier one is scheduled already.
     mutating func schedule(_ transport: Int) {
         guard !transports[transport].hasEnded else { return }
         var next = transports[transport].livenessDeadline(limits)
         next = min(next, transports[transport].dtls?.deadline ?? next)
-        // Without a path nothing of this is done, so it would be due for ever.
+        // These timers are processed only with a path. Without one they would stay due forever.
         if transports[transport].canSend {
             next = min(next, transports[transport].feedbackDue ?? next)
             next = min(next, transports[transport].nackDue ?? next)
@@ -122,10 +125,10 @@ extension Optional<Instant> {
 }
 
 extension Transport {
-    /// When consent to the path in use is asked for again, or ends.
+    /// Time of the next consent check of the current path, or of the consent's expiry (RFC 7675).
     var consentDue: Instant? { canSend && path?.isConnection == false ? consent.due : nil }
 
-    /// When silence next means something.
+    /// Time when continued silence changes the state of the transport.
     func livenessDeadline(_ limits: CoreLimits) -> Instant {
         switch state {
         case .connected: lastHeard.advanced(milliseconds: limits.livenessMilliseconds)

@@ -1,7 +1,7 @@
 package import RTP
 package import WorkerInterface
 
-/// The counters, put together for the control plane.
+/// Collection of the counters for the control plane.
 extension Core {
     package func report(at now: Instant) -> WorkerStatistics {
         var result = statistics
@@ -10,7 +10,7 @@ extension Core {
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             result.transports.append(report(transport: index))
         }
-        // A mirror's figures are its home's.
+        // Mirrors are skipped: the home worker reports the publication.
         for index in 0..<publications.capacity
         where publications.isOccupied(index) && publications[index].home == nil {
             result.publications.append(report(publication: index, at: now))

@@ -1,20 +1,20 @@
 public import Contract
 
-/// Why a call has no result.
+/// Reason why a call has no result.
 public enum ClientError: Error, Hashable, Sendable {
     /// sfud refused the call; nothing has changed.
     case refused(IPCError)
-    /// There is no daemon at that path.
+    /// No daemon accepts connections at that path.
     case unreachable(path: String, cause: String)
-    /// The connection ended before the reply: the call may or may not have been done.
+    /// The connection ended before the reply: the call may or may not have been executed.
     case connectionLost
-    /// The reply did not come in time: the call may or may not have been done.
+    /// The reply did not arrive in time: the call may or may not have been executed.
     case timeout
-    /// The task was cancelled: the call may or may not have been done.
+    /// The task was cancelled: the call may or may not have been executed.
     case cancelled
-    /// Too much is under way, or the params are longer than a line: nothing was sent.
+    /// Too many calls are pending, or the request is longer than a line: nothing was sent.
     case limit(String)
-    /// What came is not what the contract says.
+    /// A received line violates the contract.
     case protocolViolation(String)
 }
 

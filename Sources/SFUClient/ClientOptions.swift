@@ -1,28 +1,28 @@
 internal import Dispatch
 
-/// How a client behaves.
+/// Options of a client.
 public struct ClientOptions: Sendable {
-    /// How long a call may wait for its reply.
+    /// Longest wait for the reply to a call.
     public var timeout: Duration = .seconds(10)
-    /// Calls under way at one time; one more is refused here.
+    /// Most pending calls; further calls fail in the client.
     public var callLimit = 10_000
-    /// Pauses between tries to reconnect: the first, doubled each time up to the last.
+    /// First pause before reconnecting; it doubles with each attempt up to `longestPause`.
     public var firstPause: Duration = .milliseconds(50)
     public var longestPause: Duration = .seconds(5)
 
-    /// Waits; a test puts its own clock here.
+    /// Sleeps for a duration; tests replace it.
     var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     public init() {}
 
-    /// The pause before try `attempt` (from 0), with a quarter of it left to chance.
+    /// Returns the pause before attempt `attempt` (from 0), shortened by up to a quarter at random.
     func pause(_ attempt: Int) -> Duration {
         let doubled = firstPause * (1 << min(attempt, 16))
         return min(doubled, longestPause) * Double.random(in: 0.75...1)
     }
 }
 
-/// Makes a connection: the path's socket, or what a test has instead.
+/// Opens connections to the daemon's socket, or to a test's.
 struct Dialer: Sendable {
     let dial: @Sendable () throws(ClientError) -> UnixSocket
 
@@ -30,7 +30,7 @@ struct Dialer: Sendable {
         dial = { () throws(ClientError) -> UnixSocket in try UnixSocket.connect(to: path) }
     }
 
-    /// Dials where blocking harms nobody.
+    /// Connects on a thread that may block.
     func open() async throws(ClientError) -> LineConnection {
         let result: Result<LineConnection, ClientError> = await withCheckedContinuation { waiter in
             DispatchQueue.global().async {

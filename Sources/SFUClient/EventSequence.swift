@@ -1,11 +1,11 @@
 public import Contract
 import JSON
 
-/// The events of rooms, in order and without gaps, over as many connections as it takes.
+/// Events of rooms in order and without gaps, across reconnects.
 ///
-/// When the connection is lost the sequence reconnects, for as long as it takes, and goes on after
-/// the last event that it gave. Where that is no longer possible it gives a `resync` event: look
-/// with `room.get` how things are. While nobody asks for the next event none is read.
+/// After a lost connection the sequence retries without limit and resumes after the last event that
+/// it delivered. If that is impossible it delivers a `resync` event; call `room.get` for the
+/// current state. It reads from the socket only when the caller asks for the next event.
 public struct EventSequence: AsyncSequence, Sendable {
     public typealias Element = IPCEvent
 
@@ -23,11 +23,11 @@ public struct EventSequence: AsyncSequence, Sendable {
         var positions: Positions
         var connection: LineConnection?
         var wasConnected = false
-        /// Of the daemon that was last connected.
+        /// `boot` of the last daemon that was connected.
         var boot: String?
-        /// Connections tried since the last event.
+        /// Connection attempts since the last event.
         var attempts = 0
-        /// Read while a reply was waited for, or made here.
+        /// Events read while waiting for a reply, or created by the iterator.
         var early: [IPCEvent] = []
 
         init(sequence: EventSequence, positions: Positions) {
@@ -35,10 +35,10 @@ public struct EventSequence: AsyncSequence, Sendable {
             self.positions = positions
         }
 
-        /// The next event; `nil` when the task is cancelled.
+        /// Returns the next event, or `nil` when the task is cancelled.
         ///
-        /// - Throws: `ClientError.unreachable` where the first connection fails,
-        ///   `ClientError.refused` where sfud refuses the subscription.
+        /// - Throws: `ClientError.unreachable` if the first connection fails,
+        ///   `ClientError.refused` if sfud refuses the subscription.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ClientError) -> IPCEvent? {
@@ -56,7 +56,7 @@ public struct EventSequence: AsyncSequence, Sendable {
 }
 
 extension EventSequence.Iterator {
-    /// One event, or one step towards it.
+    /// Returns an event, or `nil` after a step towards the next one.
     private mutating func step() async throws(ClientError) -> IPCEvent? {
         guard let connection else {
             try await reconnect()
@@ -73,7 +73,7 @@ extension EventSequence.Iterator {
         return positions.take(event)
     }
 
-    /// The next message; `nil` where there is none and the connection is no more.
+    /// Returns the next message, or `nil` if the connection has ended.
     private mutating func message(
         _ connection: LineConnection
     ) async throws(ClientError) -> IPCMessage? {
@@ -88,7 +88,9 @@ extension EventSequence.Iterator {
         }
     }
 
-    /// Connects and subscribes; after the first time with pauses that grow until events come.
+    /// Connects and subscribes.
+    ///
+    /// All but the first attempt come after a pause, which grows until events arrive.
     private mutating func reconnect() async throws(ClientError) {
         if wasConnected {
             let pause = sequence.options.pause(attempts)
@@ -112,7 +114,7 @@ extension EventSequence.Iterator {
         if let boot, boot != info.boot { early = positions.restart(at: info.started) }
         boot = info.boot
         if wasConnected {
-            // Of what was made meanwhile all events are wanted, from the first.
+            // Rooms made while disconnected are requested from their first event.
             if let rooms = sequence.rooms {
                 for room in rooms { positions.meet(room) }
             } else {
@@ -128,7 +130,7 @@ extension EventSequence.Iterator {
         _ = try await call(EventsSubscribe.self, params, connection)
     }
 
-    /// Calls on the events' own connection; `nil` where it ended.
+    /// Sends a call on the event connection; returns `nil` if the connection ended.
     private mutating func call<M: IPCMethod>(
         _ method: M.Type,
         _ params: M.Params,

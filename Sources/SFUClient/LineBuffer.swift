@@ -1,20 +1,20 @@
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 struct LineBuffer {
     private var bytes: [UInt8] = []
-    /// Where the next line starts.
+    /// Offset of the next line.
     private var start = 0
-    /// Up to where no newline was found.
+    /// Offset up to which no newline was found.
     private var searched = 0
     let limit: Int
 
     init(limit: Int = LineBuffer.standardLimit) { self.limit = limit }
 
-    /// Bytes of the longest line that sfud writes at its largest `ipcOutputBytes`.
+    /// Longest line that sfud writes at its largest `ipcOutputBytes`, in bytes.
     ///
-    /// sfud is trusted, and a client that gave up on a long reply would ask for it again for ever.
+    /// sfud is trusted, and a client that disconnected on a long reply would request it forever.
     static let standardLimit = 16 << 30
 
-    /// Lets `fill` append what has come.
+    /// Lets `fill` append received bytes.
     mutating func append<Result>(_ fill: (inout [UInt8]) -> Result) -> Result {
         if start > 0 {
             bytes.removeFirst(start)
@@ -24,9 +24,9 @@ struct LineBuffer {
         return fill(&bytes)
     }
 
-    /// The next whole line without its newline, if it is there.
+    /// Returns the next complete line without its newline, or `nil` if none is complete.
     ///
-    /// - Throws: `ClientError.protocolViolation` where the line is longer than the limit.
+    /// - Throws: `ClientError.protocolViolation` if the line is longer than the limit.
     mutating func next() throws(ClientError) -> [UInt8]? {
         guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = bytes.count

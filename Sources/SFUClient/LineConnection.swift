@@ -3,8 +3,8 @@ import Kernel
 
 /// A socket that carries lines.
 ///
-/// Reading is on demand: while nobody asks for a line none is read, so that a slow reader costs
-/// no memory here and the daemon sees that it is slow. Each direction blocks a thread of its own.
+/// Lines are read only on demand: a slow reader uses no memory here, and backpressure reaches the
+/// daemon. Each direction blocks its own thread.
 final class LineConnection: Sendable {
     private let socket: UnixSocket
     private let input = Locked(LineBuffer())
@@ -15,9 +15,10 @@ final class LineConnection: Sendable {
 
     deinit { socket.shutdown() }
 
-    /// The next line, or `nil` when the connection has ended or the task was cancelled.
+    /// Returns the next line, or `nil` if the connection has ended or the task was cancelled.
     ///
-    /// One caller at a time, or lines come to them in no particular order.
+    /// Only one caller may wait at a time; the order of lines among concurrent callers is
+    /// undefined.
     ///
     /// - Throws: `ClientError.protocolViolation` for a line beyond the limit.
     func line() async throws(ClientError) -> [UInt8]? {
@@ -45,16 +46,16 @@ final class LineConnection: Sendable {
         }
     }
 
-    /// Sends lines in the order of the calls; a failure shows as the end of what is read.
+    /// Sends lines in call order; a failure ends the connection, which the reader notices.
     func send(_ line: [UInt8]) {
         writing.async { [socket] in
             if !socket.send(line + [UInt8(ascii: "\n")]) { socket.shutdown() }
         }
     }
 
-    /// Sends no more, after what `send` was given before.
+    /// Closes the sending direction after all lines passed to `send`.
     func finish() { writing.async { [socket] in socket.finish() } }
 
-    /// Ends the connection.
+    /// Closes the connection.
     func close() { socket.shutdown() }
 }

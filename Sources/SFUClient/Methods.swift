@@ -1,6 +1,6 @@
 public import Contract
 
-// One method a call, so that callers need not know how calls are made.
+// One convenience method for each call of the contract.
 
 extension SFUClient {
     public func serverInfo() async throws(ClientError) -> ServerInfo.Result {
@@ -11,9 +11,9 @@ extension SFUClient {
         try await call(ServerStats.self, Empty())
     }
 
-    /// Has the server take no new rooms.
+    /// Makes the server refuse new rooms.
     ///
-    /// - Parameter deadline: Seconds after which rooms that are left end; `nil`: they may last.
+    /// - Parameter deadline: Seconds until remaining rooms end; `nil` for no deadline.
     /// - Throws: `ClientError`, as all calls do.
     public func drain(deadline: Double? = nil) async throws(ClientError) {
         _ = try await call(ServerDrain.self, .init(deadline: deadline))
@@ -130,7 +130,7 @@ extension SFUClient {
         try await call(SubscriptionRemove.self, .init(room: room, subscription: subscription))
     }
 
-    /// Says what a subscription is sent of its video, and why it is no more.
+    /// Explains the video layer that a subscription receives, and what limits it.
     public func explain(
         room: RoomID,
         subscription: SubscriptionID
@@ -149,7 +149,7 @@ extension SFUClient {
         )
     }
 
-    /// Has slots of a participant follow the active talkers; without any slots, ends it.
+    /// Makes a participant's slots follow the active speakers; without any slots, ends it.
     @discardableResult
     public func followTalkers(_ params: TalkersSubscribe.Params) async throws(ClientError) -> Done {
         try await call(TalkersSubscribe.self, params)

@@ -1,34 +1,34 @@
 import Contract
 import JSON
 
-/// How far each room's events have been given.
+/// Position in each room's event sequence.
 struct Positions {
-    /// Of rooms that have not closed.
+    /// Last `seq` of each open room.
     private(set) var seen: [RoomID: Int64]
-    /// A room that is not known was made while nobody listened: its first event is 1.
+    /// Whether an unknown room's first event must be 1, because it was created while disconnected.
     var expectsEverything = false
-    /// Of rooms that have closed: one of the same name, made again, counts on.
+    /// Last `seq` of closed rooms: a new room of the same name continues the count.
     private var closed: [RoomID: Int64] = [:]
     private var closedOrder: [RoomID] = []
 
-    /// Closed rooms that are remembered; sfud remembers no more itself.
+    /// Most closed rooms that are remembered; the same number as in sfud.
     static let closedLimit = 1_000
 
     init(seen: [RoomID: Int64]) { self.seen = seen }
 
-    /// Notes a room of which nothing was seen since it was made.
+    /// Registers a room without any events seen since its creation.
     mutating func meet(_ room: RoomID) {
         if seen[room] == nil { seen[room] = closed[room] ?? 0 }
     }
 
-    /// The daemon is another one: it knows nothing of the rooms that were, and counts from 1.
+    /// Handles a restarted daemon, which has none of the old rooms and counts from 1.
     mutating func restart(at time: Double) -> [IPCEvent] {
         let gone = seen.keys.sorted().map { Self.resync($0, 0, time, "restarted") }
         self = Self(seen: [:])
         return gone
     }
 
-    /// The event to give for this one: itself, nothing for a repeated one, `resync` for a gap.
+    /// Returns the event to deliver: the event, `nil` for a repeated one, or `resync` for a gap.
     mutating func take(_ event: IPCEvent) -> IPCEvent? {
         guard let room = event.room else { return event }
         let unknown = expectsEverything ? 0 : event.seq - 1

@@ -1,11 +1,11 @@
 public import Contract
 public import JSON
 
-/// A signalling server's line to sfud.
+/// A signalling server's connection to sfud.
 ///
-/// Any number of calls may be under way; replies are matched by id. The connection is made at the
-/// first call, and made anew by the next call after it was lost. Calls that wait for a reply when
-/// it is lost fail with `connectionLost` and are not sent again: they may have been done.
+/// Any number of calls may be pending; replies are matched by id. The connection is made by the
+/// first call, and by the next call after a disconnection. Pending calls then fail with
+/// `connectionLost` and are not retried, because they may have been executed.
 public actor SFUClient {
     private let dialer: Dialer
     private let options: ClientOptions
@@ -26,23 +26,22 @@ public actor SFUClient {
 
     deinit { connection?.close() }
 
-    /// Connects now; without it, the first call does.
+    /// Connects now instead of at the first call.
     ///
     /// - Throws: `ClientError.unreachable`.
     public func connect() async throws(ClientError) { _ = try await open() }
 
-    /// Ends the connection; calls under way fail with `connectionLost`.
+    /// Closes the connection; pending calls fail with `connectionLost`.
     public func close() {
         guard let connection else { return }
         connection.close()
         lost(connection, .connectionLost)
     }
 
-    /// Events as they come, on a connection of their own.
+    /// Returns a sequence of events on a connection of its own.
     ///
-    /// They are those of `rooms`, or of all where it is `nil`; `since` has the last `seq` that was
-    /// seen of each room, and the events after it come first. A sequence ends when its task is
-    /// cancelled.
+    /// It has the events of `rooms`, or of all rooms if `nil`. `since` gives the last `seq` seen of
+    /// each room; later events come first. The sequence ends when its task is cancelled.
     public nonisolated func events(
         rooms: [RoomID]? = nil,
         since: [RoomID: Int64] = [:]
@@ -52,7 +51,7 @@ public actor SFUClient {
 
     /// Calls a method.
     ///
-    /// - Throws: `ClientError.refused` with sfud's error, or what kept the reply away.
+    /// - Throws: `ClientError.refused` with sfud's error, or the reason why there is no reply.
     public func call<M: IPCMethod>(
         _ method: M.Type,
         _ params: M.Params
@@ -67,7 +66,7 @@ public actor SFUClient {
 
     /// Calls a method by its name.
     ///
-    /// - Throws: As the typed call.
+    /// - Throws: The same errors as the typed call.
     public func call(_ method: String, _ params: JSON) async throws(ClientError) -> JSON {
         let connection = try await open()
         guard waiting.count < options.callLimit else {
@@ -106,7 +105,7 @@ public actor SFUClient {
     }
 }
 
-// The connection.
+// Connection management.
 extension SFUClient {
     private func open() async throws(ClientError) -> LineConnection {
         if let connection { return connection }
@@ -127,7 +126,7 @@ extension SFUClient {
         Task.detached { [dialer] in try await dialer.open() }
     }
 
-    /// Takes a new connection into use, unless somebody who waited for it too was faster.
+    /// Makes `opened` the current connection unless a concurrent caller has set one.
     private func adopt(_ opened: LineConnection) -> LineConnection {
         if let connection { return connection }
         connection = opened
@@ -150,7 +149,8 @@ extension SFUClient {
         do throws(IPCError) {
             guard case .reply(let reply) = try IPCMessage(line: line) else { return }
             guard case .integer(let id) = reply.id else {
-                // A reply without our id belongs to no call; nor can what follows be trusted.
+                // A reply without one of our ids matches no call, so the connection cannot be
+                // trusted.
                 return lost(connection, .protocolViolation("a reply to nothing"))
             }
             settle(id, reply.outcome.mapError(ClientError.refused))

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// A connected Unix-domain stream socket; closed when nobody holds it any more.
+/// A connected Unix-domain stream socket; closed when the last reference goes away.
 ///
-/// All unsafe code of the module is in this file. Buffers are passed with their own lengths, and
-/// no pointer outlives the call it is made for.
+/// Apart from `Locked` it contains all unsafe code of the module. Buffers are passed with their
+/// lengths, and no pointer outlives the call that receives it.
 @safe
 final class UnixSocket: Sendable {
     private let descriptor: Int32
@@ -45,7 +45,7 @@ final class UnixSocket: Sendable {
         return socket
     }
 
-    /// Two sockets that are connected to each other.
+    /// Creates two sockets that are connected to each other.
     static func pair() throws(ClientError) -> (UnixSocket, UnixSocket) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -55,9 +55,9 @@ final class UnixSocket: Sendable {
         return (UnixSocket(descriptor: ends[0]), UnixSocket(descriptor: ends[1]))
     }
 
-    /// Appends at most `limit` bytes to `buffer`; blocks until there is at least one.
+    /// Appends at most `limit` bytes to `buffer`; blocks until at least one arrives.
     ///
-    /// Returns `false` at the end, whether the peer closed, `shutdown` was called, or it broke.
+    /// Returns `false` if the peer closed, `shutdown` was called, or an error occurred.
     func receive(into buffer: inout [UInt8], limit: Int) -> Bool {
         var chunk = [UInt8](repeating: 0, count: limit)
         var count: Int
@@ -73,7 +73,7 @@ final class UnixSocket: Sendable {
 
     /// Sends all bytes; blocks while the peer does not read.
     ///
-    /// Returns `false` where that failed.
+    /// Returns `false` on error.
     func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
@@ -94,10 +94,10 @@ final class UnixSocket: Sendable {
         return true
     }
 
-    /// Ends both directions at once; whoever blocks in `receive` or `send` comes back.
+    /// Shuts down both directions; blocked calls of `receive` and `send` return.
     func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// Ends the direction out: the peer reads what was sent, then the end.
+    /// Shuts down the sending direction: the peer reads the remaining bytes, then the end.
     func finish() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     private static func lastError() -> String {
@@ -106,7 +106,7 @@ final class UnixSocket: Sendable {
     }
 }
 
-/// Where sfud listens unless it is told otherwise.
+/// Default path of sfud's socket.
 public enum IPCPath {
     /// `$XDG_RUNTIME_DIR/sfud.sock`, else `/tmp/sfud-UID.sock`.
     public static var standard: String {

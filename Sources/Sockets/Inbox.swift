@@ -1,15 +1,15 @@
 import CKernel
 package import WorkerInterface
 
-/// Places for the datagrams of one receive call; the kernel fills them.
+/// Buffers for the datagrams of one receive call, filled by the kernel.
 ///
-/// Safe: it owns the places, and what it lends out is bound to its own lifetime and is never
-/// longer than what was received.
+/// Safe: it owns the buffers, and the views that it lends are bound to its lifetime and never
+/// longer than the datagrams received.
 @safe
 package struct Inbox: ~Copyable {
-    /// Bytes of the largest datagram that is taken whole.
+    /// Length of the largest datagram that is received whole, in bytes.
     package static let maximumLength = 2_048
-    /// Datagrams of one receive call, at most.
+    /// Maximum number of datagrams of one receive call.
     package let capacity: Int
 
     private let inbox: OpaquePointer
@@ -27,16 +27,16 @@ package struct Inbox: ~Copyable {
 
     deinit { unsafe kernel_inbox_destroy(inbox) }
 
-    /// Takes what has come, up to `capacity`; what lay there before is gone.
+    /// Receives up to `capacity` waiting datagrams in place of the previous ones.
     ///
-    /// Returns the errno where there is none: EAGAIN when all has been taken.
+    /// Returns the errno if there are none: EAGAIN when all have been received.
     package mutating func receive(from socket: UDPSocket) -> Int32? {
         let received = unsafe kernel_inbox_receive(inbox, socket.descriptor)
         count = Int(max(0, received))
         return received < 0 ? -received : nil
     }
 
-    /// The datagram at `index`; empty where it was larger than `maximumLength`.
+    /// Datagram at `index`; empty if it was longer than `maximumLength`.
     package subscript(index: Int) -> Span<UInt8> {
         @_lifetime(borrow self)
         get {
@@ -63,19 +63,19 @@ package struct Inbox: ~Copyable {
         return unsafe Address(datagrams[index].remote)
     }
 
-    /// Which address of ours it came to, and by which interface.
+    /// Returns the local address that the datagram came to, and the interface.
     package func local(_ index: Int) -> (address: Address, interface: UInt32) {
         precondition(index < count)
         return unsafe (Address(datagrams[index].local), datagrams[index].interface)
     }
 
-    /// When it came to the machine, by the wall clock: Unix time in nanoseconds, 0 without a stamp.
+    /// Returns the kernel's arrival time as Unix time in nanoseconds, 0 without a stamp.
     package func arrival(_ index: Int) -> Int64 {
         precondition(index < count)
         return unsafe datagrams[index].arrival
     }
 
-    /// Datagrams that the socket's queue had dropped when the last of these came, modulo 2^32.
+    /// Datagrams dropped by the socket's queue up to the last datagram received, modulo 2^32.
     package var queueDrops: UInt32? {
         guard count > 0, unsafe datagrams[count - 1].has_queue_drops else { return nil }
         return unsafe datagrams[count - 1].queue_drops

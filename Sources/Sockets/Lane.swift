@@ -3,21 +3,21 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// One socket's way out: what it takes goes at once, what it does not take waits in a queue.
+/// Sender of one UDP socket: datagrams that the socket does not take wait in a queue.
 struct Lane: ~Copyable {
-    /// Why what waits is not tried again now.
+    /// Reason why the queue is not sent now.
     enum Pause: Equatable {
         case none
-        /// The socket's own buffer is full, and epoll tells when it is no more (EAGAIN).
+        /// The socket's buffer is full (EAGAIN); epoll reports when it has room again.
         case untilWritable
-        /// The kernel or the interface is short of memory: nothing tells the end of it (ENOBUFS).
+        /// The kernel or interface is short of memory (ENOBUFS); nothing reports the end of that.
         case until(Instant)
     }
 
     private let socket: UDPSocket
     private(set) var queue: SendQueue
     private(set) var pause = Pause.none
-    /// What the socket and the ways from it do not take in one call.
+    /// Limits of GSO, for the socket and for single paths.
     private var unsegmented = Unsegmented()
     private var stamp = SendStamp()
 
@@ -25,7 +25,7 @@ struct Lane: ~Copyable {
     private(set) var errors: UInt64 = 0
     private(set) var trouble: Trouble?
 
-    /// Something an operator should know; the log sees to it that it is not told too often.
+    /// Error that an operator should know; the log limits how often it is reported.
     enum Trouble: Equatable {
         case segmentsRefused(Int32, byPath: Bool)
         case refused(Int32)
@@ -46,9 +46,10 @@ struct Lane: ~Copyable {
         return stamp
     }
 
-    /// Sends, queues or drops datagrams of `batch` from `index` on; returns where to go on.
+    /// Sends, queues or drops datagrams of `batch` from `index` on; returns the next index.
     ///
-    /// While any waits, all wait: none may overtake another to the same destination.
+    /// While the queue holds any, all are queued: none may overtake another to the same
+    /// destination.
     mutating func send(
         _ batch: borrowing Batch,
         from index: Int,
@@ -70,9 +71,9 @@ struct Lane: ~Copyable {
         }
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends the queue, as far as the socket takes it.
     ///
-    /// `staging` is an empty batch; what of it is sent lies there side by side, as a run must.
+    /// `staging` is an empty batch: datagrams of one call must lie in it side by side.
     mutating func drain(
         through staging: inout Batch,
         from locals: borrowing LocalAddresses,
@@ -97,7 +98,7 @@ struct Lane: ~Copyable {
         if pause == .untilWritable { pause = .none }
     }
 
-    /// Whether what waits may be tried.
+    /// Whether the queue may be sent now.
     func isReady(at now: Instant) -> Bool {
         guard !queue.isEmpty else { return false }
         switch pause {
@@ -107,7 +108,7 @@ struct Lane: ~Copyable {
         }
     }
 
-    /// When `isReady` becomes true by itself, or something that waits gets too old.
+    /// Time at which `isReady` becomes true by itself, or a queued datagram becomes stale.
     var deadline: Instant? {
         guard let stale = queue.deadline else { return nil }
         guard case .until(let end) = pause else { return stale }
@@ -118,15 +119,15 @@ struct Lane: ~Copyable {
 
     mutating func withdraw(_ streams: [SSRC]) { queue.withdraw(streams) }
 
-    /// How long after ENOBUFS it is tried again.
+    /// Delay after ENOBUFS before the next attempt.
     static let retryMilliseconds: Int64 = 1
 }
 
-// One call, and what it says.
+// A single send call, and the handling of its errno.
 extension Lane {
     private enum Outcome {
         case gone
-        /// The same once more, in smaller runs.
+        /// Send the same datagrams again, in smaller runs.
         case retry
         case wait
     }
@@ -150,7 +151,7 @@ extension Lane {
         return note(number, run, to: batch.path(at: run.start), at: now)
     }
 
-    /// Decides what follows from an errno.
+    /// Decides from an errno how to continue.
     private mutating func note(
         _ number: Int32,
         _ run: SendRun,
@@ -170,7 +171,7 @@ extension Lane {
         return .gone
     }
 
-    /// How long to wait where an errno says that there is no room now; `nil`: it says otherwise.
+    /// Returns the pause for an errno that means "no room now", or `nil` for any other errno.
     static func pause(after number: Int32, at now: Instant) -> Pause? {
         switch number {
         case EAGAIN: .untilWritable
@@ -195,9 +196,9 @@ extension Lane {
         return run.end
     }
 
-    /// How many at the beginning of `run` belong to frames of which no part was dropped.
+    /// Returns the number of datagrams at the start of `run` whose frames lost no part.
     ///
-    /// The first that does not is counted as dropped if there are none before it.
+    /// If the first one belongs to a damaged frame, it is counted as dropped.
     private mutating func wholeFrames(
         of run: SendRun,
         in batch: borrowing Batch,

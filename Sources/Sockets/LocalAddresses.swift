@@ -1,25 +1,25 @@
 package import WorkerInterface
 
-/// Numbers for the addresses of ours that datagrams come to, as `Path.local` carries them.
+/// Table of the local addresses that datagrams arrive at, numbered for `Path.local`.
 ///
-/// A socket bound to a wildcard address must answer from the address that was asked, or the
-/// peer's NAT and ICE agent will not know the answer.
+/// A socket bound to a wildcard address must answer from the address that was used, or the peer's
+/// NAT and ICE agent will not recognize the answer.
 package struct LocalAddresses {
     package struct Entry: Equatable {
-        /// Which of the worker's sockets.
+        /// Index among the worker's sockets.
         package var socket: Int
-        /// The source to send from; `nil`: the kernel's choice.
+        /// Source address to send from; `nil` lets the kernel choose.
         package var source: Address?
-        /// The interface to leave by, where the address means nothing without; else 0.
+        /// Outgoing interface, for an address that is ambiguous without; else 0.
         package var interface: UInt32
     }
 
     private var entries: [Entry]
     private let bound: [Bool]
-    /// The number given last, by socket: nearly always the next one too.
+    /// Number given last, by socket: nearly always the next one too.
     private var recent: [UInt16]
 
-    /// Numbers the sockets themselves first, so that every socket has one whatever happens.
+    /// Numbers the sockets themselves first, so that every socket has a number in any case.
     package init(_ sockets: [UDPSocket]) {
         precondition(sockets.count <= Self.capacity, "a worker has few sockets")
         entries = sockets.indices.map { Entry(socket: $0, source: nil, interface: 0) }
@@ -27,9 +27,9 @@ package struct LocalAddresses {
         recent = sockets.indices.map { UInt16($0) }
     }
 
-    /// The number for what came to `address` by `interface` on a socket.
+    /// Returns the number of the local `address` and `interface` of a socket's datagram.
     ///
-    /// Past `capacity` it is the socket's own: the kernel then chooses the source.
+    /// Beyond `capacity` it returns the socket's own number: the kernel then chooses the source.
     package mutating func number(socket: Int, address: Address, interface: UInt32) -> UInt16 {
         let isUnknown = address.high == 0 && address.low == 0
         if bound[socket] || isUnknown { return UInt16(socket) }
@@ -52,6 +52,6 @@ package struct LocalAddresses {
 
     package subscript(number: UInt16) -> Entry { entries[Int(number)] }
 
-    /// Addresses a worker tells apart; a machine has a handful.
+    /// Maximum number of addresses that a worker distinguishes; a machine has a handful.
     static let capacity = 256
 }

@@ -1,11 +1,11 @@
 import RTP
 import WorkerInterface
 
-/// One frame of one stream on its way to one peer: what is worthless once a part of it is lost.
+/// Frame of one stream on its way to one peer, worthless once a part of it is lost.
 struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
     var path: Path
     var ssrc: SSRC
-    /// RTP timestamp units.
+    /// RTP timestamp of the frame.
     var timestamp: UInt32
 
     init(path: Path, ssrc: SSRC, timestamp: UInt32) {
@@ -14,7 +14,7 @@ struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
         self.timestamp = timestamp
     }
 
-    /// Reads what SRTP leaves in clear of an RTP header (RFC 3711 §3.1).
+    /// Reads the fields of the RTP header, which SRTP leaves in clear (RFC 3711 §3.1).
     init(_ packet: Span<UInt8>, to path: Path) {
         precondition(packet.count >= 12, "media has a header")
         self.init(
@@ -24,7 +24,7 @@ struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
         )
     }
 
-    /// Spreads frames well, and tells nearly all of them apart.
+    /// Hash of the frame, nearly always distinct.
     var tag: UInt32 {
         var mixed = path.remote.low ^ path.remote.high &* 3 ^ UInt64(path.remote.port) << 40
         mixed ^= UInt64(path.local) << 56 ^ UInt64(ssrc.rawValue) << 32 ^ UInt64(timestamp)
@@ -38,17 +38,17 @@ struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// Frames that have lost a part of late, so that the rest of them need not be sent either.
+/// Recently damaged frames: the rest of them need not be sent.
 ///
-/// It remembers a number of them for a time; who is overwritten is only less thrifty. A socket's
-/// has room for more than the viewers of a worker that lose a frame at once.
+/// It remembers a limited number for a limited time. Overwriting an entry only costs bandwidth. A
+/// socket's table has room for more subscribers than lose a frame at once on a worker.
 struct BrokenFrames {
     private struct Entry {
         var frame: MediaFrame
         var until: Instant
     }
 
-    /// A power of two.
+    /// Number of entries, a power of two.
     private let capacity: Int
     private var entries: [Entry?] = []
     private var last: Instant?
@@ -58,7 +58,7 @@ struct BrokenFrames {
         self.capacity = capacity
     }
 
-    /// Remembers `frame` until then.
+    /// Remembers `frame` until `end`.
     mutating func insert(_ frame: MediaFrame, until end: Instant) {
         if entries.isEmpty { entries = Array(repeating: nil, count: capacity) }
         entries[place(of: frame)] = Entry(frame: frame, until: end)
@@ -72,7 +72,7 @@ struct BrokenFrames {
         return entry.frame == frame && now < entry.until
     }
 
-    /// Whether any is remembered.
+    /// Whether no frame is remembered.
     func isEmpty(at now: Instant) -> Bool { last.map { $0 <= now } ?? true }
 
     private func place(of frame: MediaFrame) -> Int { Int(frame.tag) & (capacity - 1) }

@@ -2,19 +2,19 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// Sends batches, several datagrams a call where they allow it; never blocks.
+/// Sender of a worker's UDP sockets: several datagrams a call (GSO) where possible, never blocking.
 ///
-/// What a socket does not take waits in a bounded queue and leaves, in order, as soon as it can.
-/// Safe: it owns its lanes, one a socket, and an index is looked at before it is used.
+/// Datagrams that a socket does not take wait in a bounded queue and leave in order as soon as
+/// possible. Safe: it owns its lanes, one a socket, and an index is checked before it is used.
 @safe
 package struct Outbox: ~Copyable {
     private let lanes: UnsafeMutablePointer<Lane>
     private let count: Int
     private var staging = Batch(capacity: SendRun.maximumCount)
 
-    /// Something an operator should know; the log sees to it that it is not told too often.
+    /// Error that an operator should know; the log limits how often it is reported.
     package enum Trouble: Equatable {
-        /// `byPath`: on one way only, for its MTU; else by the socket.
+        /// GSO was refused: on one path only, for its MTU (`byPath`), or else by the socket.
         case segmentsRefused(socket: Int, number: Int32, byPath: Bool)
         case refused(number: Int32)
     }
@@ -32,9 +32,9 @@ package struct Outbox: ~Copyable {
         unsafe lanes.deallocate()
     }
 
-    /// Sends or queues all of a batch, or drops what finds no room, and empties it.
+    /// Sends, queues or drops all UDP datagrams of a batch, and empties it.
     ///
-    /// What goes by connections is left out: `Streams` sends it.
+    /// It skips datagrams for TCP connections: `Streams` sends those.
     package mutating func send(
         _ batch: inout Batch,
         from locals: borrowing LocalAddresses,
@@ -54,10 +54,10 @@ package struct Outbox: ~Copyable {
         batch.removeAll()
     }
 
-    /// Sends what waits where that may be tried now, and drops what is too old.
+    /// Sends queued datagrams where that may be tried now, and drops stale ones.
     package mutating func resume(from locals: borrowing LocalAddresses, at now: Instant) {
         for index in 0..<count {
-            // A pointer of its own, so that the staging batch can be changed meanwhile.
+            // A separate pointer, so that the staging batch can be changed meanwhile.
             let lane = unsafe lanes + index
             if unsafe lane.pointee.isReady(at: now) {
                 unsafe lane.pointee.drain(through: &staging, from: locals, at: now)
@@ -67,19 +67,19 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// Says that a socket takes datagrams again; `resume` then sends them.
+    /// Records that a socket is writable again; `resume` then sends its queue.
     package mutating func noteWritable(socket: Int) {
         precondition(socket < count)
         unsafe lanes[socket].noteWritable()
     }
 
-    /// Whether the poller should tell when a socket is writable.
+    /// Whether the poller should report when a socket becomes writable.
     package func awaitsRoom(socket: Int) -> Bool {
         precondition(socket < count)
         return unsafe !lanes[socket].queue.isEmpty && lanes[socket].pause == .untilWritable
     }
 
-    /// When `resume` next has something to do, if ever.
+    /// Time at which `resume` next has something to do, if any.
     package var deadline: Instant? {
         var earliest: Instant?
         for index in 0..<count {
@@ -89,7 +89,7 @@ package struct Outbox: ~Copyable {
         return earliest
     }
 
-    /// Drops what waits of streams that nobody has a right to any more.
+    /// Drops the queued media of streams that nobody may receive any more.
     package mutating func withdraw(_ streams: [SSRC]) {
         for index in 0..<count { unsafe lanes[index].withdraw(streams) }
     }
@@ -107,26 +107,26 @@ package struct Outbox: ~Copyable {
     }
 }
 
-// What it has to tell.
+// Figures for the worker and its metrics.
 extension Outbox {
-    /// When the first call since the last look that sent media has returned.
+    /// Returns the time of the first send call with media since the previous `takeStamp`.
     package mutating func takeStamp() -> SendStamp {
         var stamp = SendStamp()
         for index in 0..<count { stamp.join(unsafe lanes[index].takeStamp()) }
         return stamp
     }
 
-    /// Datagrams that wait.
+    /// Number of queued datagrams.
     package var waiting: Int {
         (0..<count).reduce(0) { unsafe $0 + lanes[$1].queue.count }
     }
 
-    /// The fullest queue's part that is taken, 0 to 1.
+    /// Fill level of the fullest queue, 0 to 1.
     package var fill: Double {
         (0..<count).reduce(0) { max($0, unsafe lanes[$1].queue.fill) }
     }
 
-    /// Datagrams that left neither at once nor later.
+    /// Datagrams dropped by the queues.
     package var drops: SendDrops {
         (0..<count).reduce(into: SendDrops()) { unsafe $0 += lanes[$1].queue.drops }
     }

@@ -2,7 +2,7 @@ import CKernel
 package import Kernel
 package import RTP
 
-/// Waits for many descriptors at once; an epoll instance.
+/// Epoll instance that waits for many descriptors at once.
 package struct Poller: ~Copyable {
     package struct Interest: OptionSet {
         package let rawValue: UInt32
@@ -17,7 +17,8 @@ package struct Poller: ~Copyable {
         package var token: UInt64
         package var readable: Bool
         package var writable: Bool
-        /// The other side has hung up, wholly or for writing, or the descriptor has an error.
+        /// Whether the peer closed the connection, wholly or for writing, or the descriptor has an
+        /// error.
         package var hungUp: Bool
     }
 
@@ -51,9 +52,10 @@ package struct Poller: ~Copyable {
         _ = kernel_epoll_remove(descriptor, watched)
     }
 
-    /// Waits until something is ready or `deadline` has come; returns how many are ready.
+    /// Waits until a descriptor is ready or `deadline` is reached; returns the number of ready
+    /// ones.
     ///
-    /// A deadline that has passed makes it look without waiting; `nil` waits for ever.
+    /// With a deadline in the past it does not wait; `nil` means no deadline.
     package mutating func wait(until deadline: Instant?, at now: Instant) -> Int {
         let left = deadline.map { max(0, $0.nanoseconds(since: now)) } ?? -1
         let epoll = descriptor
@@ -63,7 +65,7 @@ package struct Poller: ~Copyable {
         return Int(count)
     }
 
-    /// What the last wait found at `index`.
+    /// Readiness found by the last wait at `index`.
     package subscript(index: Int) -> Readiness {
         let found = ready[index]
         return Readiness(

@@ -2,9 +2,9 @@ package import RTP
 package import SFU
 package import WorkerInterface
 
-/// What may wait for one socket.
+/// Limits of one socket's send queue.
 package struct SendQueueLimits: Hashable, Sendable {
-    /// Each takes `Batch.stride` bytes of memory once it has been needed.
+    /// Maximum number of datagrams; each takes `Batch.stride` bytes once it has been needed.
     package var datagrams: Int
     package var bytes: Int
 
@@ -14,27 +14,27 @@ package struct SendQueueLimits: Hashable, Sendable {
     }
 }
 
-/// Datagrams that a socket did not take at once, and the order in which they will leave.
+/// Bounded queue of datagrams that a socket did not take at once.
 ///
-/// It is bounded. When it is full, video goes before audio and audio before the signalling of
-/// transports, the oldest first and whole frames at a time: a frame with a hole is of no use, so
-/// neither is the rest of it that comes later. Nothing stays in it that nobody wants any more.
+/// When it is full, video is dropped before audio and audio before transport signalling, the oldest
+/// first and whole frames at a time: the rest of a damaged frame is useless, so it is dropped when
+/// it comes. Stale media and media without permission leave the queue.
 ///
-/// It is empty unless a socket refuses, so a daemon that is well never touches its memory. Safe:
-/// it owns the places, and links lead only from one used place to another.
+/// It is empty unless a socket refuses datagrams, so a healthy daemon never touches its memory.
+/// Safe: it owns the places, and links lead only from one used place to another.
 @safe
 package struct SendQueue: ~Copyable {
-    /// One that waits; where, is its index.
+    /// Queued datagram; its index is that of its bytes.
     private struct Entry {
         var frame: MediaFrame
         var content: DatagramContent
         var length: Int
         var since: Instant
-        /// Counts on with each datagram that comes.
+        /// Serial number in the order of arrival.
         var order: UInt64
     }
 
-    /// Links to those of the same content before and after it; -1: none.
+    /// Links to the datagrams of the same content before and after; -1 for none.
     private struct Link {
         var previous: Int32
         var next: Int32
@@ -46,12 +46,13 @@ package struct SendQueue: ~Copyable {
         var last: Int32 = -1
     }
 
-    /// In which order what waits leaves.
+    /// Order in which queued datagrams leave.
     package enum Order {
-        /// As it came.
+        /// Order of arrival.
         case arrival
-        /// Signalling first, then audio, then video, each as it came: for a way that is slow for
-        /// long, on which what matters most must not queue behind what matters least.
+        /// Signalling first, then audio, then video, each in order of arrival.
+        ///
+        /// For connections that are slow for long, on which audio must not queue behind video.
         case importance
     }
 
@@ -60,7 +61,7 @@ package struct SendQueue: ~Copyable {
     private let bytesAt: UnsafeMutablePointer<UInt8>
     private let entries: UnsafeMutablePointer<Entry>
     private let links: UnsafeMutablePointer<Link>
-    /// Places below were used before, and may be free; memory above has never been touched.
+    /// Number of places used so far, some free again; memory above was never touched.
     private var untouched = 0
     private var firstFree: Int32 = -1
     private var video = Ends()
@@ -70,11 +71,12 @@ package struct SendQueue: ~Copyable {
     private var broken: BrokenFrames
 
     package private(set) var count = 0
-    /// Bytes of all datagrams in it.
+    /// Bytes of all queued datagrams.
     private(set) var bytes = 0
     private(set) var drops = SendDrops()
 
-    /// `brokenFrames` is how many frames that lost a part it tells apart, a power of two.
+    /// Allocates a queue; `brokenFrames` is the number of damaged frames it tells apart, a power of
+    /// two.
     package init(limits: SendQueueLimits, order: Order = .arrival, brokenFrames: Int = 4_096) {
         precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
         self.limits = limits
@@ -100,18 +102,19 @@ package struct SendQueue: ~Copyable {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// The part that is taken, by number or by bytes, 0 to 1.
+    /// Fill level by number or by bytes, whichever is higher, 0 to 1.
     var fill: Double {
         max(Double(count) / Double(limits.datagrams), Double(bytes) / Double(limits.bytes))
     }
 
-    /// Whether the rest of a frame is still to be thrown away.
+    /// Whether the rest of a damaged frame may still have to be dropped.
     func isWatching(at now: Instant) -> Bool { !broken.isEmpty(at: now) }
 
-    /// Whether nothing waits and nothing is watched for, so that its memory can be given back.
+    /// Whether nothing is queued and no damaged frame is remembered, so that its memory can be
+    /// freed.
     func isIdle(at now: Instant) -> Bool { isEmpty && !isWatching(at: now) }
 
-    /// Adds a datagram behind all others, or drops it; others may have to make room.
+    /// Appends a datagram or drops it; others may be dropped to make room.
     package mutating func append(
         _ datagram: Span<UInt8>,
         to path: Path,
@@ -125,7 +128,7 @@ package struct SendQueue: ~Copyable {
             if isMedia { breakOff(frame, at: now) }
             return countBroken(content)
         }
-        // Room may have been made of the beginning of the very same frame.
+        // The datagrams dropped to make room may belong to this very frame.
         if isMedia, broken.contains(frame, at: now) { return countBroken(content) }
         lastOrder += 1
         let place = takePlace()
@@ -157,12 +160,12 @@ package struct SendQueue: ~Copyable {
         return broken.contains(MediaFrame(datagram, to: path), at: now)
     }
 
-    /// Counts a datagram of such a frame, or another that finds no room.
+    /// Counts a dropped datagram: of a damaged frame, or without room in the queue.
     mutating func countBroken(_ content: DatagramContent) { drops[.full, content] &+= 1 }
 
-    /// Copies those that leave next into `staging`, as long as they go one way; returns how many.
+    /// Copies the datagrams that leave next to `staging`, as long as they share a path.
     ///
-    /// They stay here too, until `removeFirst` says that they have left.
+    /// They stay queued until `removeFirst` is called. Returns the number copied.
     package func stage(into staging: inout Batch, limit: Int) -> Int {
         var heads = (video: video.first, audio: audio.first, other: other.first)
         var staged = 0
@@ -189,7 +192,7 @@ package struct SendQueue: ~Copyable {
         return staged
     }
 
-    /// Takes out the `number` that come first.
+    /// Removes the `number` datagrams that leave first.
     package mutating func removeFirst(_ number: Int) {
         for _ in 0..<number {
             let place = first(of: (video.first, audio.first, other.first))
@@ -198,7 +201,7 @@ package struct SendQueue: ~Copyable {
         }
     }
 
-    /// Drops what has waited for too long.
+    /// Drops stale datagrams.
     package mutating func expire(at now: Instant) {
         for content in DatagramContent.allCases {
             while let place = head(of: content), staleTime(of: place) <= now {
@@ -207,7 +210,7 @@ package struct SendQueue: ~Copyable {
         }
     }
 
-    /// When `expire` has something to do; `nil` where nothing waits.
+    /// Time at which `expire` has something to do; `nil` if nothing is queued.
     var deadline: Instant? {
         var earliest: Instant?
         for content in DatagramContent.allCases {
@@ -235,11 +238,11 @@ package struct SendQueue: ~Copyable {
         }
     }
 
-    /// How long a datagram may wait.
+    /// Returns how long a datagram may be queued, in ms.
     ///
-    /// Media comes too late after that for any receiver's buffer; those of sound grow on a way that
-    /// is slow for long. What transports signal is asked for again by their own timers, which
-    /// begin at about a second.
+    /// Later media is too late for a receiver's jitter buffer; audio buffers grow on a connection
+    /// that is slow for long. Transport signalling is repeated by its own timers, which begin at
+    /// about a second.
     private func patience(_ content: DatagramContent) -> Int64 {
         switch (content, order) {
         case (.other, _): 1_000
@@ -251,7 +254,7 @@ package struct SendQueue: ~Copyable {
 
 // Making room.
 extension SendQueue {
-    /// Whether there is room for it, now or after others were dropped for its sake.
+    /// Returns whether there is room, if necessary after dropping other datagrams.
     private mutating func makeRoom(
         for length: Int,
         of content: DatagramContent,
@@ -265,7 +268,7 @@ extension SendQueue {
         return true
     }
 
-    /// The oldest of what matters least, and at most as much as `content`.
+    /// Returns the oldest datagram of the least important content, which may be `content` at most.
     private func victim(of content: DatagramContent) -> Int? {
         if let place = head(of: .video) { return place }
         guard content != .video else { return nil }
@@ -273,7 +276,7 @@ extension SendQueue {
         return content == .other ? head(of: .other) : nil
     }
 
-    /// Drops all that waits of the frame that the datagram at `place` begins.
+    /// Drops all queued datagrams of the frame whose first one is at `place`.
     private mutating func dropFrame(at place: Int, _ cause: SendDrops.Cause, at now: Instant) {
         let entry = unsafe entries[place]
         guard entry.content != .other else {
@@ -337,7 +340,7 @@ extension SendQueue {
         return first < 0 ? nil : Int(first)
     }
 
-    /// Which of the heads leaves first; -1 where there is none.
+    /// Returns the head that leaves first; -1 if there is none.
     private func first(of heads: (video: Int32, audio: Int32, other: Int32)) -> Int {
         switch order {
         case .arrival: Int(earlier(earlier(heads.video, heads.audio), heads.other))

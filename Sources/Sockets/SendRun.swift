@@ -1,8 +1,8 @@
 package import SFU
 
-/// Datagrams of a batch that can leave in one call: UDP generic segmentation offload.
+/// Datagrams of a batch that leave in one call, by UDP generic segmentation offload (GSO).
 ///
-/// They go to one destination and have one length, only the last may be shorter.
+/// They have one destination and one length; only the last may be shorter.
 package struct SendRun: Equatable {
     package var start: Int
     package var count: Int
@@ -19,18 +19,18 @@ package struct SendRun: Equatable {
         lastLength = batch.length(at: end - 1)
     }
 
-    /// Datagrams of a run, at most; the kernel would take 64.
+    /// Maximum number of datagrams of a run; the kernel would take 64.
     ///
-    /// A run leaves a real interface at line rate, to one receiver, and past about ten packets
-    /// that loses some on the way. Ten take most of what there is to gain: frames of everyday bit
-    /// rates have five to nine packets.
+    /// A run leaves a real interface at line rate, to one receiver, and with more than about ten
+    /// packets some are lost on the way. Ten achieve most of the gain: frames of everyday bitrates
+    /// have five to nine packets.
     package static let maximumCount = 10
-    /// The kernel takes 65,507 bytes less what its headers want.
+    /// Maximum number of bytes of a run: the kernel takes 65,507 less the headers.
     package static let maximumBytes = 65_000
 }
 
 extension Batch {
-    /// The longest run from `start` on, of at most `limit` datagrams.
+    /// Returns the longest run from `start` on, of at most `limit` datagrams.
     package func run(from start: Int, limit: Int = SendRun.maximumCount) -> SendRun {
         let length = length(at: start)
         let path = path(at: start)

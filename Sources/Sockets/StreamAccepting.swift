@@ -3,9 +3,9 @@ import Kernel
 package import RTP
 import WorkerInterface
 
-// Taking connections.
+// Accepting connections.
 extension Streams {
-    /// Takes who waits, a bounded number at a time.
+    /// Accepts waiting connections, a bounded number at a time.
     package mutating func accept(
         _ listener: Int,
         with poller: borrowing Poller,
@@ -25,7 +25,7 @@ extension Streams {
         }
     }
 
-    /// Returns why a connection is not taken.
+    /// Adds a connection; returns the cause if it is refused.
     private mutating func add(
         _ descriptor: Int32,
         _ remote: Address,
@@ -68,8 +68,9 @@ extension Streams {
         if let oldest { end(oldest.number, .crowded) }
     }
 
-    /// With no descriptor left, accepting and closing is all that keeps the listener from being
-    /// ready for ever.
+    /// Accepts and closes one connection when no descriptor is left.
+    ///
+    /// The listener would otherwise stay ready and the worker would spin.
     private mutating func turnAway(_ listener: Int) {
         guard reserve >= 0 else { return }
         kernel_close(reserve)

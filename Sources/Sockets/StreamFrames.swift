@@ -1,23 +1,22 @@
 import CKernel
 import SFU
 
-/// Frames out of the bytes of a connection: each has its length before it, in two bytes
-/// (RFC 4571 §2).
+/// Deframer for the bytes of a TCP connection: a two-byte length precedes each frame (RFC 4571 §2).
 ///
-/// One is enough for all connections of a worker. What a connection has of a frame that is not
-/// whole yet lies with the connection, and goes before what is read next.
+/// One instance serves all connections of a worker. The incomplete frame of a connection is stored
+/// with the connection and put before the bytes that are read next.
 package struct StreamFrames: ~Copyable {
-    /// Bytes of the largest frame, its length not counted: a datagram may have no more.
+    /// Length of the largest frame without its header, in bytes: that of the largest datagram.
     static let maximumLength = Batch.maximumLength
     static let headerLength = 2
-    /// Bytes of one read, at most.
+    /// Maximum number of bytes of one read.
     static let readLength = 16_384
 
-    /// What a connection's bytes say next.
+    /// Result of parsing a connection's bytes.
     enum Next: Equatable {
-        /// A frame, and where it lies.
+        /// A frame, and its position in the buffer.
         case frame(Range<Int>)
-        /// A frame that is longer than one may be: nothing after it can be made sense of.
+        /// A frame longer than allowed: the rest of the stream cannot be parsed.
         case oversized
         /// Part of a frame, or nothing.
         case rest
@@ -29,12 +28,12 @@ package struct StreamFrames: ~Copyable {
     )
     private var begin = 0
     private var end = 0
-    /// Whether the last read filled all the room that it had.
+    /// Whether the last read filled all the space it had, so that more may be waiting.
     package private(set) var isFull = false
 
     package init() {}
 
-    /// Begins anew, with what the last read of this connection had left over.
+    /// Starts over with the bytes left by this connection's last read.
     mutating func begin(with rest: [UInt8]) {
         precondition(rest.count < Self.headerLength + Self.maximumLength)
         for index in rest.indices { bytes[index] = rest[index] }
@@ -42,7 +41,7 @@ package struct StreamFrames: ~Copyable {
         end = rest.count
     }
 
-    /// Reads once; returns how many bytes came, 0 at the end, or a negated errno.
+    /// Reads once; returns the number of bytes, 0 at the end of the stream, or a negated errno.
     mutating func read(from descriptor: Int32) -> Int64 {
         let from = end
         var places = bytes.mutableSpan
@@ -53,9 +52,9 @@ package struct StreamFrames: ~Copyable {
         return count
     }
 
-    /// Takes the next frame, or says why there is none.
+    /// Returns the next frame, or the reason why there is none.
     ///
-    /// Empty frames mean nothing and are left out.
+    /// Empty frames have no meaning and are skipped.
     mutating func next() -> Next {
         while end - begin >= Self.headerLength {
             let length = Int(bytes[begin]) << 8 | Int(bytes[begin + 1])
@@ -68,20 +67,20 @@ package struct StreamFrames: ~Copyable {
         return .rest
     }
 
-    /// Leaves what is not whole with the connection.
+    /// Stores the incomplete frame with the connection.
     func leave(in rest: inout [UInt8]) {
         rest.removeAll(keepingCapacity: true)
         rest.append(contentsOf: bytes[begin..<end])
     }
 
-    /// The bytes of a frame.
+    /// Bytes of a frame.
     package subscript(frame: Range<Int>) -> Span<UInt8> {
         @_lifetime(borrow self)
         get { bytes.span.extracting(frame) }
     }
 }
 
-/// Datagrams side by side, each with its length before it: what one write takes.
+/// Buffer of framed datagrams for one write, each after its two-byte length.
 struct FramedOutput: ~Copyable {
     private var bytes = [UInt8](
         repeating: 0,
@@ -91,7 +90,7 @@ struct FramedOutput: ~Copyable {
 
     mutating func removeAll() { count = 0 }
 
-    /// Adds a datagram; returns `false` where there is no room for it.
+    /// Appends a datagram; returns `false` if there is no room for it.
     mutating func append(_ datagram: Span<UInt8>) -> Bool {
         let start = count + StreamFrames.headerLength
         guard start + datagram.count <= bytes.count else { return false }
@@ -108,6 +107,6 @@ struct FramedOutput: ~Copyable {
         get { bytes.span.extracting(0..<count) }
     }
 
-    /// The bytes of `range`.
+    /// Copies the bytes of `range`.
     func copy(_ range: Range<Int>) -> [UInt8] { Array(bytes[range]) }
 }

@@ -4,27 +4,27 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// One connection's way out: what it takes goes at once, what it does not take waits in a queue of
-/// its own, so that a slow peer delays nobody else.
+/// Sender of one TCP connection: datagrams that the connection does not take wait in a queue.
 ///
-/// A frame of which a part has gone goes on whatever happens, or the peer would lose the thread.
+/// Each connection has its own queue, so that a slow peer delays nobody else. A partly written
+/// frame is always completed, or the peer would lose the framing.
 struct StreamLane: ~Copyable {
     private let limits: SendQueueLimits
-    /// There is one only while something waits, or shortly after.
+    /// Queue, present only while datagrams wait or shortly after.
     private var queue: SendQueue?
-    /// What has not gone of the frame under way, and from where on.
+    /// Unwritten part of a partly written frame, and the position reached in it.
     private var rest: [UInt8] = []
     private var restStart = 0
-    /// Whether the connection is given nothing until the poller says so.
+    /// Whether nothing is written until the poller reports the connection writable.
     private(set) var isBlocked = false
-    /// The errno after which nothing can be sent any more.
+    /// Errno after which the connection can send nothing more.
     private(set) var failure: Int32?
-    /// Of queues that were given back.
+    /// Drops counted by queues that were freed.
     private var formerDrops = SendDrops()
 
     init(limits: SendQueueLimits) { self.limits = limits }
 
-    /// Datagrams that wait, the one under way left out.
+    /// Number of queued datagrams, without the one partly written.
     var count: Int {
         switch queue {
         case .some(let queue): queue.count
@@ -32,10 +32,10 @@ struct StreamLane: ~Copyable {
         }
     }
 
-    /// Whether anything waits.
+    /// Whether any bytes or datagrams wait.
     var isWaiting: Bool { restStart < rest.count || count > 0 }
 
-    /// Datagrams that did not leave.
+    /// Datagrams that were dropped.
     var drops: SendDrops {
         switch queue {
         case .some(let queue):
@@ -46,7 +46,7 @@ struct StreamLane: ~Copyable {
         }
     }
 
-    /// When something that waits gets too old.
+    /// Time at which a queued datagram becomes stale.
     var deadline: Instant? {
         switch queue {
         case .some(let queue): queue.deadline
@@ -54,7 +54,7 @@ struct StreamLane: ~Copyable {
         }
     }
 
-    /// Sends, queues or drops the datagrams at `range` of `batch`, which all go here.
+    /// Sends, queues or drops the datagrams at `range` of `batch`, which all go to this peer.
     mutating func send(
         _ batch: borrowing Batch,
         _ range: Range<Int>,
@@ -78,7 +78,7 @@ struct StreamLane: ~Copyable {
         }
     }
 
-    /// Sends what waits, as far as the connection takes it; `staging` is an empty batch.
+    /// Sends the queue as far as the connection takes it; `staging` is an empty batch.
     mutating func drain(
         through staging: inout Batch,
         on descriptor: Int32,
@@ -89,7 +89,7 @@ struct StreamLane: ~Copyable {
         queue?.expire(at: now)
         sendRest(on: descriptor)
         while !isBlocked, failure == nil, count > 0 {
-            // One at a time: the kernel may have enough after each.
+            // One at a time: each may fill the kernel's buffer.
             let staged = queue?.stage(into: &staging, limit: 1) ?? 0
             let gone = transmit(staging, 0..<staged, on: descriptor, through: &output)
             queue?.removeFirst(gone)
@@ -97,19 +97,19 @@ struct StreamLane: ~Copyable {
         }
     }
 
-    /// Drops what has waited for too long.
+    /// Drops stale datagrams.
     mutating func expire(at now: Instant) { queue?.expire(at: now) }
 
     mutating func withdraw(_ streams: [SSRC]) { queue?.withdraw(streams) }
 
-    /// Gives the queue's memory back where nothing has waited of late.
+    /// Frees the queue's memory if it is idle.
     mutating func release(at now: Instant) {
         guard queue?.isIdle(at: now) == true else { return }
         formerDrops = drops
         queue = nil
     }
 
-    /// Counts what still waits as dropped: the connection ends.
+    /// Counts the queued datagrams as dropped, when the connection ends.
     mutating func abandon() { queue?.expire(at: Instant(nanoseconds: .max)) }
 }
 
@@ -139,10 +139,10 @@ extension StreamLane {
         )
     }
 
-    /// Gives datagrams to the connection; returns the index of the first that it did not take.
+    /// Writes datagrams to the connection; returns the index of the first one not written.
     ///
-    /// A few at a time, and only while the kernel has nothing to speak of that waits: it would
-    /// take many times more, and on a slow way that is seconds that audio comes late.
+    /// It writes a few at a time, and only while the kernel holds few unsent bytes. The kernel
+    /// would take many times more, which on a slow connection delays audio by seconds.
     private mutating func transmit(
         _ batch: borrowing Batch,
         _ range: Range<Int>,
@@ -181,7 +181,7 @@ extension StreamLane {
         if rest.isEmpty { restStart = 0 }
     }
 
-    /// Writes what it can, and returns how many bytes that was.
+    /// Writes as much as the kernel takes; returns the number of bytes.
     private mutating func write(_ bytes: Span<UInt8>, to descriptor: Int32) -> Int {
         let written = kernel_write(descriptor, bytes)
         guard written >= 0 else {

@@ -1,21 +1,21 @@
-/// Bounds of a worker's TCP connections; `docs/limits.md` says what happens at each.
+/// Limits of a worker's TCP connections; `docs/limits.md` says what happens at each.
 package struct StreamLimits: Hashable, Sendable {
-    /// Connections at one time.
+    /// Maximum number of connections at one time.
     package var connections = 1_024
-    /// Of those, from one address, or one /64 of IPv6.
+    /// Maximum number of connections from one IPv4 address, or one IPv6 /64.
     package var connectionsPerAddress = 128
-    /// Bytes that wait for one connection that takes no more.
+    /// Maximum number of bytes queued for one connection.
     package var queueBytes = 512 << 10
 
     package init() {}
 
-    /// More than this has no numbers.
+    /// Maximum number of connections that can be numbered.
     package static let maximumConnections = StreamTable.maximumCapacity
 
-    /// Connections that no check has validated yet; for one more the oldest of them goes.
+    /// Maximum number of connections without a connectivity check; one more ends the oldest.
     package var unchecked: Int { max(1, connections / 4) }
 
-    /// Two datagrams a kilobyte: audio is small.
+    /// Queue limits, with two datagrams a kilobyte, as audio packets are small.
     var queue: SendQueueLimits {
         SendQueueLimits(datagrams: max(1, queueBytes / 512), bytes: queueBytes)
     }

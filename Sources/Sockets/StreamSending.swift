@@ -2,9 +2,10 @@ package import RTP
 package import SFU
 import WorkerInterface
 
-// What goes to connections.
+// Sending on connections.
 extension Streams {
-    /// Sends, queues or drops what of `batch` goes to connections; the batch stays as it is.
+    /// Sends, queues or drops the datagrams of `batch` for TCP connections, and leaves the batch as
+    /// it is.
     package mutating func send(
         _ batch: borrowing Batch,
         with poller: borrowing Poller,
@@ -41,7 +42,7 @@ extension Streams {
         follow(number, poller)
     }
 
-    /// Says that a connection takes something again; `resume` then sends what waits.
+    /// Handles a connection that is writable again, and sends its queue.
     package mutating func noteWritable(
         _ number: UInt16,
         with poller: borrowing Poller,
@@ -54,14 +55,14 @@ extension Streams {
         follow(number, poller)
     }
 
-    /// Drops what has waited for too long.
+    /// Drops stale datagrams.
     package mutating func expireQueues(at now: Instant) {
         guard !waiting.isEmpty else { return }
         for number in waiting where table.contains(number) { table[number].lane.expire(at: now) }
         forgetIdle()
     }
 
-    /// Keeps in `waiting` only those for which something waits.
+    /// Removes connections without queued data from `waiting`.
     private mutating func forgetIdle() {
         var kept: [UInt16] = []
         for number in waiting where table.contains(number) && table[number].lane.isWaiting {
@@ -70,7 +71,7 @@ extension Streams {
         waiting = kept
     }
 
-    /// Drops what waits of streams that nobody has a right to any more.
+    /// Drops the queued media of streams that nobody may receive any more.
     package mutating func withdraw(_ streams: [SSRC]) {
         guard !streams.isEmpty, !waiting.isEmpty else { return }
         for number in waiting where table.contains(number) {
@@ -79,7 +80,7 @@ extension Streams {
         forgetIdle()
     }
 
-    /// Ends a connection that has failed, and has the poller tell of room in one that has none.
+    /// Ends a failed connection; otherwise watches for writability while it is blocked.
     private mutating func follow(_ number: UInt16, _ poller: borrowing Poller) {
         guard table[number].lane.failure == nil else { return end(number, .failed) }
         let isBlocked = table[number].lane.isBlocked

@@ -1,6 +1,6 @@
 import WorkerInterface
 
-/// Where connections come from: an IPv4 address, or a /64 of IPv6, which is one customer's.
+/// Source of connections: an IPv4 address, or an IPv6 /64, which belongs to one customer.
 struct StreamSource: Hashable {
     private let high: UInt64
     private let low: UInt64
@@ -11,7 +11,7 @@ struct StreamSource: Hashable {
     }
 }
 
-/// How many connections each source has.
+/// Number of connections by source.
 struct StreamSources {
     private var counts: [StreamSource: Int] = [:]
 

@@ -1,34 +1,34 @@
 import RTP
 import WorkerInterface
 
-/// One connection, from when it was taken to when it is closed.
+/// TCP connection, from accept to close.
 struct StreamConnection: ~Copyable {
     let descriptor: Int32
     let path: Path
-    /// When it was taken, or when the last whole frame came.
+    /// Time of the last whole frame, or of the accept before the first.
     var heard: Instant
-    /// Whether a check has validated it: before, nothing is sent to it.
+    /// Whether a connectivity check has validated it: nothing is sent to it before.
     var isChecked = false
-    /// What has come of a frame that is not whole yet.
+    /// Received part of an incomplete frame.
     var rest: [UInt8] = []
     var lane: StreamLane
-    /// Whether the poller tells when it is writable.
+    /// Whether the poller reports when it is writable.
     var isWatched = false
 }
 
-/// A worker's connections, by the number that `Path.local` has.
+/// Table of a worker's connections, by the number in `Path.local`.
 ///
-/// A number is a place and a generation, and of places the one that was left longest ago is taken
-/// next: what is late for a connection that has ended does not meet another. Safe: it owns the
-/// places, and a number is looked at before it is used.
+/// A number combines a place and a generation, and the place freed longest ago is used next. So
+/// late data for an ended connection does not reach another one. Safe: it owns the places, and a
+/// number is checked before it is used.
 @safe
 struct StreamTable: ~Copyable {
     private let places: UnsafeMutablePointer<StreamConnection>
     let capacity: Int
-    /// By place: the number of who lives there, 0 where nobody does; and the next generation.
+    /// By place: the number of its connection, 0 if it is free, and the next generation.
     private var numbers: [UInt16]
     private var generations: [UInt16]
-    /// Places that are free, the longest first: a circle.
+    /// Circular list of free places, the one freed longest ago first.
     private var free: [UInt16]
     private var firstFree = 0
     package private(set) var count = 0
@@ -53,7 +53,7 @@ struct StreamTable: ~Copyable {
         unsafe places.deallocate()
     }
 
-    /// The number that the next connection gets; `nil`: no place is free.
+    /// Number that the next connection gets; `nil` if no place is free.
     var next: UInt16? {
         guard count < capacity else { return nil }
         let place = free[firstFree]
@@ -65,13 +65,13 @@ struct StreamTable: ~Copyable {
         return number >= Path.firstConnection && place < capacity && numbers[place] == number
     }
 
-    /// The number of who lives at a place, if anybody does.
+    /// Returns the number of the connection at a place, if there is one.
     func number(at place: Int) -> UInt16? {
         let number = numbers[place]
         return number == 0 ? nil : number
     }
 
-    /// Takes a connection in, whose number is `next`.
+    /// Inserts a connection, whose number must be `next`.
     mutating func insert(_ connection: consuming StreamConnection) {
         let number = connection.path.local
         precondition(number == next, "a connection has the number that was given out")
@@ -82,7 +82,7 @@ struct StreamTable: ~Copyable {
         count += 1
     }
 
-    /// Takes a connection out.
+    /// Removes a connection.
     mutating func remove(_ number: UInt16) -> StreamConnection {
         precondition(contains(number), "the connection is there")
         let place = Self.place(of: number)

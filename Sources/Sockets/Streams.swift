@@ -5,18 +5,17 @@ package import RTP
 import SFU
 package import WorkerInterface
 
-/// The TCP connections of a worker (RFC 6544, passive): takes them, cuts what comes into frames
-/// (RFC 4571), sends, and ends those that do not behave.
+/// TCP connections of a worker (RFC 6544, passive): accepting, framing (RFC 4571), sending, ending.
 ///
-/// A connection is a path of the core's, whose number is in `Path.local`. The caller asks the core
-/// whether a check has validated it, and tells the core of those that have ended.
+/// A connection is a path of the core, and its number is in `Path.local`. The caller asks the core
+/// whether a connectivity check has validated it, and tells the core which have ended.
 package struct Streams: ~Copyable {
-    /// What a poller's readiness is about.
+    /// Listener or connection that a poller's readiness belongs to.
     package enum Subject: Equatable {
         case listener(Int)
         case connection(UInt16)
 
-        /// `nil`: not about streams.
+        /// Decodes a poller token; returns `nil` for tokens of other owners.
         package init?(token: UInt64) {
             switch token >> 16 {
             case Self.listeners >> 16: self = .listener(Int(token & 0xffff))
@@ -42,18 +41,18 @@ package struct Streams: ~Copyable {
     var sources = StreamSources()
     var output = FramedOutput()
     var staging = Batch(capacity: 1)
-    /// Connections for which something waits.
+    /// Connections with queued data.
     var waiting: [UInt16] = []
-    /// Paths that are no more and of which the core has not been told.
+    /// Ended paths that the core has not been told of.
     private var ended: [Path] = []
     var counters = StreamStatistics()
-    /// Of connections that have ended.
+    /// Drops of connections that have ended.
     private var formerDrops = SendDrops()
-    /// Datagrams to connections that were there no more.
+    /// Datagrams to connections that no longer exist.
     package internal(set) var errors: UInt64 = 0
     var stamp = SendStamp()
     var nextSweep: Instant?
-    /// Given up when the table of descriptors is full, to accept and turn away who is waiting.
+    /// Spare descriptor, closed to accept and refuse a connection when no descriptors are left.
     var reserve: Int32
 
     package init(_ listeners: [TCPListener], limits: StreamLimits = StreamLimits()) {
@@ -72,7 +71,7 @@ package struct Streams: ~Copyable {
 
     package var isEmpty: Bool { table.count == 0 }
 
-    /// Has listening sockets watched.
+    /// Adds listening sockets to a poller.
     package static func watch(
         _ listeners: [TCPListener],
         with poller: borrowing Poller
@@ -84,11 +83,11 @@ package struct Streams: ~Copyable {
     }
 }
 
-// What comes on them.
+// Receiving.
 extension Streams {
-    /// Reads once from a connection; returns its path, or `nil` where nothing came.
+    /// Reads once from a connection; returns its path, or `nil` if nothing came.
     ///
-    /// Then `nextFrame` is asked until there is none.
+    /// Call `nextFrame` afterwards until it returns `nil`.
     package mutating func read(_ number: UInt16, into frames: inout StreamFrames) -> Path? {
         guard table.contains(number) else { return nil }
         frames.begin(with: table[number].rest)
@@ -104,7 +103,7 @@ extension Streams {
         return table[number].path
     }
 
-    /// Where the next frame of the last read lies.
+    /// Returns the position of the next frame of the last read.
     package mutating func nextFrame(
         of number: UInt16,
         in frames: inout StreamFrames,
@@ -121,14 +120,14 @@ extension Streams {
         return nil
     }
 
-    /// Whether no check has validated the connection yet.
+    /// Whether no connectivity check has validated the connection yet.
     package func isUnchecked(_ number: UInt16) -> Bool {
         table.contains(number) && !table[number].isChecked
     }
 
-    /// Says what became of a frame of a connection that was not validated before it.
+    /// Records the result of a frame on a connection that was not validated before.
     ///
-    /// One that has not even earned an answer ends: its peer knows none of our passwords.
+    /// A connection whose frame earned no answer ends: its peer knows none of our passwords.
     package mutating func settle(_ number: UInt16, isValidated: Bool, isAnswered: Bool) {
         guard isUnchecked(number) else { return }
         if isValidated {
@@ -140,15 +139,15 @@ extension Streams {
     }
 }
 
-// How they end.
+// Ending.
 extension Streams {
-    /// Ends a connection; `takeEnded` tells of it.
+    /// Ends a connection; `takeEnded` reports it if it was validated.
     package mutating func end(_ number: UInt16, _ cause: StreamStatistics.Cause) {
         guard table.contains(number) else { return }
         table[number].lane.abandon()
         formerDrops += table[number].lane.drops
         let connection = table.remove(number)
-        // The poller forgets a descriptor that is closed.
+        // The poller forgets a closed descriptor by itself.
         kernel_close(connection.descriptor)
         sources[StreamSource(connection.path.remote)] -= 1
         if connection.isChecked {
@@ -160,19 +159,19 @@ extension Streams {
         waiting.removeAll { $0 == number }
     }
 
-    /// A path that is no more since the last look.
+    /// Returns a path that has ended and was not reported yet.
     package mutating func takeEnded() -> Path? { ended.popLast() }
 
-    /// Whether it is time for `expire`.
+    /// Whether `expire` is due.
     package func isDue(at now: Instant) -> Bool { nextSweep.map { $0 <= now } ?? false }
 
-    /// Ends who has kept silent for too long; call it after all that has come was read.
+    /// Ends connections silent for too long; call it after all received data was read.
     package mutating func expire(at now: Instant) {
         guard let due = nextSweep, due <= now else { return }
         nextSweep =
             table.count == 0 ? nil : now.advanced(milliseconds: Self.sweepMilliseconds)
-        // After the process stood still it is not known who was silent: what they have sent may
-        // not all have been read.
+        // After a stall of the process silence proves nothing: sent data may not all have been
+        // read.
         let stall = now.milliseconds(since: due)
         let isStalled = stall > Self.sweepMilliseconds
         for place in 0..<table.capacity {
@@ -191,25 +190,25 @@ extension Streams {
         }
     }
 
-    /// How many places `checkedPath(at:)` has.
+    /// Number of places of `checkedPath(at:)`.
     package var places: Int { table.count == 0 ? 0 : table.capacity }
 
-    /// The path of the validated connection at a place, if there is one.
+    /// Returns the path of the validated connection at a place, if there is one.
     package func checkedPath(at place: Int) -> Path? {
         guard let number = table.number(at: place), table[number].isChecked else { return nil }
         return table[number].path
     }
 
     static let sweepMilliseconds: Int64 = 500
-    /// From the beginning to the first check.
+    /// Time from the accept to the first connectivity check.
     private static let checkMilliseconds: Int64 = 5_000
-    /// A path in reserve is checked about every 25 s.
+    /// Longest silence of a validated connection; a standby path is checked about every 25 s.
     private static let idleMilliseconds: Int64 = 60_000
 }
 
-// What they have to tell.
+// Figures for the worker and its metrics.
 extension Streams {
-    /// When `expire` or `resume` next has something to do, if ever.
+    /// Time at which `expire` or `expireQueues` next has something to do, if any.
     package var deadline: Instant? {
         var earliest = nextSweep
         for number in waiting where table.contains(number) {
@@ -225,7 +224,7 @@ extension Streams {
         return statistics
     }
 
-    /// Datagrams that left neither at once nor later.
+    /// Datagrams dropped by the connections.
     package var drops: SendDrops {
         var sum = formerDrops
         for place in 0..<places {
@@ -234,12 +233,12 @@ extension Streams {
         return sum
     }
 
-    /// Datagrams that wait.
+    /// Number of queued datagrams.
     package var waitingCount: Int {
         waiting.reduce(0) { $0 + (table.contains($1) ? table[$1].lane.count : 0) }
     }
 
-    /// When the first call since the last look that sent media has returned.
+    /// Returns the time of the first send call with media since the previous `takeStamp`.
     package mutating func takeStamp() -> SendStamp {
         defer { stamp = SendStamp() }
         return stamp

@@ -3,26 +3,26 @@ import Glibc
 package import Kernel
 package import WorkerInterface
 
-/// A socket that takes TCP connections.
+/// Listening TCP socket.
 ///
-/// It only names the descriptor, as `UDPSocket` does; who opened it closes it.
+/// It only names the descriptor, like `UDPSocket`; the code that opened it closes it.
 package struct TCPListener: Sendable {
     package let descriptor: Int32
-    /// Where it is bound; the port is the one that the kernel chose where 0 was asked for.
+    /// Bound address; its port is the kernel's choice if 0 was asked for.
     package let address: Address
 
-    /// What `accept` comes back with.
+    /// Result of `accept`.
     enum Arrival {
         case connection(descriptor: Int32, remote: Address)
-        /// It went again before it could be taken.
+        /// The connection was closed before it was accepted.
         case gone
-        /// Nobody waits.
+        /// No connection is waiting.
         case nobody
-        /// No descriptors are left for who waits.
+        /// No descriptor is left for a waiting connection.
         case noDescriptors
     }
 
-    /// Listens on `address`; port 0 is one that the kernel chooses.
+    /// Listens on `address`; with port 0 the kernel chooses.
     package static func open(_ address: Address) throws(SystemError) -> TCPListener {
         let descriptor = try SystemError.check(
             kernel_tcp_listen(address.kernel, address.isIPv6, backlog),
@@ -36,7 +36,7 @@ package struct TCPListener: Sendable {
 
     package func close() { kernel_close(descriptor) }
 
-    /// Takes one connection, if there is any.
+    /// Accepts one connection, if any is waiting.
     func accept() -> Arrival {
         var remote = kernel_address()
         let result = unsafe kernel_tcp_accept(
@@ -53,12 +53,12 @@ package struct TCPListener: Sendable {
         }
     }
 
-    /// Connections that wait in the kernel to be taken.
+    /// Maximum number of connections that wait in the kernel to be accepted.
     private static let backlog: Int32 = 128
-    /// The kernel calls a connection writable while less than half of this has not left.
+    /// Unsent bytes in the kernel (TCP_NOTSENT_LOWAT); below half of this it reports writability.
     ///
-    /// What waits must wait with us, where audio can overtake video and what is old is dropped.
+    /// Data must wait in our queue, where audio can overtake video and stale data is dropped.
     static let unsentBytes: Int32 = 4_096
-    /// How long a peer may take nothing of what it is sent.
+    /// Longest time that a peer may acknowledge nothing (TCP_USER_TIMEOUT).
     private static let timeoutMilliseconds: Int32 = 30_000
 }

@@ -3,13 +3,13 @@ package import Kernel
 package import SFU
 package import WorkerInterface
 
-/// A bound, non-blocking UDP socket.
+/// Bound, non-blocking UDP socket.
 ///
-/// It only names the descriptor, so that a worker's thread can be handed it; who opened it
-/// closes it. It tells by which address of ours each datagram came, and of the drops of its queue.
+/// It only names the descriptor, so that it can be passed to a worker's thread; the code that
+/// opened it closes it. It reports the local address of each datagram, and the drops of its queue.
 package struct UDPSocket: Sendable {
     package let descriptor: Int32
-    /// Where it is bound; the port is the one that the kernel chose where 0 was asked for.
+    /// Bound address; its port is the kernel's choice if 0 was asked for.
     package let address: Address
 
     /// Sizes of a socket's kernel buffers, in bytes.
@@ -28,7 +28,7 @@ package struct UDPSocket: Sendable {
         self.address = address
     }
 
-    /// Opens a socket bound to `address`; port 0 is one that the kernel chooses.
+    /// Opens a socket bound to `address`; with port 0 the kernel chooses.
     package static func open(_ address: Address) throws(SystemError) -> UDPSocket {
         let descriptor = try SystemError.check(
             kernel_udp_open(address.kernel, address.isIPv6),
@@ -42,10 +42,10 @@ package struct UDPSocket: Sendable {
 
     package func close() { kernel_close(descriptor) }
 
-    /// Asks for `wanted` and returns what to tell the operator where the kernel gave less.
+    /// Sets the kernel buffers; returns those that came out smaller than `wanted`.
     ///
-    /// With the usual 208 KiB a burst of a few hundred packets is lost in the kernel, so this
-    /// is worth a warning that names the cure.
+    /// With the usual 208 KiB a burst of a few hundred packets is lost in the kernel, so a shortage
+    /// is worth a warning that names the remedy.
     package func setBuffers(_ wanted: Buffers) -> [BufferShortage] {
         let received = Int(kernel_set_receive_buffer(descriptor, Int32(clamping: wanted.receive)))
         let sent = Int(kernel_set_send_buffer(descriptor, Int32(clamping: wanted.send)))
@@ -55,13 +55,14 @@ package struct UDPSocket: Sendable {
         ].filter { $0.got < $0.wanted }
     }
 
-    /// Has the kernel stamp what comes; returns whether it does so.
+    /// Enables kernel timestamps for received datagrams; returns whether that worked.
     package func stampArrivals() -> Bool { kernel_stamp_arrivals(descriptor) == 0 }
 
-    /// Sends `run` of `batch` to where its path says, in one call, which never blocks.
+    /// Sends `run` of `batch` to its path in one call, which never blocks.
     ///
-    /// Returns an errno, or 0. A `source` other than the kernel's choice is one of this machine's
-    /// addresses of the socket's family; `interface` is what it means something on, else 0.
+    /// Returns an errno, or 0. `source` is one of this machine's addresses of the socket's family,
+    /// or `nil` for the kernel's choice. `interface` is given if the source is ambiguous without,
+    /// else 0.
     package func send(
         _ run: SendRun,
         of batch: borrowing Batch,
@@ -70,7 +71,7 @@ package struct UDPSocket: Sendable {
     ) -> Int32 {
         let source = source ?? Address(high: 0, low: 0, port: 0)
         precondition(run.count > 0 && run.end <= batch.count, "the run lies in the batch")
-        // The places of a batch lie `stride` apart, and the run ends inside it.
+        // The places of a batch lie `stride` apart, and the run ends inside the batch.
         return unsafe batch[run.start].withUnsafeBufferPointer { first in
             var request = unsafe kernel_run(
                 remote: batch.path(at: run.start).remote.kernel,
@@ -86,10 +87,10 @@ package struct UDPSocket: Sendable {
         }
     }
 
-    /// Sends all of `batch` and empties it, runs of at most `segments` datagrams a call; returns
-    /// how many the kernel refused.
+    /// Sends all of `batch` in runs of at most `segments` datagrams, and empties it.
     ///
-    /// For who has one peer a socket and leaves loss to the network, like a load client.
+    /// Returns the number of datagrams that the kernel refused. It is for callers with one peer a
+    /// socket that leave loss to the network, such as a load client.
     package func send(_ batch: inout Batch, segments: Int = 1) -> Int {
         precondition((1...64).contains(segments), "the kernel takes 64 segments a call")
         var refused = 0
@@ -104,9 +105,9 @@ package struct UDPSocket: Sendable {
     }
 }
 
-/// A kernel buffer that came out smaller than it was asked for.
+/// Kernel buffer smaller than requested.
 package struct BufferShortage: Equatable {
-    /// The setting that bounds it.
+    /// Kernel setting that limits it.
     package var sysctl: String
     package var wanted: Int
     package var got: Int

@@ -1,24 +1,25 @@
 import Glibc
 import WorkerInterface
 
-/// What takes no segmented sends: a whole socket, or single ways from it.
+/// Record of sends without GSO: for a whole socket, or for single paths from it.
 struct Unsegmented {
     private var isWhole = false
-    /// Ways with a small MTU, forgotten by overwriting.
+    /// Paths with a small MTU; an entry is forgotten when it is overwritten.
     private var paths: [Path?] = []
 
-    /// Datagrams that one call may have.
+    /// Returns the most datagrams that one call to `path` may have.
     func limit(_ path: Path) -> Int {
         if isWhole { return 1 }
         if !paths.isEmpty, paths[Self.place(of: path)] == path { return 1 }
         return SendRun.maximumCount
     }
 
-    /// Remembers what a refused run says; returns whether that is about `path` alone, and `nil`
-    /// where the errno says nothing about segments.
+    /// Learns from the errno of a refused run.
+    ///
+    /// Returns whether the refusal concerns `path` only, or `nil` if the errno is not about GSO.
     mutating func learn(_ number: Int32, from path: Path) -> Bool? {
         switch number {
-        case EINVAL, EMSGSIZE:  // A segment is larger than the way's MTU.
+        case EINVAL, EMSGSIZE:  // A segment is larger than the path MTU.
             if paths.isEmpty { paths = Array(repeating: nil, count: Self.capacity) }
             paths[Self.place(of: path)] = path
             return true

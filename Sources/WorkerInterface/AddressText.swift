@@ -1,14 +1,16 @@
 package import CKernel
 
 extension Address {
-    /// Reads `127.0.0.1` or `::1`; brackets, ports and zones are not part of it.
+    /// Parses an IPv4 or IPv6 address such as `127.0.0.1` or `::1`.
+    ///
+    /// Returns `nil` for anything else: brackets, ports and zones are not part of it.
     package init?(text: String, port: UInt16 = 0) {
         var address = kernel_address()
         guard unsafe kernel_address_parse(text, &address) else { return nil }
         self.init(high: address.high, low: address.low, port: port)
     }
 
-    /// Reads `127.0.0.1:5004` or `[::1]:5004`.
+    /// Parses an address with its port: `127.0.0.1:5004` or `[::1]:5004`.
     package init?(endpoint: String) {
         guard let colon = endpoint.lastIndex(of: ":"),
             let port = UInt16(decimal: endpoint[endpoint.index(after: colon)...])
@@ -18,13 +20,13 @@ extension Address {
             self.init(text: String(host.dropFirst().dropLast()), port: port)
             if ipv4 != nil { return nil }
         } else {
-            // Without brackets nobody can tell where an IPv6 address ends.
+            // Without brackets the end of an IPv6 address is ambiguous.
             guard !host.contains(":") else { return nil }
             self.init(text: String(host), port: port)
         }
     }
 
-    /// Without the port: `127.0.0.1`, `::1`.
+    /// Address without the port: `127.0.0.1`, `::1`.
     package var text: String {
         var bytes = [CChar](repeating: 0, count: Int(KERNEL_ADDRESS_TEXT))
         let length = unsafe kernel_address_format(kernel, &bytes)
@@ -34,7 +36,7 @@ extension Address {
         )
     }
 
-    /// With the port: `127.0.0.1:5004`, `[::1]:5004`.
+    /// Address with the port: `127.0.0.1:5004`, `[::1]:5004`.
     package var endpointText: String { ipv4 == nil ? "[\(text)]:\(port)" : "\(text):\(port)" }
 
     package var isIPv6: Bool { ipv4 == nil }
@@ -46,7 +48,7 @@ extension Address {
         return ipv4 >> 24 == 127
     }
 
-    /// Means nothing without naming an interface (RFC 4291 §2.5.6, RFC 3927).
+    /// Whether it is link-local, ambiguous without an interface (RFC 4291 §2.5.6, RFC 3927).
     package var isLinkLocal: Bool {
         guard let ipv4 else { return high >> 54 == 0xfe80 >> 6 }
         return ipv4 >> 16 == 0xa9fe
@@ -62,7 +64,7 @@ extension Address {
 }
 
 extension UInt16 {
-    /// Reads digits only: no sign, no space.
+    /// Parses digits only: no sign, no space.
     fileprivate init?(decimal text: Substring) {
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         self.init(text)

@@ -1,50 +1,50 @@
 package import RTP
 
-/// Why the estimate of a viewer's bandwidth is what it is.
+/// Explanation of a subscriber's bandwidth estimate.
 package struct BandwidthExplanation: Equatable, Sendable {
-    /// What last moved the estimate.
+    /// Reason of the last change of the estimate.
     package enum Cause: UInt8, Sendable {
-        /// Nothing has been learnt yet.
+        /// Initial value; nothing is measured yet.
         case start
-        /// Growth, as nothing spoke against it.
+        /// Growth in the absence of congestion.
         case growth
-        /// Queues that grew.
+        /// Overuse: growing queues.
         case overuse
-        /// Loss beyond what the path loses at any rate, or the end of it.
+        /// Loss beyond the path's inherent loss.
         case loss
-        /// A probe that showed more.
+        /// A probe that measured more, or the bottleneck rate of the first media.
         case probe
-        /// The viewer's own estimate (REMB).
+        /// Receiver-side estimate (REMB).
         case receiverEstimate
-        /// Loss in receiver reports, where nothing better is reported.
+        /// Loss in RTCP receiver reports, if no better feedback is available.
         case receiverLoss
-        /// Feedback that stayed away.
+        /// Missing feedback.
         case silence
     }
 
-    /// Where what is known comes from.
+    /// Feedback that the estimate is based on.
     package enum Source: UInt8, Sendable {
         case none, transportFeedback, receiverEstimate, receiverReports
     }
 
     package var estimate: Int
     package var cause: Cause
-    /// When the estimate last moved by more than a twentieth.
+    /// Time of the last change of the estimate by more than 5 %.
     package var changed: Instant
     package var source: Source
     package var usage: PathUsage
-    /// What the viewer gets, in bits a second, if known.
+    /// Acknowledged bitrate in bits a second, if known.
     package var acknowledged: Int?
-    /// Thousandths lost of what was sent in the last seconds.
+    /// Loss over the last seconds, in thousandths of the packets sent.
     package var lossPermille: Int
-    /// Of those, what is thought to be lost at any rate.
+    /// Inherent loss, which occurs at any rate, in thousandths of the packets sent.
     package var inherentLossPermille: Int
-    /// Whether loss bounds the estimate now, rather than delay.
+    /// Whether loss rather than delay limits the estimate now.
     package var isLossLimited: Bool
     package var roundTripMilliseconds: Int?
-    /// Whether too little is sent to learn from.
+    /// Whether the sender is application-limited, so the acknowledged rate shows no path limit.
     package var isApplicationLimited: Bool
-    /// What the last probe showed, in bits a second.
+    /// Result of the last probe, in bits a second.
     package var lastProbe: Int?
 
     package init(
@@ -76,7 +76,7 @@ package struct BandwidthExplanation: Equatable, Sendable {
     }
 }
 
-/// Whether the path is used beyond, at or below what it carries.
+/// Usage of the path relative to its capacity: normal, overuse or underuse.
 package enum PathUsage: UInt8, Sendable {
     case normal, over, under
 }

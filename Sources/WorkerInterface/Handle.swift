@@ -1,7 +1,7 @@
-/// Names an object in one worker's arrays: a place, and which of its tenants is meant.
+/// Generational handle of an object in one worker's arrays: an index and a generation.
 ///
-/// The control plane hands them out, so a stale one meets an empty place or another generation
-/// and never somebody else's media.
+/// The control plane allocates handles. A stale one finds an empty place or another generation,
+/// never another participant's media.
 package struct Handle<Kind>: Hashable, Sendable, BitwiseCopyable {
     package var index: UInt32
     package var generation: UInt32
@@ -12,21 +12,21 @@ package struct Handle<Kind>: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// Tags that keep handles apart.
+/// Type tags that tell kinds of handles apart.
 package enum HandleKind {
     package enum Transport {}
     package enum Publication {}
     package enum Slot {}
 }
 
-/// One ICE and DTLS association with a participant.
+/// Handle of a transport: one ICE and DTLS association with a participant.
 package typealias TransportID = Handle<HandleKind.Transport>
-/// One m-line on which a participant sends.
+/// Handle of a publication: one m-line on which a participant sends.
 package typealias PublicationID = Handle<HandleKind.Publication>
-/// One m-line on which a participant receives.
+/// Handle of a slot: one m-line on which a participant receives.
 package typealias SlotID = Handle<HandleKind.Slot>
 
-/// Hands out handles for one worker and takes them back.
+/// Allocator of one worker's handles.
 package struct HandleAllocator<Kind>: Sendable {
     private var generations: [UInt32] = []
     private var free: [UInt32] = []
@@ -37,7 +37,7 @@ package struct HandleAllocator<Kind>: Sendable {
     package var used: Int { generations.count - free.count }
     package var available: Int { capacity - used }
 
-    /// A handle that nobody else holds, or `nil` where all are taken.
+    /// Returns an unused handle, or `nil` if all are taken.
     package mutating func allocate() -> Handle<Kind>? {
         if let index = free.popLast() {
             return Handle(index: index, generation: generations[Int(index)])
@@ -47,7 +47,7 @@ package struct HandleAllocator<Kind>: Sendable {
         return Handle(index: UInt32(generations.count - 1), generation: 1)
     }
 
-    /// Takes a handle back; one that is stale is left alone.
+    /// Releases a handle; a stale one is ignored.
     package mutating func release(_ handle: Handle<Kind>) {
         let index = Int(handle.index)
         guard index < generations.count, generations[index] == handle.generation else { return }

@@ -1,31 +1,31 @@
-/// The most of a video that somebody may or wants to be sent; `nil`: no limit.
+/// Upper limits on a video layer, set by a role or a preference; `nil` means no limit.
 ///
-/// Small, because there are two for each slot.
+/// It is kept small because each slot has two.
 package struct LayerCap: Hashable, Sendable, BitwiseCopyable {
     private var widthLimit: UInt16 = 0
     private var heightLimit: UInt16 = 0
     private var bitrateLimit: UInt32 = 0
     private var frameRateLimit: Float = 0
 
-    /// Pixels of a landscape picture's longer side, 1 to 65,535.
+    /// Longer side of a landscape picture, 1 to 65,535 pixels.
     package var width: Int? {
         get { widthLimit > 0 ? Int(widthLimit) : nil }
         set { widthLimit = newValue.map { UInt16(clamping: max($0, 1)) } ?? 0 }
     }
 
-    /// Pixels of its shorter side.
+    /// Shorter side, 1 to 65,535 pixels.
     package var height: Int? {
         get { heightLimit > 0 ? Int(heightLimit) : nil }
         set { heightLimit = newValue.map { UInt16(clamping: max($0, 1)) } ?? 0 }
     }
 
-    /// Frames a second, more than 0.
+    /// Frame rate in frames a second, at least 0.001.
     package var frameRate: Double? {
         get { frameRateLimit > 0 ? Double(frameRateLimit) : nil }
         set { frameRateLimit = newValue.map { Float(max($0, 0.001)) } ?? 0 }
     }
 
-    /// Bits a second, up to 4 Gbit/s.
+    /// Bitrate in bits a second, up to 4 Gbit/s.
     package var bitrate: Int? {
         get { bitrateLimit > 0 ? Int(bitrateLimit) : nil }
         set { bitrateLimit = newValue.map { UInt32(clamping: max($0, 1)) } ?? 0 }

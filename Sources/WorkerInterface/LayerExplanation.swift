@@ -1,25 +1,24 @@
 package import RTP
 
-/// What one slot's viewer is sent of a video, and why it is no more.
+/// Explanation of the video layer that one slot is sent, and of the limit on it.
 package struct LayerExplanation: Hashable, Sendable {
-    /// What leaves for it; `nil`: no video.
+    /// Forwarded layer; `nil` for no video.
     package var sent: LayerDescription?
-    /// What the publisher sends, live or not: its encodings, and of each that has several its
-    /// spatial layers.
+    /// Encodings of the publisher, live or not; one with several spatial layers is listed by layer.
     package var offered: [LayerDescription]
-    /// What the encodings are called, as the offer lists them.
+    /// RIDs of the encodings, in the order of the offer.
     package var names: [String?]
-    /// What the viewer's path carries, in bits a second; `nil` while nobody knows.
+    /// Bandwidth estimate of the subscriber's path, in bits a second; `nil` if unknown.
     package var estimate: Int?
-    /// What of that its allocation gave to this slot, in bits a second.
+    /// Bandwidth allotted to this slot, in bits a second.
     package var share: Int
-    /// The one thing that keeps it from more.
+    /// Limit that keeps it from a higher layer.
     package var limit: LayerLimit
-    /// The estimate from which on it would be sent more, in bits a second, where that is the limit.
+    /// Estimate that would allow a higher layer, in bits a second, if bandwidth is the limit.
     package var needed: Int?
-    /// When a layer may be tried again that the path did not carry, where that is waited for.
+    /// Time of the next try of a layer that the path did not carry, if one is pending.
     package var retryAt: Instant?
-    /// The last 32 at most, oldest first.
+    /// Last layer switches, at most 32, oldest first.
     package var decisions: [LayerDecision]
 
     package init(
@@ -45,31 +44,31 @@ package struct LayerExplanation: Hashable, Sendable {
     }
 }
 
-/// What keeps a viewer from a higher layer.
+/// Limit that keeps a subscriber from a higher layer.
 package enum LayerLimit: UInt8, Hashable, Sendable, BitwiseCopyable {
-    /// It has the highest there is.
+    /// No limit: the highest layer is sent.
     case none
-    /// The subscriber wants no more.
+    /// Preference of the subscriber.
     case preference
-    /// A role may not watch, or not send, more.
+    /// Role of the subscriber or of the publisher.
     case role
-    /// The viewer's path carries no more.
+    /// Bandwidth of the subscriber's path.
     case bandwidth
-    /// The publisher sends no more, or nothing at all.
+    /// Publisher that sends no higher layer, or nothing.
     case publisher
-    /// The viewer's worker has more to do than it can.
+    /// Overload of the subscriber's worker.
     case overload
 }
 
-/// One turn of a slot to another layer.
+/// Switch of a slot to another layer.
 package struct LayerDecision: Hashable, Sendable, BitwiseCopyable {
-    /// A layer, small enough to keep many.
+    /// Compact description of a layer.
     package struct Layer: Hashable, Sendable, BitwiseCopyable {
-        /// Which of the publication's encodings, as the offer lists them.
+        /// Index of the encoding, in the order of the offer.
         package var position: UInt8
-        /// Frames a second.
+        /// Frame rate in frames a second.
         package var frameRate: UInt8
-        /// Pixels.
+        /// Size in pixels.
         package var width: UInt16
         package var height: UInt16
 
@@ -82,10 +81,10 @@ package struct LayerDecision: Hashable, Sendable, BitwiseCopyable {
     }
 
     package var at: Instant
-    /// `nil`: no video.
+    /// Layer before the switch; `nil` for no video.
     package var from: Layer?
     package var to: Layer?
-    /// What made it turn: a limit that came, or one that went.
+    /// Limit that forced the switch down, or whose end allowed the switch up.
     package var cause: LayerLimit
 
     package init(at: Instant, from: Layer?, to: Layer?, cause: LayerLimit) {
@@ -96,12 +95,12 @@ package struct LayerDecision: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// Why a worker sends no video to a slot that might have it.
+/// Reason for which a slot's video is paused.
 package enum VideoHold: Hashable, Sendable {
-    /// The path does not carry the lowest layer.
+    /// Bandwidth is too low for the lowest layer.
     case quality
-    /// The publisher's video stopped coming.
+    /// The publisher's video is no longer received.
     case interrupted
-    /// Every layer is above what a role allows.
+    /// Every layer exceeds the role's cap.
     case role
 }

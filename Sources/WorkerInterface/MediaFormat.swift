@@ -3,7 +3,7 @@ package enum MediaKind: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable
     case audio, video
 }
 
-/// A codec that sfud forwards.
+/// Codec that sfud forwards.
 package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case opus, red, vp8, vp9, h264, av1
 
@@ -23,7 +23,7 @@ package enum Codec: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     }
 }
 
-/// Some of the codecs.
+/// Set of codecs.
 package struct CodecSet: Hashable, Sendable {
     private var bits: UInt8 = 0
 
@@ -34,11 +34,11 @@ package struct CodecSet: Hashable, Sendable {
     package func contains(_ codec: Codec) -> Bool { bits & 1 << codec.rawValue != 0 }
 }
 
-/// A codec with what must agree for one side to decode what the other encodes.
+/// Codec with the parameters that both sides must agree on.
 ///
-/// `profile` is VP9's profile-id, AV1's profile, or the H.264 profile's rank
-/// (0 constrained baseline, 1 baseline, 2 main, 3 constrained high, 4 high); H.264 is always
-/// packetization-mode 1. It is 0 for the others.
+/// `profile` is VP9's profile-id, AV1's profile, or the H.264 profile's rank (0 constrained
+/// baseline, 1 baseline, 2 main, 3 constrained high, 4 high); H.264 is always packetization-mode 1.
+/// It is 0 for the others.
 package struct MediaFormat: Hashable, Sendable, BitwiseCopyable {
     package var codec: Codec
     package var profile: UInt8
@@ -49,13 +49,13 @@ package struct MediaFormat: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// A format's payload types on one m-line.
+/// Payload types of a format on one m-line.
 package struct FormatMapping: Hashable, Sendable, BitwiseCopyable {
     package var format: MediaFormat
     package var payloadType: UInt8
-    /// The retransmission format that repairs it (RFC 4588), where negotiated.
+    /// Payload type of the RTX format that repairs it (RFC 4588); `nil` if not negotiated.
     package var rtxPayloadType: UInt8?
-    /// `a=rtcp-fb` lines that both sides have for it.
+    /// RTCP feedback that both sides offer for it (`a=rtcp-fb`).
     package var feedback: FeedbackKinds
 
     package init(
@@ -71,7 +71,7 @@ package struct FormatMapping: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// RTCP feedback that was agreed on (RFC 4585 §4.2, RFC 5104 §7).
+/// Negotiated RTCP feedback (RFC 4585 §4.2, RFC 5104 §7).
 package struct FeedbackKinds: OptionSet, Hashable, Sendable, BitwiseCopyable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }

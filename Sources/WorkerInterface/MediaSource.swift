@@ -2,7 +2,7 @@
 package enum MediaSource: String, Hashable, Sendable, CaseIterable {
     case camera, microphone, screen
 
-    /// What an m-line carries whose source was not named.
+    /// Returns the default source of an m-line whose source was not given.
     package static func usual(for kind: MediaKind) -> Self {
         switch kind {
         case .audio: .microphone

@@ -1,11 +1,12 @@
-/// Datagrams that waited for a socket, or should have, and did not leave; by cause and content.
+/// Counters of outgoing datagrams that were dropped at a socket or in its queue, by cause and
+/// content.
 package struct SendDrops: Hashable, Sendable {
     package enum Cause: String, CaseIterable, Hashable, Sendable {
-        /// The queue had no room.
+        /// The send queue was full.
         case full
-        /// They waited for so long that nobody wants them any more.
+        /// The datagram was queued for so long that it is of no use.
         case stale
-        /// The right under which they were forwarded was taken away meanwhile.
+        /// The right under which it was forwarded was revoked while it was queued.
         case withdrawn
     }
 
@@ -21,7 +22,7 @@ package struct SendDrops: Hashable, Sendable {
         set { counts[Self.index(cause, content)] = newValue }
     }
 
-    /// Of one cause, whatever they were.
+    /// Returns the sum over all contents for one cause.
     package func sum(_ cause: Cause) -> UInt64 {
         DatagramContent.allCases.reduce(0) { $0 &+ self[cause, $1] }
     }
@@ -41,9 +42,9 @@ package struct SendDrops: Hashable, Sendable {
     }
 }
 
-/// What a datagram is, for who has to choose when not all can be sent.
+/// Kind of a datagram, to choose by when not all can be sent.
 package enum DatagramContent: UInt8, BitwiseCopyable, Sendable {
-    /// Signalling of the transport itself: STUN, DTLS, RTCP.
+    /// STUN, DTLS and RTCP: the signalling of the transport itself.
     case other
     case audio
     case video
@@ -52,7 +53,7 @@ package enum DatagramContent: UInt8, BitwiseCopyable, Sendable {
 extension DatagramContent: CaseIterable {
     package static let allCases: [Self] = [.other, .audio, .video]
 
-    /// As metrics name it.
+    /// Label value in the metrics.
     package var name: String {
         switch self {
         case .other: "other"

@@ -1,11 +1,13 @@
 package import RTP
 
-/// Why packets went no further; counted, because a log line per packet is an attack surface.
+/// Reason for dropping a packet.
+///
+/// Drops are counted, because a log line per packet is an attack surface.
 package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyable {
-    /// Belongs to no protocol that WebRTC has on this port (RFC 7983).
+    /// The first byte matches no protocol of a WebRTC port (RFC 7983).
     case unknownProtocol = "unknown-protocol"
     case oversized
-    /// From an address that no transport has validated.
+    /// The source address is not validated by any transport.
     case unknownSource = "unknown-source"
     case stunMalformed = "stun-malformed"
     case stunUnauthenticated = "stun-unauthenticated"
@@ -15,50 +17,52 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     case malformedRTCP = "malformed-rtcp"
     case srtcpAuthentication = "srtcp-authentication"
     case srtcpReplay = "srtcp-replay"
-    /// More RTCP than one transport may send.
+    /// The transport exceeded its RTCP rate limit.
     case rtcpRateLimited = "rtcp-rate-limited"
     case malformedRTP = "malformed-rtp"
-    /// The authentication tag did not hold.
+    /// The SRTP authentication tag was wrong.
     case srtpAuthentication = "srtp-authentication"
     case srtpReplay = "srtp-replay"
-    /// No m-line claims the SSRC, MID, RID or payload type.
+    /// No m-line matches the SSRC, MID, RID or payload type.
     case unknownStream = "unknown-stream"
     case unknownPayloadType = "unknown-payload-type"
     case streamLimit = "stream-limit"
-    /// No place is left to keep the packet in.
+    /// The packet pool or the batch is full.
     case bufferFull = "buffer-full"
     case duplicate
     case tooOld = "too-old"
-    /// Padding only: nothing to forward.
+    /// The packet holds only padding and is not forwarded.
     case padding
-    /// The publisher's gate is closed.
+    /// The publication's gate is closed.
     case gated
-    /// More than the publisher's role, or the worker, lets it send.
+    /// The publication exceeded the rate that its publisher's role or the worker allows.
     case policed
-    /// It waited too long to be received, and serves nobody any more.
+    /// The packet waited too long before it was received, and is of no use.
     case stale
-    /// Too many new SSRCs of one transport.
+    /// The transport started too many new SSRCs.
     case streamRateLimited = "stream-rate-limited"
     case noSubscriber = "no-subscriber"
-    /// Subscribers wait for a keyframe, and this packet was none of it.
+    /// Subscribers wait for a keyframe, and the packet belongs to none.
     case awaitingKeyframe = "awaiting-keyframe"
-    /// No subscriber has a payload type for the codec.
+    /// No subscriber has negotiated the codec.
     case noCommonCodec = "no-common-codec"
-    /// Another layer of the same source is being forwarded to all subscribers.
+    /// Every subscriber is sent another layer of the same source.
     case layerNotSelected = "layer-not-selected"
-    /// It could not be written or encrypted for any subscriber.
+    /// The packet could not be rewritten or encrypted for any subscriber.
     case sendFailed = "send-failed"
-    /// A datagram that the socket would not take, nor the queue before it; like the two after it
-    /// outgoing, so outside the sums of what came in.
+    /// The socket did not take the datagram and its send queue was full.
+    ///
+    /// Like the three reasons below it counts outgoing datagrams, which are outside the sums of
+    /// received packets.
     case sendQueueFull = "send-queue-full"
-    /// A packet that another worker was too slow to take: outside the sums too.
+    /// The relay ring to another worker was full.
     case relayQueueFull = "relay-queue-full"
-    /// It waited too long for the socket.
+    /// The datagram was queued for the socket for too long.
     case sendQueueStale = "send-queue-stale"
-    /// It waited for the socket when the right to it was taken away.
+    /// The right to the datagram was revoked while it was queued for the socket.
     case sendQueueWithdrawn = "send-queue-withdrawn"
 
-    /// Whether it counts what was on its way out, which is outside the sums of what came in.
+    /// Whether it counts outgoing packets, which are outside the sums of received packets.
     package var isOutgoing: Bool {
         switch self {
         case .sendQueueFull, .relayQueueFull, .sendQueueStale, .sendQueueWithdrawn: true
@@ -67,12 +71,11 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     }
 }
 
-/// One worker's counters; they only grow.
+/// Counters of one worker; all but the current values only grow.
 ///
-/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, but for those outgoing;
-/// `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP;
-/// `relayedIn` = `relayedForwarded` + all `relayDrops`. `docs/ipc.md` has the sums, and tests
-/// hold them.
+/// `rtpIn` = `rtpForwarded` + the `drops` from malformed RTP on, except the outgoing ones;
+/// `datagramsIn` = STUN + DTLS + RTCP + RTP + the drops before malformed RTP; `relayedIn` =
+/// `relayedForwarded` + all `relayDrops`. `docs/ipc.md` describes the sums, and tests enforce them.
 package struct WorkerStatistics: Hashable, Sendable {
     package var datagramsIn: UInt64 = 0
     package var bytesIn: UInt64 = 0
@@ -80,50 +83,54 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var dtlsIn: UInt64 = 0
     package var rtcpIn: UInt64 = 0
     package var rtpIn: UInt64 = 0
-    /// Paths whose peer stopped to answer our checks, so that media stopped (RFC 7675).
+    /// Paths on which media stopped because consent expired (RFC 7675).
     package var consentsEnded: UInt64 = 0
-    /// Blocks of transport-wide feedback beyond their transport's RTCP budget.
+    /// RTCP blocks, transport-wide feedback or NACK, skipped beyond the transport's RTCP budget.
     package var feedbackLeftOut: UInt64 = 0
-    /// RTP packets in that at least one subscriber was sent, or another worker was handed.
+    /// Received RTP packets that were sent to at least one subscriber or relayed to another worker.
     package var rtpForwarded: UInt64 = 0
-    /// Packets handed to other workers, once for each.
+    /// Packets relayed to other workers, counted once for each.
     package var relayedOut: UInt64 = 0
-    /// Packets that other workers handed to this one; they are in `rtpIn` there, not here.
+    /// Packets received from other workers' relays; those workers count them in `rtpIn`, this one
+    /// does not.
     package var relayedIn: UInt64 = 0
-    /// Of those, sent to at least one subscriber.
+    /// Of those, packets sent to at least one subscriber.
     package var relayedForwarded: UInt64 = 0
-    /// What became of viewers' wishes for keyframes.
+    /// Outcomes of subscribers' keyframe requests.
     package var keyframeWishes = KeyframeWishes()
     package var datagramsOut: UInt64 = 0
     package var bytesOut: UInt64 = 0
-    /// Forwarded copies, retransmissions not counted.
+    /// Forwarded copies, without retransmissions.
     package var rtpOut: UInt64 = 0
     package var rtxOut: UInt64 = 0
-    /// Packets of padding that probed what a path carries.
+    /// Padding packets sent to probe a path's bandwidth.
     package var paddingOut: UInt64 = 0
-    /// Empty packets in place of what was left out too late for the numbers to close over it.
+    /// Empty packets sent in place of packets dropped too late to close the gap in sequence
+    /// numbers.
     package var fillersOut: UInt64 = 0
     package var rtcpOut: UInt64 = 0
-    /// Indexed by `DropReason.allCases`.
+    /// Dropped packets, indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
-    /// What became of the rest of `relayedIn`, likewise.
+    /// Dropped packets out of `relayedIn`, indexed likewise.
     package var relayDrops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
-    /// Datagrams that the kernel dropped because the socket's queue was full; not in `datagramsIn`.
+    /// Datagrams that the kernel dropped because the socket's receive queue was full; not in
+    /// `datagramsIn`.
     package var kernelDrops: UInt64 = 0
-    /// Datagrams that the kernel refused to send for other reasons than a full queue.
+    /// Datagrams that the kernel refused to send for reasons other than a full queue.
     package var sendErrors: UInt64 = 0
-    /// The outgoing `drops` once more, by content.
+    /// Outgoing datagrams dropped at the sockets, by cause and content; also in `drops`.
     package var sendDrops = SendDrops()
-    /// Datagrams that wait for a socket now.
+    /// Datagrams queued for the sockets; a current value.
     package var sendQueueLength = 0
     package var streams = StreamStatistics()
-    /// From the arrival of a batch's media at the socket until the first copy of it had left.
+    /// Time from the arrival of a batch's media at the socket until its first copy was sent.
     package var firstCopies = ForwardingTimes()
-    /// And until the last had.
+    /// Time from the arrival of a batch's media at the socket until its last copy was sent.
     package var lastCopies = ForwardingTimes()
-    /// The thread's user and system time, in nanoseconds.
+    /// User and system time of the thread, in nanoseconds.
     package var cpuNanoseconds: UInt64 = 0
-    /// The share of one core that the thread had over the last second or more, 0 to 1.
+    /// Share of one core that the thread used over the last second or more, 0 to 1; a current
+    /// value.
     package var load: Double = 0
     package var pressure = WorkerPressure()
     package var transports: [TransportStatistics] = []
@@ -142,7 +149,7 @@ package struct TransportStatistics: Hashable, Sendable {
     package var bytesOut: UInt64
     package var packetsIn: UInt64
     package var packetsOut: UInt64
-    /// From sender and receiver reports, in nanoseconds.
+    /// Round-trip time from sender and receiver reports, in nanoseconds.
     package var roundTripNanoseconds: Int64?
 
     package init(id: TransportID) {
@@ -175,9 +182,9 @@ package struct EncodingStatistics: Hashable, Sendable {
     package var ssrc: SSRC
     package var packets: UInt64
     package var bytes: UInt64
-    /// Cumulative, as in a receiver report (RFC 3550 §6.4.1).
+    /// Cumulative number of packets lost, as in a receiver report (RFC 3550 §6.4.1).
     package var packetsLost: Int64
-    /// RTP timestamp units.
+    /// Interarrival jitter in RTP timestamp units.
     package var jitter: UInt32
     package var nacksSent: UInt64
     package var pictureLossesSent: UInt64
@@ -200,13 +207,15 @@ package struct SlotStatistics: Hashable, Sendable {
     package var id: SlotID
     package var subscription: UInt64?
     package var codec: Codec?
-    /// The layer being forwarded.
+    /// RID of the encoding being forwarded.
     package var rid: String?
     package var packets: UInt64
     package var bytes: UInt64
-    /// From the viewer's receiver reports.
+    /// Cumulative number of packets lost, from the subscriber's receiver reports.
     package var packetsLost: Int64
+    /// Fraction of packets lost in the last report's interval, in 256ths.
     package var fractionLost: UInt8
+    /// Interarrival jitter in RTP timestamp units.
     package var jitter: UInt32
     package var nacksReceived: UInt64
     package var pictureLossesReceived: UInt64
@@ -228,14 +237,14 @@ package struct SlotStatistics: Hashable, Sendable {
     }
 }
 
-/// What became of wishes for keyframes.
+/// Counters of subscribers' keyframe requests by outcome.
 package struct KeyframeWishes: Hashable, Sendable {
     package var asked: UInt64 = 0
-    /// Served by a request that was under way or due.
+    /// Requests served by one that was pending or scheduled.
     package var shared: UInt64 = 0
-    /// Put off because the last request was too fresh.
+    /// Requests delayed because the last one was too recent.
     package var held: UInt64 = 0
-    /// Put off because keyframes had had their share of the bits.
+    /// Requests delayed because keyframes had used their share of the bitrate.
     package var bounded: UInt64 = 0
 
     package init() {}

@@ -1,36 +1,36 @@
-/// What became of a worker's TCP connections.
+/// Counters of a worker's TCP connections.
 package struct StreamStatistics: Hashable, Sendable {
-    /// Why a connection ended, or was not taken.
+    /// Reason why a connection ended or was refused.
     package enum Cause: String, CaseIterable, Hashable, Sendable {
-        /// The peer ended it.
+        /// The peer closed it.
         case closed
-        /// The network did, or the peer took nothing for too long.
+        /// The network failed, or the peer read nothing for too long.
         case failed
-        /// No whole frame came in time.
+        /// No complete frame arrived in time.
         case silent
-        /// What came first was no connectivity check of a peer of ours.
+        /// The first frame was not an authenticated connectivity check of a known peer.
         case unauthenticated
-        /// A frame longer than a datagram may be.
+        /// A frame was longer than a datagram may be.
         case oversized
-        /// Nothing came on it for long; its peer may live on another path.
+        /// Nothing arrived on it for long; its peer may use another path.
         case idle
-        /// Its transport has ended, or has given the path up.
+        /// Its transport has ended or abandoned the path.
         case released
-        /// There were as many connections as there may be.
+        /// The limit of connections was reached.
         case limit
-        /// There were as many from its address as there may be.
+        /// The limit of connections from its address was reached.
         case addressLimit = "address-limit"
-        /// Others came while too many had not shown who they are; the oldest of those goes.
+        /// It was the oldest of too many unauthenticated connections when another one arrived.
         case crowded
-        /// The process has no descriptors left.
+        /// The process had no file descriptors left.
         case descriptors
     }
 
-    /// Connections that were taken.
+    /// Connections accepted.
     package var accepted: UInt64 = 0
-    /// Connections there are.
+    /// Connections open now.
     package var open = 0
-    /// Of those, the ones that no check has validated yet.
+    /// Open connections that no connectivity check has validated.
     package var unchecked = 0
     private var ends = [UInt64](repeating: 0, count: Cause.allCases.count)
 

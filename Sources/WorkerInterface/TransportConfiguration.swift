@@ -1,12 +1,12 @@
 package import RTP
 
-/// What an offer and its answer agreed on: all that a worker needs to run one transport.
+/// Negotiated configuration of one transport: all that a worker needs to run it.
 package struct TransportConfiguration: Hashable, Sendable {
     package var ice: ICECredentials
     package var dtlsRole: DTLSRole
-    /// Any one of these may match the peer's certificate (RFC 8122 §5).
+    /// Fingerprints of which any one may match the peer's certificate (RFC 8122 §5).
     package var fingerprints: [Fingerprint]
-    /// Feedback may travel without a leading report (RFC 5506).
+    /// Whether feedback may be sent without a leading report (RFC 5506).
     package var reducedSizeRTCP: Bool
     package var cname: String
     package var publications: [PublicationConfiguration]
@@ -31,9 +31,7 @@ package struct TransportConfiguration: Hashable, Sendable {
     }
 }
 
-/// Short-term credentials of both sides (RFC 8445 §5.3).
-///
-/// Secret: never logged.
+/// Short-term ICE credentials of both sides (RFC 8445 §5.3).
 package struct ICECredentials: Hashable, Sendable {
     package var localFragment: String
     package var localPassword: String
@@ -53,10 +51,10 @@ package struct ICECredentials: Hashable, Sendable {
     }
 }
 
-/// Our part in the DTLS handshake.
+/// Role of sfud in the DTLS handshake.
 package enum DTLSRole: Hashable, Sendable { case client, server }
 
-/// A certificate's hash as an SDP names it (RFC 8122 §5).
+/// Certificate fingerprint in SDP (RFC 8122 §5).
 package struct Fingerprint: Hashable, Sendable {
     package enum Algorithm: Hashable, Sendable { case sha256, sha384, sha512 }
     package var algorithm: Algorithm
@@ -68,21 +66,22 @@ package struct Fingerprint: Hashable, Sendable {
     }
 }
 
-/// One m-line on which the participant sends.
+/// Configuration of one m-line on which the participant sends.
 package struct PublicationConfiguration: Hashable, Sendable {
     package var id: PublicationID
     package var mid: String
     package var kind: MediaKind
-    /// Most preferred first.
+    /// Negotiated formats, most preferred first.
     package var formats: [FormatMapping]
     package var extensions: ExtensionMap
-    /// One a RID (RFC 8853), or one without where there is no simulcast.
+    /// One encoding per RID (RFC 8853), or a single one without RID if there is no simulcast.
     package var encodings: [EncodingConfiguration]
-    /// What its publisher's role allows: layers above it go to nobody.
+    /// Highest layer that the publisher's role allows; layers above it are not forwarded.
     package var cap = LayerCap.none
-    /// A screen: it gives up frames before pixels.
+    /// Whether it is a screen share, which loses frame rate before resolution.
     package var isScreen = false
-    /// Its publisher talks or is pinned: a pressed worker leaves it out last.
+    /// Whether its publisher is an active speaker or pinned; an overloaded worker sheds its video
+    /// last.
     package var isFeatured = false
 
     package init(
@@ -102,7 +101,7 @@ package struct PublicationConfiguration: Hashable, Sendable {
     }
 }
 
-/// One encoding of a publication, as far as the offer named it.
+/// Configuration of one encoding of a publication, as far as the offer names it.
 package struct EncodingConfiguration: Hashable, Sendable {
     package var rid: String?
     package var ssrc: SSRC?
@@ -115,7 +114,7 @@ package struct EncodingConfiguration: Hashable, Sendable {
     }
 }
 
-/// One m-line on which the participant receives: a slot.
+/// Configuration of one m-line on which the participant receives: a slot.
 package struct SlotConfiguration: Hashable, Sendable {
     package var id: SlotID
     package var mid: String

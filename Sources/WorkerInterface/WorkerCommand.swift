@@ -1,61 +1,66 @@
 package import RTP
 
-/// What the control plane tells a worker; together with `Event`, all that passes between them.
+/// Command from the control plane to a worker.
+///
+/// `Command` and `Event` are all that passes between the two.
 package enum WorkerCommand: Hashable, Sendable {
-    /// Makes a transport, or brings it to what was agreed anew.
+    /// Creates a transport, or updates it to the latest negotiated configuration.
     ///
-    /// Publications and slots that are no longer listed end.
+    /// Publications and slots that are no longer listed are removed.
     case configure(TransportID, TransportConfiguration)
     case close(TransportID)
-    /// Opens or closes the publisher's gate: `false` drops its media from the next packet on.
+    /// Opens or closes the publication's gate: `false` drops its media from the next packet on.
     case gate(PublicationID, open: Bool)
-    /// Says what a slot carries from now on; `nil`: nothing.
+    /// Sets the source of a slot; `nil` detaches it.
     ///
-    /// Where only the caps are others than before, the stream goes on.
+    /// The stream continues without interruption if only the limits changed.
     case bind(SlotID, Binding?)
-    /// Says what a publisher's role allows of a publication from now on.
+    /// Sets the highest layer of a publication that the publisher's role allows.
     case limit(PublicationID, LayerCap)
-    /// Says whether a publication's owner is on the list of talkers, the pinned among them.
+    /// Sets whether a publication's owner is an active speaker or pinned.
     case feature(PublicationID, Bool)
-    /// Makes a publication that another worker feeds, or brings it to what was agreed anew.
+    /// Creates or updates a publication that is fed by another worker.
     ///
-    /// To its slots, gates and reports it is like any other; its media comes by a relay.
+    /// Slots, gates and reports treat it like any other publication; its media arrives by relay.
     case mirror(Mirror)
     case unmirror(PublicationID)
-    /// Says to which mirrors a publication's packets are handed on, besides its own slots.
+    /// Sets the mirrors that a publication's packets are relayed to, besides its own slots.
     ///
-    /// The list is the whole of them; none twice.
+    /// The list replaces the previous one and contains no duplicates.
     case relay(PublicationID, to: [RelayTarget])
-    /// Hands a publication's packets to this mirror, just listed, only after it has asked for those
-    /// that came before: it begins with the first words.
+    /// Delays relaying to this newly listed mirror until it has asked for the audio held since an
+    /// earlier time, so that it starts with the first words.
     case hold(PublicationID, for: RelayTarget)
-    /// For the tap's thread alone, which has no media of its own.
+    /// Order for the recorder thread only, which serves recordings, live streams and RTP outputs
+    /// and has no transports of its own.
     case tap(TapOrder)
-    /// Asks for an `Event.statistics` with this token.
+    /// Requests an `Event.statistics` with this token.
     case report(token: UInt64)
-    /// Asks for an `Event.explained` with this token.
+    /// Requests an `Event.explained` with this token.
     case explain(SlotID, token: UInt64)
-    /// Everything before it has taken effect when `Event.fenced` with this epoch comes back.
+    /// Requests an `Event.fenced` with this epoch, which confirms that all earlier commands have
+    /// taken effect.
     case fence(epoch: UInt64)
 }
 
-/// A slot's source.
+/// Source of a slot, with the subscriber's limits.
 package struct Binding: Hashable, Sendable {
     package var publication: PublicationID
-    /// Named in the events about it; unique in the process.
+    /// Subscription identifier, unique in the process, named in events about it.
     package var subscription: UInt64
-    /// Whether this subscriber may have it now and wants it: `false` holds the slot, silent.
+    /// Whether the subscriber is allowed to receive the source and wants it; `false` keeps the slot
+    /// bound but silent.
     package var open: Bool
-    /// What the subscriber wants at most.
+    /// Highest layer that the subscriber asks for.
     package var preference = LayerCap.none
-    /// What its role lets it have at most.
+    /// Highest layer that the subscriber's role allows.
     package var roleCap = LayerCap.none
-    /// Which of a subscriber's videos is served first, 0 to 1000: the highest.
+    /// Priority among the subscriber's videos, 0 to 1000; the highest is served first.
     package var priority = 0
-    /// Whether its video may be switched off where the path is too thin for the lowest layer.
+    /// Whether the video may be switched off when the path cannot carry its lowest layer.
     package var mayFallBack = true
-    /// What is still held of its sound since then goes out first, so that nobody misses the first
-    /// syllable of who was heard to speak.
+    /// Time since which held audio is replayed before live packets, so that the first syllable of a
+    /// new speaker is not missed.
     package var from: Instant?
 
     package init(publication: PublicationID, subscription: UInt64, open: Bool) {
@@ -65,15 +70,15 @@ package struct Binding: Hashable, Sendable {
     }
 }
 
-/// A publication as a worker sees it that is not its home.
+/// Publication as seen by a worker that is not its home.
 package struct Mirror: Hashable, Sendable {
-    /// What it is like; the id is the mirror's own, in the mirror's worker.
+    /// Configuration of the publication; the id is the mirror's own, in the mirror's worker.
     package var configuration: PublicationConfiguration
-    /// Where its media comes from, and where keyframe requests go.
+    /// Home publication: the source of the media and the destination of keyframe requests.
     package var home: RelayTarget
-    /// Its gate, as `Command.gate` changes it later.
+    /// Whether the gate is open; `Command.gate` changes it later.
     package var open: Bool
-    /// It asks its home for what is held since then before it takes what comes live.
+    /// Time since which held audio is requested from the home before live packets are taken.
     package var from: Instant?
 
     package init(configuration: PublicationConfiguration, home: RelayTarget, open: Bool) {
@@ -83,7 +88,7 @@ package struct Mirror: Hashable, Sendable {
     }
 }
 
-/// A publication in another worker: where to packets are handed on, or where from they come.
+/// Publication in another worker that packets are relayed to or from.
 package struct RelayTarget: Hashable, Sendable, BitwiseCopyable {
     package var worker: Int
     package var publication: PublicationID

@@ -1,60 +1,64 @@
 package import RTP
 
-/// What a worker tells the control plane.
+/// Event from a worker to the control plane.
 package enum WorkerEvent: Hashable, Sendable {
-    /// All commands before this fence have taken effect.
+    /// Confirmation that all commands before this fence have taken effect.
     ///
-    /// `packets` counts the copies that had been forwarded under the rights that the commands
-    /// since the fence before took away, each since it was last given; retransmissions apart.
+    /// `packets` is the number of copies that were forwarded under the rights revoked by the
+    /// commands since the previous fence, each counted since the right was last granted.
+    /// Retransmissions are not counted.
     case fenced(epoch: UInt64, at: Instant, packets: UInt64)
     case transport(TransportID, TransportChange)
-    /// The first packet of a subscription left on this slot; for video a keyframe.
+    /// Departure of a subscription's first packet on this slot; for video a keyframe.
     case started(SlotID, subscription: UInt64)
-    /// The layer that a slot forwards has changed; `nil`: none, or there is nothing to tell apart.
+    /// Change of the layer that a slot forwards; `nil` stands for no layer or for a stream without
+    /// distinct layers.
     case layerChanged(SlotID, subscription: UInt64, from: LayerName?, to: LayerName?)
-    /// What a publication's encodings look like, on a notable change.
+    /// Current state of a publication's encodings, sent on a notable change.
     case layers(PublicationID, codec: Codec, [LayerDescription])
-    /// The video of a subscription stands still on this slot, or moves again (`nil`), for a reason
-    /// that only the worker knows.
+    /// Start of a video pause on this slot, with a reason that only the worker knows, or its end
+    /// (`nil`).
     case videoHeld(SlotID, subscription: UInt64, VideoHold?)
-    /// Which encodings of a publication this worker has viewers for: a bit each, in the offer's
-    /// order. Of a mirror `home` says what it mirrors.
+    /// Encodings of a publication with demand on this worker, one bit each in the offer's order.
+    ///
+    /// For a mirror `home` is the mirrored publication.
     case layersWanted(PublicationID, home: RelayTarget?, UInt8)
     case explained(token: UInt64, LayerExplanation?)
-    /// Somebody began to speak, or fell silent, on a publication whose home this worker is.
+    /// Start or end of speech on a publication whose home is this worker.
     case speech(PublicationID, SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
-    /// Another step of what it gives up, or notably other figures; and how many transports it has.
+    /// Change of the overload step or notable change of the figures, with the number of transports.
     case pressure(WorkerPressure, transports: Int)
-    /// From the tap's thread.
+    /// Notice from the recorder thread, about recordings, live streams and RTP outputs.
     case tap(TapNotice)
 }
 
 package enum TransportChange: Hashable, Sendable {
-    /// ICE and DTLS are done: media can flow.
+    /// ICE and DTLS are complete: media can flow.
     case connected
-    /// Nothing authenticated came for the first liveness limit.
+    /// No authenticated packet arrived for `CoreLimits.livenessMilliseconds`.
     case reconnecting
-    /// It came again.
+    /// Authenticated packets arrive again.
     case reconnected
-    /// Nothing came for the second limit, or the association ended.
+    /// No authenticated packet arrived for `CoreLimits.timeoutMilliseconds`, or the association
+    /// ended.
     case disconnected(DisconnectReason)
 }
 
 package enum DisconnectReason: String, Hashable, Sendable {
     case timeout
-    /// The peer sent a protected close_notify.
+    /// The peer sent an encrypted DTLS close_notify.
     case closed
     case handshakeFailed = "dtls-handshake-failed"
     case fingerprintMismatch = "fingerprint-mismatch"
     case noSRTPProfile = "no-srtp-profile"
 }
 
-/// Which layer of a video is forwarded, in the words of an offer.
+/// Name of a forwarded video layer, in the terms of the offer.
 package struct LayerName: Hashable, Sendable {
-    /// The encoding, where there is simulcast.
+    /// RID of the encoding; `nil` without simulcast.
     package var rid: String?
-    /// The highest spatial layer of it, from 0; `nil` for an encoding that has but one.
+    /// Highest spatial layer, from 0; `nil` for an encoding with only one.
     package var spatial: Int?
 
     package init(rid: String? = nil, spatial: Int? = nil) {
@@ -62,19 +66,19 @@ package struct LayerName: Hashable, Sendable {
         self.spatial = spatial
     }
 
-    /// `nil` where there is nothing to tell layers apart by.
+    /// The name itself, or `nil` if the video has no distinct layers.
     package var distinct: Self? { rid == nil && spatial == nil ? nil : self }
 }
 
-/// One encoding as it was last seen.
+/// Last measured state of one encoding.
 package struct LayerDescription: Hashable, Sendable {
     package var rid: String?
-    /// Pixels; 0 while unknown.
+    /// Width in pixels; 0 while unknown.
     package var width: Int
     package var height: Int
-    /// Frames a second over the last second.
+    /// Frame rate over the last second, in frames a second.
     package var frameRate: Double
-    /// Bits a second over the last second.
+    /// Bitrate over the last second, in bits a second.
     package var bitrate: Int
     package var active: Bool
 
@@ -95,9 +99,9 @@ package struct LayerDescription: Hashable, Sendable {
     }
 }
 
-/// What a worker has heard of a publication's sound.
+/// Worker's report of a start or end of speech in a publication.
 package enum SpeechChange: Hashable, Sendable {
-    /// Somebody has been speaking since `at`, which lies a little back.
+    /// Speech began at `at`, which lies slightly in the past.
     case began(at: Instant)
     case ended
 }

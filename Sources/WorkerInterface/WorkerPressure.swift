@@ -1,40 +1,43 @@
-/// How hard pressed a worker is, and what it does about that.
+/// Overload state of a worker, and its countermeasures.
 package struct WorkerPressure: Hashable, Sendable {
-    /// What is given up, in this order; each step holds those before it.
+    /// Countermeasure; each step includes those before it.
     ///
-    /// Audio is on no step: it goes on as long as the thread goes round.
+    /// Audio is never shed: it is forwarded as long as the worker runs.
     package enum Step: Int, Hashable, Sendable, Comparable, CaseIterable {
         case none
-        /// Nobody new is let in.
+        /// New participants are refused.
         case joins
-        /// Some videos are sent in their lowest layer alone.
+        /// Some slots are sent only the lowest layer of their video.
         case layers
-        /// Some videos are not sent at all.
+        /// Some slots are sent no video.
         case video
 
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     package var step = Step.none
-    /// Percent of the time that the thread was at work, or wanted to be, over some seconds.
+    /// Percent of the time that the thread was busy or ready to run, over some seconds.
     package var busyPercent = 0
-    /// How long what comes waits at least, in milliseconds: a queue that does not go away.
+    /// Minimum delay of media in the last interval, in milliseconds; above zero in a queue that
+    /// does not drain.
     package var lagMilliseconds = 0
-    /// Thousandths kept of the bits that all videos together would take.
+    /// Thousandths kept of the bitrate that all videos together would take.
     package var keptPermille = 1_000
 
     package init() {}
 }
 
-/// What a worker's thread has measured of itself since the last time.
+/// Load sample of a worker's thread since the previous one.
 package struct PressureSample: BitwiseCopyable, Sendable {
-    /// The share of the time that it did not sleep, 0 to 1: also what others took from it then.
+    /// Share of the time that the thread did not sleep, 0 to 1, including time that others took
+    /// from it.
     package var busy: Double
-    /// From arrival to the end of the batch, the least of all batches; `nil`: no media came.
+    /// Minimum over all batches of the time from arrival to the batch's end, in milliseconds; `nil`
+    /// if no media arrived.
     package var leastLagMilliseconds: Double?
-    /// The part of the send queues that is taken, 0 to 1.
+    /// Fill of the send queues, 0 to 1.
     package var backlog: Double
-    /// Whether video was left out as it had waited too long.
+    /// Whether video was discarded because it had waited too long.
     package var leftOut: Bool
 
     package init(
@@ -50,14 +53,14 @@ package struct PressureSample: BitwiseCopyable, Sendable {
     }
 }
 
-/// At which figures a worker gives something up.
+/// Overload thresholds of a worker.
 package struct PressureLimits: Hashable, Sendable {
-    /// Percent of a worker's time from which on nobody new is let in, 10 to 100; ten less let
-    /// people in again.
+    /// Busy percentage from which new participants are refused, 10 to 100; they are admitted again
+    /// ten below it.
     ///
-    /// 100: only while something else is given up.
+    /// With 100, they are refused only while video is reduced.
     package var loadPercent = 85
-    /// A queue of so many milliseconds that stays makes a busy worker send less, 5 to 10,000.
+    /// Lasting queue delay from which a busy worker reduces video, 5 to 10,000 ms.
     package var lagMilliseconds = 30
 
     package init() {}

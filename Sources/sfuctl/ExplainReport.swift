@@ -1,7 +1,7 @@
 import Contract
 
 extension Report {
-    /// Why a viewer sees what it sees, in the words of somebody who has to help it.
+    /// Formats an explanation of a subscription's video layer for operators.
     static func explanation(_ found: SubscriptionExplain.Result) -> String {
         var about = Table([
             ("SENT", .left), (found.sent.map(layer) ?? "no video", .left),

@@ -1,8 +1,8 @@
 import SFUClient
 
-/// What `--help` prints.
+/// Texts that `--help` prints.
 enum Help {
-    /// A command that has a page of its own.
+    /// A command with its own help page.
     enum Topic: String, CaseIterable {
         case rooms, room, talkers, explain, stats, info, watch
         case lock, unlock, mute, unmute, drop, approve, deny, floor, role, pin, unpin, state
@@ -85,7 +85,7 @@ extension Help.Topic {
         }
     }
 
-    /// How many operands it takes.
+    /// Allowed numbers of operands.
     var operands: ClosedRange<Int> {
         switch self {
         case .rooms, .stats, .info: 0...0

@@ -1,14 +1,14 @@
 import Contract
 import JSON
 
-/// What the command line asks for.
+/// A parsed command line.
 struct Invocation: Equatable {
     var verb: Verb
-    /// `nil`: the standard one.
+    /// `nil` for the default socket.
     var path: String?
     var isJSON = false
 
-    /// One thing to do.
+    /// The command with its operands.
     enum Verb: Equatable {
         case help(Help.Topic?)
         case rooms
@@ -17,21 +17,21 @@ struct Invocation: Equatable {
         case talkers(RoomID)
         case stats
         case info
-        /// Empty: all rooms.
+        /// Empty for all rooms.
         case watch([RoomID])
         case close(RoomID)
         case act(Action)
-        /// Audio goes to `port`, video to the one two above.
+        /// Audio goes to `port`, video to `port` + 2.
         case tap(RoomID, StreamID, host: String, port: UInt16)
         case untap(RoomID, TapName)
-        /// `nil`: of all rooms.
+        /// `nil` for all rooms.
         case taps(RoomID?)
         case call(method: String, params: JSON)
         case compose(ComposeOptions)
     }
 }
 
-/// A command line that cannot be understood.
+/// An invalid command line.
 struct UsageError: Error, Equatable {
     var message: String
     var topic: Help.Topic?
@@ -42,9 +42,9 @@ struct UsageError: Error, Equatable {
 }
 
 extension Invocation {
-    /// Reads the arguments behind the program's name.
+    /// Parses the arguments after the program's name.
     ///
-    /// - Throws: `UsageError` that names what is wrong.
+    /// - Throws: `UsageError` that names the problem.
     init(_ arguments: [String]) throws(UsageError) {
         var rest: [String] = []
         var compose = ComposeOptions()
@@ -176,7 +176,7 @@ extension Invocation.Verb {
         guard let stream = StreamID(rawValue: stream) else {
             throw UsageError(message: "\"\(stream)\" is no stream's id", topic: .tap)
         }
-        // Two above is the port of video, and one above that its RTCP's.
+        // Video uses the port plus 2, and its RTCP the one after that.
         guard let colon = endpoint.lastIndex(of: ":"), colon > endpoint.startIndex,
             let port = UInt16(endpoint[endpoint.index(after: colon)...]),
             (1...UInt16.max - 3).contains(port)

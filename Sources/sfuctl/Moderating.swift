@@ -1,16 +1,16 @@
 import Contract
 import JSON
 
-/// What a moderator does, as one call of the contract.
+/// A moderation command as one call of the contract.
 struct Action: Equatable {
     var method: String
     var params: JSON
 }
 
 extension Action {
-    /// The action that a command with these operands means.
+    /// Translates a command and its operands.
     ///
-    /// - Throws: `UsageError` that names the operand which makes no sense.
+    /// - Throws: `UsageError` that names the invalid operand.
     init(_ topic: Help.Topic, _ room: RoomID, _ rest: [String]) throws(UsageError) {
         var params: [String: JSON] = ["room": .string(room.rawValue)]
         let method: String
@@ -70,7 +70,7 @@ extension Action {
         return word
     }
 
-    /// Audio and video where none is named.
+    /// Returns the named kind, or audio and video if none is named.
     private static func media(
         _ words: ArraySlice<String>,
         _ topic: Help.Topic
@@ -84,7 +84,7 @@ extension Action {
 }
 
 extension Report {
-    /// What an action came to, in a line or none.
+    /// Formats the result of an action; may be empty.
     static func done(_ result: JSON) -> String {
         var lines: [String] = []
         if case .array(let results)? = result["results"] {

@@ -1,16 +1,16 @@
 import Foundation
 import SFUClient
 
-/// What a caller of the program can tell by its exit status.
+/// Exit status of the program.
 enum Outcome: Int32 {
     case done = 0
-    /// sfud refused the call, or what was asked for cannot be made.
+    /// sfud refused the call, or the requested result is impossible.
     case refused = 1
-    /// The command line is wrong.
+    /// The command line is invalid.
     case usage = 2
-    /// There is no daemon, or it gave no answer (EX_UNAVAILABLE of sysexits.h).
+    /// No daemon answers (EX_UNAVAILABLE of sysexits.h).
     case unavailable = 69
-    /// Stopped by a signal, in a state from which it can go on (128 and the number of SIGINT).
+    /// Stopped by a signal, in a resumable state (128 plus the number of SIGINT).
     case interrupted = 130
 
     init(_ error: ClientError) {
@@ -24,7 +24,7 @@ enum Outcome: Int32 {
     func exit() -> Never { Foundation.exit(rawValue) }
 }
 
-/// The standard streams, without buffers between: a watcher in a pipe sees an event at once.
+/// Unbuffered standard streams, so that `watch` in a pipe shows an event at once.
 enum Output {
     static func text(_ text: String) { write(text, to: .standardOutput) }
 
@@ -34,7 +34,7 @@ enum Output {
         do {
             try file.write(contentsOf: Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
         } catch {
-            // Nobody reads any more: there is nothing left to do.
+            // The reader of the pipe is gone.
             Outcome.done.exit()
         }
     }

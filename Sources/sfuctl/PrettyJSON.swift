@@ -1,6 +1,6 @@
 import JSON
 
-/// JSON for eyes: members sorted, two spaces a level, short containers on one line.
+/// Human-readable JSON: members sorted, two spaces a level, short containers on one line.
 enum PrettyJSON {
     private static let width = 80
 

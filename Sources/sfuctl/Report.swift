@@ -1,7 +1,7 @@
 import Contract
 import JSON
 
-/// Results as an operator reads them.
+/// Human-readable results for operators.
 enum Report {
     static func rooms(_ rooms: [RoomInfo]) -> String {
         guard !rooms.isEmpty else { return "no rooms" }
@@ -106,7 +106,7 @@ enum Report {
         return table.text
     }
 
-    /// One line; data may be long and is not cut.
+    /// Formats an event as one line; long data is not cut.
     static func event(_ event: IPCEvent) -> String {
         let to =
             switch event.to {
@@ -121,7 +121,7 @@ enum Report {
         )
     }
 
-    /// The time of day in UTC, from Unix seconds.
+    /// Formats Unix seconds as the time of day in UTC.
     static func clock(_ seconds: Double) -> String {
         let day = 86_400_000.0
         guard seconds.isFinite, seconds >= 0 else { return "-" }

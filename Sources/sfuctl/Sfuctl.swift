@@ -2,7 +2,7 @@ import Contract
 import JSON
 import SFUClient
 
-/// The operator's command line.
+/// The operator's command-line tool.
 @main
 struct Sfuctl {
     static func main() async {
@@ -69,7 +69,7 @@ struct Sfuctl {
         case .tap, .untap, .taps: try await tap(invocation, client)
         case .call(let method, let params):
             Output.text(PrettyJSON.text(try await client.call(method, params)))
-        // Needs no sfud, and was done before there was a client.
+        // Handled before a client was created, as it needs no sfud.
         case .compose: break
         }
     }

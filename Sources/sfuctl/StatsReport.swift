@@ -21,7 +21,7 @@ extension Report {
         return table.text
     }
 
-    /// Two decimals, without Foundation's formats.
+    /// Formats with two decimals, without Foundation's formatting.
     private static func milliseconds(_ time: Double) -> String {
         guard time.isFinite, time >= 0, time < 1e9 else { return "-" }
         let hundredths = Int((time * 100).rounded())

@@ -1,4 +1,4 @@
-/// Columns of text, as wide as they need to be.
+/// A text table whose columns are as wide as their content.
 struct Table {
     enum Alignment { case left, right }
 
@@ -7,7 +7,7 @@ struct Table {
 
     init(_ columns: [(title: String, alignment: Alignment)]) { self.columns = columns }
 
-    /// Adds a row; `cells` has one for each column.
+    /// Adds a row; `cells` has one cell for each column.
     mutating func add(_ cells: [String]) {
         precondition(cells.count == columns.count, "a row has a cell for each column")
         rows.append(cells.map(Self.printable))
@@ -29,7 +29,7 @@ struct Table {
         .joined(separator: "\n")
     }
 
-    /// Names are chosen by strangers: what would steer a terminal is shown as `?`.
+    /// Replaces control characters with `?`, as names come from untrusted users.
     static func printable(_ text: String) -> String {
         var shown = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

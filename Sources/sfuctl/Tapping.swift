@@ -2,14 +2,14 @@ import Contract
 import SFUClient
 
 extension Sfuctl {
-    /// Has streams go out as plain RTP, and shows those that do.
+    /// Starts, ends and lists RTP forwards.
     static func tap(_ invocation: Invocation, _ client: SFUClient) async throws(ClientError) {
         switch invocation.verb {
         case .tap(let room, let stream, let host, let port):
             let streams = try await client.streams(room: room)
             let info = streams.first { $0.stream == stream }
             var params = TapStart.Params(room: room, stream: stream)
-            // Of a stream that is not there both are asked for: sfud says what is wrong.
+            // For an unknown stream both kinds are requested, so that sfud reports the error.
             if info?.audio != nil || info == nil {
                 params.audio = TapLine(address: "\(host):\(port)")
             }

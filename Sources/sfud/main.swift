@@ -1,6 +1,6 @@
 import Daemon
 import Foundation
 
-// Not `exit`: OpenSSL's exit handler would free what a worker thread that is just ending frees too.
-// Nothing is buffered that it would have to write.
+// Not `exit`: OpenSSL's exit handler would free memory that an ending worker thread also frees.
+// There is no buffered output to flush.
 _exit(Daemon.main(Array(CommandLine.arguments.dropFirst())))

@@ -7,7 +7,7 @@ import Testing
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var numbers: [UInt16]
-        /// Passed over and not come, come late, come twice.
+        /// Expected counts of missing, late and duplicate numbers.
         var gaps = 0
         var late = 0
         var duplicates = 0

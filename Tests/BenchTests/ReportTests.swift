@@ -33,10 +33,10 @@ import Testing
 
     struct Slope: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        /// For each of thirty points.
+        /// Value of each of thirty points.
         var value: @Sendable (Int) -> Double
         var median: ClosedRange<Double>
-        /// Whether the interval holds 0.
+        /// Whether the confidence interval contains 0.
         var mayBeNone: Bool
     }
 

@@ -303,7 +303,7 @@ struct ConfigurationTests {
         }
     }
 
-    /// Readers have trapped on these; fuzzing found the first.
+    /// Inputs that have made readers trap; fuzzing found the first.
     @Test(arguments: [
         Array("{ud".utf8) + [0xfa] + Array(":1}".utf8), [0x7b, 0xf0, 0x9f], [0x7b, 0x22, 0xc3],
         [0xff], [0x7b, 0xed, 0xa0, 0x80, 0x3a, 0x31, 0x7d],

@@ -47,7 +47,7 @@ import WorkerInterface
             ["room": "r", "participant": "a", "sdp": .string(TestOffer(["0:audio:sendonly"]).text)]
         )
         #expect(driver.trace == ["commands"])
-        // Judged on the room as it will be, told in the order of the calls.
+        // Judged by the room's future state, and reported in the order of the calls.
         let get = driver.send("room.get", ["room": "r"])
         #expect(driver.trace == ["commands"])
         // Another room does not wait.
@@ -81,7 +81,7 @@ import WorkerInterface
         #expect(fence?.packets == 17)
         #expect(abs((fence?.time ?? 0) - ControlDriver.startTime) < 60)
 
-        // What changes nothing is fenced all the same.
+        // A call without any effect is fenced all the same.
         _ = driver.takeEvents()
         let again = driver.send("stream.update", mute)
         let none = try #require(try driver.replies[again]?.get()).decode(Done.self).fence

@@ -5,9 +5,9 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-/// L1: what the control plane keeps of rooms that were.
+/// L1: memory that the control plane keeps of ended rooms.
 struct ControlChurnTests {
-    /// How many elements all collections hold that a value leads to, by the way there.
+    /// Counts the elements of all collections within a value, by their path.
     private func count(_ value: Any, at path: String, into counts: inout [String: Int]) {
         let mirror = Swift.Mirror(reflecting: value)
         switch mirror.displayStyle {
@@ -21,7 +21,7 @@ struct ControlChurnTests {
         }
     }
 
-    /// A publisher and a viewer meet in a room, and it is closed.
+    /// Lets a publisher and a viewer meet in a room, and closes it.
     private func use(_ name: String, _ driver: inout ControlDriver) throws {
         let room: [String: JSON] = ["room": .string(name)]
         try driver.room(name)
@@ -47,7 +47,7 @@ struct ControlChurnTests {
         }
         var before: [String: Int] = [:]
         for number in 0..<1_200 {
-            // All names are of one length, as their bytes are counted.
+            // All names have the same length, because their bytes are counted.
             try use("room-\(10_000 + number)", &driver)
             if number == 1_100 { count(driver.plane, at: "plane", into: &before) }
         }

@@ -8,21 +8,21 @@ import Testing
 @testable import Rooms
 @testable import WorkerInterface
 
-/// A control plane, callers in front of it and workers behind it that do as they are told.
+/// A control plane with callers, and workers that obey every command.
 struct ControlDriver {
     var plane: ControlPlane
     var now = Instant(nanoseconds: 1_000_000_000)
-    /// Fences come back only when `fence()` is called.
+    /// Whether fences come back only when `fence()` is called.
     var holdsFences = false
     var replies: [Int64: Result<JSON, IPCError>] = [:]
     var events: [IPCEvent] = []
-    /// Everything in the order in which it came out, in short words.
+    /// All output in order, in short words.
     var trace: [String] = []
     var commands: [(worker: Int, command: WorkerCommand)] = []
     var fences: [(worker: Int, epoch: UInt64)] = []
     var subscribed: [(rooms: Set<String>?, replay: [IPCEvent])] = []
     var tokens: [(worker: Int, token: UInt64)] = []
-    /// The subscriptions that workers were asked to explain.
+    /// Subscriptions that workers were asked to explain.
     var questions: [(worker: Int, token: UInt64)] = []
     var hasExited = false
     private var lastID: Int64 = 0
@@ -62,7 +62,7 @@ struct ControlDriver {
         plane = ControlPlane(setup)
     }
 
-    /// Sends a line and takes up what comes of it, workers' answers not included.
+    /// Sends a line and processes its effects, workers' answers not included.
     @discardableResult
     mutating func send(_ method: String, _ params: JSON = [:]) -> Int64 {
         lastID += 1
@@ -95,7 +95,7 @@ struct ControlDriver {
         try call(method, params).get()
     }
 
-    /// Lets the workers pass all fences that they have been sent.
+    /// Lets the workers pass all pending fences.
     mutating func fence(packets: UInt64 = 0) {
         while !fences.isEmpty {
             let (worker, epoch) = fences.removeFirst()
@@ -103,7 +103,7 @@ struct ControlDriver {
         }
     }
 
-    /// Lets one worker pass the fences that it has been sent.
+    /// Lets one worker pass its pending fences.
     mutating func fence(worker: Int, packets: UInt64 = 0) {
         for fence in fences where fence.worker == worker {
             tell(.fenced(epoch: fence.epoch, at: now, packets: packets), from: worker)
@@ -153,7 +153,7 @@ struct ControlDriver {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .explain(_, let token): questions.append((worker, token))
                 case .report(let token): tokens.append((worker, token))
-                // Of importance to a worker that is pressed, and to no story here.
+                // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
                     .hold, .tap:
@@ -175,9 +175,9 @@ struct ControlDriver {
     }
 }
 
-// Shorthands of the stories that the tests tell.
+// Shorthands for the tests' stories.
 extension ControlDriver {
-    /// A server with taps, and a room of a moderator `m` and publishers.
+    /// Makes a server with taps, and a room of a moderator `m` and publishers.
     static func tapped(_ publishers: String...) throws -> ControlDriver {
         var driver = ControlDriver(recordings: "/recordings")
         try driver.room("r")
@@ -198,7 +198,7 @@ extension ControlDriver {
         try done("participant.join", .object(params.merging(more) { $1 }))
     }
 
-    /// Offers m-lines, each as in `a:audio:sendonly`, and returns the answer's `mids`.
+    /// Offers m-lines, each as `a:audio:sendonly`, and returns the answer's `mids`.
     @discardableResult
     mutating func offer(
         _ participant: String,
@@ -227,12 +227,12 @@ extension ControlDriver {
             .decode(SubscriptionAdd.Result.self)
     }
 
-    /// The room as `room.get` shows it.
+    /// Returns the room as `room.get` shows it.
     mutating func shown(_ room: String = "r") throws -> RoomInfo {
         try done("room.get", ["room": .string(room)]).decode(RoomInfo.self)
     }
 
-    /// The events since the last look, each with who should hear of it.
+    /// Takes the events since the last call, each with its audience.
     mutating func takeTold() -> [String] {
         defer { events = [] }
         return events.map { event in
@@ -244,7 +244,7 @@ extension ControlDriver {
         }
     }
 
-    /// The gates that the workers were told since the last look, in order.
+    /// Takes the gate states sent to the workers since the last call, in order.
     mutating func takeGates() -> [Bool] {
         takeCommands().compactMap { command in
             guard case .gate(_, let open) = command else { return nil }
@@ -262,18 +262,18 @@ extension ControlDriver {
         return commands.map(\.command)
     }
 
-    /// The handle of a participant's transport.
+    /// Returns the handle of a participant's transport.
     func transport(_ participant: String, room: String = "r") throws -> TransportID {
         let participant = try #require(plane.rooms[room]?.room.participants[participant])
         return try #require(participant.transports.first).place.id
     }
 }
 
-/// A small offer: what the control plane looks at, not what browsers write.
+/// A small offer: the parts that the control plane reads, not a browser's.
 struct TestOffer {
     private let lines: [[Substring]]
 
-    /// Each as in `mid:kind:direction`.
+    /// Makes an offer of lines, each as `mid:kind:direction`.
     init(_ lines: [String]) { self.lines = lines.map { $0.split(separator: ":") } }
 
     var text: String {

@@ -11,7 +11,7 @@ import Testing
         journals.close("r")
         #expect(journals.missed("r", since: 3) == .expired(5))
         #expect(journals.missed("r", since: 4) == .lines([[5]]))
-        // Told late, behind the fence of the call that closed it.
+        // Reported late, after the fence of the call that closed it.
         Self.tell(&journals)
         #expect(journals.missed("r", since: 4) == .expired(6))
         #expect(journals.missed("r", since: 5) == .lines([[6]]))

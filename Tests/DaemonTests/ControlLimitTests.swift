@@ -7,7 +7,7 @@ import Testing
 @testable import JSON
 
 @Suite struct ControlLimitTests {
-    /// Does `step` until it is refused; returns how often it was done and what was named.
+    /// Repeats `step` until it is refused; returns the number of successes and the limit named.
     private func count(
         _ limits: ControlLimits,
         _ step: (inout ControlDriver, Int) throws -> Void
@@ -90,7 +90,7 @@ import Testing
             #expect(refusal?.details["load"] == 200)
         }
         #expect(driver.plane.joinsRefused == 3)
-        // Who joins again takes no more than before.
+        // Joining again takes no more than before.
         try driver.join("a")
         driver.plane.shared.memory.residentMegabytes = 199
         for step in steps { try step(&driver) }
@@ -103,7 +103,7 @@ import Testing
             let names = (0..<index).map { JSON.object(["name": .string("role-\($0)")]) }
             let params: JSON = ["room": "r", "settings": ["roles": .array(names)]]
             if index % 2 == 0 { try driver.room("n\(index)", ["roles": .array(names)]) }
-            // The role that somebody has must stay: nobody is here any more.
+            // A role in use must remain; here nobody is left.
             if index == 0 {
                 try driver.done("participant.leave", ["room": "r", "participant": "a"])
             }

@@ -8,7 +8,7 @@ import Testing
 @testable import WorkerInterface
 
 @Suite struct ControlLivenessTests {
-    /// `a` is watched by `b`, and the first packet has come.
+    /// Makes a call in which `b` watches `a`, and the first packet has arrived.
     private func call() throws -> (driver: ControlDriver, stream: StreamID) {
         var driver = ControlDriver()
         try driver.room()
@@ -102,7 +102,7 @@ import Testing
         #expect(after.participants[0].name == "Ann")
         #expect(after.participants[0].custom == ["seat": 7])
         #expect(after.participants[0].connection == ConnectionState.none)
-        // The old transport's last words are nobody's.
+        // The old transport's last events are ignored.
         _ = driver.takeEvents()
         driver.tell(.transport(old, .disconnected(.timeout)))
         #expect(driver.takeEvents() == [])

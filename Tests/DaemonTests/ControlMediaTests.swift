@@ -8,7 +8,7 @@ import Testing
 @testable import WorkerInterface
 
 @Suite struct ControlMediaTests {
-    /// `a` publishes; `b` has slots and watches.
+    /// Makes a call in which `a` publishes; `b` has slots and watches.
     private func call(slots: [String]) throws -> (driver: ControlDriver, stream: StreamID) {
         var driver = ControlDriver()
         try driver.room()
@@ -26,7 +26,7 @@ import Testing
         return (driver, stream)
     }
 
-    /// What gates and slots are told, in order.
+    /// Returns the states set for gates and slots, in order.
     private func opened(_ commands: [WorkerCommand]) -> [Bool?] {
         commands.map { command in
             switch command {
@@ -155,7 +155,7 @@ import Testing
         ])
         try driver.join("c")
         let voice = try #require(try driver.offer("c", "0:audio:sendonly")[0].stream)
-        // It takes the first audio slot, whose partner then has nobody to be in sync with.
+        // It takes the first audio slot, whose video slot then has no audio to be in sync with.
         #expect(try driver.watch("b", voice).audioMid == "0")
         let both = try driver.watch("b", stream)
         #expect(both.audioMid == "1" && both.videoMid == "3")
@@ -311,7 +311,7 @@ import Testing
             )
         )
         #expect(driver.events.last?.event == "subscription.layerChanged")
-        // What a worker says of what is gone comes to nothing.
+        // Workers' events about removed objects are ignored.
         try driver.done("room.close", ["room": "r"])
         _ = driver.takeEvents()
         driver.tell(.started(slot, subscription: number))

@@ -7,9 +7,9 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-/// Rooms that span workers, from the outside.
+/// Rooms that span workers, as seen by callers.
 @Suite struct ControlMirrorTests {
-    /// `a` sends from the first worker; `b` watches on the second, `c` on the first.
+    /// Makes a call: `a` sends from the first worker; `b` watches on the second, `c` on the first.
     private func call() throws -> (driver: ControlDriver, stream: StreamID) {
         var limits = ControlLimits()
         limits.workerSpread = 0

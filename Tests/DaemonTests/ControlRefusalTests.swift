@@ -23,7 +23,7 @@ import WorkerInterface
         }
     }
 
-    /// `STREAM`, `SUBSCRIPTION` and `OFFER` stand for what the test's room has.
+    /// Refused calls; `STREAM`, `SUBSCRIPTION` and `OFFER` stand for those of the test's room.
     static let rows = [
         Row("room twice", "room.create", ["room": "r"], 4009, "already-exists"),
         Row("no room", "room.get", ["room": "x"], 4004, "no-such-room"),
@@ -356,7 +356,7 @@ import WorkerInterface
 }
 
 extension JSON {
-    /// The same with each string that is a key of `words` put in its word's place.
+    /// Returns a copy with each string that is a key of `words` replaced by its value.
     func replacing(_ words: [String: JSON]) -> JSON {
         switch self {
         case .string(let string): words[string] ?? self

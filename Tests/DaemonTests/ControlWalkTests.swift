@@ -8,13 +8,13 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Seeded random calls, offers, worker events and late fences: what must always hold, holds.
+/// Invariants under seeded random calls, offers, worker events and late fences.
 @Suite struct ControlWalkTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var workers: Int
         var spread: Int
-        /// All may send and watch, and stay for long.
+        /// Whether everybody may send and watch, and stays long.
         var isCalm: Bool
     }
 
@@ -98,7 +98,7 @@ private struct ControlWalk {
         takeCommands()
     }
 
-    /// Lets the workers pass all fences, and compares what they do with what they should.
+    /// Lets the workers pass all fences, and compares their state with the expected one.
     mutating func settle() {
         driver.fence()
         takeCommands()
@@ -157,7 +157,7 @@ private struct ControlWalk {
 
     private var name: String { mutating get { names.randomElement(using: &random) ?? "" } }
 
-    /// A stream and, mostly, its own room.
+    /// A random stream and, mostly, its own room.
     private var stream: (room: JSON, stream: JSON) {
         mutating get {
             let all = driver.plane.rooms.values.flatMap { entry in
@@ -255,7 +255,7 @@ private struct ControlWalk {
         }
     }
 
-    /// Handles that are, were or never will be.
+    /// Makes a worker event; its handle is valid, ended or invalid.
     private mutating func workerEvent() {
         let worker = Int.random(in: workers.indices, using: &random)
         let index = UInt32.random(in: 0..<12, using: &random)
@@ -278,7 +278,7 @@ private struct ControlWalk {
         driver.tell(events.randomElement(using: &random) ?? events[0], from: worker)
     }
 
-    /// Derives anew what each gate and slot should be, and asks the worker.
+    /// Derives the expected state of each gate and slot again, and compares it with the worker's.
     private func check(_ room: Room) {
         for participant in room.participants.values {
             for transport in participant.transports {

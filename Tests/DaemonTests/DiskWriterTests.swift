@@ -9,13 +9,13 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// Recordings meet the disk.
+/// Recordings on a real disk.
 @Suite(.timeLimit(.minutes(10))) struct DiskWriterTests {
     private static func directory() -> String {
         NSTemporaryDirectory() + "sfud-test-\(UUID().uuidString)"
     }
 
-    /// The notices up to the end of recording 1.
+    /// Returns the notices up to the end of recording 1.
     private func notices(of disk: DiskWriter) throws -> [String] {
         var poller = try Poller()
         try poller.add(disk.notices.descriptor, for: .readable, token: 0)

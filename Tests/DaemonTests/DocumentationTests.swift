@@ -14,7 +14,7 @@ struct DocumentationTests {
         )
     }
 
-    /// `1048576` as `1,048,576`.
+    /// Formats `1048576` as `1,048,576`.
     static func grouped(_ number: Int) -> String {
         var text = ""
         for (index, digit) in String(number).reversed().enumerated() {

@@ -8,7 +8,7 @@ import Testing
 @testable import Daemon
 @testable import WorkerInterface
 
-/// Slow, many and unfinished clients, against the real HTTP library.
+/// Slow, many and incomplete clients, against the real HTTP library.
 struct HTTPConnectionTests {
     let server: HTTPServer
 
@@ -30,7 +30,7 @@ struct HTTPConnectionTests {
         #expect(kernel_write(client, Array(text.utf8).span) == Int64(text.utf8.count))
     }
 
-    /// Reads all that the server has sent so far; `isOpen` is false once the connection has ended.
+    /// Reads all that the server has sent; `isOpen` is false once the connection has ended.
     private static func heard(from client: Int32) -> (text: String, isOpen: Bool) {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -134,11 +134,11 @@ struct HTTPConnectionTests {
         let end = begin.advanced(milliseconds: 10_500)
         server.run(at: end)
         server.run(at: end)
-        // Nothing is left that time could end.
+        // No deadline is left.
         #expect(server.deadline(at: end) == nil)
     }
 
-    /// Tells the source of an IPv6 address given as two halves.
+    /// Returns the source of an IPv6 address given as two halves.
     private static func source(_ first: UInt64, _ second: UInt64) -> [UInt64] {
         let source = http_ipv6_source(first.bigEndian, second.bigEndian)
         return [source.high, source.low]

@@ -11,7 +11,7 @@ import Testing
         #expect(trimmer.deadline == nil)
     }
 
-    /// Changes seen so far and the time, in milliseconds; whether that is the time to trim.
+    /// Number of changes and time in milliseconds; whether trimming is due then.
     static let story: [(changes: Int, time: Int64, isDue: Bool)] = [
         (1, 0, false), (9, 1_000, false), (9, 2_500, false), (9, 3_000, true),
         (9, 100_000, false),

@@ -72,7 +72,7 @@ import Testing
             recording.receive(packet, at: now)
         }
 
-        /// Lets 40 ms pass, in which the honest track sends a frame.
+        /// Advances the clock by 40 ms, in which the honest track sends a frame.
         mutating func pass() {
             let isKeyframe = number[honest] == nil
             let payload: [UInt8] = [0x10, isKeyframe ? 0x10 : 0x11, 0xca, 0xfe, 1, 2]
@@ -102,7 +102,7 @@ import Testing
             recording.shownFiles.filter { $0.participant == participant }
         }
 
-        /// The record's events of a kind.
+        /// Returns the record's events of a type.
         func events(_ type: JSON) -> [JSON] {
             guard case .array(let events)? = session["events"] else { return [] }
             return events.filter { $0["type"] == type }
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// A sequence header of 64 × 64 pixels, and a frame; `mark` is the header of the frame's OBU.
+    /// Makes a sequence header of 64 × 64 pixels, and a frame; `mark` is the frame's OBU header.
     private static func av1Keyframe(_ mark: UInt8 = 0x30, sequence: UInt8 = 0x08) -> [UInt8] {
         let header: [UInt8] = [
             sequence, 0x20, 0, 0, 0x02, 0xaf, 0xff, 0x9b, 0x5f, 0x24, 0x04, 0x34, 0, 0x80,
@@ -127,7 +127,7 @@ import Testing
 
     private static func av1(_ mark: UInt8 = 0x30) -> [UInt8] { [0x10, mark, 4, 5, 6] }
 
-    /// Two parameter sets and a picture in one packet.
+    /// Makes a packet of two parameter sets and a picture.
     private static func h264(_ level: UInt8) -> [UInt8] {
         [0x78, 0, 7, 0x67, 0x42, 0xc0, level, 0x8c, 0x8d, 0x40]
             + [0, 4, 0x68, 0xce, 0x3c, 0x80, 0, 3, 0x65, 1, level]
@@ -248,7 +248,8 @@ import Testing
         story.send(Self.h264(30), isKeyframe: true, of: late)
         story.pass()
         story.finish()
-        // A half for all, then one for each track: those of three more joins, and the late one.
+        // Half are shared by all, then each track gets one: those of three more joins, and the late
+        // one.
         #expect(story.recording.files.count == 50 + 3 * 2 + 1)
         #expect(!story.recording.isFull)
         #expect(story.files(of: "dave").count == 1)
@@ -269,7 +270,7 @@ import Testing
             }
         }
         story.finish()
-        // A fifth for each of two, what is left of the half for one, and four for each other.
+        // A fifth for each of two, the rest of the half for one, and four for each other.
         let counts = (0..<5).map { story.files(of: "guest-\($0)").count }
         #expect(counts == [20, 20, 9, 4, 4])
         #expect(!story.recording.isFull)
@@ -284,7 +285,7 @@ import Testing
             #expect(!story.recording.isFull)
             let id = PublicationID(index: 10 + index, generation: 1)
             story.attach(id, "guest-\(index)")
-            // The second one is more than the track's share.
+            // The second one exceeds the track's share.
             for level in 30...31 as ClosedRange<UInt8> {
                 story.send(Self.h264(level), isKeyframe: true, of: id)
                 story.pass()

@@ -9,7 +9,7 @@ import Testing
 
 /// The server on a real socket, in virtual time; clients write and read without waiting.
 struct IPCServerTests {
-    /// A signalling server as the kernel sees it.
+    /// A signalling server at the socket level.
     struct Client {
         let descriptor: Int32
 
@@ -20,7 +20,7 @@ struct IPCServerTests {
             #expect(count == Int64(text.utf8.count))
         }
 
-        /// What has come: lines, and whether the server has closed.
+        /// Reads what has arrived: lines, and whether the server has closed.
         func receive() -> (text: String, isClosed: Bool) {
             var text: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -37,7 +37,7 @@ struct IPCServerTests {
         func close() { kernel_close(descriptor) }
     }
 
-    /// The server with what the event loop would do around it: echo every line.
+    /// The server in a minimal event loop that echoes every line.
     struct Rig: ~Copyable {
         var server: IPCServer
         var poller: Poller
@@ -51,7 +51,7 @@ struct IPCServerTests {
             self.poller = poller
         }
 
-        /// One round of the loop, without waiting.
+        /// Runs one round of the loop, without waiting.
         mutating func turn() {
             for index in 0..<poller.wait(until: now, at: now) {
                 let found = poller[index]
@@ -215,7 +215,7 @@ struct IPCServerTests {
             }
             #expect(received == 40 * 300_001)
             #expect(rig.closed.isEmpty)
-            // Sixteen times the limit is too much at once for anybody.
+            // Sixteen times the limit at once is too much for any connection.
             for _ in 0..<60 { rig.server.reply(ConnectionID(rawValue: 1), answer) }
             rig.turn()
             #expect(rig.closed.count == 1)
@@ -232,7 +232,7 @@ struct IPCServerTests {
             let answer = [UInt8](repeating: UInt8(ascii: "a"), count: 3 << 20)
             rig.server.reply(ConnectionID(rawValue: 1), answer)
             rig.turn()
-            // It was at work for five seconds, or stood still, and looks at its clock only now.
+            // The server was busy or stalled for five seconds, and reads its clock only now.
             rig.now = rig.now.advanced(milliseconds: 5_000)
             rig.turn()
             #expect(rig.closed.isEmpty)
@@ -243,7 +243,7 @@ struct IPCServerTests {
                 received += reader.receive().text.utf8.count
             }
             #expect(received == answer.count + 1)
-            // Who takes nothing for as long as that is closed all the same.
+            // A client that reads nothing for that long is closed all the same.
             rig.server.reply(ConnectionID(rawValue: 1), answer)
             for _ in 0..<30 where rig.closed.isEmpty {
                 rig.now = rig.now.advanced(milliseconds: 100)
@@ -301,7 +301,7 @@ struct IPCServerTests {
         #expect(budget.take(1_000, at: start) == nil)
         let pause = budget.take(1, at: start)
         #expect(pause == start.advanced(milliseconds: 21))
-        // What has come back meanwhile can be taken, and no more.
+        // Only the capacity that has been regained may be used.
         let later = start.advanced(milliseconds: 21)
         #expect(budget.take(20, at: later) == nil)
         #expect(budget.take(1, at: later) != nil)

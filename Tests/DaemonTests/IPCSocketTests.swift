@@ -4,7 +4,7 @@ import Testing
 
 @testable import Daemon
 
-/// Runs `body` with a path in a directory of its own, which is removed with all in it.
+/// Runs `body` with a path in a directory of its own, which is removed with its contents.
 func withSocketPath(_ body: (String) throws -> Void) throws {
     let directory = FileManager.default.temporaryDirectory
         .appendingPathComponent("sfud-\(UInt64.random(in: 0...UInt64.max))")

@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What comes while a batch is let out, and has to wait for its end.
+/// Datagrams that arrive while a batch is being sent, and have to wait for its end.
 @Suite struct LatecomersTests {
     private static func path(_ number: Int) -> Path {
         Path(remote: Address(ipv4: 0x7f00_0001, port: UInt16(1_000 + number)), local: 0)

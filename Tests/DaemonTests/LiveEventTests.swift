@@ -7,7 +7,7 @@ import WorkerInterface
 @testable import Rooms
 @testable import SFU
 
-/// Sendbird's live events (A3): types, states, hosts; names begin with the rows they prove.
+/// Sendbird's live events (A3): types, states, hosts; names begin with the rows that they prove.
 @Suite struct LiveEventTests {
     private static let states = ["created", "ready", "ongoing", "ended"]
 
@@ -145,7 +145,7 @@ import WorkerInterface
         var driver = try event(in: "ongoing")
         try driver.join("other", ["role": "moderator"])
         try driver.offer("host", "0:video:sendonly")
-        // Who comes second waits.
+        // The second host waits.
         try driver.offer("other", "0:video:sendonly")
         #expect(try gates(driver) == ["host camera open", "other camera closed"])
         _ = driver.takeGates()
@@ -157,7 +157,7 @@ import WorkerInterface
         )
         #expect(driver.takeGates() == [true])
         #expect(try gates(driver) == ["other camera closed", "host screen open"])
-        // Who stops leaves the place to the next.
+        // A host who stops frees the place for the next.
         try driver.offer("host", "0:video:inactive", "1:video:inactive")
         #expect(try gates(driver) == ["other camera open"])
     }
@@ -177,7 +177,7 @@ import WorkerInterface
         #expect(!told.contains { $0.hasPrefix("subscription.video") }, "\(told)")
     }
 
-    /// Whose streams may pass.
+    /// Returns the publishers whose gates are open.
     private func gates(_ driver: ControlDriver) throws -> [String] {
         let room = try #require(driver.plane.rooms["r"]?.room)
         return room.streams.listed.map { stream in

@@ -85,7 +85,7 @@ struct LogTests {
 
     @Test
     func `a pipe that nobody reads holds nobody up`() {
-        // As in the daemon, where the pipe may end while the log's thread still writes.
+        // The pipe may end while the log's thread still writes, as in the daemon.
         _ = signal(SIGPIPE, SIG_IGN)
         let pipe = Pipe()
         let log = Log(level: .info, descriptor: pipe.fileHandleForWriting.fileDescriptor)
@@ -94,8 +94,8 @@ struct LogTests {
             log.info("line", cause: "\(number)", [])
         }
         #expect(Instant.monotonic().milliseconds(since: start) < 5_000)
-        // The thread is held up in a write until the reader goes. It has to end before the
-        // descriptor does, or it would write into whatever another test opens next.
+        // The thread blocks in a write until the reader closes. It has to end before the descriptor
+        // does, or it would write into whatever another test opens next.
         pipe.fileHandleForReading.closeFile()
         log.finish(milliseconds: 10_000)
         pipe.fileHandleForWriting.closeFile()

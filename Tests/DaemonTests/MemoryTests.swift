@@ -3,7 +3,7 @@ import Testing
 
 @testable import Daemon
 
-/// I6: what memory there is, by what the system says of it.
+/// I6: available memory, as the system reports it.
 struct MemoryTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import JSON
 
-/// Each (method, code) pair of the seeds: the call meets its code, and nothing has changed.
+/// Each (method, code) pair of the seeds: the call fails with its code, and changes nothing.
 ///
 /// A test's name begins with the row of the seeds that it proves.
 @Suite struct ModeratorCodeTests {
@@ -21,7 +21,7 @@ import Testing
         var testDescription: String
         var mode: JSON
         var before: [Step]
-        /// These are still in process when the call comes.
+        /// Calls still in process when the tested call arrives.
         var inFlight: [Step]
         var call: Step
         var code: Int

@@ -5,7 +5,7 @@ import WorkerInterface
 @testable import Contract
 @testable import JSON
 
-/// What moderators do (A4), as stories; names begin with the rows that they prove.
+/// Moderators' actions (A4), as stories; names begin with the rows that they prove.
 @Suite struct ModeratorStoryTests {
     private func driver(
         _ settings: JSON = [:],
@@ -261,7 +261,8 @@ import WorkerInterface
         #expect(driver.events.first?.data["code"] == 1712)
         #expect(driver.takeTold() == ["floor.released a", "stream.destroyed all"])
         #expect(driver.takeGates() == [false])
-        // Regained, it is created anew on the same m-line, without an offer.
+        // When the floor is regained, the stream is created again on the same m-line, without an
+        // offer.
         try driver.done("floor.request", ["room": "r", "participant": "a"])
         _ = driver.takeTold()
         _ = try act("floor.grant", ["participant": "a"], &driver)
@@ -286,7 +287,7 @@ import WorkerInterface
         let fence = try driver.done("floor.finish", a).decode(Done.self).fence
         #expect(fence != nil)
         #expect(driver.takeTold() == ["floor.finished m"])
-        // Who leaves gives the floor back, and its request.
+        // Leaving gives the floor back, and withdraws a request.
         try driver.done("floor.request", a)
         _ = try act("floor.grant", ["participant": "a"], &driver)
         try driver.done("floor.request", ["room": "r", "participant": "b"])
@@ -326,7 +327,7 @@ import WorkerInterface
         _ = try act("pin.add", ["participants": ["b"]], &driver)
         _ = try act("pin.add", ["participants": ["a", "b"]], &driver)
         #expect(driver.events.last?.data["pins"] == ["b", "a"])
-        // The list of talkers is another one at once; its second change waits its turn.
+        // The list of active speakers changes at once; its second change waits for its interval.
         #expect(
             driver.takeTold() == ["pins.changed all", "talkers.changed m,a", "pins.changed all"]
         )

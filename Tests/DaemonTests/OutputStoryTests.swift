@@ -7,7 +7,7 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-/// Plain RTP out as signalling servers see it, and what the tap's thread is told.
+/// Plain RTP output as signalling servers see it, and the commands to the tap's thread.
 @Suite struct OutputStoryTests {
     private static let tap = 1
 

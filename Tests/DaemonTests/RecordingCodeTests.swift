@@ -4,7 +4,7 @@ import Testing
 
 @testable import ControlPlane
 
-/// Who may record, when, and what it comes to, with the seeds' numbers.
+/// Conditions and results of recording, with the seeds' codes.
 @Suite struct RecordingCodeTests {
     typealias Step = ModeratorCodeTests.Step
     typealias Row = ModeratorCodeTests.Row

@@ -7,7 +7,7 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-/// Recordings as signalling servers see them, with a tap's thread that does as it is told.
+/// Recordings as signalling servers see them, with a tap's thread that obeys every command.
 @Suite struct RecordingStoryTests {
     private static let tap = 1
     private static let file = TapFile(
@@ -140,7 +140,7 @@ import Testing
         driver.pass(milliseconds: 1_000)
         try driver.begin("m")
         #expect(talkers(&driver) == [["m", "a"]])
-        // A pin moves places, and nobody's speech.
+        // A pin changes the order, and nobody's speech.
         driver.pass(milliseconds: 1_000)
         try driver.done("pin.add", ["room": "r", "participants": ["a"]])
         #expect(talkers(&driver).isEmpty)

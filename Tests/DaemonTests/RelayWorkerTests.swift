@@ -32,7 +32,7 @@ struct RelayWorkerTests {
         #expect(poller.wait(until: now, at: now) == 0)
     }
 
-    /// Each packet is sent when the one before has arrived, so every one has to wake somebody.
+    /// Each packet is sent after the previous one has arrived, so every one has to wake a worker.
     @Test func `a packet wakes the worker that it is handed to`() throws {
         let pair = try WorkerPair()
         defer { pair.end() }
@@ -79,7 +79,7 @@ private final class WorkerPair {
         self.sockets = sockets
     }
 
-    /// The client of each worker is shown what the other's sends.
+    /// Subscribes the client of each worker to the other's publication.
     func wire() {
         for home in 0..<2 {
             let other = 1 - home
@@ -96,7 +96,7 @@ private final class WorkerPair {
                 .relay(Client.publication.id, to: [target]),
             ])
         }
-        // Each is told something as the other's home, too: the fences come behind all of it.
+        // Each gets commands as the other's home, too: the fences come after all of them.
         for worker in workers { worker.commands.post([.fence(epoch: 1)]) }
         for worker in workers {
             try? WorkerTests.events(of: worker) { if case .fenced = $0 { true } else { false } }
@@ -119,7 +119,7 @@ private final class WorkerPair {
     }
 }
 
-/// A peer with a socket: it sends a sound and hears one.
+/// A peer with a socket: it sends one audio stream and receives one.
 private final class Client {
     private let worker: Int
     private let socket: UDPSocket
@@ -197,7 +197,7 @@ private final class Client {
         try #require(wait { $0.peer.isConnected }, "no handshake")
     }
 
-    /// Sends a packet of sound.
+    /// Sends an audio packet.
     func send(_ number: UInt16) {
         var packet: [UInt8] = [0x80, 111, UInt8(number >> 8), UInt8(number & 0xff)]
         packet += [0, 0, UInt8(number >> 8), UInt8(number & 0xff), 0, 0, 0x11, 0x11]

@@ -4,9 +4,9 @@ import Testing
 @testable import Contract
 @testable import JSON
 
-/// What every seed assumes (A0), and who may send what; names begin with the rows they prove.
+/// Assumptions of every seed (A0), and publishing rights; names begin with the rows they prove.
 @Suite struct RightsStoryTests {
-    /// A change of one term of the gate, and how it is undone.
+    /// A change of one term of the gate, and the calls that undo it.
     struct Term: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var mode: JSON = "group"

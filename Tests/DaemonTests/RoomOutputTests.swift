@@ -7,7 +7,7 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// Plain RTP out as far as the sockets; time is ours.
+/// Plain RTP output up to the sockets, in virtual time.
 @Suite struct RoomOutputTests {
     private static let publication = PublicationID(index: 1, generation: 1)
     private static let track = TapTrack(
@@ -60,7 +60,7 @@ import Testing
         return packet
     }
 
-    /// What lies in a socket's queue.
+    /// Reads all datagrams in a socket's queue.
     private static func datagrams(_ socket: UDPSocket) -> [[UInt8]] {
         var found: [[UInt8]] = []
         while true {
@@ -104,7 +104,7 @@ import Testing
         #expect(output.expire(at: now, unixNanoseconds: 0).isEmpty, "nobody would get it")
         let listener = try UDPSocket.open(address)
         defer { listener.close() }
-        // The last refusal is heard of with the first packet.
+        // The last refusal is reported with the first packet.
         for _ in 0..<10 { output.receive(packet(), at: now) }
         #expect(Self.datagrams(listener).count >= 9)
         #expect(output.expire(at: now, unixNanoseconds: 0).count == 1)
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func `where there is no way it ends`() {
-        // Broadcast wants a permission that the socket does not have.
+        // Broadcast requires a permission that the socket does not have.
         let output = Self.output(to: Address(ipv4: 0xffff_ffff, port: 9))
         #expect(output.failure == "unreachable")
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a recording has the disk do, without a disk.
+/// A recording's disk jobs, without a disk.
 @Suite struct RoomRecordingTests {
     private static let video = PublicationID(index: 1, generation: 1)
 
@@ -88,7 +88,7 @@ import Testing
             }
         }
 
-        /// Whether a file has this somewhere.
+        /// Whether a file contains these bytes.
         func holds(_ bytes: [UInt8], in file: Int) -> Bool {
             Data(contents[file] ?? []).range(of: Data(bytes)) != nil
         }
@@ -104,7 +104,7 @@ import Testing
             story.send(Self.vp8(step, isKeyframe: step == 0), isKeyframe: step == 0)
         }
         #expect(story.contents[0]?.prefix(4) == [0x1a, 0x45, 0xdf, 0xa3], "EBML")
-        // Half a second may be missing while it is written, not more.
+        // At most half a second may be missing while it is written.
         #expect(story.holds(Array(Self.vp8(36).dropFirst()), in: 0))
         #expect(story.session["stopped"] == .null)
         story.finish()

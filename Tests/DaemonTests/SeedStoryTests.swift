@@ -8,7 +8,7 @@ import Testing
 
 /// The seeds' stories over the IPC; a test's name begins with the rows that it proves.
 @Suite struct SeedStoryTests {
-    /// A room with a moderator `m` and participants `a` and `b`, none of them connected.
+    /// Makes a room with a moderator `m` and participants `a` and `b`, none of them connected.
     private func driver(
         _ settings: JSON = [:],
         people: [String] = ["a", "b"]
@@ -24,7 +24,7 @@ import Testing
         return driver
     }
 
-    // MARK: VideoSDK
+    // VideoSDK.
 
     @Test func `V-3 V-5 V-6 V-8 V-11 V-14 a viewer is invited by messages alone`() throws {
         var driver = ControlDriver()
@@ -48,7 +48,7 @@ import Testing
             ]
         )
         #expect(driver.events.last?.data["payload"]?["receiverId"] == "guest")
-        // V-11: the sender hears its own message too.
+        // V-11: the sender receives its own message too.
         #expect(driver.takeTold() == ["message.received guest,host"])
 
         let before = driver.call(
@@ -98,7 +98,7 @@ import Testing
         )
         #expect(try driver.shown().streams.isEmpty)
         #expect(driver.plane.rooms["r"]?.room.participants["a"]?.transports.isEmpty == true)
-        // Nothing new: no event.
+        // No change, so no event.
         try driver.done(
             "participant.setMode",
             ["room": "r", "participant": "a", "mode": "SIGNALLING_ONLY"]
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    // MARK: 100ms
+    // 100ms.
 
     private static let school: JSON = [
         "roles": [

@@ -27,8 +27,8 @@ struct SocketCountersTests {
         var received = 0
         var statistics = WorkerStatistics()
         let end = Instant.monotonic().advanced(milliseconds: 10_000)
-        // The count travels with the next datagram that is taken into the queue, and on a busy
-        // machine that takes its time.
+        // The count is delivered with the next datagram that is queued, which on a busy machine
+        // takes its time.
         while statistics.kernelDrops + UInt64(received) < sent, Instant.monotonic() < end {
             if inbox.receive(from: receiver) == nil {
                 received += inbox.count

@@ -4,7 +4,7 @@ import Testing
 @testable import Daemon
 @testable import SFU
 
-/// Which media is too old after the thread stood still.
+/// Media that is too old after the thread was stalled.
 struct StallWatchTests {
     private static let start = Instant(nanoseconds: 7_000_000_000)
     /// Unix time at the start, in nanoseconds.
@@ -56,7 +56,7 @@ struct StallWatchTests {
 
     struct Work: CustomTestStringConvertible {
         var testDescription: String
-        /// In ms.
+        /// Length of a round, in milliseconds.
         var round: Int64
         var cpu: Int64
         var stood: Bool
@@ -74,7 +74,7 @@ struct StallWatchTests {
         work: Work
     ) {
         var watch = StallWatch(at: Self.start, cpu: 1_000)
-        // What it did before counts for nothing.
+        // Work before that does not count.
         watch.worked(since: Self.after(0), until: Self.after(120)) {
             100_000_000
         } wall: {
@@ -92,7 +92,7 @@ struct StallWatchTests {
     struct Queue: CustomTestStringConvertible {
         var testDescription: String
         var count = 64
-        /// How long ago the first of it came, in ms, and what is left out of what came then.
+        /// Age of the oldest datagram, in milliseconds; below, the media dropped of that time.
         var waited: Int64
         var leaving: Leaving
     }

@@ -8,12 +8,12 @@ import WorkerInterface
 
 @testable import LiveStream
 
-/// Decoding of what strangers encoded: what it may reach, and what it may cost.
+/// Sandbox of the decoder of untrusted media: its access and its resources.
 @Suite(.timeLimit(.minutes(10))) struct StreamerSandboxTests {
-    /// Tries, in a process of its own, what the streamer must not be able to do.
+    /// Tries, in a process of its own, everything that the streamer must not be able to do.
     ///
-    /// It ends with status 0 if all could be done before and nothing after, else with the number
-    /// of the first that is not so.
+    /// It ends with status 0 if each action succeeds before and fails after, else with the number
+    /// of the first for which that is not so.
     @Test func `A5 the streamer reaches neither socket nor files, and starts nothing`() async {
         await #expect(processExitsWith: .success) {
             let directory = NSTemporaryDirectory() + "sfud-sandbox-\(UUID().uuidString)"
@@ -37,7 +37,7 @@ import WorkerInterface
         }
     }
 
-    /// A VP8 keyframe of any size, whose bits are all 0.
+    /// Makes a VP8 keyframe of any size, whose bits are all 0.
     private static func vp8(_ width: Int, _ height: Int) -> [UInt8] {
         let first = 1 << 18
         let tag = first << 5 | 1 << 4
@@ -108,7 +108,7 @@ import WorkerInterface
     }
 }
 
-/// The acts that the sandbox must keep a process from.
+/// Actions that the sandbox must prevent.
 private struct Attempts {
     struct Attempt: Sendable {
         var name: String

@@ -6,13 +6,13 @@ import WorkerInterface
 @testable import ControlPlane
 @testable import JSON
 
-/// Who may stream, when, and what is refused, with the seeds' numbers.
+/// Conditions and refusals of live streaming, with the seeds' codes.
 @Suite struct StreamingCodeTests {
     typealias Step = ModeratorCodeTests.Step
 
     static let url: JSON = "rtmp://127.0.0.1/live/secret"
 
-    /// What the room has been through when the call comes.
+    /// State of the room's stream when the call arrives.
     enum Before: Sendable { case nothing, starting, on, stopping, stopped }
 
     struct Row: CustomTestStringConvertible, Sendable {
@@ -192,7 +192,7 @@ import WorkerInterface
 }
 
 extension ControlDriver {
-    /// The server takes the first packet of a live stream.
+    /// Lets the server take the first packet of a live stream.
     mutating func settle(_ tap: TapID) {
         fence()
         tell(.tap(.started(tap)), from: plane.setup.workers)

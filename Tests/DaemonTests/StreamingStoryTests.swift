@@ -7,7 +7,7 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-/// Live streams as signalling servers see them, and what the tap's thread is told.
+/// Live streams as signalling servers see them, and the commands to the tap's thread.
 @Suite struct StreamingStoryTests {
     private static let tap = 1
 
@@ -25,7 +25,7 @@ import Testing
         driver.takeCommands().compactMap { if case .tap(let order) = $0 { order } else { nil } }
     }
 
-    /// Whose pictures are shown, as the thread was told last; `nil`: it was told nothing.
+    /// Returns the publishers displayed by the last command; `nil`: there was no command.
     private func shown(_ driver: inout ControlDriver) -> [String]? {
         let room = driver.plane.rooms["r"]?.room
         for case .tiles(_, let tiles) in orders(&driver).reversed() {
@@ -270,7 +270,7 @@ import Testing
         #expect(url.text == row.url)
     }
 
-    /// URLs of which two readers may think differently which server they name.
+    /// URLs whose host two parsers may read differently.
     static let confusing = [
         "rtmp://evil?@trusted/live/k",
         "rtmp://evil#@trusted/live/k",
@@ -301,7 +301,7 @@ import Testing
         "rtmp://tr%75sted/live/k",
         "rtmp://tr\u{fc}sted/live/k",
         "rtmp,tcp://trusted/live/k",
-        // libavformat cuts names at 255 bytes; DNS has at most 253 (RFC 1035 §2.3.4).
+        // libavformat truncates names at 255 bytes; DNS has at most 253 (RFC 1035 §2.3.4).
         "rtmp://\(String(repeating: "a", count: 254))/live/k",
     ]
 

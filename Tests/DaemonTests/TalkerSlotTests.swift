@@ -9,7 +9,7 @@ import Testing
 
 /// Slots that follow the list of active talkers (`talkers.subscribe`).
 @Suite struct TalkerSlotTests {
-    /// Four who send, and `v` with two slots of each kind; on the workers `spread` over.
+    /// Makes four publishers, and `v` with two slots of each kind, spread over workers.
     private func driver(workers: Int = 1, following: Bool = true) throws -> ControlDriver {
         var limits = ControlLimits()
         limits.workerSpread = 0
@@ -39,13 +39,13 @@ import Testing
         #expect(try driver.seats("v") == ["0": "a", "1": "a", "2": "b", "3": "b"])
         _ = driver.takeCommands()
         try driver.end("a")
-        // Silence gives no place away.
+        // Silence frees no slot.
         #expect(try driver.seats("v") == ["0": "a", "1": "a", "2": "b", "3": "b"])
         #expect(driver.takeCommands().isEmpty)
         try driver.begin("c")
         #expect(try driver.seats("v") == ["0": "c", "1": "c", "2": "b", "3": "b"])
         let bound = driver.takeBindings()
-        // Each slot turns in one step: it is never without a source.
+        // Each slot switches in one step: it is never without a source.
         #expect(bound.count == 2 && !bound.contains(-1))
         #expect(driver.events.filter { $0.event == "subscription.disconnected" }.isEmpty)
     }
@@ -112,7 +112,7 @@ import Testing
         #expect(taken.refusal?.code == 4030)
         try driver.follow("v", audio: ["2"], video: ["3"])
         try driver.begin("a", "b")
-        // `a` is watched already: the slots are for others.
+        // `a` is already subscribed to, so the slots are for others.
         #expect(try driver.seats("v") == ["0": "a", "1": "a", "2": "b", "3": "b"])
         let watch: [String: JSON] = [
             "room": "r", "participant": "v", "stream": .string(streams[2].id),
@@ -135,7 +135,7 @@ import Testing
             "subscription.remove",
             ["room": "r", "subscription": .string(mine.subscription.rawValue)]
         )
-        // No slot is free for `a` among those that follow, as `b` keeps its own.
+        // No following slot is free for `a`, as `b` keeps its own.
         #expect(try driver.seats("v") == ["2": "b", "3": "b"])
         #expect(try driver.watch("v", StreamID(streams[1].id)).audioMid == Mid(rawValue: "0"))
         #expect(try driver.seats("v") == ["0": "b", "1": "b", "2": "a", "3": "a"])
@@ -212,7 +212,7 @@ import Testing
             "4:audio:recvonly"
         )
         let seats = try driver.seats("v")
-        // One slot is left for sound: it is for who has begun to talk last.
+        // One audio slot is left: it is for the newest talker.
         #expect(seats == ["0": "b", "1": "a", "3": "b"])
         try driver.done("transport.close", ["room": "r", "participant": "v"])
         #expect(driver.plane.rooms["r"]?.room.subscriptions.isEmpty == true)
@@ -225,7 +225,7 @@ import Testing
         try driver.begin("a", "b", "c", "d")
         #expect(try Set(driver.seats("v").values) == ["c", "d"])
         let used = driver.plane.shared.identifiers.map(\.publications.used)
-        // Of the two who are followed one or both live elsewhere: each is mirrored, and no other.
+        // One or both of the followed are on another worker: each is mirrored, and no other.
         #expect(used.reduce(0, +) > 8)
         try driver.follow("v", audio: [])
         #expect(driver.plane.shared.identifiers.map(\.publications.used).reduce(0, +) == 8)

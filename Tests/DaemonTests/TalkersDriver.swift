@@ -7,9 +7,9 @@ import Testing
 @testable import JSON
 @testable import WorkerInterface
 
-// What the talkers' stories are told with.
+// Helpers of the talkers' stories.
 extension ControlDriver {
-    /// The first publication of a kind that a participant sends, and its worker.
+    /// Returns a participant's first publication of a kind, and its worker.
     func publication(
         _ participant: String,
         _ kind: MediaKind = .audio,
@@ -27,7 +27,7 @@ extension ControlDriver {
 
     struct Missing: Error {}
 
-    /// The worker hears somebody begin to speak.
+    /// Reports that participants begin to speak.
     mutating func begin(_ participants: String...) throws {
         for participant in participants {
             let (worker, id) = try publication(participant)
@@ -44,7 +44,7 @@ extension ControlDriver {
         }
     }
 
-    /// Lets time pass, and whatever is due in it happen.
+    /// Advances the clock, and runs all timers.
     mutating func pass(milliseconds: Int64) {
         let end = now.advanced(milliseconds: milliseconds)
         while let due = plane.deadline, due <= end {
@@ -56,7 +56,7 @@ extension ControlDriver {
         now = end
     }
 
-    /// The list for nobody in particular, in short words: `a*` talks, `a!` is pinned.
+    /// Returns the list without a receiver, in short words: `a*` talks, `a!` is pinned.
     func list() throws -> String {
         let room = try #require(plane.rooms["r"]?.room)
         return room.talkerList.map { talker in
@@ -64,7 +64,7 @@ extension ControlDriver {
         }.joined(separator: " ")
     }
 
-    /// The last list that each was told of since the last look.
+    /// Takes the last list sent to each receiver since the last call.
     mutating func takeLists() throws -> [String: String] {
         defer { events = [] }
         var lists: [String: String] = [:]
@@ -81,7 +81,7 @@ extension ControlDriver {
         return lists
     }
 
-    /// Who is in which of a follower's slots: `a0=p`.
+    /// Returns the publisher in each of a follower's slots: `a0=p`.
     func seats(_ participant: String) throws -> [String: String] {
         let room = try #require(plane.rooms["r"]?.room)
         var seats: [String: String] = [:]
@@ -93,7 +93,8 @@ extension ControlDriver {
         return seats
     }
 
-    /// Bindings since the last look, each as the publication's index, -1 where a slot is emptied.
+    /// Takes the bindings since the last call, each as the publication's index, -1 for an emptied
+    /// slot.
     mutating func takeBindings() -> [Int] {
         takeCommands().compactMap { command in
             guard case .bind(_, let binding) = command else { return nil }

@@ -9,7 +9,7 @@ import WorkerInterface
 
 /// The list of active talkers, as stories; names begin with the rows that they prove.
 @Suite struct TalkersStoryTests {
-    /// A moderator `m` and some who send audio, and all listen.
+    /// Makes a moderator `m` and participants who send audio; all of them listen.
     private func driver(
         _ ids: String...,
         settings: JSON = [:]
@@ -32,14 +32,14 @@ import WorkerInterface
         try driver.begin("b", "c", "d")
         driver.pass(milliseconds: 400)
         #expect(try driver.list() == "d* c* b*")
-        // Self goes out before the cut, so everybody has three.
+        // Self is removed before the list is cut, so everybody has three.
         let lists = try driver.takeLists()
         #expect(lists["m"] == "d* c* b*" && lists["a"] == "d* c* b*")
         #expect(lists["d"] == "c* b* a*" && lists["b"] == "d* c* a*")
         try driver.done("pin.add", ["room": "r", "participants": ["a", "m"]])
         #expect(try driver.list() == "d* a*! m!")
         try driver.end("a", "d")
-        // Who talks comes before who has fallen silent, where places are few.
+        // Present talkers precede silent ones, where places are few.
         #expect(try driver.list() == "c* a! m!")
         try driver.end("c")
         try driver.begin("c")
@@ -58,7 +58,7 @@ import WorkerInterface
         try driver.begin("c")
         let told = driver.takeTold()
         #expect(Set(told) == ["talkers.changed m", "talkers.changed a", "talkers.changed b"])
-        // Nothing new for `c`: who begins to talk changes the lists of others.
+        // Nothing new for `c`: its own start of speech changes the lists of others.
         driver.pass(milliseconds: 2_000)
         #expect(driver.takeTold().isEmpty)
     }
@@ -124,7 +124,7 @@ import WorkerInterface
         }
         #expect((3...4).contains(told.count), "\(told.count) in a second")
         driver.pass(milliseconds: 400)
-        // The last one told is the last there was.
+        // The last one reported is the last there was.
         #expect(try driver.takeLists()["v"] == "b")
     }
 
@@ -144,7 +144,7 @@ import WorkerInterface
         var testDescription: String
         var method: String
         var params: JSON
-        /// What gives it back.
+        /// The call that restores it.
         var back: (method: String, params: JSON)?
     }
 
@@ -193,7 +193,7 @@ import WorkerInterface
         #expect(try driver.list() == "a*")
         try driver.done(loss.method, loss.params)
         #expect(try driver.list() == "")
-        // What the worker heard before it closed the gate, and that it closed.
+        // Speech that the worker detected before it closed the gate, and the closing.
         driver.tell(.speech(id, .began(at: driver.now)))
         driver.tell(.speech(id, .ended))
         #expect(try driver.list() == "")
@@ -248,7 +248,7 @@ import WorkerInterface
         try driver.begin("p1")
         driver.pass(milliseconds: 1_000)
         let told = driver.events.filter { $0.event == "talkers.changed" }
-        // One for those who are not on it, twice, and one each for the six who are or were.
+        // Twice: one event for all who are not on it, and one each for the six who are or were.
         #expect(told.count <= 16)
         #expect(try driver.list() == "p1* p9* p8* p7* p6* p5*")
     }

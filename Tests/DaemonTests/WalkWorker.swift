@@ -1,18 +1,18 @@
 import Testing
 import WorkerInterface
 
-/// What a worker knows from its commands; commands about what it does not know are mistakes.
+/// A worker's state by its commands; a command about an unknown object is an error.
 struct WalkWorker {
     let index: Int
     var transports: [TransportID: TransportConfiguration] = [:]
     var gates: [PublicationID: Bool] = [:]
     var bindings: [SlotID: Binding] = [:]
     var mirrors: [PublicationID: Mirror] = [:]
-    /// Of the publications at home here; none is an empty list.
+    /// Relay targets of the publications at home here; none is an empty list.
     var relays: [PublicationID: [RelayTarget]] = [:]
-    /// Of the recorder: what each tap reads.
+    /// Publications that each of the recorder's taps reads.
     var taps: [TapID: Set<PublicationID>] = [:]
-    /// A handle that has ended is never heard of again.
+    /// Ended handles, which must not be used again.
     private var ended: Set<PublicationID> = []
 
     init(index: Int) { self.index = index }
@@ -75,7 +75,7 @@ struct WalkWorker {
         }
     }
 
-    /// Where a publication comes in that this worker knows by that name.
+    /// Returns the home of a publication that this worker knows by that name.
     func home(of id: PublicationID) -> RelayTarget? {
         publications.contains(id)
             ? RelayTarget(worker: index, publication: id) : mirrors[id]?.home
@@ -85,7 +85,7 @@ struct WalkWorker {
         transports.values.contains { $0.publications.contains(configuration) }
     }
 
-    /// Checks once all have done as they were told that homes and mirrors fit each other.
+    /// Checks, once all commands are done, that homes and mirrors match.
     func check(among workers: [Self]) {
         #expect(Set(mirrors.values.map(\.home)).count == mirrors.count, "one a publication")
         for (id, mirror) in mirrors {

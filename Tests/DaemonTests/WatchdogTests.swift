@@ -5,9 +5,9 @@ import Testing
 
 @testable import Daemon
 
-/// K6: a thread that stands still is found out, and nothing else is taken for one.
+/// K6: a stalled thread is detected, and nothing else is taken for one.
 struct WatchdogTests {
-    /// Two threads, of which each second one or both look into their mailboxes.
+    /// Two threads, of which one or both read their mailboxes every second.
     private struct Threads {
         var looks: [UInt64] = [5, 0]
         var now = Instant(nanoseconds: 1_000_000_000)
@@ -72,7 +72,7 @@ struct WatchdogTests {
     }
 }
 
-/// Whether a service manager waits to hear that all is well.
+/// Tests of the readiness and watchdog notices to a service manager.
 struct ServiceManagerTests {
     @Test(
         arguments: [

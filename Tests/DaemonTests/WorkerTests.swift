@@ -11,7 +11,7 @@ import Testing
 
 /// A worker on its own thread, with a socket on a port that the kernel chooses.
 struct WorkerTests {
-    /// Waits for events until `body` has seen what it wants; gives up after ten seconds.
+    /// Waits for events until `body` returns `true`; gives up after ten seconds.
     static func events(of worker: Worker, until body: (WorkerEvent) -> Bool) throws {
         var poller = try Poller()
         try poller.add(worker.events.descriptor, for: .readable, token: 0)
@@ -82,7 +82,7 @@ struct WorkerTests {
             }
             var outbox = Outbox([peer])
             outbox.send(&batch, from: LocalAddresses([peer]), at: .monotonic())
-            // The commands wait in another queue than the datagrams: ask until all are counted.
+            // Commands and datagrams have separate queues: ask until all datagrams are counted.
             var token: UInt64 = 1
             var last = WorkerStatistics()
             worker.commands.post([.report(token: token)])

@@ -2,9 +2,9 @@ import CFuzzer
 import FuzzTargets
 import Glibc
 
-/// libFuzzer over one target: `sfud-fuzz --target=NAME [what libFuzzer takes]`.
+/// Runs libFuzzer over one target: `sfud-fuzz --target=NAME [libFuzzer options]`.
 ///
-/// libFuzzer overlooks flags with two dashes, and hands them on where it starts itself anew.
+/// libFuzzer ignores flags with two dashes, and passes them on when it restarts itself.
 @main
 enum Fuzzer {
     private static let flag = "--target="

@@ -7,10 +7,10 @@ import SFU
 import Synchronization
 import WorkerInterface
 
-/// A control plane with a room in it, to which lines of the IPC come.
+/// A control plane with one room, fed with lines of the IPC.
 ///
-/// A line of one byte is no call: `.` lets the workers pass their fences, `+` and `-` have all
-/// transports connect and end, and `:` lets three seconds pass.
+/// A one-byte line is no call: `.` lets the workers pass their fences, `+` and `-` connect and end
+/// all transports, and `:` advances the clock by three seconds.
 struct CallTrial {
     private var plane: ControlPlane
     private var now = Instant(nanoseconds: 1_000_000_000)
@@ -18,7 +18,7 @@ struct CallTrial {
     private var questions: [(worker: Int, event: WorkerEvent)] = []
     private var transports: Set<Place> = []
     private var replies = 0
-    /// Those that refused nothing.
+    /// Number of calls that succeeded.
     private var results = 0
     private var sum = 0
 
@@ -102,7 +102,7 @@ struct CallTrial {
         }
     }
 
-    /// Lets the workers pass all fences, and answer all questions, that they have been sent.
+    /// Lets the workers pass all pending fences and answer all pending questions.
     private mutating func pass() throws(Violation) {
         while !fences.isEmpty || !questions.isEmpty {
             while !questions.isEmpty {
@@ -169,7 +169,7 @@ struct CallTrial {
         return limits
     }()
 
-    /// A room `r` of two, `a` moderating and on air, `b` watching.
+    /// Calls that make a room `r` of two: `a` moderates and is on air, `b` watches.
     private static let prelude = [
         call("events.subscribe", "{}"),
         call("room.create", #"{"room":"r"}"#),

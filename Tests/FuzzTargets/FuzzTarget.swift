@@ -1,6 +1,6 @@
-/// A way in for bytes that somebody else has chosen.
+/// A fuzz target: an entry point for bytes that an attacker chooses.
 ///
-/// The tests run each over its kept corpus, and libFuzzer goes on from there (`make fuzz`).
+/// The tests run each target over its kept corpus; libFuzzer continues from there (`make fuzz`).
 package enum FuzzTarget: String, CaseIterable {
     case packet, rtcp, stun, vp8, vp9, h264, av1, opus, red
     case dependencyDescriptor = "dependency-descriptor"
@@ -9,8 +9,8 @@ package enum FuzzTarget: String, CaseIterable {
 
     /// Takes the bytes as the daemon would, and traps where it would trap.
     ///
-    /// Returns a figure made of all that was read, the same for the same bytes; throws what was
-    /// done that ought not to be.
+    /// Returns a digest of all that was read, the same for the same bytes; throws if an invariant
+    /// was violated.
     package func run(_ bytes: [UInt8]) throws(Violation) -> Int {
         switch self {
         case .packet: readPacket(bytes.span)
@@ -34,7 +34,7 @@ package enum FuzzTarget: String, CaseIterable {
         }
     }
 
-    /// Whether one run takes so little that each input may be run cut at every byte.
+    /// Whether a run is cheap enough to repeat each input truncated at every byte.
     var isParser: Bool {
         switch self {
         case .sdp, .json, .ipc, .configuration, .track, .peer, .plan: false
@@ -43,14 +43,14 @@ package enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// Something that input did to us, in words.
+/// An invariant that an input violated, in words.
 package struct Violation: Error, CustomStringConvertible {
     package var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Takes input apart, for targets that do more than one thing with it.
+/// Splits input for targets that take several values from it.
 struct Cursor {
     private let bytes: [UInt8]
     private var position = 0
@@ -59,14 +59,15 @@ struct Cursor {
 
     var isAtEnd: Bool { position >= bytes.count }
 
-    /// The next byte; 0 past the end.
+    /// Reads the next byte; 0 past the end.
     mutating func byte() -> UInt8 {
         guard position < bytes.count else { return 0 }
         defer { position += 1 }
         return bytes[position]
     }
 
-    /// As many bytes as the next two say, big-endian, or fewer where there are no more.
+    /// Reads as many bytes as the next two bytes (big-endian) say, or fewer at the end of the
+    /// input.
     mutating func chunk() -> [UInt8] {
         let count = Int(byte()) << 8 | Int(byte())
         let end = min(position + count, bytes.count)

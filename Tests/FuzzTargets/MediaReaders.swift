@@ -1,6 +1,6 @@
 @testable import RTP
 
-// Each parses, and reads all there is to read.
+// Each function parses its input and reads every field.
 
 func readPacket(_ bytes: Span<UInt8>) -> Int {
     guard case .some = Datagram(bytes), let packet = try? Packet(bytes) else { return 0 }
@@ -82,7 +82,7 @@ func readAV1(_ bytes: Span<UInt8>) -> Int {
 
 func readOpus(_ bytes: Span<UInt8>) -> Int { OpusPacket(bytes)?.samples ?? 0 }
 
-/// Descriptors of one stream, each with a byte before it that says its length.
+/// Reads dependency descriptors of one stream, each preceded by a length byte.
 func readDependencyDescriptors(_ bytes: [UInt8]) -> Int {
     var structure: DependencyStructure?
     var sum = 0

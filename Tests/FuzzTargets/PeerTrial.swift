@@ -3,10 +3,10 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// A participant with keys that sends what it likes, and one that watches it.
+/// A hostile participant with valid keys, and a viewer that watches it.
 ///
-/// What it sends is encrypted with its keys, so that it gets behind the decryption. The input is
-/// a row of steps: a byte that says what is done, and what that needs.
+/// Its packets are encrypted with its keys, so they pass decryption. The input is a series of
+/// steps: a byte that names the step, followed by the step's data.
 struct PeerTrial: ~Copyable {
     var core: Core
     private(set) var now = Instant(nanoseconds: 1_000_000_000_000)
@@ -14,10 +14,10 @@ struct PeerTrial: ~Copyable {
     var hostile: TrialParty
     var viewer: TrialParty
     private var sum = 0
-    /// Whether strangers may be answered: checks come from addresses that are forged.
+    /// Whether unvalidated sources may be answered: checks arrive from spoofed addresses.
     var answersStrangers = false
 
-    /// More in one moment, and some timer is due for ever.
+    /// Most timer expirations at one instant; more means a timer that is always due.
     private static let spinLimit = 200
     private static let settleMilliseconds: Int64 = 3_000
 
@@ -43,7 +43,7 @@ struct PeerTrial: ~Copyable {
         viewer = TrialParty(1, [], TrialMedia.slots)
     }
 
-    /// Connects both; the viewer watches all, and who sends its own video.
+    /// Connects both; the viewer subscribes to everything, and the sender to its own video.
     mutating func begin() throws(Violation) {
         try connect(hostile.id, hostile.configuration, hostile.takeCheck(at: now), hostile.path)
         try connect(viewer.id, viewer.configuration, viewer.takeCheck(at: now), viewer.path)
@@ -53,7 +53,7 @@ struct PeerTrial: ~Copyable {
         try apply(.bind(TrialMedia.ownSlots[0].id, TrialMedia.binding(to: 1)))
     }
 
-    /// ICE as it comes over the wire; the handshake is left out, its keys are given.
+    /// Runs ICE over the wire; skips the handshake and installs its keys.
     private mutating func connect(
         _ id: TransportID,
         _ configuration: TransportConfiguration,
@@ -100,7 +100,7 @@ struct PeerTrial: ~Copyable {
         if kind & 0x80 == 0 { try settle() }
     }
 
-    /// Takes what the core has to send where more might not fit.
+    /// Drains the core's output when more might not fit.
     private mutating func makeRoom() throws(Violation) {
         if output.free < Core.replyCapacity { try settle() }
     }
@@ -116,14 +116,14 @@ struct PeerTrial: ~Copyable {
         try settle()
     }
 
-    /// Lets time pass with all that falls due in it.
+    /// Advances the clock and runs all timers that fall due.
     mutating func pass(milliseconds: Int64) throws(Violation) {
         let end = now.advanced(milliseconds: milliseconds)
         var spins = 0
         while true {
             while core.expire(at: now, into: &output) {}
             try settle()
-            // When both have gone nothing is due any more.
+            // Once both have left, no timer is due any more.
             let due = core.deadline ?? end.advanced(milliseconds: 1)
             if due > now {
                 guard now < end else { return }
@@ -136,7 +136,7 @@ struct PeerTrial: ~Copyable {
         }
     }
 
-    /// Takes all that the core has to send, and looks at it as its receiver would.
+    /// Drains the core's output and inspects it as its receiver would.
     mutating func settle() throws(Violation) {
         var more = true
         while more {
@@ -157,7 +157,7 @@ struct PeerTrial: ~Copyable {
         while core.takeEvent() != nil { sum &+= 1 }
     }
 
-    /// A stranger may be sent answers and checks, where it seems to have asked; media never.
+    /// Checks a datagram to an unvalidated source: answers and checks are allowed, media never.
     private func inspectStrange(_ datagram: [UInt8]) throws(Violation) {
         guard answersStrangers else { throw Violation("a stranger is sent something") }
         switch Datagram(datagram.span) {
@@ -166,7 +166,7 @@ struct PeerTrial: ~Copyable {
         }
     }
 
-    /// In the end all is accounted for, and nothing is left of the two.
+    /// Checks that every packet is accounted for and nothing of the two peers is left.
     mutating func finish() throws(Violation) -> Int {
         try pass(milliseconds: Self.settleMilliseconds)
         let statistics = core.report(at: now)
@@ -182,7 +182,7 @@ struct PeerTrial: ~Copyable {
 }
 
 extension WorkerStatistics {
-    /// Whether what came in is what went on and what was dropped.
+    /// Whether every received packet was either forwarded or counted as dropped.
     fileprivate var accountsForAll: Bool {
         let reasons = DropReason.allCases.filter { !$0.isOutgoing }
         let dropped = { (isMedia: Bool) -> UInt64 in

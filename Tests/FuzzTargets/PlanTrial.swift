@@ -4,13 +4,13 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// A participant with keys and a viewer with keys that play with fields of their messages.
+/// A participant and a viewer, both with keys, that vary fields of their messages.
 ///
-/// The input is a row of plans of five bytes: a message and who sends it, a field of it, a
-/// strategy for the field's values, its step, and how often and how fast it is sent. What was
-/// learnt of the two before stays: a plan goes on for thousands of messages.
+/// The input is a series of plans of five bytes: a message and its sender, a field of it, a
+/// strategy for the field's values, its step, and how often and how fast it is sent. The core's
+/// state persists between plans: one plan sends thousands of messages.
 struct PlanTrial: ~Copyable {
-    /// The act that the plan repeats.
+    /// The message that the plan repeats.
     private enum Message: Equatable {
         case report(ForgedReport)
         case audio, video
@@ -25,9 +25,9 @@ struct PlanTrial: ~Copyable {
     private var left = Self.messages
     private var number: UInt64 = 0
 
-    /// Messages of one input, more than any sum of 24 bits of 64 ms needs to overflow.
+    /// Messages of one input: enough to overflow any sum of 24 bits of 64 ms.
     private static let messages = 40_000
-    /// Packets are held for this long.
+    /// Time for which packets are held, in milliseconds.
     private static let heldMilliseconds: Int64 = 400
 
     static func run(_ bytes: [UInt8]) throws(Violation) -> Int {
@@ -167,7 +167,7 @@ struct PlanTrial: ~Copyable {
         )
     }
 
-    /// The viewer's slot for sound turns to the sound that is held, and away from it again.
+    /// Switches the viewer's audio slot to the held audio and away from it again.
     private mutating func turn(_ step: Int) throws(Violation) {
         var binding = TrialMedia.binding(to: 0)
         binding.from = trial.now.advanced(milliseconds: -Self.heldMilliseconds)

@@ -7,7 +7,7 @@ import Rooms
 import SFU
 import WorkerInterface
 
-/// A line of the IPC, read as either side reads it, and once more as it was written again.
+/// Reads an IPC line as either side does, writes it and reads it once more.
 func readJSON(_ bytes: [UInt8]) throws(Violation) -> Int {
     if let request = try? IPCRequest(line: bytes) {
         guard (try? IPCRequest(line: request.encoded())) == request else {
@@ -24,7 +24,7 @@ func readJSON(_ bytes: [UInt8]) throws(Violation) -> Int {
     return sum
 }
 
-/// A configuration file, and after each form feed a flag of the command line.
+/// Reads a configuration file, and after each form feed a flag of the command line.
 func readConfiguration(_ bytes: [UInt8]) throws(Violation) -> Int {
     let parts = bytes.split(separator: 0x0c, omittingEmptySubsequences: false).map { Array($0) }
     let flags = parts.dropFirst().map { String(decoding: $0, as: UTF8.self) }
@@ -50,7 +50,7 @@ func readConfiguration(_ bytes: [UInt8]) throws(Violation) -> Int {
     return ConfigurationKey.allCases.reduce(2) { $0 + $1.text(of: configuration).utf8.count }
 }
 
-/// Offers of one client, one after the other, with a form feed between them.
+/// A series of offers of one client, separated by form feeds.
 struct OfferTrial {
     private var identifiers = WorkerIdentifiers(transports: 4, publications: 64, slots: 64)
     private var random = SplitMix(seed: 1)
@@ -91,7 +91,7 @@ struct OfferTrial {
         }
     }
 
-    /// What was answered can be read, and the same offer is taken again and takes nothing.
+    /// Checks that the answer parses, and that repeating the offer changes nothing.
     private mutating func check(_ answer: Answer, to offer: String) throws(Violation) {
         let read = try? SessionDescription(answer.sdp)
         guard read?.media.count == answer.media.count else {

@@ -3,14 +3,13 @@ import Recording
 import SFU
 import WorkerInterface
 
-/// Records a track of packets that have passed ingress, with whatever in them, beside an honest
-/// track.
+/// Records a track of arbitrary packets that passed ingress, beside an honest track.
 ///
-/// The first byte names the codec; then of each packet a byte of flags, how far its number is
-/// from the last one's, and its payload with two bytes before it that say its length.
+/// The first byte names the codec; each packet then has a byte of flags, the difference of its
+/// number from the last one's, and its payload, preceded by two bytes of length.
 ///
-/// Everything is muxed, and the files' bytes are thrown away. Whatever the one track holds, the
-/// other's file is whole.
+/// Everything is muxed, and the files' bytes are discarded. Whatever the hostile track holds, the
+/// honest track's file must be complete.
 func readTrack(_ bytes: [UInt8]) throws(Violation) -> Int {
     var cursor = Cursor(bytes)
     let codecs: [Codec] = [.opus, .vp8, .vp9, .h264, .av1]
@@ -29,7 +28,7 @@ func readTrack(_ bytes: [UInt8]) throws(Violation) -> Int {
     return try trial.finish()
 }
 
-/// A recording of two tracks, one of which sends what it likes.
+/// A recording of two tracks, one of them hostile.
 private struct TrackTrial {
     private static let hostile = PublicationID(index: 1, generation: 1)
     private static let honest = PublicationID(index: 2, generation: 1)
@@ -40,7 +39,7 @@ private struct TrackTrial {
     private var number: Int64 = 1_000
     private var timestamp: UInt32 = 0xffff_0000
     private var epoch: UInt32 = 1
-    /// The time of capture that the next packet claims, in nanoseconds before its arrival.
+    /// Capture time that the next packet claims, in nanoseconds before its arrival.
     private var claim: Int64?
     private var honestNumber: Int64 = 0
     private var sum = 0
@@ -72,7 +71,7 @@ private struct TrackTrial {
 
     mutating func pass(milliseconds: Int64, hasReport: Bool) {
         now = now.advanced(milliseconds: milliseconds)
-        // From milliseconds to centuries, both ways.
+        // From milliseconds to centuries, in both directions.
         claim = hasReport ? milliseconds &<< (milliseconds & 0x3f) : nil
         expire()
     }
@@ -105,7 +104,7 @@ private struct TrackTrial {
         recording.receive(packet, at: now)
     }
 
-    /// One frame, in time and whole.
+    /// Sends one complete frame on time.
     private mutating func sendHonest() {
         let isFirst = honestNumber == 0
         var packet = TapPacket(
@@ -132,7 +131,7 @@ private struct TrackTrial {
         }
     }
 
-    /// Ends the recording and judges the honest track's file.
+    /// Ends the recording and checks the honest track's file.
     mutating func finish() throws(Violation) -> Int {
         pass(milliseconds: 10_000, hasReport: false)
         recording.finish(at: now)

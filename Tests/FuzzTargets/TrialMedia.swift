@@ -2,9 +2,9 @@ import HostilePeer
 import RTP
 import WorkerInterface
 
-/// What the parties of a trial have agreed on: each codec, with and without simulcast.
+/// Negotiated media of the parties of a trial: each codec, with and without simulcast.
 enum TrialMedia {
-    /// Payload types of video from 96 on, two apart, RTX one above; RED has 100, Opus 111.
+    /// Video payload types count from 96 in steps of two, RTX is one above; RED has 100, Opus 111.
     private static let video = [Codec.vp8, .vp9, .h264, .av1].enumerated().map { index, codec in
         FormatMapping(
             format: MediaFormat(codec: codec),
@@ -42,7 +42,7 @@ enum TrialMedia {
         return map
     }()
 
-    /// Sound; one video that the SSRC 0x2222 names; one in three encodings.
+    /// Publications: audio; video that the SSRC 0x2222 names; video in three encodings.
     static let publications = (0..<3).map { index in
         let kind: MediaKind = index == 0 ? .audio : .video
         let encodings: [String?] = index == 2 ? ["a", "b", "c"] : [nil]
@@ -58,12 +58,12 @@ enum TrialMedia {
         )
     }
 
-    /// One for each publication.
+    /// Slots, one for each publication.
     static let slots = (0..<3).map { index in
         slot(UInt32(index), index == 0 ? .audio : .video, ssrc: 0xd000 + 16 * UInt32(index))
     }
 
-    /// Who sends watches too: itself.
+    /// Slots of the sender, which watches itself too.
     static let ownSlots = [slot(3, .video, ssrc: 0xe000)]
 
     private static func slot(_ index: UInt32, _ kind: MediaKind, ssrc: UInt32) -> SlotConfiguration
@@ -79,7 +79,7 @@ enum TrialMedia {
         )
     }
 
-    /// The ids of what an adversary may put into its packets.
+    /// Ids of the header extensions that an adversary may put into its packets.
     static let forgedExtensions: ForgedMedia.Extensions = {
         var ids = ForgedMedia.Extensions()
         ids.audioLevel = extensions[.audioLevel]
@@ -96,7 +96,7 @@ enum TrialMedia {
         Binding(publication: publications[publication].id, subscription: 7, open: true)
     }
 
-    /// What the control plane may want meanwhile.
+    /// Makes a control-plane command to mix in.
     static func command(
         _ byte: UInt8,
         _ hostile: borrowing TrialParty,

@@ -3,7 +3,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// One side of a transport, as far as a trial needs it: its keys and what it has agreed on.
+/// One side of a transport in a trial: its keys and its negotiated configuration.
 struct TrialParty: ~Copyable {
     let id: TransportID
     let path: Path
@@ -11,13 +11,13 @@ struct TrialParty: ~Copyable {
     private var peer: LoadPeer
     private var session: SRTPSession
     private let context: SRTPContext
-    /// The highest index that has been sent of each SSRC (RFC 3711 §3.3.1).
+    /// Highest sent index of each SSRC (RFC 3711 §3.3.1).
     private var highest: [UInt32: UInt64] = [:]
-    /// The bits that came under each SSRC and number last, by a hash.
+    /// Hash of the bits that last came under each SSRC and number.
     private var received: [UInt64: UInt64] = [:]
 
     static let profile = SRTPProfile.aeadAes128Gcm
-    /// With its header, what is still let in when it is encrypted.
+    /// Largest packet, header included, that is still accepted once encrypted.
     private static let largest = Batch.maximumLength - 24
 
     static let identity: DTLSIdentity = {
@@ -29,7 +29,7 @@ struct TrialParty: ~Copyable {
         Path(remote: Address(ipv4: 0x7f00_0001, port: 10_000 + UInt16(index)), local: 0)
     }
 
-    /// What the handshake would have given to each side.
+    /// Returns the keys that the handshake would have given to each side.
     static func keys(of index: Int, role: DTLSRole) -> SRTPKeys {
         let count = 2 * (profile.keyLength + profile.saltLength)
         let exported = (0..<count).map { UInt8(truncatingIfNeeded: $0 + 100 * index) }
@@ -75,7 +75,7 @@ struct TrialParty: ~Copyable {
         return made
     }
 
-    /// A connectivity check that nominates the path.
+    /// Makes a connectivity check that nominates the path.
     mutating func takeCheck(at now: Instant) -> [UInt8] {
         var sent = Batch(capacity: 2)
         peer.connect(
@@ -88,12 +88,12 @@ struct TrialParty: ~Copyable {
         return sent[0].indices.map { sent[0][$0] }
     }
 
-    /// Encrypts what is RTP as far as SRTP has to know it; `nil` for anything else.
+    /// Encrypts RTP as far as SRTP has to understand it; `nil` for anything else.
     mutating func encryptedRTP(_ bytes: [UInt8]) -> [UInt8]? {
         var packet = Array(bytes.prefix(Self.largest))
         guard packet.count >= 12 else { return nil }
         packet[0] = 0x80 | packet[0] & 0x3f
-        // RTCP's packet types would be taken for RTCP.
+        // These values would be taken for RTCP packet types.
         if (192...223).contains(packet[1]) { packet[1] &= 0x7f }
         guard let header = try? Packet(encrypted: packet.span).headerLength else { return nil }
         let number = UInt64(packet[2]) << 8 | UInt64(packet[3])
@@ -117,7 +117,7 @@ struct TrialParty: ~Copyable {
         return sent[0].indices.map { sent[0][$0] }
     }
 
-    /// The index nearest to the highest one that has this number.
+    /// Returns the index with this number that is nearest to the highest one.
     private static func index(of number: UInt64, after highest: UInt64?) -> UInt64 {
         guard let highest else { return number }
         let candidate = highest & ~0xffff | number
@@ -126,7 +126,7 @@ struct TrialParty: ~Copyable {
         return candidate
     }
 
-    /// Encrypts what may be taken for RTCP; `nil` where there is too little of it.
+    /// Encrypts bytes that may be taken for RTCP; `nil` where they are too short.
     mutating func encryptedRTCP(_ bytes: [UInt8]) -> [UInt8]? {
         var compound = Array(bytes.prefix(Self.largest))
         guard compound.count >= 8 else { return nil }
@@ -142,7 +142,7 @@ struct TrialParty: ~Copyable {
         return sent[0].indices.map { sent[0][$0] }
     }
 
-    /// Holds a datagram for this party against what a receiver may expect of it.
+    /// Checks a datagram for this party against what a receiver may expect.
     mutating func inspect(_ datagram: [UInt8]) throws(Violation) {
         switch Datagram(datagram.span) {
         case .rtp:
@@ -163,7 +163,7 @@ struct TrialParty: ~Copyable {
         }
     }
 
-    /// Returns `nil` for what was sent before: a retransmission may be the same bits.
+    /// Returns `nil` for a packet that was sent before: a retransmission may be the same bits.
     private mutating func decrypted(
         _ datagram: [UInt8],
         isRTCP: Bool
@@ -193,7 +193,7 @@ extension TrialParty {
         UInt64(datagram.span.u32(at: 8)) << 16 | UInt64(datagram.span.u16(at: 2))
     }
 
-    /// FNV-1a.
+    /// Hashes with FNV-1a.
     private static func hash(_ datagram: [UInt8]) -> UInt64 {
         datagram.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }

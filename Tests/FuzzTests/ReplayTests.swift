@@ -3,7 +3,7 @@ import Testing
 @testable import FuzzTargets
 @testable import SFU
 
-/// What fuzzing has found worth keeping, and a little around it, without a fuzzer.
+/// Replays the kept fuzzing corpus, with small mutations, without a fuzzer.
 @Suite struct ReplayTests {
     @Test(arguments: FuzzTarget.allCases)
     func `takes its kept corpus, and the same way twice`(target: FuzzTarget) throws {
@@ -25,12 +25,12 @@ import Testing
         }
     }
 
-    /// A million for all parsers together; the others take as long with a few.
+    /// Runs a million inputs over all parsers together; the slower targets take as long with a few.
     @Test(arguments: FuzzTarget.allCases)
     func `takes mutations of its corpus`(target: FuzzTarget) throws {
         var numbers = SplitMix(seed: 20_261_121)
         let inputs = Corpus.inputs(of: target)
-        // One input of plans is thousands of messages.
+        // One input of the plan target sends thousands of messages.
         let rounds = target.isParser ? 90_000 : target == .plan ? 10 : 200
         var sum = 0
         for round in 0..<rounds {

@@ -1,20 +1,20 @@
 import RTP
 import SFU
 
-/// A connectivity check that an adversary writes: good or bad, of any size and role.
+/// A connectivity check written by an adversary: valid or not, of any size and role.
 package struct ForgedCheck: Sendable {
-    /// Whether the right password signs it.
+    /// Whether it is signed with the right password.
     package var isAuthentic = true
     package var hasFingerprint = true
     package var nominates = true
     package var isControlled = false
-    /// A further attribute, with so many bytes of value.
+    /// An additional attribute, with the length of its value in bytes.
     package var extra: (type: UInt16, length: Int)?
     package var messageType: UInt16 = 0x0001
 
     package init() {}
 
-    /// The message, as the peer with these credentials signs it.
+    /// Encodes the message as the peer with these credentials would sign it.
     package func bytes(
         username: String,
         password: String,
@@ -39,7 +39,7 @@ package struct ForgedCheck: Sendable {
         return covered + Self.attribute(0x8028, Wire.bytes(UInt64(Self.fingerprint(covered)), 4))
     }
 
-    /// Header and attributes; its length counts what follows, too.
+    /// Encodes header and attributes; the header's length also counts what follows.
     private func message(
         _ transaction: UInt64,
         _ attributes: [UInt8],
@@ -56,7 +56,7 @@ package struct ForgedCheck: Sendable {
         return Wire.bytes(UInt64(type), 2) + Wire.bytes(UInt64(value.count), 2) + value + padding
     }
 
-    /// FINGERPRINT (RFC 8489 §14.7).
+    /// Returns the FINGERPRINT value (RFC 8489 §14.7).
     private static func fingerprint(_ bytes: [UInt8]) -> UInt32 {
         var crc: UInt32 = 0xffff_ffff
         for byte in bytes {

@@ -1,6 +1,6 @@
-/// A media packet in clear whose header, extensions and payload descriptor an adversary chooses.
+/// An unencrypted media packet whose header, extensions and payload descriptor are forged.
 package struct ForgedMedia: Sendable {
-    /// Ids of header extensions, as the offer gave them; 0: not negotiated.
+    /// Ids of negotiated header extensions; 0: not negotiated.
     package struct Extensions: Sendable {
         package var audioLevel: UInt8 = 0
         package var sendTime: UInt8 = 0
@@ -26,7 +26,7 @@ package struct ForgedMedia: Sendable {
 
     package init() {}
 
-    /// The packet; `mark` ends its payload.
+    /// Encodes the packet; `mark` ends its payload.
     package func bytes(
         mark: [UInt8],
         _ values: inout FieldValues,
@@ -78,7 +78,8 @@ package struct ForgedMedia: Sendable {
         return bytes
     }
 
-    /// A VP8 descriptor with all its fields (RFC 7741 §4.2), and the first bytes of a frame.
+    /// Encodes a VP8 descriptor with all its fields (RFC 7741 §4.2), and the first bytes of a
+    /// frame.
     private func descriptor(
         _ values: inout FieldValues,
         using random: inout some RandomNumberGenerator

@@ -1,4 +1,4 @@
-/// A DTLS record without good keys, as it may come at any time (RFC 6347 §4.1).
+/// A DTLS record without valid keys, as it may arrive at any time (RFC 6347 §4.1).
 package enum ForgedRecord: UInt8, CaseIterable, Sendable {
     case alert, hello, fragment, data, cipherChange, garbage
 

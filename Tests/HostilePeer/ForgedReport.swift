@@ -1,9 +1,9 @@
-/// An RTCP block whose every field an adversary chooses (RFC 3550, RFC 4585, RFC 5104).
+/// A forged RTCP block; an adversary chooses every field (RFC 3550, RFC 4585, RFC 5104).
 package enum ForgedReport: UInt8, CaseIterable, Hashable, Sendable {
     case sender, receiver, arrivals, estimate, lost, pictureLoss, fullIntra
     case extended, description, goodbye, unknown
 
-    /// The fields of this block that can be played with.
+    /// Fields of this block that can be varied.
     package var fields: [WireField] {
         switch self {
         case .sender: [.ntp, .rtpTime, .packetCount, .octetCount] + Self.reception
@@ -22,7 +22,7 @@ package enum ForgedReport: UInt8, CaseIterable, Hashable, Sendable {
         .fractionLost, .cumulativeLost, .highestSequence, .jitter, .lastReport, .reportDelay,
     ]
 
-    /// The block, from one SSRC about another.
+    /// Encodes the block, from one SSRC about another.
     package func bytes(
         from sender: UInt32,
         about media: UInt32,
@@ -118,7 +118,7 @@ package enum ForgedReport: UInt8, CaseIterable, Hashable, Sendable {
         return Wire.bytes(1 << 24 | exponent << 18 | mantissa, 4)
     }
 
-    /// Chunks and arrivals for as many statuses as the header claims.
+    /// Encodes chunks and arrivals for as many statuses as the header claims.
     private func statuses(
         of header: [UInt8],
         _ values: inout FieldValues,
@@ -126,7 +126,7 @@ package enum ForgedReport: UInt8, CaseIterable, Hashable, Sendable {
     ) -> [UInt8] {
         let claimed = min(Int(header[6]) << 8 | Int(header[7]), 400)
         let chunk = values.next(.statusChunk, using: &random)
-        // Without a chunk of its own making: a run of packets that arrived, 250 µs apart.
+        // By default one run of packets that arrived 250 µs apart.
         guard chunk == 0 else {
             return Wire.bytes(chunk, 2) + [UInt8](repeating: 0x55, count: 2 * claimed)
         }
@@ -137,7 +137,7 @@ package enum ForgedReport: UInt8, CaseIterable, Hashable, Sendable {
         return bytes
     }
 
-    /// Pairs of a lost packet and the 16 after it, going back from the first one.
+    /// Encodes pairs of a lost packet and the 16 after it, backwards from the first one.
     private static func pairs(of body: [UInt8], _ count: Int) -> [UInt8] {
         let first = UInt64(body[4]) << 8 | UInt64(body[5])
         let mask = UInt64(body[6]) << 8 | UInt64(body[7])

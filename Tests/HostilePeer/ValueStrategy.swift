@@ -14,7 +14,7 @@ package enum ValueStrategy: UInt8, CaseIterable, Sendable {
     case arbitrary
 }
 
-/// The values of one field of at most 64 bits, one strategy applied over and over.
+/// A source of values for one field of at most 64 bits, by one repeated strategy.
 package struct ValueSource: Sendable {
     package let strategy: ValueStrategy
     package let bits: Int
@@ -30,7 +30,7 @@ package struct ValueSource: Sendable {
         value = start
     }
 
-    /// Draws strategy and step; steps that are the greatest of their sign come often.
+    /// Draws strategy and step; the greatest steps of either sign are drawn often.
     package init(bits: Int, from start: UInt64, using random: inout some RandomNumberGenerator) {
         let strategies = ValueStrategy.allCases
         let steps = Self.steps(bits: bits)

@@ -1,4 +1,4 @@
-/// A field of a message that an adversary may play with.
+/// A field of a message that an adversary may vary.
 package enum WireField: UInt8, CaseIterable, Hashable, Sendable {
     // Of sender and receiver reports.
     case ntp, rtpTime, packetCount, octetCount
@@ -39,9 +39,9 @@ package enum WireField: UInt8, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// The fields in play, and the plain values of all others.
+/// The varied fields, and the plain values of all others.
 package struct FieldValues: Sendable {
-    /// Values that an honest sender would have, by field; 0 where there is none.
+    /// Values of an honest sender, by field; 0 where there is none.
     package var plain: [WireField: UInt64] = [:]
     private var sources: [WireField: ValueSource] = [:]
 
@@ -49,12 +49,12 @@ package struct FieldValues: Sendable {
 
     package var isEmpty: Bool { sources.isEmpty }
 
-    /// Has a field's values come from a source from now on.
+    /// Varies a field with values from a source from now on.
     package mutating func play(_ field: WireField, _ source: ValueSource) {
         sources[field] = source
     }
 
-    /// Draws a source for a field.
+    /// Varies a field with a randomly drawn source.
     package mutating func play(
         _ field: WireField,
         using random: inout some RandomNumberGenerator
@@ -63,7 +63,7 @@ package struct FieldValues: Sendable {
         sources[field] = ValueSource(bits: field.bits, from: start, using: &random)
     }
 
-    /// Lets all fields have their plain values again.
+    /// Restores the plain values of all fields.
     package mutating func stop() { sources = [:] }
 
     package mutating func next(

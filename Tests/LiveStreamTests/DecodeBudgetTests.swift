@@ -3,8 +3,10 @@ import RTP
 import Testing
 
 @Suite struct DecodeBudgetTests {
-    /// Plays five seconds, a picture of each track every 33 ms; returns how many of each were
-    /// decoded, where whoever has to pause does so for a second.
+    /// Plays five seconds of several tracks with a picture of each every 33 ms.
+    ///
+    /// Returns the number of decoded pictures of each track; a track that exceeds the budget pauses
+    /// for a second.
     private func play(_ milliseconds: [UInt32: Int64]) -> [UInt32: Int] {
         var budget = DecodeBudget()
         var decoded: [UInt32: Int] = [:]

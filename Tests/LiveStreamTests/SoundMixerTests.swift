@@ -87,7 +87,7 @@ import Testing
             let sound = packet(0.5)
             mixer.add(sound, of: 1, at: Instant(nanoseconds: nanoseconds &+ step &* 20_000_000))
             mixer.add(packet(0.25), of: 2, at: instant(step * 20))
-            // Which one comes first is no matter: the circle starts anew each time.
+            // The order does not matter: the ring restarts each time.
             mixer.add(sound, of: 3, at: Instant(nanoseconds: step % 2 == 0 ? nanoseconds : 0))
         }
         #expect(mixer.take(48 * 200)[..<(48 * 200)].allSatisfy { $0 == 0.25 })

@@ -67,7 +67,7 @@ import WorkerInterface
 
     @Test func `what is cut short or unknown is no message`() {
         let whole = Array(StreamCoding.encoded(.frame(Self.frame)).dropFirst(4))
-        // Behind what a decoder has to know, all that is left is the frame.
+        // After the header and the decoder configuration only the frame's data is left.
         let least = 1 + 4 + 1 + 1 + 8 + 4 + 3
         for count in 0..<least { #expect(StreamCoding.message(Array(whole[..<count])) == nil) }
         #expect(StreamCoding.message([99]) == nil)

@@ -7,7 +7,7 @@ import Testing
         Instant(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// What is shown at `now` when pictures are shown 400 ms after their capture.
+    /// Returns the pictures displayed at `now` with a delay of 400 ms after their capture.
     private func shown(_ stage: inout StreamStage<String>, _ now: Int64) -> [String?] {
         stage.pictures(until: instant(now - 400), at: instant(now))
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Captures of real senders; without the files the tests do nothing.
 @Suite struct CorpusTests {
-    /// The payloads of a capture's RTP packets.
+    /// Returns the payloads of a capture's RTP packets.
     private func payloads(_ name: String) -> [[UInt8]] {
         Corpus.datagrams(capture: name).compactMap { datagram in
             guard case .rtp = Datagram(datagram.span) else { return nil }
@@ -58,7 +58,7 @@ import Testing
         #expect(headers.contains { !$0.isKeyframeStart })
     }
 
-    /// Picture ids of one stream in order stay or go up by one (losses aside).
+    /// Expects the picture ids of one stream to stay or go up by one (apart from losses).
     private func expectSteps(_ ids: [UInt16]) {
         guard !ids.isEmpty else { return }
         let steps = zip(ids, ids.dropFirst()).filter { $1 == $0 || $1 == ($0 + 1) & 0x7fff }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RTP
 
-/// RTP Payload Format for AV1, appendix A.
+/// Dependency descriptor tests (RTP Payload Format for AV1, appendix A).
 @Suite struct DependencyDescriptorTests {
     /// A key frame of two spatial and two temporal layers with four decode targets, two chains
     /// and sizes.
@@ -116,7 +116,8 @@ import Testing
     }
 }
 
-/// Bits as https://webrtc.googlesource.com/src draws them for `video-layers-allocation00`.
+/// Video layers allocation tests (https://webrtc.googlesource.com/src,
+/// `video-layers-allocation00`).
 @Suite struct VideoLayersAllocationTests {
     @Test func `reads simulcast with sizes`() throws {
         // Stream 1 of 2, layer 0 each; two temporal layers, then one; 100, 300 and 1,000 kbit/s.

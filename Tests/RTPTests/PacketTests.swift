@@ -101,7 +101,7 @@ import Testing
         var testDescription: String
         var profile: UInt16
         var block: String
-        /// The id and length of each element.
+        /// Id and length of each element.
         var elements: [[Int]]
     }
 

@@ -6,7 +6,7 @@ import Testing
 struct RTCPRow: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var bytes: [UInt8]
-    /// The type of each packet the walk gives.
+    /// Type of each packet that the iteration yields.
     var types: [UInt8]
     var isMalformed: Bool
 }
@@ -195,7 +195,7 @@ struct RTCPRow: CustomTestStringConvertible, Sendable {
     }
 }
 
-/// What `body` throws for the first packet of `bytes`.
+/// Returns the error that `body` throws for the first packet of `bytes`.
 func error(
     in bytes: [UInt8],
     _ body: (RTCPBlock) throws(RTCPError) -> Void

@@ -1,7 +1,7 @@
 import RTP
 import Testing
 
-/// A description with one video m-line, to which rows add lines.
+/// Builds a description with one video m-line and the given extra lines.
 private func description(_ lines: String..., session: [String] = []) -> String {
     (["v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0"] + session
         + ["m=video 9 UDP/TLS/RTP/SAVPF 96 97", "c=IN IP4 0.0.0.0"] + lines)
@@ -269,7 +269,7 @@ struct SDPTests {
         }
     }
 
-    /// Bad in the size of the text, were any step to look back over all lines.
+    /// Quadratic in the size of the text if any step looked back over all lines.
     @Test(arguments: ["a=x\n", "a=ssrc:1 cname:x\n", "a=rtcp-fb:96 nack\n", "a=fmtp:96 a=1;b=2\n"])
     func `the largest text is read in one pass`(line: String) throws {
         let head = description()

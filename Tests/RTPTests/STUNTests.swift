@@ -2,7 +2,7 @@ import Testing
 
 @testable import RTP
 
-/// The messages of RFC 5769, whose password is the same in all three.
+/// A message of RFC 5769; its password is the same in all three.
 private struct Vector: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var bytes: [UInt8]
@@ -53,7 +53,7 @@ private let vectors = [
     ),
 ]
 
-/// The HMAC that the writers ask for.
+/// Computes the HMAC for the writers.
 private func integrity(_ input: Span<UInt8>) -> InlineArray<20, UInt8> {
     let tag = SHA1.hmac(input.array, key: password)
     return InlineArray { tag[$0] }
@@ -105,7 +105,7 @@ private let transaction = TransactionID(high: 0xb7e7_a701, low: 0xbc34_d686_fa87
     }
 }
 
-/// Whether `bytes` are a message with the right fingerprint.
+/// Whether `bytes` are a message with a valid fingerprint.
 private func isValid(_ bytes: [UInt8]) -> Bool {
     do throws(STUNError) {
         return try STUNMessage(bytes.span).isFingerprintValid
@@ -250,7 +250,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
 
     @Test(arguments: vectors.compactMap(\.address))
     func `a success response tells the address`(address: STUNAddress) throws {
-        // It follows other bytes, as in a batch.
+        // Other bytes precede it, as in a batch.
         let bytes = encoded(capacity: 3 + STUNWriter.sizeLimit) { output in
             output.append(repeating: 0xee, count: 3)
             STUNWriter.bindingSuccess(

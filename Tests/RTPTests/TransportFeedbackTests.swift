@@ -2,13 +2,13 @@ import Testing
 
 @testable import RTP
 
-/// The whole of a feedback message, for comparison.
+/// A complete feedback message, for comparison.
 private struct Message: Equatable {
     var base: UInt16
     var count: Int
     var reference: Int32
     var feedbackCount: UInt8
-    /// Nanoseconds; `nil` for a lost packet.
+    /// Arrival times in nanoseconds; `nil` for a lost packet.
     var arrivals: [Int64?]
 
     init?(_ bytes: [UInt8]) throws {
@@ -28,7 +28,7 @@ private struct Message: Equatable {
         try expectArrivedAlone(bytes)
     }
 
-    /// The walk over arrivals alone gives the same as the whole one.
+    /// Checks that iterating over arrivals alone gives the same as the whole iteration.
     private func expectArrivedAlone(_ bytes: [UInt8]) throws {
         var blocks = RTCPBlocks(bytes.span)
         guard let block = blocks.next() else { return }
@@ -41,7 +41,7 @@ private struct Message: Equatable {
     }
 }
 
-/// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
+/// Transport-wide feedback tests (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 @Suite struct TransportFeedbackTests {
     static let header = "00000001 00000002 fffe 0018 000002 07"
 
@@ -121,7 +121,7 @@ private struct Message: Equatable {
     @Test func `writes a message bit for bit`() {
         let arrivals: [Int64] = [129_000_000, -1, 131_000_000, 231_000_000, -1, 230_750_000]
         var count = 0
-        // It follows another packet, as in a compound.
+        // Another packet precedes it, as in a compound.
         let bytes = encoded { output in
             output.append(0xee)
             count = TransportFeedbackBuilder.encode(
@@ -159,7 +159,7 @@ private struct Message: Equatable {
         }
     }
 
-    /// Sends `arrivals` in as many messages as it takes and compares to a tick.
+    /// Sends `arrivals` in as many messages as needed and compares to within a tick.
     private func roundTrip(_ arrivals: [Int64], capacity: Int) throws {
         var sent = 0
         while sent < arrivals.count, arrivals[sent...].contains(where: { $0 >= 0 }) {

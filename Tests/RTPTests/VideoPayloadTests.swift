@@ -26,7 +26,7 @@ import Testing
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var payload: [UInt8]
-        /// The descriptor's length, `nil` where it is refused.
+        /// The descriptor's length; `nil` where it is rejected.
         var length: Int?
         var isKeyframeStart = false
     }
@@ -196,7 +196,7 @@ import Testing
         #expect(H264Payload.isKeyframeStart(row.payload) == row.isKeyframeStart)
     }
 
-    /// Parameters as in ITU-T H.264 §7.3.2.1.1: `units` macroblocks, cropped by `crop`.
+    /// Encodes parameters as in ITU-T H.264 §7.3.2.1.1: `units` macroblocks, cropped by `crop`.
     static func parameters(
         profile: Int = 66,
         units: (Int, Int),
@@ -210,7 +210,7 @@ import Testing
         writer.putExponentialGolomb(0)
         if profile == 100 {
             for value in [1, 0, 0] { writer.putExponentialGolomb(value) }
-            // A scaling matrix whose first list ends at once, by a delta of -8, and no other.
+            // The only scaling matrix; its first list ends at once, by a delta of -8.
             writer.put(0b011, bits: 3)
             writer.putExponentialGolomb(16)
             writer.put(0, bits: 7)

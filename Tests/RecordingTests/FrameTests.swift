@@ -149,7 +149,7 @@ struct FrameTests {
         ("fewer elements than said", ["38 01 30"]),
         ("a unit longer than its element", ["18 32 05 aa"]),
         ("a length without an end", ["08 ff ff"]),
-        // libavformat's parser does not come back from it.
+        // libavformat's parser does not recover from it.
         ("a sequence header that ends in its timing", ["18 08 04 00 01 00 00 00 00 00 7a"]),
         ("a sequence header without a size", ["18 08 20 00 00"]),
     ]

@@ -4,7 +4,7 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// Packets as a tap gets them: one numbering, whose clock began when ours showed a second.
+/// Packets as a tap gets them: one sequence, whose clock began when ours showed a second.
 struct Packets {
     static let publication = PublicationID(index: 1, generation: 1)
 
@@ -13,7 +13,7 @@ struct Packets {
     var timestamp: UInt32 = 0xffff_f000
     var now = Instant(nanoseconds: 1_000_000_000)
 
-    /// The next packet in order.
+    /// Returns the next packet in order.
     mutating func next(
         _ payload: [UInt8],
         isKeyframe: Bool = false,
@@ -35,19 +35,19 @@ struct Packets {
         return packet
     }
 
-    /// Lets time pass for both clocks.
+    /// Advances both clocks.
     mutating func pass(milliseconds: Int64) {
         now = now.advanced(milliseconds: milliseconds)
         timestamp &+= UInt32(milliseconds) * UInt32(codec.clockRate / 1_000)
     }
 
-    /// A whole VP8 frame in one packet; its last byte tells it from others.
+    /// Makes a whole VP8 frame in one packet; its last byte identifies it.
     mutating func vp8(_ mark: UInt8, isKeyframe: Bool = false) -> TapPacket {
         next([0x10, isKeyframe ? 0x10 : 0x11, 0, 0, mark], isKeyframe: isKeyframe)
     }
 }
 
-/// Hexadecimal digits, with spaces where one likes.
+/// Decodes hexadecimal digits; spaces are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { place in
@@ -57,7 +57,7 @@ func hex(_ text: String) -> [UInt8] {
 }
 
 extension FrameAssembler {
-    /// What comes of packets that are in order.
+    /// Returns the frames assembled from packets in order.
     mutating func frames(of packets: [TapPacket], followsLoss: Bool = false) -> [Frame] {
         var frames: [Frame] = []
         for packet in packets {

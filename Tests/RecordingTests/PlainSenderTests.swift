@@ -6,7 +6,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Plain RTP out: what other tools get of a stream.
+/// Plain RTP output: the stream that other tools receive.
 struct PlainSenderTests {
     private static let ssrc = SSRC(rawValue: 0x0102_0304)
 
@@ -22,11 +22,11 @@ struct PlainSenderTests {
         return PlainSender(line, cname: "str-1")
     }
 
-    /// A publisher of which some packets are late, some lost, and what comes of them.
+    /// A publisher with late and lost packets, and the plain RTP sent for them.
     private struct Story {
         var packets: Packets
         var sender: PlainSender
-        /// Each as `number timestamp mark`.
+        /// Each sent packet as `number timestamp mark`.
         var words: [String] = []
 
         init(_ codec: Codec = .vp8, from number: UInt16 = 65_534) {
@@ -66,7 +66,7 @@ struct PlainSenderTests {
         }
     }
 
-    /// What a compound of RTCP says.
+    /// A parsed RTCP compound.
     private struct Control {
         var types: [UInt8] = []
         var report: SenderReport?
@@ -128,7 +128,7 @@ struct PlainSenderTests {
         story.send(4)
         story.take(late)
         _ = story.takeWords()
-        // In order it takes no number, and what was late before it keeps its own.
+        // In order it uses no number, and late packets before it keep their own.
         var empty = story.next(5)
         empty.isPadding = true
         let another = story.next(6)
@@ -155,7 +155,7 @@ struct PlainSenderTests {
     @Test func `another encoding is changed over to at its keyframe`() {
         var story = Story(from: 10)
         story.send(1, isKeyframe: true)
-        /// The better one has a clock and numbers of its own.
+        /// Makes a packet of the better encoding, which has a clock and numbers of its own.
         func better(_ mark: UInt8, _ number: Int64, isKeyframe: Bool = false) -> TapPacket {
             var packet = story.next(
                 mark,
@@ -177,7 +177,7 @@ struct PlainSenderTests {
         story.take(better(6, 5_002))
         let words = story.takeWords()
         #expect(words[0] == "10 1000 1" && words[1] == "-" && words[4] == "-")
-        // 60 ms after the first packet, though its number lies behind a gap of the old numbering.
+        // 60 ms after the first packet, though its number lies beyond a gap in the old sequence.
         #expect(words[2].hasSuffix(" 4600 3") && words[3].hasSuffix(" 6400 4"))
         #expect(words[5].hasSuffix(" 10000 6"))
         let numbers = [words[2], words[3], words[5]].compactMap { $0.split(separator: " ").first }
@@ -224,7 +224,7 @@ struct PlainSenderTests {
         #expect(story.sender.report(at: first, unixNanoseconds: 0) == nil, "nothing is sent yet")
         story.send(1, isKeyframe: true)
         var packet = story.next(2)
-        // It was captured 100 ms before it came.
+        // It was captured 100 ms before it arrived.
         packet.captured = (packet.arrival.advanced(milliseconds: -100), packet.timestamp)
         story.take(packet)
         let now = packet.arrival.advanced(milliseconds: 10)
@@ -234,7 +234,7 @@ struct PlainSenderTests {
         let report = try #require(control.report)
         #expect(report.sender == Self.ssrc && report.packets == 2 && report.octets == 10)
         #expect(report.ntp == NTPTime(unixNanoseconds: 1_000_000_000))
-        // What is captured now has a timestamp 110 ms behind that of the packet.
+        // A sample captured now has a timestamp 110 ms after that of the packet.
         #expect(report.rtpTimestamp == 2_800 + 9_900)
         #expect(control.types == [RTCPType.senderReport, RTCPType.sourceDescription])
         #expect(control.names == ["str-1"])

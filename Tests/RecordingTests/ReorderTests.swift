@@ -8,9 +8,9 @@ import WorkerInterface
 struct ReorderTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// Numbers and when they come, in milliseconds.
+        /// Sequence numbers and arrival times, in milliseconds.
         var arrivals: [(number: Int64, at: Int64)]
-        /// What comes out, `!` before what follows a loss, by the end of a second.
+        /// Output by the end of a second; `!` precedes a packet that follows a loss.
         var output: [String]
     }
 

@@ -6,12 +6,12 @@ import WorkerInterface
 @testable import Recording
 
 struct TimelineTests {
-    /// 20 ms of Opus, whose packets come 60 ms after they were captured.
+    /// A sender of 20 ms Opus packets that arrive 60 ms after their capture.
     private struct Sender {
         var packets = Packets(codec: .opus)
         var timeline = CaptureTimeline()
         var instants: [Instant] = []
-        /// What the sender reports say is the capture, less the arrival, in milliseconds.
+        /// Capture time by the sender reports, less the arrival time, in milliseconds.
         var delay: Int64?
         var epoch: UInt32 = 1
 
@@ -29,7 +29,7 @@ struct TimelineTests {
             }
         }
 
-        /// Milliseconds by which the last packet's time is before its arrival.
+        /// Milliseconds by which the last packet's time precedes its arrival.
         var error: Int64 {
             packets.now.advanced(milliseconds: -20).milliseconds(
                 since: instants[instants.count - 1]
@@ -72,7 +72,7 @@ struct TimelineTests {
         sender.packets.pass(milliseconds: 5_000)
         sender.send(1)
         #expect(sender.error == 60)
-        // The report says something that cannot be.
+        // The report claims something impossible.
         sender.delay = 10_000
         sender.send(10)
         #expect(sender.instants == sender.instants.sorted())
@@ -98,8 +98,10 @@ struct TimelineTests {
         #expect(instant == sender.packets.now.advanced(milliseconds: -60))
     }
 
-    /// A capture time that a report claims, in nanoseconds after the arrival, and by how many
-    /// ticks each packet's timestamp is ahead of where it should be.
+    /// Claimed and true clocks of a sender.
+    ///
+    /// The capture time that a report claims, in nanoseconds after the arrival, and the number of
+    /// ticks by which each packet's timestamp is ahead of the right one.
     struct Claim: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var captured: Int64?
@@ -127,7 +129,7 @@ struct TimelineTests {
         for step in 0..<1_000_000 {
             var packet = packets.next([1])
             packets.timestamp &+= claim.leap
-            // Half the packets are of another clock, as where reports of two senders disagree.
+            // Half the packets use another clock, as where reports of two senders disagree.
             if let captured = claim.captured, step % 2 == 0 {
                 let instant = Instant(nanoseconds: packets.now.nanoseconds &+ captured)
                 packet.captured = (instant, packet.timestamp)

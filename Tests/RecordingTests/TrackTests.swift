@@ -5,16 +5,16 @@ import WorkerInterface
 
 @testable import Recording
 
-/// One track as it is read: what goes into its file.
+/// One track as it is read for its file.
 struct TrackTests {
     private struct Story {
         var packets = Packets()
         var reader = TrackReader(kind: .video)
         var words: [String] = []
-        /// The next number of each encoding.
+        /// Next sequence number of each encoding.
         private var numbers: [Int: Int64] = [:]
 
-        /// Sends a frame of an encoding; each has its own numbering.
+        /// Sends a frame of an encoding; each has its own sequence.
         mutating func send(
             _ mark: UInt8,
             isKeyframe: Bool = false,
@@ -93,7 +93,7 @@ struct TrackTests {
         story.send(6, isKeyframe: true, position: 1, best: 1)
         #expect(story.reader.wish == nil)
         story.send(7, best: 1)
-        // The higher one has gone.
+        // The higher encoding has ended.
         story.send(9, best: 0)
         #expect(story.reader.wish == 0)
         story.send(10, isKeyframe: true, best: 0)

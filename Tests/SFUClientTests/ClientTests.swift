@@ -157,7 +157,7 @@ private var patient: ClientOptions {
     }
 }
 
-/// The outcome of something asynchronous.
+/// Returns the outcome of an asynchronous operation.
 func settled<Success: Sendable>(
     _ body: @Sendable () async throws(ClientError) -> Success
 ) async -> Result<Success, ClientError> {
@@ -169,7 +169,7 @@ func settled<Success: Sendable>(
 }
 
 extension Range<Int> {
-    /// All at once, in order of the elements.
+    /// Runs all concurrently; returns results in order of the elements.
     func asyncMap(
         _ body: @Sendable @escaping (Int) async throws -> JSON
     ) async throws -> [JSON] {

@@ -3,7 +3,7 @@ import Testing
 @testable import sfuctl
 
 @Suite struct ComposePlanTests {
-    /// Who is seen from when on, in words: `(a)` without a camera, `a*` who spoke last.
+    /// The layout over time, in words: `(a)` without a camera, `a*` for the last speaker.
     typealias Looks = [String]
 
     private static func video(

@@ -6,7 +6,7 @@ import Testing
 @testable import SFUClient
 
 @Suite(.timeLimit(.minutes(10))) struct EventTests {
-    /// What an event sequence gives, and what came before it.
+    /// One step of an event sequence: its input and the expected output.
     struct Step: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var seen: [RoomID: Int64] = [:]
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// Ends a connection such that all that was sent on it arrives first.
+    /// Closes a connection such that all that was sent on it arrives first.
     func drain(_ connection: LineConnection) async throws {
         connection.finish()
         while try await connection.line() != nil {}

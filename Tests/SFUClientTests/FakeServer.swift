@@ -3,9 +3,9 @@ import Synchronization
 @testable import Contract
 @testable import SFUClient
 
-/// The other ends of a client's connections, in the order in which it made them.
+/// A fake server: the other ends of a client's connections, in the order of connecting.
 final class FakeServer: Sendable {
-    /// One for each connection: `false` refuses it.
+    /// Whether to accept each connection, in order.
     private let plan: Mutex<[Bool]>
     private let made: AsyncStream<LineConnection>
     private let making: AsyncStream<LineConnection>.Continuation
@@ -26,7 +26,7 @@ final class FakeServer: Sendable {
         }
     }
 
-    /// Options under which no time passes, but pauses are noted.
+    /// Options under which waiting takes no time and pauses are recorded.
     var options: ClientOptions {
         var options = ClientOptions()
         options.sleep = { duration in
@@ -43,13 +43,13 @@ final class FakeServer: Sendable {
 }
 
 extension LineConnection {
-    /// The next request that comes.
+    /// Returns the next request.
     func request() async throws -> IPCRequest? {
         guard let line = try await line() else { return nil }
         return try IPCRequest(line: line)
     }
 
-    /// Answers `server.info`, and gives the request that follows.
+    /// Answers `server.info`, and returns the request that follows.
     func greeted(boot: String = "one") async throws -> IPCRequest? {
         guard let request = try await request(), request.method == ServerInfo.name else {
             return nil

@@ -47,7 +47,7 @@ import Testing
         #expect(try JSON(parsingJSON5: row.input.bytes) == row.output)
     }
 
-    /// What is refused, and at which byte.
+    /// Rejected inputs, and the byte offset of the error.
     static let refused: [Row<[UInt8], Int>] = [
         Row("nothing", [], 0),
         Row("comment only", "//a".bytes, 3),

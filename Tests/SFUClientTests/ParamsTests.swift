@@ -3,7 +3,7 @@ import Testing
 @testable import Contract
 @testable import JSON
 
-/// One method with params that are right.
+/// A method with valid params.
 struct MethodRow: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let example: JSON
@@ -189,7 +189,7 @@ extension MethodRow {
         #expect(try method.decode(method.example) == method.example)
     }
 
-    /// Every object in the params, with its path.
+    /// Returns every object in the params, with its path.
     static func objects(in json: JSON, _ path: String = "") -> [(path: String, keys: [String])] {
         switch json {
         case .object(let members) where path != "custom":
@@ -204,7 +204,7 @@ extension MethodRow {
         }
     }
 
-    /// `json` with the member at `path` changed.
+    /// Returns `json` with the member at `path` replaced.
     static func replacing(_ json: JSON, _ path: [String], with value: JSON?) -> JSON {
         guard let key = path.first else { return value ?? .null }
         let rest = Array(path.dropFirst())

@@ -3,7 +3,7 @@ import Testing
 @testable import Contract
 
 @Suite struct RequestTests {
-    /// What a line is answered with: the code, and the id of the answer.
+    /// The answer to a line: code and id.
     struct Answer: Equatable, Sendable {
         var code: Int
         var id: RequestID?

@@ -82,7 +82,7 @@ import Testing
         ),
     ]
 
-    /// Each as the method and params that it becomes.
+    /// Command lines, and the method and params of each.
     static let actions: [Row<[String], Action>] = [
         Row("lock", ["lock", "r"], Action(method: "room.lock", params: ["room": "r"])),
         Row("mute a room", ["mute", "r"], Action(method: "room.hardMute", params: ["room": "r"])),

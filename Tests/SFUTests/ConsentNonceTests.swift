@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// The nonces of our own checks: good for a round trip, and for the address that they went to.
+/// Nonces of our own checks: valid for a round trip, and for their destination address only.
 @Suite struct ConsentNonceTests {
     private static let path = Path(remote: Address(ipv4: 0x0a00_0001, port: 10_000), local: 0)
     private static let other = Path(remote: Address(ipv4: 0x0a00_0002, port: 10_000), local: 0)

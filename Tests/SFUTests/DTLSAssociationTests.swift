@@ -184,7 +184,7 @@ struct DTLSAssociationTests {
     }
 }
 
-/// Bytes from hexadecimal digits; blanks do not count.
+/// Decodes hexadecimal digits; blanks are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { place in

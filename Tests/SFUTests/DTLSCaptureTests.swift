@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Hellos of real clients, where the capture is at hand.
+/// ClientHellos of real clients, where the capture is available.
 @Suite("DTLS captures", .enabled(if: DTLSCapture.shared != nil))
 struct DTLSCaptureTests {
     @Test func `every real client's hello gets a flight`() throws {
@@ -44,7 +44,7 @@ struct DTLSCapture: Sendable {
         return DTLSCapture(bytes: Array(data))
     }()
 
-    /// The datagrams of each ClientHello, which may come in several.
+    /// Returns the datagrams of each ClientHello, which may be fragmented.
     func hellos() -> [[[UInt8]]] {
         var result: [[[UInt8]]] = []
         var open: [UInt16: [[UInt8]]] = [:]
@@ -53,7 +53,7 @@ struct DTLSCapture: Sendable {
                 datagram[3...4] == [0, 0]
             else { continue }
             let span = datagram.span
-            // A repeated hello is not counted again, nor is one after a cookie.
+            // A retransmitted ClientHello is not counted again, nor is one with a cookie.
             guard span.u16(at: 17) == 0 else { continue }
             let isFirst = span.u24(at: 19) == 0
             if !isFirst && open[port] == nil { continue }
@@ -63,7 +63,7 @@ struct DTLSCapture: Sendable {
         return result
     }
 
-    /// Whether the last of the datagram's records ends the hello.
+    /// Whether the last of the datagram's records ends the ClientHello.
     private func reaches(_ datagram: Span<UInt8>) -> Bool {
         var start = 0
         while start + 25 <= datagram.count {
@@ -75,7 +75,7 @@ struct DTLSCapture: Sendable {
         return false
     }
 
-    /// The payload of each UDP packet over IPv4, with its source port.
+    /// Returns the payload of each UDP packet over IPv4, with its source port.
     private func datagrams() -> [(UInt16, [UInt8])] {
         var result: [(UInt16, [UInt8])] = []
         var start = 0
@@ -94,7 +94,7 @@ struct DTLSCapture: Sendable {
     }
 
     private func udp(_ frame: [UInt8]) -> (UInt16, [UInt8])? {
-        // Ethernet, as Linux gives loopback; IPv4 without options; UDP.
+        // Ethernet, as on Linux's loopback; IPv4 without options; UDP.
         guard frame.count > 42, frame[12] == 8, frame[13] == 0, frame[14] == 0x45, frame[23] == 17
         else { return nil }
         let port = UInt16(frame[34]) << 8 | UInt16(frame[35])

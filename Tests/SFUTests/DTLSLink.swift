@@ -10,10 +10,10 @@ struct DTLSLink: ~Copyable {
     var now = Instant(nanoseconds: 0)
     var clientEnd: End = .open
     var serverEnd: End = .open
-    /// Datagrams that were handed over, both ways, lost ones included.
+    /// Datagrams sent in both directions, lost ones included.
     var sent = 0
 
-    /// How a handshake ended for one side.
+    /// Outcome of a handshake for one side.
     enum End {
         case open
         case connected(SRTPProfile, SRTPKeys)
@@ -46,7 +46,7 @@ struct DTLSLink: ~Copyable {
         }
     }
 
-    /// What the path does with the datagram of that number: `nil` loses it.
+    /// Effect of the path on the datagram of that number: `nil` loses it.
     typealias Path = (_ number: Int, _ datagram: [UInt8]) -> [UInt8]?
 
     init(
@@ -76,7 +76,7 @@ struct DTLSLink: ~Copyable {
         self.server = server
     }
 
-    /// Hands over what both have to send until neither has anything.
+    /// Exchanges datagrams until neither side has any.
     mutating func exchange(path: Path = { _, datagram in datagram }) {
         while true {
             var moved = false
@@ -100,7 +100,7 @@ struct DTLSLink: ~Copyable {
     mutating func run(path: Path = { _, datagram in datagram }) {
         while true {
             exchange(path: path)
-            // A side that is done has no deadline, and answers the other as long as it asks.
+            // A finished side has no deadline, and answers as long as the other side asks.
             let deadlines = [client.deadline, server.deadline].compactMap(\.self)
             guard let next = deadlines.min(), next > now else { return }
             now = next
@@ -114,7 +114,7 @@ struct DTLSLink: ~Copyable {
     }
 }
 
-/// The next datagram of an association, copied out.
+/// Copies out the next datagram of an association.
 func takeDatagram(_ association: inout DTLSAssociation) -> [UInt8]? {
     var taken = false
     let bytes = [UInt8](capacity: DTLSAssociation.maxDatagram) { output in
@@ -123,7 +123,7 @@ func takeDatagram(_ association: inout DTLSAssociation) -> [UInt8]? {
     return taken ? bytes : nil
 }
 
-/// A small generator that gives the same numbers for the same seed (SplitMix64).
+/// A seeded, reproducible random generator (SplitMix64).
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

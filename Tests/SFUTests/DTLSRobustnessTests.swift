@@ -36,7 +36,7 @@ struct DTLSRobustnessTests {
             }
             return datagram
         }
-        // Either may have failed; if both are connected, then with the same keys.
+        // Either side may have failed; if both are connected, their keys agree.
         if let client = link.clientEnd.keys, let server = link.serverEnd.keys {
             let mirrored = Digest.equal(client.local, server.remote)
             #expect(mirrored)
@@ -75,12 +75,12 @@ struct DTLSRobustnessTests {
             fragment += [0, UInt8(offset >> 8), UInt8(offset & 0xff), 0, 0, 1, whole[25 + offset]]
             link.serverEnd.note(link.server.receive(fragment.span, at: link.now))
         }
-        // The records' numbers are beyond the client's own, so this goes no further.
+        // The forged records have higher numbers than the client's own, so the handshake ends here.
         let flight = takeDatagram(&link.server)
         #expect(flight?[13] == 2)
     }
 
-    /// A hello in pieces of one to forty bytes, some empty, most of them wrong somewhere.
+    /// Sends a ClientHello in fragments of one to forty bytes, some empty, most of them invalid.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `B2 fragments that contradict each other are answered once at most`(seed: UInt64) throws {
         var link = try DTLSLink(client: there, server: here)
@@ -120,7 +120,7 @@ struct DTLSRobustnessTests {
         #expect(alert[0] == 21)
     }
 
-    /// Suites of RFC 5246, 4492 and 4279, and one that means nothing.
+    /// Suites of RFC 5246, 4492 and 4279, and an unassigned one.
     static let weakSuites: [(name: String, value: [UInt8])] = [
         ("no encryption", [0x00, 0x02]), ("RC4", [0xc0, 0x07]), ("3DES", [0xc0, 0x08]),
         ("no forward secrecy", [0x00, 0x9c]), ("CBC", [0xc0, 0x09]),
@@ -133,7 +133,7 @@ struct DTLSRobustnessTests {
         var link = try DTLSLink(client: there, server: here)
         let takenHello = takeDatagram(&link.client)
         var hello = try #require(takenHello)
-        // Record, handshake header, version and random; then two lengths and the suites.
+        // Record header, handshake header, version and random; then two lengths and the suites.
         let session = 13 + 12 + 34
         let cookie = session + 1 + Int(hello[session])
         let start = cookie + 1 + Int(hello[cookie])
@@ -149,13 +149,13 @@ struct DTLSRobustnessTests {
 
     @Test func `a last flight that was lost is sent again`() throws {
         var link = try DTLSLink(client: there, server: here)
-        // Hello, flight, client's end, and then the server's end, lost twice.
+        // ClientHello, flight, the client's Finished, and then the server's, lost twice.
         link.exchange { number, datagram in number == 4 ? nil : datagram }
         #expect(link.serverEnd.profile == .aeadAes128Gcm)
         #expect(link.clientEnd.isOpen)
         var lost = 1
         link.run { _, datagram in
-            // Change cipher spec and Finished, 14 and 61 bytes.
+            // ChangeCipherSpec and Finished, 14 and 61 bytes.
             guard datagram.count == 75, datagram[0] == 20, lost > 0 else { return datagram }
             lost -= 1
             return nil
@@ -213,7 +213,7 @@ struct DTLSRobustnessTests {
         return Array(back[..<clear]) == packet
     }
 
-    /// What a peer may make us remember.
+    /// Fragments whose claims would make us allocate memory.
     static let claims: [(name: String, records: [String], admitted: Int)] = [
         (
             "a modest message", ["16 feff 0000 000000000000 000d 01 000100 0000 000000 000001 aa"],

@@ -4,7 +4,7 @@ import WorkerInterface
 struct ForwardingTimesTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// In nanoseconds.
+        /// Time in nanoseconds.
         var time: Int64
         var bucket: Int
     }

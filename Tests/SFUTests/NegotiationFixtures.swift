@@ -2,7 +2,7 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// A client's offer, line by line, in the shapes that browsers and others give it.
+/// A client's offer, line by line, in the shapes that browsers and other clients use.
 struct TestOffer {
     struct Line {
         var mid: String
@@ -51,7 +51,7 @@ struct TestOffer {
 
     init(_ lines: [Line]) { self.lines = lines }
 
-    /// The offer in LF lines, so that a test can count them.
+    /// The offer with LF line ends, so that a test can count the lines.
     var text: String {
         var out = ["v=0", "o=- 4611731400430051336 2 IN IP4 127.0.0.1", "s=-", "t=0 0"]
         let bundled = lines.filter {
@@ -101,7 +101,7 @@ struct TestOffer {
     }
 }
 
-/// The same numbers for the same seed, for ever (SplitMix64).
+/// A seeded generator whose sequence never changes (SplitMix64).
 struct NegotiationRandom: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,4 +1,4 @@
-/// Reads offer and answer by string cutting alone, so as to share no mistake with the parser.
+/// Checks offer and answer by string operations alone, to share no mistake with the parser.
 struct AnswerInvariants {
     private struct Section {
         var head: [String]
@@ -21,7 +21,7 @@ struct AnswerInvariants {
         }
     }
 
-    /// What is wrong with the answer; empty where nothing is.
+    /// Violations in the answer; empty for a correct one.
     private(set) var violations: [String] = []
 
     init(offer: String, answer: String) {

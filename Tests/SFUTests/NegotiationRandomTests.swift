@@ -3,9 +3,9 @@ import Rooms
 import Testing
 import WorkerInterface
 
-/// Random clients: what must hold holds after any number of offers.
+/// Random clients: invariants hold after any number of offers.
 struct NegotiationRandomTests {
-    /// A client and what it remembers of the answers.
+    /// A client and its memory of earlier answers.
     struct Client {
         var bench: NegotiationBench
         var offer = TestOffer([])
@@ -61,14 +61,15 @@ struct NegotiationRandomTests {
             return refusals
         }
 
-        /// Offers, takes in the answer and says what is wrong with it.
+        /// Makes an offer, takes the answer and returns the violations in it.
         mutating func negotiate() -> [String] {
             let text = offer.text
             let answer: Answer
             do {
                 answer = try bench.answer(text, refusing: refusals())
             } catch {
-                // Nothing to speak of the transport with, as long as nothing was agreed on.
+                // An offer without media may be refused: it has no m-line to negotiate the
+                // transport with.
                 let hasMedia = offer.lines.contains { $0.kind != "application" && $0.port != 0 }
                 return hasMedia ? ["refused: \(error.cause)"] : []
             }
@@ -85,7 +86,7 @@ struct NegotiationRandomTests {
             return wrong
         }
 
-        /// Holds an answer against the one before.
+        /// Compares an answer with the previous one.
         private mutating func compare(_ answer: Answer) -> [String] {
             var wrong: [String] = []
             let publications = Set(answer.configuration.publications.map(\.id))
@@ -138,7 +139,7 @@ struct NegotiationRandomTests {
         }
     }
 
-    /// Refused or answered, an offer leaves a state from which the next goes on.
+    /// Checks that an offer, rejected or answered, leaves a state that allows the next one.
     @Test(arguments: Array(1...8) as [UInt64])
     func `a mutated offer is refused or answered, and never more`(seed: UInt64) throws {
         var random = NegotiationRandom(seed: seed)

@@ -3,18 +3,18 @@ import Rooms
 import Testing
 import WorkerInterface
 
-/// Offers that break a rule: refused with a line, or taken without what is bad in them.
+/// Offers that break a rule: rejected with a line number, or accepted without the invalid parts.
 struct NegotiationRefusalTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// Lines after a video m-line's own.
+        /// Extra lines of the video m-line.
         var video: [String] = []
         var session: [String] = []
-        /// On a second video m-line, where there is one.
+        /// Extra lines of a second video m-line; `nil` for none.
         var second: [String]?
-        /// Of the refusal; `nil` where the offer is answered.
+        /// Cause of the rejection; `nil` where the offer is answered.
         var cause: String?
-        /// The payload types of the answer, where it matters.
+        /// Payload types of the answer; `nil` where they do not matter.
         var formats: [UInt8]?
     }
 
@@ -109,7 +109,7 @@ struct NegotiationRefusalTests {
     private static func offer(_ row: Row) -> TestOffer {
         var first = TestOffer.Line(mid: "0", kind: "video", extra: row.video)
         first.codecs = TestOffer.video + ["120 x/1||", "121 x/1||"]
-        // Rows that map these anew must find them without a map.
+        // Rows that map payload types 120 and 121 must find them unmapped.
         var offer = TestOffer([first])
         if let second = row.second {
             var line = TestOffer.Line(mid: "1", kind: "video")

@@ -4,7 +4,7 @@ import RTP
 import Rooms
 import Testing
 
-/// Real clients' offers and an old corpus, where they lie beside the repository.
+/// Offers of real clients and an old corpus, where they lie beside the repository.
 struct NegotiationSampleTests {
     struct Sample: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -14,7 +14,7 @@ struct NegotiationSampleTests {
     static let offers = samples(in: "sdp")
     static let corpus = samples(in: "corpora/sdp")
 
-    /// The files of `SFUD_SHARED` or of `../shared`; none where there is no such folder.
+    /// Returns the files of `SFUD_SHARED` or of `../shared`; none where there is no such folder.
     private static func samples(in folder: String) -> [Sample] {
         var root = URL(filePath: #filePath)
         for _ in 0..<4 { root.deleteLastPathComponent() }
@@ -48,7 +48,7 @@ struct NegotiationSampleTests {
     func `an old description is answered or refused at once`(_ sample: Sample) throws {
         var fastest = Int64.max
         var tries = 0
-        // Machines are shared: what else runs there slows even the processor's own time down.
+        // Other processes on a shared machine slow down even this process's CPU time.
         while tries == 0 || fastest >= 10_000_000, tries < 20 {
             tries += 1
             var bench = NegotiationBench()

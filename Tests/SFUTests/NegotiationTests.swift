@@ -71,11 +71,11 @@ struct NegotiationTests {
         #expect(
             first.sdp.contains("a=ssrc-group:FID \(slots[1].ssrc.rawValue) \(rtx.rawValue)\r\n")
         )
-        // One stream for both, so that the client keeps lips in sync.
+        // Both share one stream, so that the client synchronizes audio and video.
         #expect(first.sdp.contains("a=msid:slots-0 slot-a0\r\n"))
         #expect(first.sdp.contains("a=msid:slots-0 slot-v0\r\n"))
         #expect(slots[1].extensions[.rid] == 0)
-        // The client only sends this one.
+        // This extension the client only sends.
         #expect(slots[1].extensions[.dependencyDescriptor] == 0)
 
         offer.lines.append(.init(mid: "v1", kind: "video", direction: "recvonly"))
@@ -86,7 +86,8 @@ struct NegotiationTests {
         #expect(second.sdp.split(separator: " ")[2] == "2")
     }
 
-    /// Who reports arrivals by number has no use for send times: four bytes of each packet.
+    /// Receivers that report arrivals by number do not need send times, which cost four bytes a
+    /// packet.
     @Test(arguments: [(feedback: "transport-cc", id: 0), (feedback: "goog-remb", id: 2)])
     func `send times go to those alone who do not report arrivals`(
         row: (feedback: String, id: UInt8)

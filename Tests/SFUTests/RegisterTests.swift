@@ -19,7 +19,7 @@ import Testing
         register["c"]?.isListed = true
         register["a"] = nil
         #expect(register.listed.map(\.birth) == [2, 3, 4])
-        // The same name, made anew.
+        // The same name, created again.
         register["b"] = Entry(birth: 5)
         #expect(register.listedNames == ["c", "d", "b"])
         #expect(register.unlisted.isEmpty)

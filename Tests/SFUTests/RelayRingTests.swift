@@ -6,7 +6,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// The ring between two workers, by itself.
+/// The ring between two workers, in isolation.
 struct RelayRingTests {
     private static let target = PublicationID(index: 3, generation: 9)
 
@@ -17,18 +17,18 @@ struct RelayRingTests {
         return message
     }
 
-    /// Contents that tell the message's number in every byte.
+    /// Makes contents with the message's number in every byte.
     private static func packet(_ number: Int) -> [UInt8] {
         Array(repeating: UInt8(truncatingIfNeeded: number), count: 1 + number * 37 % 1_472)
     }
 
-    /// Writes one message; `false` where the ring was full.
+    /// Writes one message; returns `false` where the ring was full.
     private static func write(_ number: Int, into port: inout RelayPort, to other: Int) -> Bool {
         let bytes = packet(number)
         return port.write(message(number, length: bytes.count), bytes.span, to: other)
     }
 
-    /// Whether the oldest message is that with this number, to the last byte.
+    /// Whether the oldest message has this number, to the last byte.
     private static func checkNext(_ number: Int, of port: inout RelayPort, from: Int) -> Bool {
         guard !port[reader: from].isEmpty() else { return false }
         let found = port[reader: from].message
@@ -77,7 +77,7 @@ struct RelayRingTests {
         #expect(!unreleased && released && !full)
     }
 
-    /// One end, for a thread.
+    /// One end of a ring, used on its own thread.
     private final class End: @unchecked Sendable {
         var port: RelayPort
         var count = 0
@@ -127,7 +127,7 @@ struct RelayRingTests {
         #expect(reader.isRight)
     }
 
-    /// Does something once two threads have arrived.
+    /// A barrier for two threads.
     private final class Latch: Sendable {
         private let left = Atomic(2)
         private let open: @Sendable () -> Void

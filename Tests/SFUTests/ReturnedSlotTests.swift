@@ -3,7 +3,7 @@ import Testing
 
 @testable import SFU
 
-/// A slot that comes back to a stream knows what it has been sent of it.
+/// Memory of a slot that returns to a stream: the packets of it that it was sent before.
 @Suite struct ReturnedSlotTests {
     fileprivate static func packet(_ number: Int64, encoding: UInt32 = 1) -> PacketInfo {
         var info = PacketInfo()
@@ -14,12 +14,12 @@ import Testing
         return info
     }
 
-    /// A numbering, and the spans before its present one.
+    /// A sequence rewriter, with its earlier spans.
     struct Numbering: ~Copyable {
         var renumbering = Renumbering(random: 7)
         var earlier = Renumbering.none
 
-        /// Begins a span and sends packets that follow one another; returns their indexes.
+        /// Begins a span and sends consecutive packets; returns their indexes.
         mutating func send(_ numbers: ClosedRange<Int64>, encoding: UInt32 = 1) -> [Int64] {
             renumbering.begin(
                 with: ReturnedSlotTests.packet(numbers.lowerBound, encoding: encoding),
@@ -57,10 +57,10 @@ import Testing
     @Test func `a span that goes back has no second index for what was sent before it`() {
         var slot = Numbering()
         _ = slot.send(30...33)
-        // Packets from before the first one that it had are not sent any more.
+        // Packets before the first one it was sent are no longer sent.
         let holds5 = slot.hasHad(27)
         #expect(holds5)
-        // A late packet may have begun a span all the same.
+        // A span may begin with a late packet.
         _ = slot.send(27...29)
         let holds6 = slot.hasHad(29) && slot.hasHad(30) && slot.hasHad(33) && !slot.hasHad(34)
         #expect(holds6)

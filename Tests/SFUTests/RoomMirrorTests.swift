@@ -5,7 +5,7 @@ import WorkerInterface
 
 @Suite struct RoomMirrorTests {
 
-    /// One call, and what it tells the workers.
+    /// A call, and the commands that it sends to the workers.
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var call: @Sendable (inout RoomStory) throws -> Void
@@ -22,7 +22,7 @@ import WorkerInterface
         }
     }
 
-    /// `a` sends from worker 0; `b` is on 1, `c` on 2, `d` on 0, `e` on 1.
+    /// Makes a room: `a` sends from worker 0; `b` is on 1, `c` on 2, `d` on 0, `e` on 1.
     private func meeting(
         _ settings: Room.Settings = Room.Settings(),
         sending: String...
@@ -253,12 +253,12 @@ import WorkerInterface
         #expect(refusal?.code == 4029)
         #expect(refusal?.details["limit"] == .text("handlesPerWorker"))
         #expect(story.room.subscriptions.isEmpty)
-        // It needs none at home.
+        // A subscription on the publisher's own worker needs none.
         try story.join("c")
         try story.offer("c", "0:audio:recvonly")
         try story.watch("c", of: "a")
         #expect(story.words == ["0 bind s0 p0"])
-        // A source that is changed is refused like a new one, and nothing is lost.
+        // Changing a subscription's source is refused like a new one, and the old one stays.
         let change = story.refusal { story throws(Refusal) in try story.rewatch("c", of: "b") }
         #expect(change?.code == 4029)
         #expect(story.room.subscriptions.count == 1)

@@ -102,7 +102,7 @@ import WorkerInterface
         try story.offer("two", "0:audio:sendonly")
         #expect(story.gates() == [false])
         #expect(story.room.streams.count == 2)
-        // The place goes on at once.
+        // The freed place is given to the next at once.
         try story.apply(.leave(participant: "one"))
         #expect(story.gates() == [true])
     }

@@ -3,15 +3,15 @@ import Rooms
 import Synchronization
 import WorkerInterface
 
-/// A room and what befalls it, one call after the other.
+/// Driver of a room, one call after the other.
 struct RoomStory {
     var room: Room
     var shared: Room.Shared
-    /// What the last call told the first worker.
+    /// Commands of the last call to the first worker.
     var commands: [WorkerCommand] = []
-    /// What the last call or notice told all workers and freed, in short words.
+    /// Commands of the last call or notice to all workers, and the freed handles, in short words.
     var words: [String] = []
-    /// Of the last offer.
+    /// Lines of the last offer's answer.
     var answered: [Room.AnsweredLine] = []
 
     init(
@@ -68,7 +68,7 @@ struct RoomStory {
         words = Self.words(room.take(notice, &shared))
     }
 
-    /// Why a step was refused, if it was.
+    /// Returns the refusal of a step, if any.
     mutating func refusal(_ step: (inout Self) throws(Refusal) -> Void) -> Refusal? {
         do throws(Refusal) {
             try step(&self)
@@ -78,13 +78,13 @@ struct RoomStory {
         }
     }
 
-    /// One subscribes to the other's stream.
+    /// Subscribes a viewer to a publisher's stream.
     mutating func watch(_ viewer: String, of publisher: String) throws(Refusal) {
         let stream = room.streamsInOrder.first { $0.participant == publisher }
         try apply(.subscribe(.init(participant: viewer, stream: stream?.id ?? "")))
     }
 
-    /// Points a viewer's only subscription at another's stream.
+    /// Points a viewer's only subscription at another publisher's stream.
     mutating func rewatch(_ viewer: String, of publisher: String) throws(Refusal) {
         var update = Room.SubscriptionUpdate()
         update.stream = room.streamsInOrder.first { $0.participant == publisher }?.id
@@ -110,7 +110,7 @@ struct RoomStory {
         "sub-\(room.participants[viewer]?.subscriptions.first ?? 0)"
     }
 
-    /// The gates that the last call set, in order.
+    /// Gate states that the last call set, in order.
     func gates() -> [Bool] {
         commands.compactMap { command in
             guard case .gate(_, let open) = command else { return nil }
@@ -119,7 +119,7 @@ struct RoomStory {
     }
 }
 
-/// An offer of m-lines as in `mid:kind:direction`, a fourth word being a level extension's id.
+/// An offer of m-lines as `mid:kind:direction`; a fourth word is the id of the level extension.
 struct SmallOffer {
     let lines: [[Substring]]
 

@@ -5,7 +5,7 @@ import WorkerInterface
 // publication is `1:p2`.
 
 extension RoomStory {
-    /// What each worker is told, in order, and the handles that will be free.
+    /// Commands to each worker, in order, and the handles that become free.
     static func words(_ change: Room.Change) -> [String] {
         var words: [String] = []
         for worker in change.commands.keys.sorted() {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SFU
 
-/// Many packets are begun before any is finished, as in the core.
+/// SRTP batches: many packets are begun before any is finished, as in the core.
 @Suite("SRTP batches", .enabled(if: SRTPEngine.available.count > 1))
 struct SRTPBatchTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
@@ -18,7 +18,7 @@ struct SRTPBatchTests {
         var differing = 0
         var waiting = 0
         for _ in 0..<10 {
-            // More than the engine's queue holds, sometimes.
+            // Sometimes more than the engine's queue holds.
             let count = Int.random(in: 1...200, using: &random)
             while batch.count < count {
                 let which = Int.random(in: 0..<SRTPSessions.count, using: &random)
@@ -73,7 +73,7 @@ struct SRTPBatchTests {
     }
 }
 
-/// Sessions of one worker: two with AES-CM, which wait together, and one with GCM.
+/// Sessions of one worker: two with AES-CM, which share a queue, and one with GCM.
 private struct SRTPSessions: ~Copyable {
     static let count = 3
 

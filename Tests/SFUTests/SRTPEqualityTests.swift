@@ -3,10 +3,10 @@ import Testing
 
 @testable import SFU
 
-/// Both engines get the same random packets: same bytes, same verdicts.
+/// Equivalence of both engines: the same random packets give the same bytes and results.
 @Suite("SRTP engines", .enabled(if: SRTPEngine.available.count > 1))
 struct SRTPEqualityTests {
-    /// A million in all in release mode; the environment may say otherwise.
+    /// Number of packets: a million in all in release mode, unless the environment says otherwise.
     static let packets: Int = {
         if let text = ProcessInfo.processInfo.environment["SFUD_SRTP_PACKETS"],
             let count = Int(text)
@@ -79,7 +79,7 @@ struct SRTPEqualityTests {
     }
 }
 
-/// Random packets of random streams, and what a bad network makes of them.
+/// Random packets of random streams, with the effects of a bad network.
 struct SRTPTraffic {
     enum Item {
         case rtp([UInt8], roc: UInt64)
@@ -92,7 +92,7 @@ struct SRTPTraffic {
 
     init(seed: UInt64) {
         random = SeededRandom(seed: seed)
-        // Near the first wrap, where roll-over counters are guessed in earnest.
+        // Close to the first wrap, where roll-over counters really have to be guessed.
         indexes = (0..<14).map { $0 % 3 == 0 ? 65_500 : UInt64($0) * 4_000 }
     }
 
@@ -119,7 +119,7 @@ struct SRTPTraffic {
 
     mutating func prefix() -> Int { pick(3) == 0 ? pick(64) : 0 }
 
-    /// What arrives now: this packet or an earlier one, again, late, forged or cut.
+    /// Returns deliveries: this packet or an earlier one, duplicated, late, forged or truncated.
     mutating func deliveries(of wire: [UInt8], _ item: Item) -> [([UInt8], Bool)] {
         let isRTCP = if case .rtcp = item { true } else { false }
         held.append((wire, isRTCP))

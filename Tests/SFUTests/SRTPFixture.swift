@@ -3,7 +3,7 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// Two ends of one association by one engine, and buffers for them.
+/// Both ends of one association with one engine, and their buffers.
 struct SRTPEnds: ~Copyable {
     var sender: SRTPSession
     var receiver: SRTPSession
@@ -23,7 +23,7 @@ struct SRTPEnds: ~Copyable {
         try self.init(profile, context, material: material, maxStreams: maxStreams)
     }
 
-    /// With what the DTLS exporter would give.
+    /// Makes both ends with keys as the DTLS exporter gives them.
     init(
         _ profile: SRTPProfile,
         _ context: SRTPContext,
@@ -54,7 +54,7 @@ struct SRTPEnds: ~Copyable {
         self.receiver = receiver
     }
 
-    /// The packet as it goes out; `prefix` bytes of its payload are given in place.
+    /// Protects a packet; `prefix` bytes of its payload are given in place.
     mutating func protect(_ packet: [UInt8], roc: UInt64 = 0, prefix: Int = 0) -> [UInt8] {
         let header = Self.headerLength(packet)
         let split = min(header + prefix, packet.count)
@@ -78,7 +78,7 @@ struct SRTPEnds: ~Copyable {
         }
     }
 
-    /// Begins to protect a packet in the batch's next place.
+    /// Begins to protect a packet in the batch's next slot.
     mutating func begin(_ packet: [UInt8], roc: UInt64, prefix: Int, into batch: inout Batch) {
         let header = Self.headerLength(packet)
         let split = min(header + prefix, packet.count)
@@ -139,7 +139,7 @@ struct SRTPEnds: ~Copyable {
     }
 }
 
-/// A small RTP packet with a payload of text.
+/// Makes a small RTP packet with a text payload.
 func rtpPacket(_ sequence: UInt16, ssrc: UInt32 = 0xcafe_babe, payload: Int = 40) -> [UInt8] {
     var packet: [UInt8] = [0x80, 96]
     packet += [UInt8(sequence >> 8), UInt8(sequence & 0xff), 0, 0, 0, 1]
@@ -147,7 +147,7 @@ func rtpPacket(_ sequence: UInt16, ssrc: UInt32 = 0xcafe_babe, payload: Int = 40
     return packet + (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(sequence)) }
 }
 
-/// A receiver report without blocks, and some bytes more.
+/// Makes a receiver report without blocks, followed by some bytes.
 func rtcpPacket(ssrc: UInt32 = 0xcafe_babe, words: Int = 3) -> [UInt8] {
     let packet: [UInt8] = [0x80, 201, 0, UInt8(1 + words)]
     return packet + (0..<4).map { UInt8(truncatingIfNeeded: ssrc >> UInt32(24 - 8 * $0)) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SFU
 
-/// Every engine that this machine has with every profile.
+/// An available engine with a profile.
 struct SRTPCase: CustomTestStringConvertible, Sendable {
     var engine: SRTPEngine
     var profile: SRTPProfile
@@ -55,7 +55,7 @@ struct SRTPSessionTests {
                 let wire = ends.protect(packet, roc: index >> 16)
                 #expect(ends.unprotect(wire) == .success(packet))
             }
-            // After a whole round the old packet looks like a new one, with a bad tag.
+            // After a full wrap the old packet looks like a new one with a bad tag.
             let verdict = ends.unprotect(first)
             #expect(verdict == .failure(.replay) || verdict == .failure(.authentication))
         }
@@ -101,14 +101,14 @@ struct SRTPSessionTests {
             let packet = rtpPacket(UInt16(truncatingIfNeeded: index))
             #expect(ends.unprotect(wire) == .success(packet), "\(index)")
         }
-        // A resend is the same, bit for bit, from before the wrap too.
+        // A retransmission is identical, bit for bit, also across the wrap.
         for index in [66_099, 66_000, 65_535, 65_200] as [UInt64] {
             let packet = rtpPacket(UInt16(truncatingIfNeeded: index))
             #expect(ends.protect(packet, roc: index >> 16) == wires[index], "\(index)")
         }
     }
 
-    /// Beyond 2^15 the sequence number alone tells a wrong roll-over counter (RFC 3711 §3.3.1).
+    /// Beyond 2^15 the sequence number alone implies a wrong roll-over counter (RFC 3711 §3.3.1).
     @Test(arguments: SRTPCase.all, [33_000, 40_000, 66_000, 100_000, 300_000] as [UInt64])
     func `G3 a stream is found again however many packets were lost`(
         _ run: SRTPCase,
@@ -125,7 +125,7 @@ struct SRTPSessionTests {
             let old = ends.protect(rtpPacket(UInt16(truncatingIfNeeded: start)), roc: start >> 16)
             let found = (1...100).first { pass(start + lost + $0) }
             let first = try #require(found, "from \(start)")
-            // From there on nothing is lost, and what was there before stays refused.
+            // From there on nothing is lost, and earlier packets stay rejected.
             let after = (first + 1...first + 50).allSatisfy { pass(start + lost + $0) }
             #expect(after)
             for _ in 0..<100 { #expect(throws: SRTPError.self) { try ends.unprotect(old).get() } }
@@ -133,7 +133,7 @@ struct SRTPSessionTests {
         }
     }
 
-    /// While many in a row are refused, each good one is taken as before.
+    /// Good packets are accepted as before while many in a row are rejected.
     @Test(arguments: SRTPCase.all)
     func `G3 forged packets in between cost a stream nothing`(_ run: SRTPCase) throws {
         var ends = try SRTPEnds(run.profile, run.engine)
@@ -175,7 +175,7 @@ struct SRTPSessionTests {
             }
         }
         #expect(ends.unprotect(wire) == .success(rtpPacket(7, payload: 20)))
-        // A known stream too: a forged packet far ahead moves neither counter nor window.
+        // Likewise for a known stream: a forged packet far ahead moves neither counter nor window.
         for sequence in [8, 1_500, 40_000, 65_535] as [UInt16] {
             var forged = wire
             forged[2] = UInt8(sequence >> 8)
@@ -232,7 +232,7 @@ struct SRTPSessionTests {
         #expect(ends.unprotect(wires[3]) == .success(rtpPacket(1, ssrc: 4)))
         #expect(ends.unprotect(wires[2]) == .failure(.replay))
         ends.receiver.removeIncoming(SSRC(rawValue: 4))
-        // Nothing is known of it any more, its replay window included.
+        // All its state is gone, including its replay window.
         #expect(ends.unprotect(wires[1]) == .success(rtpPacket(1, ssrc: 2)))
     }
 

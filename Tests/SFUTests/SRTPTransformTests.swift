@@ -5,7 +5,7 @@ import SFU
 
     @testable import SFU
 
-    /// The vectors that have session keys, which libsrtp2 cannot be given.
+    /// Test vectors with session keys, which cannot be given to libsrtp2.
     @Suite("SRTP transform", .enabled(if: SRTPEngine.available.contains(.ipsecMB)))
     struct SRTPTransformTests {
         struct Vector: CustomTestStringConvertible, Sendable {
@@ -94,7 +94,7 @@ import SFU
             #expect(isGood && back.starts(with: clear))
         }
 
-        /// With a key that is prepared once, and with one that is prepared for each packet.
+        /// Tests a key that is prepared once, and one that is prepared for each packet.
         @Test(arguments: rtcp, [false, true])
         func `RFC 7714 RTCP`(_ vector: Vector, rare: Bool) throws {
             let transform = try gcm(vector.profile, rare: rare)
@@ -155,7 +155,7 @@ import SFU
             #expect(isDone && Array(output[12..<60]) == hex(keystream))
         }
 
-        /// Key and salt of RFC 7714 §16 and §17.
+        /// Makes a transform with key and salt of RFC 7714 §16 and §17.
         private func gcm(_ profile: SRTPProfile, rare: Bool = false) throws -> SRTPTransform {
             let manager = try #require(MultiBufferManager())
             let key = (0..<UInt8(profile.keyLength)).map(\.self)

@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 
 @Suite struct UnansweredRequestTests {
-    /// Requests may be what is lost: five seconds after the path is whole a picture must be there.
+    /// Requests may be lost themselves: a picture must arrive five seconds after the path recovers.
     @Test func `who does not answer is asked every four seconds at least`() {
         var requests = KeyframeRequests()
         var now = Instant(nanoseconds: 0)
@@ -16,11 +16,11 @@ import Testing
         }
         let gaps = zip(asked, asked.dropFirst()).map { $1.milliseconds(since: $0) }
         #expect(gaps.count > 15 && gaps.allSatisfy { $0 <= 4_000 }, "\(gaps)")
-        // And not so often that it harms.
+        // Nor so often that it does harm.
         #expect(gaps.suffix(10).allSatisfy { $0 >= 3_000 }, "\(gaps)")
     }
 
-    /// `make simulate SEED=8725`: it had been asked in vain while it could not hear.
+    /// Found by `make simulate SEED=8725`: requests had failed while the publisher was unreachable.
     @Test func `who is heard again is asked at once, however often in vain before`() {
         var requests = KeyframeRequests()
         var now = Instant(nanoseconds: 0)
@@ -34,7 +34,7 @@ import Testing
         #expect(requests.deadline == now)
         let isAsked = requests.isDue(at: now)
         #expect(isAsked)
-        // Once is enough: it is asked again as if this were the first time.
+        // One is enough: the next request is treated as the first.
         requests.hear(at: now.advanced(milliseconds: 10))
         #expect(requests.deadline == now.advanced(milliseconds: 400))
     }

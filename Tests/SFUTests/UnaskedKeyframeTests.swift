@@ -4,8 +4,10 @@ import Testing
 @testable import SFU
 
 @Suite struct UnaskedKeyframeTests {
-    /// A keyframe of 50,000 bytes comes; returns how many milliseconds later another one is asked
-    /// for where somebody wants it after 100 ms, of an encoding of 400 kbit/s.
+    /// Receives a keyframe of 50,000 bytes, of an encoding of 400 kbit/s.
+    ///
+    /// Returns after how many milliseconds another one is requested, if a viewer wants it after 100
+    /// ms.
     private static func wait(isWanted: Bool) -> Int64? {
         var requests = KeyframeRequests()
         let start = Instant(nanoseconds: 1_000_000_000)
@@ -25,8 +27,8 @@ import Testing
         return requests.deadline?.milliseconds(since: start)
     }
 
-    /// libwebrtc answers a request for one encoding with keyframes of all, and hears no other for
-    /// 300 ms.
+    /// libwebrtc answers a request for one encoding with keyframes of all, and ignores requests for
+    /// 300 ms after it.
     @Test func `a keyframe that nobody asked for is not set against who asks next`() {
         #expect(Self.wait(isWanted: false) == 300)
         #expect(Self.wait(isWanted: true) == 960)

@@ -3,7 +3,7 @@ import SFU
 import Simulator
 import Synchronization
 
-/// `sfu-simulate`: histories of whole rooms by seed, one after the other.
+/// The program `sfu-simulate`: histories of whole rooms by seed, one after the other.
 @main
 enum Simulate {
     static func main() throws {
@@ -15,8 +15,9 @@ enum Simulate {
         exit(fish(options, identity))
     }
 
-    /// Starts the program anew with Swift's hashes told not to be seeded by chance: the order of
-    /// a dictionary would make another history in each process.
+    /// Restarts the program with Swift's hash seeding disabled.
+    ///
+    /// Otherwise the order of dictionaries would give another history in each process.
     private static func hashAlikeEverywhere() {
         let name = "SWIFT_DETERMINISTIC_HASHING"
         guard unsafe getenv(name) == nil else { return }
@@ -24,12 +25,12 @@ enum Simulate {
         unsafe execv("/proc/self/exe", CommandLine.unsafeArgv)
     }
 
-    /// The seed that is being run, for who tells of a trap.
+    /// The current seed, for the report of a trap.
     private static let seed = Atomic<UInt64>(0)
 
-    /// Has a trap, which ends the program, say which seed it was.
+    /// Reports the seed when a trap ends the program.
     private static func tellOfTraps() {
-        // Swift's own account of a trap, where it is asked for, has the same signals.
+        // Swift's own backtraces, where enabled, use the same signals.
         guard unsafe getenv("SWIFT_BACKTRACE") == nil else { return }
         for trap in [SIGILL, SIGTRAP, SIGSEGV] {
             signal(trap) { number in
@@ -73,7 +74,7 @@ enum Simulate {
         return status
     }
 
-    /// Plants bugs and says which seed found each; returns the exit status.
+    /// Plants bugs and reports the seed that found each; returns the exit status.
     private static func fish(_ options: SimulateOptions, _ identity: DTLSIdentity) -> Int32 {
         var missed = 0
         for plant in options.plants {
@@ -94,7 +95,7 @@ enum Simulate {
     }
 }
 
-/// What has been lived through so far.
+/// Totals of all histories so far.
 struct Progress {
     private(set) var virtualHours = 0.0
     private var seeds = 0
@@ -124,7 +125,7 @@ struct Progress {
         sums.listened += world.tally.listened
     }
 
-    /// Whether it is time to say how far it has come.
+    /// Whether it is time to report progress.
     var isDue: Bool { Self.now - shown > 10 }
 
     mutating func show() {

@@ -10,7 +10,7 @@ struct SimulateOptions {
     private(set) var isRepeated = false
     private(set) var adversary = AdversaryChoice.some
     private(set) var onlyPlan: AdversaryPlan?
-    /// Whether the first violation ends it.
+    /// Whether the first violation ends the run.
     private(set) var endsWhenFound = false
     private var lengthName = "usual"
 
@@ -39,7 +39,7 @@ struct SimulateOptions {
 
         """
 
-    /// `nil`, with a word on standard output, where they are wrong or only ask for help.
+    /// Returns `nil`, with a message on standard output, for invalid options or a request for help.
     init?(_ arguments: ArraySlice<String>) {
         var count: UInt64 = 1_000
         var first: UInt64 = 1
@@ -104,7 +104,7 @@ struct SimulateOptions {
         }
     }
 
-    /// The world of one seed.
+    /// Makes the world of one seed.
     func world(
         seed: UInt64,
         identity: DTLSIdentity,
@@ -119,7 +119,7 @@ struct SimulateOptions {
         )
     }
 
-    /// What shows one history again.
+    /// Returns the command that replays one history.
     func command(for seed: UInt64) -> String {
         let length = lengthName == "usual" ? "" : " LENGTH=\(lengthName)"
         var flags: [String] = []

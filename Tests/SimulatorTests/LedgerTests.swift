@@ -5,7 +5,7 @@ import WorkerInterface
 
 @testable import Simulator
 
-/// The ledgers that hold what a daemon does against what adversaries must not bring about.
+/// Tests of the ledgers that check the daemon's behavior under attack.
 @Suite struct LedgerTests {
     static let path = Path(remote: Address(ipv4: 0x0a00_0001, port: 10_000), local: 0)
     static let stranger = Adversary.stranger(7)
@@ -17,7 +17,7 @@ import WorkerInterface
         type + [0, 0, 0x21, 0x12, 0xa4, 0x42] + nonce
     }
 
-    /// Sends a check to `path` and has an answer come from there.
+    /// Records a check sent to `path` and an answer from there.
     static func ask(_ ledger: inout ConsentLedger, answer: [UInt8]) {
         let check = message([0x00, 0x01], nonce)
         _ = ledger.noteOut(check, to: path, at: start)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Simulator
 
-/// Whole rooms by seed: what `make simulate` does for hours, for a moment.
+/// Whole rooms by seed: a short version of `make simulate`.
 @Suite struct WorldTests {
     static let identity = try? DTLSIdentity()
 
@@ -30,7 +30,7 @@ import Testing
         #expect(world.tally.hostile > 10 && world.tally.frames > 20, "too little to tell")
     }
 
-    /// Milliseconds that the clock shows in the midst of a history.
+    /// Milliseconds that the clock shows in the middle of a history.
     enum Uptime: Int64, CaseIterable, Sendable {
         case microsecondsIn32Bits = 4_294_967
         case millisecondsIn31Bits = 2_147_483_648

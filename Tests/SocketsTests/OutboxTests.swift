@@ -10,8 +10,8 @@ import Testing
 
 /// A socket whose other end the test reads when it likes.
 ///
-/// It is no UDP socket but a local one that keeps datagrams apart, pays no heed to addresses, and
-/// is full as soon as a test wants: the kernel then says EAGAIN, which it never does on loopback.
+/// It is no UDP socket but a local datagram socket, which ignores addresses and is full as soon as
+/// a test wants: the kernel then returns EAGAIN, which it never does on loopback.
 private struct Pipe: ~Copyable {
     let socket: UDPSocket
     let end: Int32
@@ -30,7 +30,7 @@ private struct Pipe: ~Copyable {
         kernel_close(end)
     }
 
-    /// The lengths of what has come.
+    /// Returns the lengths of the received datagrams.
     func take(atMost limit: Int = .max) -> [Int] {
         var lengths: [Int] = []
         var bytes = [UInt8](repeating: 0, count: 65_536)
@@ -44,7 +44,7 @@ private struct Pipe: ~Copyable {
 }
 
 struct OutboxTests {
-    /// Datagrams of these lengths, the n-th of a frame of its own.
+    /// Makes datagrams of these lengths, each in a frame of its own.
     private static func batch(
         _ lengths: [Int],
         ssrc: UInt32 = 1,
@@ -64,7 +64,7 @@ struct OutboxTests {
         return batch
     }
 
-    /// Each longer than the one before, so that each takes a call of its own.
+    /// Increasing lengths, so that each datagram needs a call of its own.
     private static let growing = (0..<60).map { 400 + $0 }
 
     @Test
@@ -80,7 +80,7 @@ struct OutboxTests {
         let (waiting, awaits) = (outbox.waiting, outbox.awaitsRoom(socket: 0))
         #expect(batch.count == 0 && waiting > 0 && waiting < 60 && awaits)
 
-        // While they wait, resuming does nothing, and others go behind them.
+        // While they wait, resuming does nothing, and others are queued behind them.
         outbox.resume(from: locals, at: now)
         var later = Self.batch([500], as: .audio)
         outbox.send(&later, from: locals, at: now)
@@ -162,7 +162,7 @@ struct OutboxTests {
         outbox.noteWritable(socket: 0)
         outbox.resume(from: locals, at: now)
         #expect(pipe.take() == Array(Self.growing.suffix(4)))
-        // The queue is empty and the socket takes what comes, but a frame stays broken.
+        // The queue is empty and the socket accepts data, but a frame stays incomplete.
         var rest = Self.batch(Self.growing.map { $0 + 100 })
         outbox.send(&rest, from: locals, at: now)
         let received = pipe.take(atMost: sent.count)
@@ -173,7 +173,7 @@ struct OutboxTests {
 
     @Test
     func `a way that refuses a run gets single datagrams, and is told of once`() throws {
-        // The pipe refuses what is longer than its buffer: EMSGSIZE, like a small MTU.
+        // The pipe refuses datagrams longer than its buffer: EMSGSIZE, like a small MTU.
         let pipe = try Pipe(sendBuffer: 2_304)
         let locals = LocalAddresses([pipe.socket])
         var outbox = Outbox([pipe.socket])

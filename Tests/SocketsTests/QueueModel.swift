@@ -3,7 +3,7 @@ import RTP
 @testable import Sockets
 @testable import WorkerInterface
 
-/// The rules of a send queue, written down plainly: a list that is searched from its beginning.
+/// Reference model of a send queue: a list that is searched from its beginning.
 struct QueueModel {
     struct Item {
         var word: String
@@ -14,7 +14,7 @@ struct QueueModel {
     let limit: Int
     private(set) var items: [Item] = []
     private(set) var drops = SendDrops()
-    /// Until when frames that lost a part are remembered, by word.
+    /// Time until which each incomplete frame is remembered, by word.
     private var broken: [String: Instant] = [:]
 
     init(limit: Int) { self.limit = limit }
@@ -96,7 +96,7 @@ struct QueueModel {
     }
 }
 
-/// A small seeded generator (SplitMix64).
+/// A seeded, reproducible random generator (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -5,16 +5,16 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// What waits, what has to go when not all can, and in which order the rest leaves.
+/// Queuing, dropping when not everything can be sent, and the order of the rest.
 struct SendQueueTests {
-    /// Datagrams as text: what it is (`v`, `a`, `o`), its stream, timestamp and peer: `v1.7@2`.
+    /// Datagrams as text: content (`v`, `a`, `o`), stream, timestamp and peer: `v1.7@2`.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var datagrams = 4
         var bytes = 1 << 20
         var pushed: String
         var left: String
-        /// By content.
+        /// Counts by content.
         var dropped: [DatagramContent: UInt64] = [:]
     }
 
@@ -143,7 +143,7 @@ struct SendQueueTests {
         let start = Instant(nanoseconds: 5)
         var queue = SendQueue(limits: SendQueueLimits())
         for word in ["v1.1", "a2.1", "o"] { Self.push(word, to: &queue, at: start) }
-        // It is as old as the oldest of its frame.
+        // It is as old as the oldest packet of its frame.
         Self.push("v1.1", to: &queue, at: start.advanced(milliseconds: 100))
         let deadline = queue.deadline
         #expect(deadline == start.advanced(milliseconds: 200))
@@ -179,7 +179,7 @@ struct SendQueueTests {
         let drops = queue.drops
         #expect(drops[.withdrawn, .video] == 3 && drops[.withdrawn, .audio] == 1)
         #expect(Self.take(&queue) == "a2.1 o v3.1")
-        // Under a new right the same stream, even the same frame, goes on.
+        // Under a new right the same stream, even the same frame, continues.
         Self.push("v1.2", to: &queue, at: Instant(nanoseconds: 0))
         #expect(Self.take(&queue) == "v1.2")
     }
@@ -200,7 +200,7 @@ struct SendQueueTests {
         #expect(count == 5)
     }
 
-    /// Random pushes, sends and times against a plain list that follows the same rules.
+    /// Compares random pushes, sends and times with a simple list that follows the same rules.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a queue of any history holds what a list would`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -240,11 +240,11 @@ struct SendQueueTests {
     }
 }
 
-// Datagrams from words and back.
+// Conversion between datagrams and words.
 extension SendQueueTests {
     static let length = 100
 
-    /// The content, SSRC, timestamp and peer that a word means.
+    /// Returns the content, SSRC, timestamp and peer that a word stands for.
     static func meaning(
         of word: some StringProtocol
     ) -> (content: DatagramContent, ssrc: UInt32, timestamp: UInt32, peer: UInt16) {
@@ -266,7 +266,7 @@ extension SendQueueTests {
         queue.append(bytes.span, to: path(peer), as: content, at: now)
     }
 
-    /// The beginning of an RTP packet, and zeros.
+    /// Makes a packet that begins like RTP and continues with zeros.
     static func packet(ssrc: UInt32, timestamp: UInt32, length: Int) -> [UInt8] {
         var bytes = [0x80, 96, 0, 0] as [UInt8]
         for word in [timestamp, ssrc] {
@@ -279,12 +279,12 @@ extension SendQueueTests {
         Path(remote: Address(ipv4: 0x7f00_0001, port: peer), local: 0)
     }
 
-    /// Takes all out, in order.
+    /// Takes all datagrams out, in order.
     static func take(_ queue: inout SendQueue) -> String {
         take(queue.count, from: &queue).joined(separator: " ")
     }
 
-    /// Takes out the first `number`, in order.
+    /// Takes the first `number` datagrams out, in order.
     static func take(_ number: Int, from queue: inout SendQueue) -> [String] {
         var staging = Batch(capacity: 1)
         return (0..<min(number, queue.count)).map { _ in

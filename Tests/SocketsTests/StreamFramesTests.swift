@@ -3,9 +3,9 @@ import Testing
 
 @testable import Sockets
 
-/// RFC 4571 §2: frames out of a stream, however the network cuts it.
+/// RFC 4571 §2 framing: frames are recovered however the network splits the stream.
 struct StreamFramesTests {
-    /// Everything that comes out of `bytes`, handed over in pieces that end at `cuts`.
+    /// Returns all frames in `bytes`, which are delivered in pieces that end at `cuts`.
     static func frames(
         _ bytes: [UInt8],
         cutAt cuts: [Int]
@@ -37,7 +37,7 @@ struct StreamFramesTests {
 
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// Lengths of the frames, and bytes behind them that are no whole frame.
+        /// Lengths of the frames; below, the bytes of an incomplete frame after them.
         var lengths: [Int]
         var tail: [UInt8] = []
         var found: [Int]
@@ -108,7 +108,7 @@ struct StreamFramesTests {
         var cuts: [Int] = []
         var next = 0
         while next < bytes.count {
-            // Small ones, and some as large as a read may be.
+            // Small frames, and some as large as a read may be.
             let limit = Bool.random(using: &noise) ? 5 : StreamFrames.readLength
             next += Int.random(in: 1...limit, using: &noise)
             cuts.append(min(next, bytes.count))
@@ -122,7 +122,7 @@ struct StreamFramesTests {
     func `A9 nonsense neither traps nor is kept`(seed: UInt64) throws {
         var noise = SeededGenerator(seed: seed)
         let count = Int.random(in: 1...20_000, using: &noise)
-        // Small first bytes make lengths that are taken.
+        // Small first bytes make lengths that are accepted.
         let bytes = (0..<count).map { _ in
             UInt8.random(in: 0...(Bool.random(using: &noise) ? 5 : 255), using: &noise)
         }

@@ -7,9 +7,9 @@ import WorkerInterface
 @testable import SFU
 @testable import Sockets
 
-/// How datagrams leave by a connection that takes less than it is given.
+/// Sending of datagrams over a TCP connection that blocks.
 struct StreamLaneTests {
-    /// A lane, its connection and what a test needs to drive them.
+    /// A lane, its connection and the test's controls.
     struct Bench: ~Copyable {
         let pair: StreamPair
         var lane: StreamLane
@@ -22,7 +22,7 @@ struct StreamLaneTests {
             lane = StreamLane(limits: SendQueueLimits(datagrams: datagrams))
         }
 
-        /// Sends datagrams as `SendQueueTests` spells them, as one batch.
+        /// Sends datagrams in the notation of `SendQueueTests`, as one batch.
         mutating func send(_ words: [String], length: Int = 1_000) {
             var batch = Batch(capacity: words.count)
             for word in words {
@@ -39,7 +39,8 @@ struct StreamLaneTests {
             lane.drain(through: &staging, on: pair.near, through: &output, at: now)
         }
 
-        /// Has all that waits leave, and returns all that came, as words without the content.
+        /// Sends all queued datagrams, and returns everything received, as words without the
+        /// content.
         mutating func finish() -> (words: [String], left: Int) {
             var bytes: [UInt8] = []
             for _ in 0..<1_000 {
@@ -92,7 +93,7 @@ struct StreamLaneTests {
         throws
     {
         var bench = try Bench(datagrams: 32)
-        // Fills what the kernel takes.
+        // Fills the kernel's buffer.
         while !bench.lane.isBlocked { bench.send(["v9.1"]) }
         bench.send((0..<20).map { "a2.\($0)" } + ["o", "o"])
         for frame in 0..<100 { bench.send(["v1.\(frame)", "v1.\(frame)"]) }
@@ -101,7 +102,7 @@ struct StreamLaneTests {
         var drops = bench.lane.drops
         #expect(drops[.full, .video] >= 190)
         #expect(drops[.full, .audio] == 0)
-        // Only when nothing but audio and signalling waits does audio go.
+        // Audio is dropped only when nothing but audio and signalling is queued.
         bench.send((20..<60).map { "a2.\($0)" })
         drops = bench.lane.drops
         #expect(drops[.full, .audio] == 30)
@@ -141,7 +142,7 @@ struct StreamLaneTests {
         let drops = bench.lane.drops
         #expect(drops[.stale, .video] >= before[.stale, .video] + 1)
         #expect(drops[.stale, .audio] == 1)
-        // The rest of a frame that is gone is not sent either.
+        // The rest of a dropped frame is not sent either.
         bench.lane.expire(at: bench.now)
         bench.send(["v1.2"])
         bench.now = bench.now.advanced(milliseconds: 200)
@@ -156,7 +157,7 @@ struct StreamLaneTests {
         #expect(released == after)
         let deadline = bench.lane.deadline
         #expect(deadline == nil)
-        // The frame under way was finished all the same.
+        // The frame in progress was completed all the same.
         let left2 = bench.finish().left
         #expect(left2 == 0)
     }

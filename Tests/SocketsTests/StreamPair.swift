@@ -5,12 +5,12 @@ import Testing
 
 @testable import Sockets
 
-/// Two ends of a stream, as a TCP connection is one; the far one is the test's.
+/// Two ends of a byte stream, like a TCP connection; the test holds the far end.
 struct StreamPair: ~Copyable {
     let near: Int32
     let far: Int32
 
-    /// With a small `sendBuffer` the near end is full as soon as a test wants.
+    /// Makes a pair; with a small `sendBuffer` the near end is full as soon as a test wants.
     init(sendBuffer: Int32 = 1 << 20) throws {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -31,7 +31,7 @@ struct StreamPair: ~Copyable {
         _ = kernel_write(descriptor, Array(bytes).span)
     }
 
-    /// What has come to the far end.
+    /// Reads at the far end.
     func take(atMost limit: Int = .max) -> [UInt8] { Self.take(from: far, atMost: limit) }
 
     static func take(from descriptor: Int32, atMost limit: Int = .max) -> [UInt8] {
@@ -46,7 +46,7 @@ struct StreamPair: ~Copyable {
         return all
     }
 
-    /// The datagrams in `bytes`, and how many bytes are left of one that is not whole.
+    /// Returns the datagrams in `bytes`, and the number of bytes of an incomplete one.
     static func frames(in bytes: [UInt8]) -> (frames: [[UInt8]], left: Int) {
         var frames: [[UInt8]] = []
         var rest = bytes[...]

@@ -8,7 +8,7 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// A worker's TCP connections over loopback: who is taken, who is ended, and what is counted.
+/// A worker's TCP connections over loopback: admission, closing, and counters.
 struct StreamsTests {
     /// A listening worker without a core, and clients.
     struct Bench: ~Copyable {
@@ -17,9 +17,9 @@ struct StreamsTests {
         var poller: Poller
         private var frames = StreamFrames()
         var now = Instant(nanoseconds: 1_000_000_000)
-        /// The datagrams that have come, by connection, and connections that were readable.
+        /// Received datagrams by connection; below, connections that became readable.
         var received: [UInt16: [[UInt8]]] = [:]
-        /// What the core would say of a frame.
+        /// The core's verdict on a frame.
         var verdict: (_ frame: [UInt8]) -> (isValidated: Bool, isAnswered: Bool)
 
         init(_ change: (inout StreamLimits) -> Void = { _ in }) throws {
@@ -36,8 +36,9 @@ struct StreamsTests {
 
         deinit { listener.close() }
 
-        /// Serves what is ready until nothing has been for 60 ms: on a busy machine what a client
-        /// has written may be that long on its way.
+        /// Serves ready connections until none has been ready for 60 ms.
+        ///
+        /// On a busy machine a client's data may take that long.
         mutating func serve() {
             let beginning = Instant.monotonic()
             while true {
@@ -78,7 +79,7 @@ struct StreamsTests {
 
         func connect() throws -> Client { try Client(to: listener.address) }
 
-        /// The numbers of those that are there.
+        /// Numbers of the open connections.
         var numbers: [UInt16] {
             (0..<streams.table.capacity).compactMap { streams.table.number(at: $0) }
         }
@@ -115,7 +116,7 @@ struct StreamsTests {
             StreamPair.write(datagrams.flatMap(StreamPair.framed), to: descriptor)
         }
 
-        /// Whether the other side has ended the connection; what came before is thrown away.
+        /// Whether the other side has closed the connection; discards the data before that.
         var isEnded: Bool {
             _ = StreamPair.take(from: descriptor)
             var byte = [0 as UInt8]
@@ -294,7 +295,7 @@ struct StreamsTests {
         let isRefused = four.isEnded
         #expect(isRefused)
         #expect(bench.numbers.count == 3)
-        // A quarter of all may be new; what comes then takes the place of the oldest.
+        // A quarter of all connections may be new; another new one replaces the oldest of these.
         let second = try Self.crowd()
         #expect(second.crowded == 2 && second.limit == 1 && second.open == 4)
         let isKept = !three.isEnded

@@ -8,9 +8,9 @@ import Testing
 @testable import Sockets
 @testable import WorkerInterface
 
-/// Sockets of the kernel, on ports that it chooses.
+/// Kernel sockets on ports that the kernel chooses.
 struct UDPSocketTests {
-    /// Receives what has come, and waits for it where nothing has, for ten seconds.
+    /// Receives datagrams, and waits up to ten seconds for the first.
     ///
     /// Loopback mostly delivers before the send call returns; on a busy machine it need not.
     static func receive(_ inbox: inout Inbox, from socket: UDPSocket) throws -> Int32? {

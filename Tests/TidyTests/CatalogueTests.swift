@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// `docs/reliability.md` has every row of the catalogue once, and names tests that there are.
+/// `docs/reliability.md` has every row of the catalogue once, and names existing tests.
 @Suite struct CatalogueTests {
-    /// The rows by their letter, and how many there are.
+    /// Number of rows by their letter.
     static let counts = [
         ("A", 9), ("B", 12), ("C", 17), ("D", 11), ("E", 17), ("F", 14), ("G", 15), ("H", 12),
         ("I", 14), ("J", 9), ("K", 9), ("L", 10), ("M", 6),
@@ -16,7 +16,7 @@ import Testing
 
         var testDescription: String { id }
 
-        /// Each test that is named: its suite or file, and its own name.
+        /// Tests named by a row: suite or file, and test name.
         var tests: [(suite: String, name: String)] {
             proof.matches(of: /`(\w+)` “([^”]+)”/).map { (String($0.1), String($0.2)) }
         }
@@ -44,7 +44,7 @@ import Testing
     @Test(arguments: rows)
     func `names tests that there are`(row: Row) {
         for (suite, name) in row.tests {
-            // Most have a file of their own, and searching all for the others' takes its time.
+            // Most rows have a file of their own; searching all files for the others takes time.
             let own = Self.tests.filter { file in
                 file.path.hasSuffix("/\(suite).swift") || file.path.hasSuffix("/\(suite).py")
             }

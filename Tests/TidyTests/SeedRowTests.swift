@@ -1,26 +1,26 @@
 import Foundation
 import Testing
 
-/// Every row of the five vendors' documents has a test that bears its id, and `docs/seeds.md`
-/// names tests that there are.
+/// Every row of the five vendors' documents has a test with its id, and `docs/seeds.md` names
+/// existing tests.
 @Suite struct SeedRowTests {
-    /// The rows by their letter, and how many there are: A0, VideoSDK, 100ms, Sendbird, EnableX.
+    /// Number of rows by their letter: A0, VideoSDK, 100ms, Sendbird, EnableX.
     static let counts = [("A0", 6), ("V", 15), ("R", 10), ("L", 15), ("E", 37)]
 
     static let ids = counts.flatMap { letter, count in (1...count).map { "\(letter)-\($0)" } }
 
-    /// Rows without a test, and why.
+    /// Rows without a test, with the reason.
     static let exempt = [
         "L-4": "one daemon holds no 30,000: what it holds is measured by sfu-bench"
     ]
 
-    /// One file of tests, and the ids that the names in it begin with.
+    /// A file of tests, and the ids at the beginning of its test names.
     struct Tests {
         var path: String
         var text: String
         var ids: Set<String>
 
-        /// Its name without folder and ending, as `docs/seeds.md` names it.
+        /// The file's name without folder and extension, as `docs/seeds.md` names it.
         var name: String { URL(filePath: path).deletingPathExtension().lastPathComponent }
     }
 
@@ -80,7 +80,7 @@ import Testing
 }
 
 extension SeedRowTests {
-    /// `E-8, E-9` and `E-1 to E-3`, one by one; nothing where the cell names no row.
+    /// Expands `E-8, E-9` and `E-1 to E-3`; empty where the cell names no row.
     static func rows(named cell: String) -> [String] {
         var rows: [String] = []
         for part in cell.components(separatedBy: ", ") {
@@ -95,7 +95,7 @@ extension SeedRowTests {
             .filter { $0.hasSuffix("Tests") || $0.hasPrefix("Tests/") }
     }
 
-    /// The ids at the beginning of tests' names, and of the names of their rows.
+    /// Returns the ids at the beginning of test names and of their rows' names.
     static func ids(inSwift text: String) -> Set<String> {
         var ids: Set<String> = []
         for name in text.matches(of: /["`]((?:(?:A0|[VRLEO])-\d+ )+)/) {
@@ -104,7 +104,7 @@ extension SeedRowTests {
         return ids
     }
 
-    /// `test_e11_to_e28_lock` proves E-11 and E-28.
+    /// Returns the ids in Python test names: `test_e11_to_e28_lock` proves E-11 and E-28.
     static func ids(inPython text: String) -> Set<String> {
         var ids: Set<String> = []
         for name in text.matches(of: /def (test_\w+)/) {

@@ -1,15 +1,15 @@
-/// A piece of Swift source that is neither space nor comment.
+/// A token of Swift source that is neither space nor comment.
 struct SwiftToken {
     enum Kind { case word, number, string, symbol }
 
     var kind: Kind
     var text: String
     var line: Int
-    /// Whether space, a comment or the file's begin precedes it.
+    /// Whether space, a comment or the start of the file precedes it.
     var followsSpace: Bool
 }
 
-/// Cuts Swift source into tokens; comments are dropped, string literals emptied.
+/// Tokenizer of Swift source; drops comments, and empties string literals.
 ///
 /// Expressions inside string literals are code, so their tokens are kept.
 struct SwiftTokenizer {
@@ -71,7 +71,7 @@ struct SwiftTokenizer {
             advance(2)
             followsSpace = true
         } else if byte == UInt8(ascii: "#") {
-            // Both sides of a condition are read.
+            // Both branches of a condition are read.
             if ["#if", "#else", "#endif"].contains(where: starts(with:)) {
                 skipLine()
             } else if starts(with: "#\"") || starts(with: "##\"") {
@@ -112,7 +112,8 @@ struct SwiftTokenizer {
     }
 
     private mutating func readOperator() {
-        // `!`, `?` and `&` cling to operands, so they come alone unless an operator begins so.
+        // `!`, `?` and `&` attach to operands, so they are single tokens unless an operator begins
+        // so.
         let start = position
         while position < text.count, Self.isOperator(text[position]) {
             if position > start, starts(with: "//") || starts(with: "/*") { break }
@@ -123,7 +124,7 @@ struct SwiftTokenizer {
         add(.symbol, String(decoding: text[start..<position], as: UTF8.self))
     }
 
-    /// Leaves one empty string where the literal was, behind the tokens of its expressions.
+    /// Reads a string literal: the tokens of its expressions, followed by one empty string.
     private mutating func readString() {
         let start = position
         while position < text.count, text[position] == UInt8(ascii: "#") { position += 1 }
@@ -169,7 +170,7 @@ struct SwiftTokenizer {
 }
 
 extension [SwiftToken] {
-    /// The index of the bracket that closes the one at `start`.
+    /// Returns the index of the bracket that closes the one at `start`.
     func end(ofGroupAt start: Int) -> Int {
         var depth = 0
         for index in start..<count where self[index].kind == .symbol {
@@ -180,7 +181,7 @@ extension [SwiftToken] {
         return count
     }
 
-    /// The index of the bracket that opens what the one at `end` closes.
+    /// Returns the index of the bracket that opens the group closed at `end`.
     func start(ofGroupTo end: Int) -> Int {
         var depth = 0
         for index in stride(from: end, through: 0, by: -1) where self[index].kind == .symbol {

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// One file of the package, read as text.
+/// A file of the package, read as text.
 struct Source: CustomTestStringConvertible, Sendable {
-    /// Relative to the package.
+    /// Path relative to the package.
     var path: String
     var text: String
 
     var testDescription: String { path }
 
-    /// The lines with their numbers, comments left out.
+    /// Lines with their numbers, without comments.
     var code: [(number: Int, line: Substring)] {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.enumerated().map { ($0 + 1, $1) }.filter { _, line in
@@ -17,7 +17,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// All files under `folder` of the package whose names end so.
+    /// Returns all files under `folder` of the package with this ending.
     static func all(under folder: String, ending: String = ".swift") -> [Source] {
         let package = URL(filePath: #filePath).appending(path: "../../..").standardized
         let directory = package.appending(path: folder)
@@ -34,7 +34,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     static let sources = Source.all(under: "Sources")
     static let tests = Source.all(under: "Tests")
 
-    /// Where the word `unsafe` may stand: storage, and wrappers of libraries and system calls.
+    /// Files that may use the word `unsafe`: storage, and wrappers of libraries and system calls.
     ///
     /// A path that ends in a slash stands for its folder.
     static let quarantine = [
@@ -101,7 +101,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     @Test(arguments: sources)
     func `nothing is left for later and nothing gives up`(_ source: Source) {
         expectNone(of: ["try!", "fatalError"], in: source)
-        // In comments too.
+        // Including comments.
         for word in ["TODO", "FIXME"] where source.text.contains(word) {
             Issue.record("\(source.path) says \(word)")
         }

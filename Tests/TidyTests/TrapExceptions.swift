@@ -1,6 +1,6 @@
 import Foundation
 
-/// The operations of `TrapExceptions.txt` that could trap and do not, each with its bound.
+/// The operations listed in `TrapExceptions.txt`, which could trap and do not, with their bounds.
 ///
 ///     Sources/SFU/
 ///       [slots] Int(slot)
@@ -9,8 +9,8 @@ import Foundation
 ///       Packet.payload: 1 arithmetic, 1 range, 1 slice
 ///         = the initializer has checked both lengths
 ///
-/// Names in brackets hold for all of a folder or file: subscripts of what is called so, and
-/// conversions of it. A bound is for all lines since the one before it.
+/// Names in brackets apply to a whole folder or file: to subscripts of variables with that name,
+/// and to their conversions. A bound applies to all lines since the previous bound.
 struct TrapExceptions {
     struct Entry {
         var path: String
@@ -19,9 +19,9 @@ struct TrapExceptions {
     }
 
     private(set) var entries: [Entry] = []
-    /// By folder or file.
+    /// Names by folder or file.
     private(set) var names: [String: Set<String>] = [:]
-    /// Faults of the list itself.
+    /// Errors in the list itself.
     private(set) var problems: [String] = []
 
     static let path = "Tests/TidyTests/TrapExceptions.txt"
@@ -76,13 +76,13 @@ struct TrapExceptions {
         entries.append(entry)
     }
 
-    /// The names that hold in a file.
+    /// Returns the names that are valid in a file.
     func names(for path: String) -> Set<String> {
         names.filter { path == $0.key || $0.key.hasSuffix("/") && path.hasPrefix($0.key) }
             .reduce(into: []) { $0.formUnion($1.value) }
     }
 
-    /// The line that an exception of these operations has.
+    /// Returns the line of an exception for these operations.
     static func line(_ declaration: String, _ counts: [TrapKind: Int]) -> String {
         let parts = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key.rawValue)" }
         return "  \(declaration): \(parts.joined(separator: ", "))"

@@ -4,11 +4,12 @@ enum TrapKind: String, CaseIterable, Comparable {
     case arithmetic
     /// `/ %`, also with `=`, unless it is by a literal; `quotientAndRemainder`.
     case division
-    /// `Int(x)` and the like, unless it truncates, clamps, asks, reinterprets or plainly widens.
+    /// `Int(x)` and the like, unless it truncates, clamps, is failable, reinterprets or plainly
+    /// widens.
     case conversion
     /// `x[i]`, unless in `for i in x.indices`; `x.index(after: i)` and the like.
     case `subscript`
-    /// `a..<b` and `a...b`, unless it is of literals or `0..<x.count`.
+    /// `a..<b` and `a...b`, unless of literals or `0..<x.count`.
     case range
     /// `extracting`, `prefix`, `dropFirst` and the like by a computed count.
     case slice

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// Nothing that comes from the network can trap (CONTRIBUTING.md).
+/// Input from the network must not trap (CONTRIBUTING.md).
 ///
 /// `SFUD_TRAPS=print` prints the whole list as it would have to be, without bounds.
 @Suite struct TrappingOperationTests {
-    /// Folders that read received bytes, or keep figures made of them.
+    /// Folders that read received bytes, or keep numbers computed from them.
     static let folders = [
         "Sources/RTP", "Sources/SFU/Ingress", "Sources/SFU/Bandwidth", "Sources/SFU/Peer",
         "Sources/Recording", "Sources/Streaming",
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// A statement, and what in it can trap.
+    /// A statement, and its operations that can trap.
     struct Case: CustomTestStringConvertible {
         var text: String
         var kinds: [TrapKind: Int]

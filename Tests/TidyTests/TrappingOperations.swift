@@ -1,20 +1,21 @@
-/// Counts what can trap in each declaration of a Swift file, by its text alone.
+/// Counter of the operations that can trap in each declaration of a Swift file, by its text alone.
 ///
-/// Types are not known. So floating-point arithmetic counts too, and so does the subscript of a
-/// dictionary; literals tell enough to leave `x * 0.5`, `2 * 3` and `0...15` out.
+/// Types are unknown. So floating-point arithmetic counts too, and so does the subscript of a
+/// dictionary; literals tell enough to exclude `x * 0.5`, `2 * 3` and `0...15`.
 struct TrappingOperations {
-    /// How many of each kind, by declaration: `BandwidthEstimator.noteLosses`.
+    /// Number of operations of each kind, by declaration: `BandwidthEstimator.noteLosses`.
     private(set) var counts: [String: [TrapKind: Int]] = [:]
-    /// The lines of each, to print.
+    /// Lines of the operations, to print.
     private(set) var lines: [String: [TrapKind: [Int]]] = [:]
 
-    /// Names that need no bound of their own, `[slots]` and `Int(slot)`, and those that were met.
+    /// Names that need no bound of their own, `[slots]` and `Int(slot)`; below, those that
+    /// occurred.
     private let known: Set<String>
     private(set) var met: Set<String> = []
 
     private let tokens: [SwiftToken]
     private var scopes: [Scope] = []
-    /// The type or member whose brace has not come yet.
+    /// The type or member whose opening brace has not been read.
     private var pending: Scope?
 
     private struct Scope {
@@ -51,7 +52,7 @@ struct TrappingOperations {
         return true
     }
 
-    /// The last name of `(a.b[c].d)` or of `(a.d[c])`, where there is nothing but names.
+    /// Returns the last name of `(a.b[c].d)` or of `(a.d[c])`, if there are only names.
     private func argument(at open: Int) -> String? {
         var index = open + 1
         var name: String?
@@ -89,7 +90,7 @@ struct TrappingOperations {
 
     private func text(_ index: Int) -> String { token(index)?.text ?? "" }
 
-    /// Skips the arguments of an attribute, which are no code.
+    /// Skips the arguments of an attribute, which are not code.
     private func afterAttribute(_ index: Int) -> Int? {
         guard text(index) == "@", text(index + 2) == "(", token(index + 2)?.followsSpace == false
         else { return nil }
@@ -97,7 +98,7 @@ struct TrappingOperations {
     }
 }
 
-// MARK: - Declarations
+// Declarations.
 
 extension TrappingOperations {
     private mutating func readDeclaration(_ index: Int) {
@@ -144,7 +145,7 @@ extension TrappingOperations {
     }
 }
 
-// MARK: - Operations
+// Operations.
 
 extension TrappingOperations {
     private func trap(at index: Int) -> TrapKind? {
@@ -173,7 +174,7 @@ extension TrappingOperations {
         return constant(index) ? nil : .arithmetic
     }
 
-    /// Whether no operand can be an integer that is not known: two literals, or one with a point.
+    /// Whether both operands are known: two literals, or one with a decimal point.
     private func constant(_ index: Int) -> Bool {
         guard let left = token(index - 1), let right = token(index + 1) else { return true }
         if isOfLiterals(index) { return true }
@@ -181,7 +182,7 @@ extension TrappingOperations {
         return [left, right].contains { isFloat($0) } || ["Double", "Float"].contains(right.text)
     }
 
-    /// Whether an operator is one of a chain of literals, which the compiler works out.
+    /// Whether an operator belongs to a chain of literals, which the compiler evaluates.
     private func isOfLiterals(_ index: Int) -> Bool {
         for step in [-1, 1] {
             var operand = index + step
@@ -199,7 +200,7 @@ extension TrappingOperations {
             && !token.text.hasPrefix("0x")
     }
 
-    /// Division by a literal other than 0 and −1 cannot trap.
+    /// Returns the kind of a division; division by a literal other than 0 and −1 cannot trap.
     private func division(_ index: Int) -> TrapKind? {
         token(index + 1)?.kind == .number && text(index + 1) != "0" ? nil : .division
     }
@@ -228,7 +229,8 @@ extension TrappingOperations {
         return !isDictionary && inside.count > 1 && !isWalk(index)
     }
 
-    /// `x[i]` behind `for i in x.indices` or `for i in 0..<x.count`, where x does not get shorter.
+    /// Whether it is `x[i]` in `for i in x.indices` or `for i in 0..<x.count`, while x does not
+    /// shrink.
     private func isWalk(_ index: Int) -> Bool {
         guard text(index + 2) == "]" else { return false }
         var start = index - 1
@@ -272,7 +274,7 @@ extension TrappingOperations {
         return token.kind != .symbol || ["(", "-", "."].contains(token.text)
     }
 
-    /// `0..<bytes.count`, and nothing is done with the count.
+    /// Whether it is `0..<bytes.count` without arithmetic on the count.
     private func isCount(_ index: Int) -> Bool {
         guard text(index - 1) == "0", text(index - 2) != "-", text(index) == "..<" else {
             return false
@@ -324,7 +326,7 @@ extension TrappingOperations {
         }
     }
 
-    /// `Int(UInt8(…))`, `Int(bytes.u16(at: …))` and `UInt8(byte & 0x7f)`.
+    /// Whether it is `Int(UInt8(…))`, `Int(bytes.u16(at: …))` or `UInt8(byte & 0x7f)`.
     private func isWidening(_ index: Int) -> Bool {
         let end = tokens.end(ofGroupAt: index + 1)
         let inside = tokens[index + 2..<min(end, tokens.count)]
@@ -342,7 +344,7 @@ extension TrappingOperations {
         return isMasked && Self.value(text(end - 1)) < 128
     }
 
-    /// The bits of an integer that is not negative; of those with a sign 128 less one.
+    /// Returns the bits of a non-negative integer type; for signed types 128 less one.
     private static func width(_ name: String) -> Int {
         switch name {
         case "UInt8": 8

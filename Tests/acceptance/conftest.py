@@ -1,7 +1,7 @@
-"""What the tests share: one event loop, the daemon, the browsers.
+"""Shared fixtures of the tests: one event loop, the daemon, the browsers.
 
 A test is an `async def`, or an ordinary function; it gets the daemon and the peers as fixtures.
-Each has its own daemon, so that what it finds in the counters and the log is its own doing.
+Each has its own daemon, so that counters and log show that test's effects only.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ TEST_SECONDS = 60
 
 
 def pytest_sessionstart(session):
-    """Browsers prefer any other interface to loopback, so there must be none."""
+    """Ensures that loopback is the only interface: browsers prefer any other."""
     lines = Path("/proc/net/dev").read_text().splitlines()[2:]
     links = [line.split(":")[0].strip() for line in lines]
     up = subprocess.run(["ip", "-o", "link", "show", "up"], capture_output=True, text=True).stdout
@@ -80,7 +80,8 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def start_sfud(loop):
-    """`await start_sfud(*flags)` starts a further daemon, or one that the test ends itself."""
+    """Returns `await start_sfud(*flags)`, which starts another daemon, or one that the test
+    ends."""
     started = []
 
     async def start(*flags: str, **options) -> Sfud:
@@ -95,7 +96,8 @@ def start_sfud(loop):
 
 @pytest.fixture
 def sfud(loop, request, start_sfud):
-    """A daemon of the test's own: `.ipc` is its socket's path, `.client()` connects to it."""
+    """Returns a daemon of the test's own: `.ipc` is its socket's path, `.client()` connects to
+    it."""
     mark = request.node.get_closest_marker("sfud")
     daemon = loop.run_until_complete(start_sfud(*(mark.args if mark else ())))
     yield daemon
@@ -104,7 +106,7 @@ def sfud(loop, request, start_sfud):
 
 @pytest.fixture
 def ipc(loop, sfud):
-    """A connection to the daemon's IPC."""
+    """Returns a connection to the daemon's IPC."""
     client = sfud.client()
     loop.run_until_complete(client.open())
     yield client
@@ -113,12 +115,12 @@ def ipc(loop, sfud):
 
 @pytest.fixture
 def room(loop, ipc):
-    """An open room whose events the test hears."""
+    """Returns an open room whose events the test receives."""
     return loop.run_until_complete(Room(ipc).open())
 
 
 class Browsers:
-    """The browser processes that all tests share, started when first asked for."""
+    """The browser processes that all tests share, started on first use."""
 
     def __init__(self):
         self._running = {}
@@ -142,7 +144,8 @@ def browsers(loop):
 
 @pytest.fixture
 def peers(loop, browsers):
-    """`await peers(stack)` makes a peer of that stack; it is closed after the test."""
+    """Returns `await peers(stack)`, which makes a peer of that stack; it is closed after the
+    test."""
     made = []
 
     async def make(stack: str) -> Peer:
@@ -163,7 +166,7 @@ def peers(loop, browsers):
 
 @pytest.fixture
 def demo(loop, request, sfud):
-    """The demo's signalling server; a mark `demo` gives it flags."""
+    """Returns the demo's signalling server; a mark `demo` gives it flags."""
     mark = request.node.get_closest_marker("demo")
     flags = mark.args if mark else ()
     site = loop.run_until_complete(demo_page.serve(sfud.ipc, sfud.directory, *flags))
@@ -173,8 +176,8 @@ def demo(loop, request, sfud):
 
 @pytest.fixture
 def enter(loop, browsers, demo):
-    """`await enter(name, **parameters)` opens the demo's page for somebody, who joins at once;
-    `moderates=True` by the link that makes moderator."""
+    """Returns `await enter(name, **parameters)`, which opens the demo's page and joins at once;
+    with `moderates=True` by the moderator's link."""
     opened = []
 
     async def open_(name: str, moderates: bool = False, **parameters) -> demo_page.Tab:
@@ -191,7 +194,8 @@ def enter(loop, browsers, demo):
 
 @pytest.fixture
 def tabs(enter):
-    """`await tabs(name, ...)` opens the page for each and awaits that all have joined."""
+    """Returns `await tabs(name, ...)`, which opens the page for each name and awaits that all have
+    joined."""
 
     async def open_(*names: str) -> list[demo_page.Tab]:
         opened = [await enter(name) for name in names]

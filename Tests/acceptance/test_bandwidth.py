@@ -1,8 +1,8 @@
-"""What a viewer sees when its network carries less than the publisher sends.
+"""A viewer's picture when its network carries less than the publisher sends.
 
-The machine encodes three layers, decodes them and plays the network on the same cores, so times
-are judged a little more generously than in `LayerFollowingTests`, where the same is played in
-virtual time. `docs/bandwidth.md` has the figures.
+The machine encodes three layers, decodes them and simulates the network on the same cores, so times
+are judged a little more generously than in `LayerFollowingTests`, where the same runs in virtual
+time. `docs/bandwidth.md` has the figures.
 
 The publisher is Chromium with three layers of VP8, which take what `bitrates` says and up to a
 fifth more; the viewer's datagrams pass a bottleneck (`harness/link.py`).
@@ -22,19 +22,19 @@ from harness.process import until
 pytestmark = pytest.mark.alone
 
 TOP, MIDDLE, LOW = (1280, 720), (640, 360), (320, 180)
-# Of 20, 60, 150, 300 and 600 specks 60 let Chromium send the most frames: 17 to 30 a second of
+# Of 20, 60, 150, 300 and 600 specks, 60 let Chromium send the most frames: 17 to 30 a second of
 # each layer. With 600 its lower layers had 4 to 9, and 600 kbit/s was steady in three runs of four.
 CAMERA = dict(
     codec="VP8", simulcast=True, bitrates=[120_000, 350_000, 1_500_000],
     width=1280, height=720, fps=30, noise=60,
 )
-# Hardly anything moves, and no layer has to leave frames out to keep to its rate.
+# An almost still picture; no layer has to drop frames to keep to its rate.
 CALM = CAMERA | dict(noise=0)
 
 
 @pytest.fixture
 def links(loop):
-    """`await links(rate=…)` makes a network for one client."""
+    """Returns `await links(rate=…)`, which makes a network for one client."""
     made = []
 
     async def make(**settings) -> Link:
@@ -47,8 +47,8 @@ def links(loop):
 
 
 async def steady(viewer, mid: str, size: tuple[int, int], within: float, hold: float = 3) -> float:
-    """Awaits that pictures of one size alone come for `hold` seconds; returns after how many
-    seconds the first of them came, which must be `within`."""
+    """Awaits `hold` seconds of pictures of one size only; returns the seconds until the first of
+    them arrived, which must be `within`."""
     begin = time.time()
     seen = []
 
@@ -73,7 +73,7 @@ async def steady(viewer, mid: str, size: tuple[int, int], within: float, hold: f
 
 
 def freezes(frames) -> list[float]:
-    """How long the picture stood still at each change of size, in seconds."""
+    """Returns the freeze of the picture at each change of size, in seconds."""
     return [
         after.time - before.time
         for before, after in itertools.pairwise(frames)
@@ -135,7 +135,7 @@ async def test_too_little_for_video_keeps_the_sound(room, peers, links):
     link.rate = 60_000
     disabled = await room.ipc.wait_for("subscription.videoDisabled", seconds=25)
     assert disabled.data["reason"] == "quality" and disabled.to == ["bob"]
-    await asyncio.sleep(6)  # The queue before the bottleneck runs empty.
+    await asyncio.sleep(6)  # the bottleneck's queue drains
     before = await bob.peer.inbound(bob.seen.audio)
     await expect.still(bob.peer, bob.seen.video)
     await asyncio.sleep(5)
@@ -143,8 +143,8 @@ async def test_too_little_for_video_keeps_the_sound(room, peers, links):
     samples = after["totalSamplesReceived"] - before["totalSamplesReceived"]
     concealed = after["concealedSamples"] - before["concealedSamples"]
     print(f"{concealed} of {samples} samples made up")
-    # The bar is 2 %, and met where the machine has nothing else to do: of 60 kbit/s the sound
-    # takes 57, so that any other packet is in its way.
+    # The limit is 2 %, and is met on an idle machine: of 60 kbit/s the sound takes 57, so that any
+    # other packet delays it.
     assert concealed <= samples * 0.05, f"{concealed} of {samples} samples made up"
     explained = await room.call("subscription.explain", subscription=bob.seen.id)
     assert explained["sent"] is None and explained["limit"] == "bandwidth"
@@ -183,7 +183,7 @@ async def test_a_preference_takes_effect_at_once(room, peers, links):
         print(f"{width}x{height}: left after {left}, seen after {times[-1]:.3f}")
         await asyncio.sleep(0.7)
     print("until the first picture:", sorted(f"{one:.3f}" for one in times))
-    # The bar is 0.3 s at the 95th percentile; two cores encode, decode and measure here.
+    # The limit is 0.3 s at the 95th percentile; two cores encode, decode and measure here.
     assert sorted(times)[len(times) // 2] <= 0.3
     assert max(times) <= 1
     changed = [one for one in room.ipc.events if one.event == "subscription.layerChanged"]
@@ -220,7 +220,7 @@ async def test_what_nobody_watches_is_not_asked_for(room, peers, links):
     await alice.peer.encode([one["rid"] for one in wanted.data["layers"] if one["wanted"]])
 
     async def large():
-        # Chromium scales what it sends alone to what the machine can encode.
+        # Chromium adapts the size of a single encoding to the machine's speed.
         frames = await bob.peer.frames(bob.seen.video, begin)
         return next((one for one in frames if one.width > MIDDLE[0]), None)
 

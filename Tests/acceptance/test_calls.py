@@ -1,4 +1,4 @@
-"""Every stack through sfud to every other: pictures move, sound is heard, and nothing freezes."""
+"""Calls between all stacks through sfud: pictures move, sound is heard, and nothing freezes."""
 
 import pytest
 
@@ -42,7 +42,7 @@ async def test_one_sees_and_hears_the_other(room, peers, publisher, viewer, code
     await expect.heard(bob.peer, seen.audio, ALICE["tone"], seen.since)
     inbound = await bob.peer.inbound(seen.video)
     assert inbound.get("codec", f"video/{codec}") == f"video/{codec}"
-    if viewer != "GStreamer":  # It counts what is merely late, too.
+    if viewer != "GStreamer":  # it counts late packets as lost
         assert inbound["packetsLost"] <= 0
     await room.ipc.wait_for("subscription.connected", lambda data: data["subscription"] == seen.id)
 
@@ -126,7 +126,7 @@ async def test_of_simulcast_the_highest_layer_is_forwarded(room, peers):
     [("Firefox", "VP8"), ("Chromium", "VP9"), ("Chromium", "H264"), ("Chromium", "AV1")],
 )
 async def test_simulcast_of_any_codec_is_forwarded(room, peers, stack, codec):
-    # Small, for the sake of the machine that has to encode it.
+    # Small, because the machine has to encode it.
     alice = await room.join(
         "alice", await peers(stack), codec=codec, simulcast=True, **ALICE, fps=15
     )

@@ -18,7 +18,7 @@ ALICE = 'Alice: "it\'s" 100 %{n} \\ Zoë Жук'
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    """Twenty seconds of people who come, go, mute and share, and of files that are broken."""
+    """Makes twenty seconds of people who join, leave, mute and share, and of broken files."""
     one = Session(tmp_path_factory.mktemp("session"), 20)
     one.event(1, "joined", participant="alice", name=ALICE)
     one.picture("alice", ALICE, "red", 1, 18, gaps=[(8, 12)])
@@ -37,7 +37,7 @@ def session(tmp_path_factory):
     )
     one.event(19.3, "left", participant="carol")
 
-    # Cut off by a crash: it can be read up to some second.
+    # Truncated by a crash: it can be read up to some second.
     torn = one.picture(
         "dave", "Dave", "testsrc2=s=320x180:r=30", 2, 10, complete=False, duration=None
     )
@@ -53,7 +53,7 @@ def session(tmp_path_factory):
 
 
 def _growing(one: Session) -> None:
-    """Bob's camera, whose pictures become larger after five seconds."""
+    """Makes Bob's camera, whose pictures become larger after five seconds."""
     small, large = one.directory / "small.webm", one.directory / "large.webm"
     for path, size in ((small, "160x90"), (large, "320x180")):
         footage.ffmpeg(
@@ -69,7 +69,7 @@ def _growing(one: Session) -> None:
 
 @pytest.fixture(scope="module")
 def grid(loop, session):
-    """The session as a grid: the film, and what was said of it."""
+    """Returns the session as a grid: the film, and the command's output."""
     output = session.directory / "grid.mp4"
     status, _, errors = loop.run_until_complete(
         footage.compose(session.directory, "-o", output, "--size", "640x360")
@@ -82,7 +82,7 @@ def grid(loop, session):
 
 @pytest.fixture(scope="module")
 def plan(loop, session):
-    """`plan(layout)` is that of `--dry-run`."""
+    """Returns `plan(layout)`, the plan of `--dry-run`."""
 
     def of(layout):
         status, output, errors = loop.run_until_complete(
@@ -97,7 +97,7 @@ def plan(loop, session):
 
 
 def tiles(plan: dict, time: float) -> dict:
-    """Where each name's picture is at that time."""
+    """Returns the position of each name's picture at that time."""
     for segment in plan["segments"]:
         if segment["start"] <= time < segment["end"]:
             return {tile["name"]: tile["picture"] for tile in segment["tiles"]}
@@ -156,7 +156,7 @@ def test_each_is_heard_when_it_spoke(grid):
         loud = grid.tone(sum(spans[-1]) / 2, hertz)
         assert loud > 0.05
         for begin, end in spans:
-            # Within 40 ms a tone begins and ends.
+            # A tone begins and ends within 40 ms.
             assert grid.tone(begin - 0.06, hertz, 0.04) < loud / 10
             assert grid.tone(begin + 0.06, hertz, 0.04) > loud / 2
             assert grid.tone(end - 0.06, hertz, 0.04) > loud / 2
@@ -205,7 +205,7 @@ async def test_on_the_stage_the_screen_is_large(session, tmp_path):
 @pytest.mark.slow
 @pytest.mark.seconds(300)
 async def test_interrupted_it_goes_on_where_it_was(session, grid, tmp_path):
-    # As the first time, but elsewhere.
+    # The same command, to another file.
     arguments = (session.directory, "-o", tmp_path / "again.mp4", "--size", "640x360")
     for number, status in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
         child = await footage.start(*arguments)
@@ -245,7 +245,7 @@ def finished(session: Session) -> set:
 @pytest.mark.slow
 @pytest.mark.seconds(300)
 async def test_lips_stay_with_the_voice(tmp_path):
-    """A flash and a beep at the same moments, in files that begin at different ones."""
+    """Checks a flash and a beep at the same moments, in files that begin at different ones."""
     seconds = 40
     one = Session(tmp_path, seconds)
     begins = {"video": 0.217, "audio": 0.634}
@@ -254,7 +254,7 @@ async def test_lips_stay_with_the_voice(tmp_path):
         "-f", "lavfi", "-i", flash + f":enable='lt(mod(t+{begins['video']},2),0.2)'",
         *footage.encoder("libvpx"), one.file("v.webm", "a", "A", "video", 0.217, seconds - 1),
     )  # fmt: skip
-    # A second without samples in the middle, so that the times count and not the samples.
+    # A second without samples in the middle, so that timestamps count and not the samples.
     beep = f"volume='lt(mod(t+{begins['audio']},2),0.2)':eval=frame,aselect='not(between(t,20,21))'"
     footage.ffmpeg(
         "-f", "lavfi", "-i", f"sine=f=1000:r=48000:d={seconds - 1}:samples_per_frame=240",

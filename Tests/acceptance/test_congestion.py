@@ -1,7 +1,7 @@
-"""What sfud does where the network takes less than it sends.
+"""Behavior of sfud when the network takes less than it sends.
 
 Each test has a loopback interface of its own, in a network namespace: slower than the media, or
-with an MTU below it.
+with a smaller MTU.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ pytestmark = [
 
 
 async def daemon(link: str, limits: dict, directory, *flags: str) -> Sfud:
-    """sfud with one worker on a loopback that `link` has set up."""
+    """Starts sfud with one worker on a loopback that `link` has set up."""
     config = directory / "sfud.json5"
     config.write_text(json.dumps({"limits": limits}))
     setup = f'ip link set lo up && {link} && exec "$0" "$@"'
@@ -54,7 +54,7 @@ async def load(sfud: Sfud, *arguments) -> tuple[int, str, str]:
 
 
 async def send_queue_drops(sfud: Sfud, http: str) -> dict[tuple[str, str], int]:
-    """What did not leave, by cause and content."""
+    """Returns the datagrams that were not sent, by cause and content."""
     fetch = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
     page = await asyncio.create_subprocess_exec(
         *beside(sfud),
@@ -83,7 +83,7 @@ async def test_a_slow_network_costs_video_before_audio(tmp_path):
         assert status == 0, errors
         drops = await send_queue_drops(sfud, http)
         print(drops)
-        # Twice as much as fits was sent: half of the video is gone, and nothing else.
+        # Twice the link's capacity was sent: half of the video is lost, and nothing else.
         lost = drops["full", "video"] + drops["stale", "video"]
         assert lost > 1_000
         assert sum(drops.values()) - lost < lost / 100

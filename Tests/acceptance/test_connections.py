@@ -1,4 +1,4 @@
-"""Transports that restart, fall silent and die, and how soon a picture is there."""
+"""Transports that restart, fall silent and die, and the time until a picture is shown."""
 
 import asyncio
 import datetime
@@ -17,7 +17,7 @@ from harness.looks import ALICE
 
 
 def change(participant: str, connection: str):
-    """Picks one change out of the events `participant.connection`."""
+    """Filters one change out of the events `participant.connection`."""
     return lambda data: (data["participant"], data["connection"]) == (participant, connection)
 
 
@@ -52,7 +52,7 @@ async def test_ice_restarts_in_mid_call(room, peers, who):
 
 
 def certificate(key, digest, days=(-1, 30)) -> x509.Certificate:
-    """Signed by itself, valid for these days from now on."""
+    """Makes a self-signed certificate that is valid for so many days from now on."""
     now = datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "peer")])
     return (
@@ -78,7 +78,8 @@ def certificate(key, digest, days=(-1, 30)) -> x509.Certificate:
     ids=["expired", "P-521", "Ed25519", "RSA 2048"],
 )
 async def test_b8_odd_certificates_are_good_enough(room, peers, make, digest, days):
-    """A certificate is whose fingerprint was told; what else it says means nothing."""
+    """Checks that any certificate with the signalled fingerprint is accepted, whatever else it
+    says."""
     peer = await peers("aiortc")
     key = make()
     peer.show(key, certificate(key, digest, days))
@@ -117,7 +118,7 @@ async def test_b8_all_that_browsers_can_make_is_taken(sfud, room, peers, stack, 
     print(f"{stack}, {algorithm}: {(sfud.processor_seconds() - used) * 1e3:.0f} ms of CPU")
 
 
-# A viewer whom nobody sends to shows life every 2.5 s only: with its connectivity checks.
+# A viewer without any media shows life every 2.5 s only: with its connectivity checks.
 @pytest.mark.sfud("--liveness-seconds", "3", "--timeout-seconds", "6")
 @pytest.mark.slow
 async def test_a_killed_browser_is_missed(room, peers):

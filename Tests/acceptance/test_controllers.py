@@ -1,4 +1,4 @@
-"""Those who drive the daemon, and do it badly, beside a room that must not notice.
+"""Misbehaving IPC clients, beside a room that must stay unharmed.
 
 Names begin with the row of docs/reliability.md; the room is `harness.bench.unharmed`.
 """
@@ -16,7 +16,8 @@ from harness.ipc import IPC, Refused, raw, request, timed
 
 @pytest.mark.seconds(60)
 async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfud, ipc):
-    """Each follows a room from where the last one was, has something said, and dies in mid-line."""
+    """Each client resumes a room's events after the last one, makes a call, and dies in
+    mid-line."""
     await ipc.call("room.create", room="followed")
     since, heard = (await ipc.call("room.get", room="followed"))["seq"], []
     async with unharmed(sfud):
@@ -30,7 +31,7 @@ async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfu
                 + request(2, "message.publish", room="followed", topic="t", message=str(turn))
                 + request(3, "room.get", room="followed")[:20]
             )
-            # The event of what it says itself it does not wait for every time.
+            # It does not always wait for the event of its own call.
             while len(heard) < turn // 2 * 2:
                 message = json.loads(await reader.readline())
                 assert "error" not in message, message
@@ -50,7 +51,7 @@ async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfu
 
 @pytest.mark.seconds(90)
 async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, ipc):
-    """One hears of all of it, and asks for the list of all."""
+    """One client receives all events, and requests the list of all rooms."""
     async with unharmed(sfud, seconds=12):
         await ipc.call("events.subscribe")
         await ipc.call("room.create", room="big")
@@ -69,7 +70,8 @@ async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, i
 
 @pytest.mark.seconds(60)
 async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc):
-    """They ask the same at once, without waiting: each call has one reply, and both see one room."""
+    """Both make the same calls at once, without waiting: each call has one reply, and both see one
+    room."""
     rounds = 200
     async with unharmed(sfud), IPC(sfud.ipc) as other:
         await ipc.call("events.subscribe")
@@ -82,7 +84,7 @@ async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc)
         for turn in range(rounds):
             name = f"p{turn}"
             joined = await both("participant.join", participant=name)
-            # Who joins twice takes over: both are right, and there is one.
+            # A second join takes over: both calls succeed, and one participant remains.
             assert not [one for one in joined if isinstance(one, Exception)], joined
             left = await both("participant.leave", participant=name)
             refused = [one for one in left if isinstance(one, Refused)]
@@ -96,7 +98,7 @@ async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc)
 
 
 async def test_j6_a_flood_of_calls_keeps_nobody_else_waiting(sfud, ipc):
-    """One writes calls as fast as the socket takes them; another asks in between."""
+    """One client writes calls as fast as the socket takes them; another makes calls in between."""
     await ipc.call("room.create", room="r")
     line = request(1, "room.get", room="r") * 100
     waits = []
@@ -133,7 +135,7 @@ async def test_j6_a_flood_of_calls_keeps_nobody_else_waiting(sfud, ipc):
 
 @pytest.mark.seconds(60)
 async def test_j1_who_never_reads_is_closed_and_nobody_else_misses_anything(sfud, ipc):
-    """Three ask for all events and read none; one reads, and hears all of 100,000."""
+    """Three clients request all events and read none; one reads, and receives all of 100,000."""
     await ipc.call("room.create", room="r")
     total, size = 100_000, 400
     say = {"room": "r", "topic": "t", "message": "m" * size}
@@ -156,7 +158,7 @@ async def test_j1_who_never_reads_is_closed_and_nobody_else_misses_anything(sfud
     print(f"{(most - before) >> 20} MiB more at the most")
     for reader, writer in deaf:
         writer.transport.resume_reading()
-        # What its socket holds, and then the end.
+        # It reads the socket's buffer, and then the end.
         assert len(await asyncio.wait_for(reader.read(), 5)) < 1 << 20
         writer.close()
     seen = [one.seq for one in reading.events if one.room == "r"]

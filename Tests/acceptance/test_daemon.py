@@ -1,4 +1,4 @@
-"""The daemon as its operator meets it: flags, configuration, exit statuses, signals, HTTP."""
+"""The daemon's operation: flags, configuration, exit statuses, signals, HTTP."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def run(*arguments, **options) -> subprocess.CompletedProcess:
 
 
 def refused(result: subprocess.CompletedProcess, status: int, name: str) -> None:
-    """One clear line on stderr that names the key, and the exit status."""
+    """Checks for one clear line on stderr that names the key, and the exit status."""
     assert result.returncode == status, result
     lines = result.stderr.splitlines()
     assert len(lines) == 1 and name in lines[0], result.stderr
@@ -99,7 +99,7 @@ def test_a_bad_configuration_is_refused(tmp_path, text, key):
     assert result.returncode == EX_CONFIG, result
     lines = result.stderr.splitlines()
     assert len(lines) == 1, result.stderr
-    # A key may be named as a flag or as the file has it.
+    # A key may be named as a flag or as in the file.
     assert key.replace("-", "") in lines[0].replace("-", "").lower(), result.stderr
 
 
@@ -205,10 +205,10 @@ async def test_a_socket_left_behind_is_taken_over(start_sfud):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 async def test_j5_another_user_may_not_connect(start_sfud, tmp_path):
-    """Who may drive the daemon is who may write to its socket: its own user and group."""
+    """Only users who may write to the socket can control the daemon: its own user and group."""
     daemon = await start_sfud()
     nobody = 65534
-    # All may come as far as the socket itself.
+    # Everybody may reach the socket itself.
     for parent in [daemon.ipc.parent, *daemon.ipc.parent.parents]:
         if not parent.stat().st_mode & stat.S_IXOTH and parent != Path("/"):
             parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
@@ -260,7 +260,7 @@ async def test_it_idles(sfud):
         fields = Path(f"/proc/{sfud.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    # The time itself is measured here, so it has to pass.
+    # CPU time is measured here, so real time has to pass.
     begin, used = time.monotonic(), cpu_seconds()
     await asyncio.sleep(3)
     share = (cpu_seconds() - used) / (time.monotonic() - begin)
@@ -279,7 +279,7 @@ async def test_a_broken_line_leaves_other_connections_alone(sfud):
 
 
 async def test_it_ends_cleanly_whenever_it_is_told_to(start_sfud):
-    # Worker threads end while the process does: that must not depend on who is first.
+    # Worker threads end while the process does, in any order.
     for _ in range(25):
         daemon = await start_sfud()
         async with daemon.client() as ipc:

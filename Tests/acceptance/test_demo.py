@@ -1,6 +1,6 @@
-"""The demo page of examples/signalling: two tabs in a call, and who may come in as what.
+"""The demo page of examples/signalling: two tabs in a call, and the roles of those who join.
 
-test_invitations.py has the rules one by one, without a daemon.
+test_invitations.py tests the rules one by one, without a daemon.
 """
 
 import json
@@ -70,14 +70,14 @@ async def test_ice_restarts_unseen(tabs):
 async def test_nobody_moderates_or_records_without_being_given_it(enter, ipc, demo):
     ann = await enter("Ann")
     await ann.joined()
-    assert not await ann.demo("roomState.isModerator")  # though she came first
+    assert not await ann.demo("roomState.isModerator")  # although she came first
     mia = await enter("Mia", moderates=True, people=1)
     await mia.joined()
     assert await mia.demo("roomState.isModerator")
     await mia.reads("Mute all")
     words = await mia.text()
     assert "Record" not in words and "Stream live" not in words
-    # Whoever copies the address bar passes no right on.
+    # Copying the address bar passes no right on.
     assert demo.invitation not in await mia.page.evaluate("location.href")
 
     for role in (await ipc.call("room.get", room="demo"))["settings"]["roles"]:
@@ -121,7 +121,7 @@ async def test_a_dropped_moderator_comes_back_as_participant(enter):
     await mia.demo("join()")
     await mia.joined()
     assert not await mia.demo("roomState.isModerator")
-    await ben.page.evaluate("location.reload()")  # breaks the connection: Ben keeps his standing
+    await ben.page.evaluate("location.reload()")  # breaks the connection: Ben keeps his role
     await mia.reads("Only you")
     await ben.joined()
     assert await ben.demo("roomState.isModerator")

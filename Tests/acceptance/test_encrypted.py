@@ -1,4 +1,4 @@
-"""Calls that are encrypted end to end, so that sfud sees no more of a frame than its first bytes."""
+"""End-to-end encrypted calls, of whose frames sfud sees the first bytes only."""
 
 import time
 from pathlib import Path
@@ -14,7 +14,7 @@ KEY = 0x5EED
 
 
 async def join(room: Room, name: str, peer, key: int, slots: int = 0, **publish) -> Member:
-    """As `Room.join`, with all that the peer sends and receives under the key."""
+    """Joins like `Room.join`, with everything sent and received encrypted under the key."""
     await room.call("participant.join", participant=name)
     await peer.evaluate(f"(() => {{ {SEALED} seal({key}); return 0; }})()")
     if publish:

@@ -1,4 +1,4 @@
-"""Faults of the system, beside a room that must not notice.
+"""Faults of the system, beside a room that must stay unharmed.
 
 Names begin with the row of docs/reliability.md; the room is `harness.bench.unharmed`.
 """
@@ -24,7 +24,7 @@ from harness.strace import strace
 
 
 async def test_i1_failing_sends_lose_nothing(sfud):
-    """Every tenth call to send fails: what it had goes a moment later, in its turn."""
+    """Fails every tenth send call: its datagrams are sent a moment later, in order."""
     async with unharmed(sfud, seconds=8):
         for error in ("ENOBUFS", "EAGAIN"):
             tracer = await strace(sfud, f"sendmsg:error={error}:when=10+10")
@@ -34,7 +34,7 @@ async def test_i1_failing_sends_lose_nothing(sfud):
 
 
 async def test_i3_failing_receives_lose_nothing(sfud):
-    """Every third call to receive fails: what came waits for the next."""
+    """Fails every third receive call: its datagrams wait for the next."""
     async with unharmed(sfud, seconds=9):
         for error in ("EINTR", "ENOMEM", "EAGAIN"):
             tracer = await strace(sfud, f"recvmmsg:error={error}:when=3+3")
@@ -70,7 +70,8 @@ async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sf
 
 
 async def test_i6_before_memory_ends_nobody_new_is_let_in(start_sfud, tmp_path):
-    """What is kept of messages takes it; what plays goes on, and when it is free all is as before."""
+    """Fills the memory with kept messages; media continues, and once it is free all is as
+    before."""
     config = tmp_path / "sfud.json5"
     config.write_text("{ limits: { memoryMegabytes: 130, messagesPerTopic: 65536 } }")
     daemon = await start_sfud("--config", str(config))
@@ -111,9 +112,9 @@ async def ip(*arguments: str) -> None:
 
 @pytest.mark.alone
 async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
-    """What cannot be sent meanwhile is lost; nothing ends, and nothing spins.
+    """Datagrams sent meanwhile are lost; nothing ends, and nothing spins.
 
-    The viewer is Chromium: aiortc takes nothing more afterwards, though sfud sends it.
+    The viewer is Chromium: aiortc receives nothing afterwards, though sfud sends it.
     """
     address = "192.0.2.77"
     await ip("address", "add", f"{address}/32", "dev", "lo")
@@ -132,7 +133,8 @@ async def test_h12_an_address_goes_and_comes_back(start_sfud, peers):
             back = time.time()
             await scene.moving(back)
             await scene.heard(back)
-            # What was lost meanwhile says nothing of the path: the picture does not go again.
+            # Loss in the meantime says nothing about the path: the picture is not switched off
+            # again.
             await asyncio.sleep(back + 5 - time.time())
             frames = await scene.frames(back)
             gap = longest_gap(frames)
@@ -154,7 +156,7 @@ async def standing_still(daemon: Sfud, seconds: float):
 
 
 async def test_i9_a_tenth_of_a_second_without_the_process_loses_nothing(sfud):
-    """What came meanwhile waits in the socket's buffer."""
+    """Datagrams that arrive meanwhile wait in the socket's buffer."""
     async with unharmed(sfud):
         for _ in range(3):
             async with standing_still(sfud, 0.1):
@@ -165,12 +167,12 @@ async def test_i9_a_tenth_of_a_second_without_the_process_loses_nothing(sfud):
 @pytest.mark.seconds(60)
 @pytest.mark.parametrize("stall", [1, 5])
 async def test_i9_after_a_stall_all_is_as_live_as_before(sfud, peers, stall):
-    """Nobody is gone, and nobody gets what came meanwhile, to play it late."""
+    """Everybody is still connected, and media that arrived meanwhile is not delivered late."""
     async with watching(sfud, await peers("Chromium"), await peers("Chromium")) as scene:
         peer, sound = scene.bob.peer, scene.seen.audio
 
         async def lags(since: float) -> list[float]:
-            """How long after their moment, by a clock of the publisher's, pictures are seen."""
+            """Returns the delay of pictures, by a clock of the publisher's."""
             return sorted(one.time - one.counter / 20 for one in await scene.frames(since))
 
         await asyncio.sleep(2)
@@ -201,7 +203,8 @@ async def test_i9_after_a_stall_all_is_as_live_as_before(sfud, peers, stall):
 
 @pytest.mark.seconds(90)
 async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tmp_path):
-    """A day on, and two back for longer than sfud goes without looking."""
+    """Sets the clock a day ahead, and two back for longer than sfud's interval between looks at
+    it."""
     clock = await WallClock(tmp_path).make()
     daemon = await start_sfud(under=clock.under)
     async with watching(daemon, await peers("Chromium"), await peers("Chromium")) as scene:
@@ -232,10 +235,11 @@ async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
 @pytest.mark.sfud("--tcp", "127.0.0.1:0")
 @pytest.mark.seconds(60)
 async def test_e16_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
-    """Ten thousand from 200 addresses, which say nothing or nonsense and stay as long as they may."""
+    """Ten thousand connections from 200 addresses, silent or with garbage, stay as long as they
+    may."""
     address = (await ipc.call("server.info"))["tcp"][0].rsplit(":", 1)
     target = (address[0], int(address[1]))
-    # A quarter of each worker's 1,024 connections is for those whom nobody has validated.
+    # A quarter of each worker's 1,024 connections is for unvalidated peers.
     places = 2 * 256
     kept: list[socket.socket] = []
     most = 0
@@ -285,7 +289,7 @@ async def test_i13_without_random_numbers_there_are_no_weak_keys_but_none():
 
 
 async def test_k5_a_new_daemon_beside_one_that_drains(start_sfud):
-    """Both serve: what plays on the old one, and what begins on the new one."""
+    """Both serve: running calls on the old one, and new ones on the new one."""
     old = await start_sfud()
     async with unharmed(old, seconds=8):
         new = await start_sfud()
@@ -300,7 +304,7 @@ async def test_k5_a_new_daemon_beside_one_that_drains(start_sfud):
 
 
 async def test_k4_a_second_signal_ends_it_at_once(start_sfud):
-    """Both come before it could heed the first."""
+    """Both arrive before it could handle the first."""
     daemon = await start_sfud()
     async with daemon.client() as ipc:
         await ipc.call("room.create", room="r")
@@ -315,7 +319,7 @@ async def test_k4_a_second_signal_ends_it_at_once(start_sfud):
 
 
 async def test_k1_killed_under_load_it_is_back_within_a_second(start_sfud):
-    """On the old ports and socket, while the old clients go on sending."""
+    """It uses the old ports and socket again, while the old clients continue to send."""
     daemon = await start_sfud()
     load = await start("sfu-bench", "load", "--ipc", daemon.ipc, "--viewers", 20, "--seconds", 30)
     try:

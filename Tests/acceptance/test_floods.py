@@ -1,4 +1,4 @@
-"""Too much of what is allowed, over the IPC, beside a room that must not notice.
+"""Excess of permitted calls over the IPC, beside a room that must stay unharmed.
 
 Names begin with the row of docs/reliability.md.
 """
@@ -18,7 +18,7 @@ from harness.looks import ALICE, BOB
 
 @pytest.mark.seconds(60)
 async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
-    """The room has place for a thousand; then two hundred a second leave and come."""
+    """The room has place for a thousand; then two hundred a second leave and join."""
     await ipc.call("room.create", room="r")
     lines = [request(n, "participant.join", room="r", participant=f"p{n}") for n in range(5000)]
     async with unharmed(sfud, seconds=9):
@@ -60,7 +60,7 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
     assert (full.value.code, full.value.reason) == (4029, "limit-reached")
     result, listing = await timed(sfud.ipc, "room.list")
     assert len(result["rooms"]) == 10_000
-    # Nobody is in them: the daemon has nothing to do.
+    # They are empty: the daemon has nothing to do.
     used = sfud.processor_seconds()
     await asyncio.sleep(3)
     share = (sfud.processor_seconds() - used) / 3
@@ -71,7 +71,8 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
 
 @pytest.mark.seconds(60)
 async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
-    """Ten thousand a second that are kept, and the largest there may be; others read and do not."""
+    """Sends ten thousand kept messages a second of the largest size; some clients read, others do
+    not."""
     await ipc.call("room.create", room="r")
     await ipc.call("participant.join", room="r", participant="p")
     small = b"".join(
@@ -108,13 +109,13 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     grown = (sfud.resident_bytes() - begin) / (1 << 20)
     print(f"{sum(kinds.values())} in {seconds:.1f} s, {grown:.0f} MiB more, {dict(kinds)}")
     assert kinds == {(1, "done"): 30_000, (2, "done"): 30, (3, -32602): 30}
-    # What a room may keep, and what may wait for one who reads slowly, with room to spare.
+    # A room's kept messages and a slow reader's queue, with a margin.
     assert grown < 100
 
 
 @pytest.mark.seconds(90)
 async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
-    """A viewer goes from one publisher to the other and back, for three seconds."""
+    """A viewer switches from one publisher to the other and back, for three seconds."""
     alice = await room.join("alice", await peers("aiortc"), **ALICE)
     bob = await room.join("bob", await peers("aiortc"), **BOB)
     viewer = await room.join("viewer", await peers("aiortc"), slots=1)
@@ -138,7 +139,7 @@ async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, 
         plis = await asked_for() - before
     print(f"{changes / elapsed:.0f} changes a second, {plis / elapsed:.1f} keyframes asked for")
     assert changes / elapsed > 200
-    # Each publisher is asked once in 400 ms at most.
+    # Each publisher gets a request once in 400 ms at most.
     assert plis <= 2 * (elapsed / 0.4 + 1)
     seen = await viewer.subscribe(alice.stream)
     await expect.moving(viewer.peer, seen.video, ALICE["hue"], seen.since)

@@ -1,4 +1,4 @@
-"""One publisher that means harm, beside four that do not: what it sends costs it alone."""
+"""One hostile publisher beside four honest ones: its media harms only itself."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def nginx(loop, tmp_path):
 
 
 def streamer() -> int:
-    """The process that decodes and encodes."""
+    """Returns the process that decodes and encodes."""
     [found] = [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
@@ -46,9 +46,10 @@ def streamer() -> int:
 async def attack(
     peer: Hostile, seconds: float, small: list[list[bytes]], large: list[bytes]
 ) -> dict[str, int]:
-    """Sends what breaks files, clocks, decoders and memory, one after another; tells how often.
+    """Sends media that breaks files, clocks, decoders and memory in turn; returns how often.
 
-    `small` are keyframes of H.264 with parameter sets of their own, `large` is one of VP8."""
+    `small` are keyframes of H.264 with parameter sets of their own, `large` is one of VP8.
+    """
     kinds = {
         "H.264 whose parameter sets alternate": (peer.type("H264"), 60, lambda n: small[n % 2]),
         "AV1 with the forbidden bit": (peer.type("AV1"), 60, lambda n: av1(n % 2 == 0, n % 3 == 0)),
@@ -63,7 +64,7 @@ async def attack(
         while (elapsed := time.monotonic() - start) < seconds / len(kinds):
             timestamp = int((time.monotonic() - begin) * 90_000)
             await peer.send("video", type_, frame(sent[name]), timestamp)
-            # Sound of which reports say that it is years old, or that it comes in years.
+            # Sound whose reports claim that it was captured years ago, or in years.
             sound = int((time.monotonic() - begin) * 48_000)
             await peer.send("audio", peer.type("opus"), [b"\xfc\xff\xfe"], sound)
             years = (-30, 30, -1, 60, 0)[sent[name] % 5]
@@ -75,7 +76,7 @@ async def attack(
 
 
 def freezes(path: Path, corner: tuple[int, int]) -> tuple[float, float]:
-    """The mean hue of a tile of a stream, and the longest time for which it stood still."""
+    """Returns the mean hue of a tile of a stream, and its longest freeze."""
     cut = f"crop={TILE[0]}:{TILE[1]}:{corner[0]}:{corner[1]}"
     track = recorded.Track(path, "h264", 0, *TILE, times=times(path, "v"))
     small = path.with_suffix(f".{corner[0]}-{corner[1]}.mkv")
@@ -93,7 +94,7 @@ def freezes(path: Path, corner: tuple[int, int]) -> tuple[float, float]:
 
 
 def times(path: Path, kind: str) -> list[float]:
-    """Of a stream's packets, in seconds."""
+    """Returns the times of a stream's packets, in seconds."""
     text = recorded.run(
         "ffprobe", "-v", "error", "-select_streams", kind, "-show_entries", "packet=pts_time",
         "-of", "json", str(path),
@@ -106,9 +107,10 @@ def longest_step(moments: list[float]) -> float:
 
 
 async def stalls() -> float:
-    """The longest time for which this process, in which everybody publishes, stood still.
+    """Records the longest stall of this process, in which everybody publishes.
 
-    It is told when the task is cancelled."""
+    It is available when the task is cancelled.
+    """
     longest, last = 0.0, time.monotonic()
     try:
         while True:
@@ -120,7 +122,7 @@ async def stalls() -> float:
 
 
 async def keep(url: str, path: Path, seconds: float) -> asyncio.subprocess.Process:
-    """Writes down what a server sends, without decoding it."""
+    """Saves a server's stream, without decoding it."""
     return await asyncio.create_subprocess_exec(
         "ffmpeg", "-v", "error", "-i", url, "-t", str(seconds), "-c", "copy", "-y", str(path),
         stdin=subprocess.DEVNULL,
@@ -134,7 +136,7 @@ async def test_one_hostile_publisher_harms_neither_recording_nor_stream(
     daemon = await start_sfud("--recordings", str(tmp_path / "recordings"))
     mallory = Hostile()
     seconds = 20
-    # Before anybody publishes: who is on the air from this process must not wait for it.
+    # Made before anybody publishes: encoding must not stall the publishers in this process.
     small, large = [h264("64x64"), h264("128x128")], vp8("4096x2304")
     try:
         async with daemon.client() as ipc:
@@ -184,7 +186,7 @@ async def test_one_hostile_publisher_harms_neither_recording_nor_stream(
         shown = recorded.frames(track)
         counters = [frame.counter for frame in shown]
         assert counters == list(range(counters[0], counters[0] + len(counters))), name
-        # The bright bar over dark blue now and then leaves a picture without a hue.
+        # The bright bar over dark blue sometimes leaves a picture without a hue.
         hues = [frame.hue for frame in shown if frame.hue >= 0]
         assert len(hues) > 0.9 * len(shown), name
         assert all(hue_distance(hue, look["hue"]) < 20 for hue in hues), name

@@ -1,6 +1,6 @@
-"""The reference signalling server: who is let in as what, and what browsers are told.
+"""Admission and roles in the reference signalling server, and its messages to browsers.
 
-These tests need no daemon: a stand-in answers the server's calls. Standing comes from the key of a
+These tests need no daemon: a stand-in answers the server's calls. A role comes from the key of a
 session whose connection broke, or from an invitation; nothing else gives it.
 """
 
@@ -29,7 +29,8 @@ ROOM = "standup"
 
 
 class StandIn:
-    """sfud as far as the hub calls it: rooms with people in them, and events of their going."""
+    """A stand-in for sfud, as far as the hub calls it: rooms with participants, and events of their
+    leaving."""
 
     def __init__(self, hub: Hub):
         self.hub = hub
@@ -77,7 +78,7 @@ class StandIn:
 
 
 class Socket:
-    """A browser's WebSocket that keeps what it is sent."""
+    """A browser's WebSocket that records what it is sent."""
 
     def __init__(self):
         self.sent: list[dict] = []
@@ -92,7 +93,7 @@ def open_hub(is_open: bool = True) -> Hub:
 
 
 class Tab:
-    """One browser tab, which remembers its key and its invitation as the page does."""
+    """A browser tab, which remembers its key and its invitation as the page does."""
 
     def __init__(self, hub: Hub, name: str, token: str | None = None):
         self.hub, self.name, self.token, self.key = hub, name, token, ""
@@ -120,7 +121,7 @@ class Tab:
         return await self.join()
 
     async def breaks(self) -> None:
-        """The connection breaks, and the time to resume passes."""
+        """Breaks the connection, and lets the time to resume pass."""
         session = self.browser.session
         await self.browser.end(going_away=False)
         await self.hub.remove(session.room, session.id, comes_back=True)
@@ -128,7 +129,7 @@ class Tab:
 
 
 async def moderated(is_open: bool = True) -> tuple[Hub, Tab, Tab]:
-    """A room with Mia, who moderates by invitation, and Ben."""
+    """Makes a room with Mia, who moderates by invitation, and Ben."""
     hub = open_hub(is_open)
     mia = Tab(hub, "Mia", hub.invitations.token("moderator"))
     ben = Tab(hub, "Ben", None if is_open else hub.invitations.token("participant", ROOM))
@@ -149,21 +150,21 @@ def promote(hub: Hub, tab: Tab) -> None:
 
 
 async def second_join(hub: Hub, tab: Tab) -> str:
-    """Goes away and joins again without the key, which is kept and returned."""
+    """Leaves and joins again without the key, which is kept and returned."""
     key, tab.key = tab.key, ""
     await tab.reload()
     return key
 
 
 async def role_by(hub: Hub, key: str, token: str | None = None) -> str:
-    """The role in which another browser joins with this key."""
+    """Returns the role in which another browser joins with this key."""
     eve = Tab(hub, "Eve", token)
     eve.key = key
     await eve.join()
     return eve.role
 
 
-# ---- Standing
+# Roles.
 
 
 async def test_who_comes_first_does_not_moderate():
@@ -235,7 +236,7 @@ async def test_a_drop_takes_an_invitation_to_moderate_its_right_in_that_room(rol
 async def test_a_dropped_key_is_no_good_after_a_broken_connection_either():
     hub, mia, ben = await moderated()
     promote(hub, ben)
-    await ben.browser.end(going_away=False)  # may resume yet
+    await ben.browser.end(going_away=False)  # may still resume
     hub.ipc.leaves(ROOM, ben.id, "dropped")
     ben.browser = Browser(hub, Socket())
     await ben.join()
@@ -271,7 +272,7 @@ async def test_a_join_by_invitation_uses_up_its_earlier_keys():
     assert mia.role == "moderator"
     assert await role_by(hub, key) == "participant"
     await ben.join()
-    assert ben.role == "moderator"  # another's key is still good
+    assert ben.role == "moderator"  # another's key is still valid
 
 
 async def test_guests_who_share_an_invitation_use_up_no_promoted_guests_key():
@@ -298,7 +299,7 @@ async def test_a_drop_takes_the_invitation_of_who_came_back_by_the_key_alone():
 @pytest.mark.parametrize("how", ["dropped", "demoted"])
 async def test_who_goes_while_being_dropped_or_demoted_keeps_no_key(how):
     hub, mia, ben = await moderated()
-    hub.forget(hub.rooms[ROOM][mia.id], comes_back=True)  # sfud does not know it yet
+    hub.forget(hub.rooms[ROOM][mia.id], comes_back=True)  # sfud does not know it
     if how == "dropped":
         hub.ipc.leaves(ROOM, mia.id, "dropped")
     else:
@@ -319,7 +320,7 @@ async def test_who_is_demoted_moderates_no_more_by_the_invitation(how):
     assert mia.role == "participant"
     promote(hub, mia)
     await mia.reload()
-    assert mia.role == "moderator"  # a role that was given anew counts
+    assert mia.role == "moderator"  # a newly given role counts
     await mia.join("another")
     assert mia.role == "moderator"
 
@@ -413,7 +414,7 @@ async def test_a_known_id_takes_nobody_over():
 
 async def test_the_key_of_somebody_who_is_here_is_no_standing():
     hub, mia, ben = await moderated()
-    copy = Tab(hub, "Mia")  # a tab that was duplicated
+    copy = Tab(hub, "Mia")  # a duplicated tab
     copy.key = mia.key
     await copy.join()
     assert copy.role == "participant"
@@ -430,7 +431,7 @@ async def test_keys_that_wait_are_bounded(monkeypatch):
     assert len(hub.returning[ROOM]) == 3
 
 
-# ---- Invitations
+# Invitations.
 
 
 async def test_without_an_invitation_nobody_joins_a_server_for_the_invited():
@@ -485,7 +486,7 @@ async def test_every_changed_byte_of_an_invitation_is_noticed():
 async def test_a_call_outlives_its_invitation():
     hub, mia, ben = await moderated(is_open=False)
     ben.token = hub.invitations.token("participant", ROOM, hours=-1)
-    assert "result" in await ben.join()  # the page rejoins, as its media connection was lost
+    assert "result" in await ben.join()  # the page rejoins, because its media connection was lost
     await ben.ask("leave")
     assert (await ben.join())["error"]["reason"] == "invitation-expired"
 
@@ -500,7 +501,7 @@ async def test_a_moderator_invites_and_nobody_else():
     assert (await cy.join("another"))["error"]["reason"] == "other-room"
 
 
-# ---- Recordings and live streams
+# Recordings and live streams.
 
 
 async def test_no_role_may_record_or_stream_unless_the_command_line_says_so():

@@ -1,6 +1,6 @@
-"""The examples of docs/ipc.md are what the daemon does, in the order in which they stand.
+"""Runs the examples of docs/ipc.md against the daemon, in the document's order.
 
-How they are written is said in the section "How to read the examples" there.
+Their notation is explained in the section "How to read the examples" there.
 """
 
 import json
@@ -15,7 +15,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ipc.md"
 BLOCK = re.compile(r"^```ipc\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 METHOD = re.compile(r"^## (\w+\.\w+)$", re.MULTILINE)
 
-#: What stands for any value of a type. A boolean is no number here.
+#: Placeholders for any value of a type. A boolean is no number here.
 TYPES = {
     "<string>": lambda value: isinstance(value, str),
     "<number>": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
@@ -25,12 +25,12 @@ TYPES = {
     "<sdp>": lambda value: isinstance(value, str) and value.startswith("v=0\r\n"),
 }
 
-#: The member that says: there may be more.
+#: The member that stands for further ones.
 MORE = "…"
 
 
 def offer(direction: str) -> str:
-    """A small offer with one audio and one video m-line, as a browser would write it."""
+    """Returns a small offer with one audio and one video m-line, as a browser would write it."""
     transport = [
         "c=IN IP4 0.0.0.0",
         "a=rtcp-mux",
@@ -68,7 +68,7 @@ OFFERS = {"<offer:ann>": offer("sendonly"), "<offer:bob>": offer("recvonly")}
 
 
 def messages(block: str) -> list[tuple[str, dict]]:
-    """The messages of one block, each with its arrow; a message may take several lines."""
+    """Returns the messages of one block, each with its arrow; a message may take several lines."""
     found: list[tuple[str, str]] = []
     for line in block.splitlines():
         if line[:1] in "→←" and line:
@@ -80,7 +80,7 @@ def messages(block: str) -> list[tuple[str, dict]]:
 
 
 def filled(value, ids: dict[str, str]):
-    """A request with offers and ids in the places that are kept for them."""
+    """Returns a request with offers and ids in place of the placeholders."""
     match value:
         case dict():
             return {key: filled(item, ids) for key, item in value.items()}
@@ -93,7 +93,7 @@ def filled(value, ids: dict[str, str]):
 
 
 def differences(expected, actual, ids: dict[str, str], path: str = "") -> list[str]:
-    """Where `actual` is not what the example says; learns the ids that it names."""
+    """Returns the differences of `actual` from the example; learns the ids that it names."""
     match expected:
         case str() if expected in TYPES:
             return [] if TYPES[expected](actual) else [f"{path}: {actual!r} is no {expected}"]

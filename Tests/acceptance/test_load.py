@@ -1,4 +1,4 @@
-"""One publisher to fifty viewers, every packet counted; and what a packet costs in the core.
+"""One publisher with fifty viewers, every packet counted; and the core's cost of a packet.
 
 The binaries lie beside sfud's, unless `SFU_BENCH_BINARY` and `CORE_COST_BINARY` say otherwise.
 """

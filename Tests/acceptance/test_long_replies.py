@@ -1,4 +1,4 @@
-"""Replies longer than any call may be: what sfud may write, its clients read."""
+"""Replies that are longer than the longest call: clients can read whatever sfud writes."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ CUSTOM = {"note": "x" * 60_000}
 
 @contextlib.asynccontextmanager
 async def connected(path: str):
-    """The example's client, and how often it has come up."""
+    """Returns the example's client, and the number of its connections."""
     ups = []
 
     async def up() -> None:

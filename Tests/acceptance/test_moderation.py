@@ -1,6 +1,6 @@
-"""The seeds' stories, played in two tabs of the demo page: a moderator's, and somebody else's.
+"""The seeds' stories in two tabs of the demo page: a moderator's, and a participant's.
 
-The rows of docs/seeds.md that a test plays through are in its name.
+A test's name has the rows of docs/seeds.md that it covers.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ import pytest
 from harness.demo import Tab
 from harness.process import until
 
-#: Seconds over which nothing may come, once a gate has closed and the network is empty.
+#: Seconds without any media, once a gate has closed and the network is empty.
 QUIET_SECONDS = 0.7
 
 
 async def moderator(enter, **parameters) -> Tab:
-    """Mia, who has the link that makes moderator."""
+    """Returns Mia, who has the moderator's link."""
     mia = await enter("Mia", moderates=True, people=1, **parameters)
     await mia.joined()
     assert await mia.demo("roomState.isModerator")
@@ -24,7 +24,7 @@ async def moderator(enter, **parameters) -> Tab:
 
 
 async def hears(tab: Tab, kind: str = "audio") -> None:
-    """Awaits that this kind comes: packets, and for video pictures too."""
+    """Awaits media of this kind: packets, and for video pictures too."""
     first = await tab.received(kind)
 
     async def more():
@@ -38,13 +38,13 @@ async def hears(tab: Tab, kind: str = "audio") -> None:
 
 
 async def fragment(tab: Tab) -> str:
-    """By which ICE knows the page's connection."""
+    """Returns the ICE username fragment of the page's connection."""
     sdp = await tab.demo("peerConnection.localDescription.sdp")
     return next(line for line in sdp.splitlines() if line.startswith("a=ice-ufrag"))
 
 
 async def silent(tab: Tab, kind: str = "audio") -> None:
-    """Awaits that nothing of this kind comes any more."""
+    """Awaits the end of media of this kind."""
 
     async def still():
         before = await tab.received(kind)
@@ -102,7 +102,7 @@ async def test_r2_a_role_is_changed_with_consent(enter):
     await silent(mia, "video")
     await ben.watches("Mia")
 
-    await mia.click("Ask to be participant: Ben")  # R-6: the right is back with a new offer
+    await mia.click("Ask to be participant: Ben")  # R-6: the right returns with a new offer
     await ben.click("Accept")
     await mia.watches("Ben")
     assert await ben.demo("error") is None
@@ -126,7 +126,7 @@ async def test_e15_knock_and_be_let_in(enter):
     await ben.joined()
     await mia.watches("Ben")
     await ben.watches("Mia")
-    assert await fragment(ben) == before  # and is let in without another handshake
+    assert await fragment(ben) == before  # and is admitted without another handshake
 
     cy = await enter("Cy")
     await cy.state("awaited")
@@ -184,7 +184,7 @@ async def test_e8_hard_mute_while_speaking(enter):
     await ben.reads("your microphone and your camera")
     await silent(mia, "video")
     await mia.tile("Ben", audioOn=False, videoOn=False)
-    # Ben's own switches are no way around it.
+    # Ben cannot get around it with his own switches.
     await ben.demo("act('audio')")
     await ben.demo("act('audio')")
     await silent(mia)
@@ -258,7 +258,7 @@ async def test_e11_to_e28_lock_drop_pin_transfer_and_close(enter):
     await mia.page.evaluate("location.reload()")
     await ben.reads("Mia", 5)
     await mia.joined()
-    assert await mia.demo("roomState.isModerator")  # E-12: comes back, through the lock
+    assert await mia.demo("roomState.isModerator")  # E-12: rejoins in spite of the lock
     await mia.click("Unlock")
 
     async def unlocked():
@@ -308,7 +308,7 @@ async def test_e9_a_participant_cannot_moderate(enter, demo):
         assert (await ask(**mute))["error"]["code"] == 5009
         assert (await ask(type="lock"))["error"]["code"] == 5115
         assert (await ask(type="close"))["error"]["code"] == 5116
-        # Nobody acts for another: the page's messages do not say who asks.
+        # No participant can act for another: the page's messages do not name the caller.
         for key in ("by", "from", "room", "method"):
             assert (await ask(**mute, **{key: victim}))["error"]["reason"] == "bad-message"
         refused = await ask(type="join", room="demo", name="Eve", role="moderator")

@@ -1,4 +1,4 @@
-"""Real clients behind networks that lose in bursts, reorder, double and forget."""
+"""Real clients behind networks with burst loss, reordering, duplication and NAT rebinding."""
 
 import asyncio
 import random
@@ -13,13 +13,14 @@ from harness.scene import Scene, longest_gap, watch
 
 
 def changes(room) -> list[str]:
-    """What became of connections since they stood."""
+    """Returns the connections' changes since they were connected."""
     told = [one.data for one in room.ipc.events if one.event == "participant.connection"]
     return [one["connection"] for one in told if one["connection"] != "connected"]
 
 
 async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
-    """5 % up and 5 % down, each over a round trip of 100 ms: what is asked for again comes again."""
+    """Random loss of 5 % up and 5 % down, over a round trip of 100 ms: retransmissions repair
+    it."""
     up = await Link.open(delay=0.05)
     down = await Link.open(delay=0.05)
     alice, bob = await peers("Chromium"), await peers("Chromium")
@@ -35,7 +36,7 @@ async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
     await asyncio.sleep(8)
     end = time.time()
     up.loss_up = down.loss = 0.0
-    # What was lost last is asked for within two round trips.
+    # The last lost packets are requested within two round trips.
     await asyncio.sleep(0.5)
     after = await counted()
     sent, lost, late, again, asked = (
@@ -54,7 +55,7 @@ async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
         f"the longest gap {gap:.2f} s"
     )
     assert late > 10 and again > 10, "nothing was lost"
-    # Some are under way at each end.
+    # Some are in flight at each end.
     assert abs(whole - sent) <= 5 and asked == 0
     assert gap < 2 * expect.FREEZE
     for link in (up, down):
@@ -63,7 +64,7 @@ async def test_h1_of_random_loss_on_both_sides_nothing_is_left(room, peers):
 
 @pytest.mark.parametrize("side", ["publisher", "viewer"])
 async def test_h2_bursts_of_loss_are_survived_without_reconnecting(room, peers, side):
-    """All is lost for 50 to 500 ms, again and again (Gilbert and Elliott)."""
+    """Everything is lost for 50 to 500 ms, again and again (Gilbert-Elliott model)."""
     link = await Link.open(delay=0.02)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]
     scene = await watch(room, await peers("Chromium"), await peers("Chromium"), **ways)
@@ -105,7 +106,7 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
         sent = (await scene.alice.peer.stats())["out"]
         asked = sum(one.get("nackCount", 0) for one in sent if one["kind"] == "video")
     print(f"{side}: {len(frames)} frames, the longest gap {gap:.2f} s, {asked} NACKs")
-    # Twenty a second are drawn; of the packets a twentieth is late, up to 100 ms.
+    # Twenty pictures a second are drawn; a twentieth of the packets is late, up to 100 ms.
     assert len(frames) > 100
     assert gap < 3
     assert asked < 50
@@ -118,7 +119,7 @@ async def test_h3_what_is_late_or_double_is_neither_lost_nor_shown_twice(room, p
 
 @pytest.mark.parametrize("delays", [(0.15, 0.15), (0.05, 0.2)], ids=["300ms", "50and200ms"])
 async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
-    """Neither a long way nor jitter of 30 ms is taken for a narrow path."""
+    """Neither a long delay nor jitter of 30 ms is taken for a narrow path."""
     link = await Link.open(delay=delays[0], delay_up=delays[1], jitter=0.03)
     scene = await watch(room, await peers("Chromium"), await peers("Chromium"), down=link)
     begin = time.time()
@@ -134,7 +135,7 @@ async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
     )
     assert gap < 2 * expect.FREEZE
     assert abs(away - 1000 * sum(delays)) < 100
-    # Nothing but what is sent can show what the path carries.
+    # Only sent media can show what the path carries.
     assert told["limit"] == "none" and told["estimate"] > told["sent"]["bitrate"]
     assert not changes(room)
     await link.close()
@@ -143,7 +144,7 @@ async def test_h4_a_long_and_uneven_path_is_used_as_it_is(room, peers, delays):
 @pytest.mark.alone
 @pytest.mark.parametrize("side", ["publisher", "viewer"])
 async def test_f4_a_client_whose_address_changes_is_followed(room, peers, side):
-    """A NAT gives it another port, twice in mid-call; nobody tells it."""
+    """A NAT gives it another port, twice during a call, without any notice."""
     link = await Link.open(delay=0.005)
     ways = {"publisher": {"up": link}, "viewer": {"down": link}}[side]
     scene = await watch(room, await peers("Chromium"), await peers("Chromium"), **ways)
@@ -159,7 +160,7 @@ async def test_f4_a_client_whose_address_changes_is_followed(room, peers, side):
 
 
 class Victim(asyncio.DatagramProtocol):
-    """An address that answers nothing, and keeps what it is sent."""
+    """An address that answers nothing, and records what it is sent."""
 
     def __init__(self):
         self.received: list[bytes] = []
@@ -169,8 +170,8 @@ class Victim(asyncio.DatagramProtocol):
 
 
 async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
-    """A viewer names somebody else's address with all that it has: checks and packets with good
-    keys. It goes on itself."""
+    """A viewer names somebody else's address in valid checks and packets, and continues at its
+    own."""
     bob = await peers("aiortc")
     scene = await watch(room, await peers("Chromium"), bob)
     socket, victim = await asyncio.get_running_loop().create_datagram_endpoint(
@@ -178,7 +179,7 @@ async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
     )
     begin = time.time()
     sent = 0
-    # Longer than the silence after which a path would have been given up, were silence a proof.
+    # Longer than the silence after which a path would have been given up, if silence counted.
     for turn in range(160):
         forged = bob.forged_check() if turn % 2 == 0 else bob.forged_feedback()
         socket.sendto(forged, bob.server())
@@ -191,14 +192,15 @@ async def test_f5_no_media_goes_to_an_address_that_answers_nothing(room, peers):
         f"{sent} forged, {len(victim.received)} came of it, the longest of "
         f"{max(map(len, victim.received))} bytes; the viewer's longest gap was {gap:.2f} s"
     )
-    # Answers to the checks, and checks of sfud's own: STUN begins with two zero bits.
+    # Only answers to the checks, and sfud's own checks: STUN begins with two zero bits.
     assert victim.received and all(one[0] < 4 for one in victim.received)
     assert len(victim.received) <= 2 * sent and max(map(len, victim.received)) <= 128
     assert gap < 2 * expect.FREEZE and not changes(room)
 
 
 async def test_f5_every_stack_goes_on_to_consent(room, peers):
-    """Media stops 30 s after the last answer to a check of sfud's, so all have to give some."""
+    """Media stops 30 s after the last answer to one of sfud's checks, so all stacks have to
+    answer."""
     publisher = await room.join("alice", await peers("Chromium"), **ALICE)
     scenes = []
     for stack in ("Chromium", "Firefox", "aiortc", "GStreamer"):

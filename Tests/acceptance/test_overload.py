@@ -1,7 +1,7 @@
-"""A daemon that has more to do than it can, and one that strangers flood.
+"""An overloaded daemon, and a daemon flooded by unknown sources.
 
-Too much to do is made by letting the process run for 2 ms of each 60: what is a light load on any
-machine is then twice what the worker can.
+The overload is made by letting the process run for 2 ms of each 60: a light load on any machine is
+then twice what the worker can handle.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from harness.sfud import Sfud
 
 
 async def starve(daemon: Sfud) -> None:
-    """Until it is cancelled."""
+    """Starves the process until cancelled."""
     process = daemon.process
     try:
         while True:
@@ -57,7 +57,7 @@ async def test_i8_a_starved_worker_gives_up_video_and_has_it_back():
                     hunger.cancel()
                     await asyncio.gather(hunger, return_exceptions=True)
                 assert (refusal.value.code, refusal.value.reason) == (4029, "limit-reached")
-                # Those who lose their video hear of it, and nobody loses sound.
+                # Viewers that lose their video are notified, and nobody loses audio.
                 off = await ipc.wait_for("subscription.videoDisabled")
                 assert off.data["reason"] == "quality"
                 await ipc.wait_for(

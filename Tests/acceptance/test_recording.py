@@ -1,4 +1,4 @@
-"""Recordings: real publishers, files that ffmpeg decodes without a word."""
+"""Recordings of real publishers: ffmpeg decodes the files without any message."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ def by_kind(files: list[dict], participant: str) -> dict[str, list[dict]]:
 
 @pytest.fixture
 def recorder(loop, start_sfud, tmp_path):
-    """A daemon that records under `tmp_path`, and a room in it."""
+    """Returns a daemon that records under `tmp_path`, and a room in it."""
     daemon = loop.run_until_complete(start_sfud("--recordings", str(tmp_path)))
     ipc = daemon.client()
     loop.run_until_complete(ipc.open())
@@ -103,7 +103,7 @@ async def test_what_is_published_is_recorded(recorder, peers, tmp_path, stack, c
 
 @pytest.mark.alone
 async def test_sound_and_picture_agree(recorder, peers):
-    """A beep begins with each twentieth picture; so it does in the recording, within 40 ms."""
+    """A beep begins with each twentieth picture; it does so in the recording too, within 40 ms."""
     await recorder.join("alice", await peers("aiortc"), **ALICE, fps=20, beeps=True)
     await recorder.call("recording.start")
     await started(recorder.ipc)
@@ -122,7 +122,7 @@ async def test_sound_and_picture_agree(recorder, peers):
         audio["start"] + recorded.moment(sound, at)
         for at in recorded.onsets(recorded.samples(sound))
     ]
-    # Sender reports come within the first seconds; what was sent before them is not exact.
+    # Sender reports arrive within the first seconds; the times of earlier media are not exact.
     settled = [beep for beep in beeps if beep > audio["start"] + 6]
     assert len(settled) >= 4, beeps
     errors = [min(second - beep for second in seconds if abs(second - beep) < 0.5)
@@ -161,7 +161,7 @@ async def test_muted_and_gone_are_gaps(recorder, peers):
         assert gap["reason"] == "muted"
         assert abs(gap["start"] - muted) < 0.3 and -0.1 <= gap["end"] - unmuted < 1.5, (kind, gap)
         track = recorded.decodes(Path(first["path"]))
-        # A packet of Opus is shown by its look-ahead of 6.5 ms before its time.
+        # An Opus packet's time precedes its presentation by the look-ahead of 6.5 ms.
         times = [first["start"] + one for one in track.times]
         assert not [one for one in times if gap["start"] + 0.002 < one < gap["end"] - 0.01], kind
         assert first["start"] + first["duration"] <= left + 0.1
@@ -199,8 +199,8 @@ async def test_a_layer_that_goes_is_replaced(recorder, peers):
 
 @pytest.mark.seconds(240)
 async def test_files_outlive_the_daemon(start_sfud, peers, tmp_path):
-    """SIGKILL at odd moments, SFUD_KILLS of them: what was on disk decodes, up to two seconds
-    before."""
+    """Sends SIGKILL at odd moments, SFUD_KILLS times: data on disk decodes, except for the last two
+    seconds."""
     for round_ in range(int(os.environ.get("SFUD_KILLS", 3))):
         directory = tmp_path / str(round_)
         daemon = await start_sfud("--recordings", str(directory))
@@ -226,13 +226,16 @@ async def test_files_outlive_the_daemon(start_sfud, peers, tmp_path):
 
 @pytest.mark.seconds(900)
 async def test_k2_killed_at_any_step_on_the_disk_it_leaves_what_can_be_read(start_sfud, tmp_path):
-    """SIGKILL in the first call that makes a file in the recording's directory, in the third that
-    makes, writes or renames one, and so on: SFUD_KILLS of them. Before there is nothing that could
-    be read. The next daemon records beside what that one left."""
+    """Sends SIGKILL at each step of the recording's file operations, SFUD_KILLS times.
+
+    The first kill is in the first call that makes a file in the recording's directory, the second
+    in the third call that makes, writes or renames one, and so on. Earlier there is nothing to
+    read. The next daemon records beside the files of the last one.
+    """
     told = []
     for kill in range(int(os.environ.get("SFUD_KILLS", 2))):
         directory = tmp_path / str(kill)
-        # Each directory of the path is made, should it not be there, and then the recording's.
+        # Each missing directory of the path is made, and then the recording's.
         number = len(directory.parts) + 1 + 2 * kill
         for step in (number, None):
             daemon = await start_sfud("--recordings", str(directory))
@@ -265,7 +268,7 @@ async def test_k2_killed_at_any_step_on_the_disk_it_leaves_what_can_be_read(star
 
 
 def read_back(session: Path) -> str:
-    """Has sfuctl make one file of a recording; returns what came of it: a file, or why not."""
+    """Makes one file of a recording with sfuctl; returns the file, or the reason for a failure."""
     tool = binary().with_name("sfuctl")
     output = session.parent / f"{session.name}.mp4"
     compose = (tool, "compose", session, "--output", output, "--size", "320x180")
@@ -299,7 +302,7 @@ async def test_a_full_disk_ends_the_recording_alone(start_sfud, peers, tmp_path)
                 track = recorded.probe(Path(file["path"]))
                 assert track.times[-1] + 0.1 >= file["duration"] > 0
                 assert recorded.is_sound(track.path)
-            # Nobody else has noticed.
+            # Nobody else is affected.
             since = time.time()
             await asyncio.sleep(1)
             frames = await bob.peer.frames(seen.video, since)
@@ -324,7 +327,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t offset) {
 
 
 async def test_a_slow_disk_ends_the_recording_alone(start_sfud, peers, tmp_path):
-    """A disk that takes 10 kB a second."""
+    """Writes to a disk that takes 10 kB a second."""
     source, library = tmp_path / "slow.c", tmp_path / "slow.so"
     source.write_text(SLOW)
     recorded.run("clang", "-shared", "-fPIC", "-o", str(library), str(source))

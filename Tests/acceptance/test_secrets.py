@@ -1,6 +1,6 @@
-"""What is left of keys in the daemon's memory once nobody needs them (RFC 3711 §9.1).
+"""Keys that remain in the daemon's memory after use (RFC 3711 §9.1).
 
-A core of the process, or whoever may look into it, must not be able to read what was said before.
+A core dump, or a process that may read its memory, must not reveal earlier media.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from harness import expect
 from harness.looks import ALICE
 from harness.process import until
 
-#: Of the keys that encrypt (RFC 3711 §4.3.2).
+#: Labels of the encryption keys (RFC 3711 §4.3.2).
 LABELS = {"RTP": 0, "RTCP": 3}
-#: One of each kind that sfud has.
+#: One profile of each kind that sfud has.
 PROFILES = [
     rtcdtlstransport.SRTP_AEAD_AES_128_GCM,
     rtcdtlstransport.SRTP_AES128_CM_SHA1_80,
@@ -25,7 +25,7 @@ PROFILES = [
 
 
 def session_key(master: bytes, salt: bytes, label: int) -> bytes:
-    """RFC 3711 §4.3.1 and §4.3.3; the salt of GCM is padded (RFC 7714 §11)."""
+    """Derives a key by RFC 3711 §4.3.1 and §4.3.3; the salt of GCM is padded (RFC 7714 §11)."""
     start = int.from_bytes(salt.ljust(14, b"\0"), "big") ^ (label << 48)
     counter = (start << 16).to_bytes(16, "big")
     stream = Cipher(algorithms.AES(master), modes.CTR(counter)).encryptor()
@@ -33,7 +33,7 @@ def session_key(master: bytes, salt: bytes, label: int) -> bytes:
 
 
 def keys(name: str, peer) -> dict[str, bytes]:
-    """All that protects what aiortc and sfud send each other, by what it is called."""
+    """Returns all keys between aiortc and sfud, by name."""
     secret, masters = peer.secrets()
     found = {f"{name}'s master secret": secret}
     for side, (master, salt) in masters.items():
@@ -44,7 +44,7 @@ def keys(name: str, peer) -> dict[str, bytes]:
 
 
 def memory(pid: int):
-    """Every writable piece of the process' memory."""
+    """Returns every writable region of the process's memory."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
             begin, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
@@ -62,7 +62,7 @@ def memory(pid: int):
 
 
 def kept(pid: int, secrets: dict[str, bytes]) -> set[str]:
-    """The names of those that are somewhere in the process."""
+    """Returns the names of the keys that are somewhere in the process's memory."""
     found = set()
     for piece in memory(pid):
         found |= {name for name, secret in secrets.items() if secret in piece}
@@ -79,14 +79,14 @@ async def test_f9_f13_keys_go_from_memory_with_who_had_them(
     seen = await bob.subscribe(alice.stream)
     await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
     hers, his = keys("alice", alice.peer), keys("bob", bob.peer)
-    # No key is used twice.
+    # No key occurs twice.
     assert len(set((hers | his).values())) == len(hers | his) == 14
     try:
         used = kept(sfud.process.pid, hers | his)
     except PermissionError:
         pytest.skip("processes may not be looked into")
     print("while they talk:", sorted(used))
-    # So the search finds what is there.
+    # This proves that the search finds existing keys.
     assert "alice's master secret" in used and "bob's master secret" in used
 
     await alice.leave()

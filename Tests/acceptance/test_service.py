@@ -1,4 +1,4 @@
-"""The daemon under a service manager: what it says of itself, and what becomes of it half alive."""
+"""The daemon under a service manager: its notifications, and a stalled thread."""
 
 import asyncio
 import ctypes
@@ -16,7 +16,7 @@ UNIT = REPOSITORY / "packaging/sfud.service"
 
 
 class Manager:
-    """Hears what a service says, as systemd does (sd_notify(3))."""
+    """A service manager that receives notifications, as systemd does (sd_notify(3))."""
 
     def __init__(self, address: str):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -60,7 +60,7 @@ async def test_k6_nobody_need_listen(start_sfud, tmp_path):
 
 
 class Stopped:
-    """A thread that stands still while the others of its process go on."""
+    """A stopped thread, while the others of its process continue."""
 
     ATTACH, WAIT_ALL = 16, 0x40000000
 
@@ -87,7 +87,7 @@ async def test_k6_a_worker_that_stands_still_ends_the_daemon(start_sfud, tmp_pat
     begin = time.monotonic()
     stopped = Stopped(daemon.process.pid, "worker-1")
     async with daemon.client() as ipc:
-        # The control thread goes on: what only it has to do with is still answered.
+        # The control thread continues: calls that need no other thread are still answered.
         assert (await ipc.call("server.info"))["workers"] == 2
         await asyncio.wait_for(stopped.gone(), 20)
         assert await asyncio.wait_for(daemon.process.wait(), 5) == 71
@@ -101,7 +101,7 @@ async def test_k6_a_worker_that_stands_still_ends_the_daemon(start_sfud, tmp_pat
             said.append(manager.socket.recv(4096))
         except BlockingIOError:
             break
-    # The manager, too, would have noticed: it is told nothing untrue meanwhile.
+    # The manager would have noticed, too: it gets no false notification meanwhile.
     assert said[0] == b"READY=1" and said.count(b"WATCHDOG=1") <= 4
     manager.close()
 

@@ -1,4 +1,4 @@
-"""A minute of a call, recorded: losses, layers, a mute, a leave and a return.
+"""A recorded minute of a call: losses, layers, a mute, a leave and a return.
 
 SFUD_RECORDING=full runs it.
 """
@@ -24,19 +24,19 @@ LOSS = 0.05
 
 
 class Marks:
-    """When what happened, in Unix time."""
+    """Times of the events, in Unix time."""
 
     muted = unmuted = left = back = stopped = 0.0
 
     def __init__(self):
-        #: Of each time that alice was there: the wall's clock and that of her sound, by beeps.
+        #: Of each of alice's stays: wall-clock time and her audio time, by beeps.
         self.clocks: list[list[tuple[float, float]]] = []
 
     def is_even(self, moment: float) -> bool:
-        """Whether alice's sound has kept time lately.
+        """Whether alice's sound has recently kept time.
 
-        Where its source comes too late (a busy machine), Chromium's clock of sound stands still
-        for tens of milliseconds, and it says so with the next report only: up to 7.5 s later.
+        When its source is late (on a busy machine), Chromium's audio clock stops for tens of
+        milliseconds, and reports it with the next sender report only: up to 7.5 s later.
         """
         lead = [
             wall - sound for clocks in self.clocks for wall, sound in clocks
@@ -46,10 +46,10 @@ class Marks:
 
 
 async def session(room: Room, peers, codec: str) -> tuple[Marks, list[dict]]:
-    """Lives through it; what was recorded, and when what happened."""
+    """Runs the session; returns the recording, and the times of the events."""
     step, marks = SECONDS / 12, Marks()
     look = dict(ALICE, codec=codec, width=640, height=360, fps=FPS, beeps=True)
-    # Of the others a size is a layer: Chromium has simulcast of them in other words.
+    # For other codecs a size is a layer: Chromium's simulcast of them is set up differently.
     if codec == "VP8":
         look |= dict(simulcast=True, width=960, height=540)
     smaller, larger = (
@@ -117,8 +117,8 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
     for file in kinds["audio"]:
         track = recorded.decodes(Path(file["path"]))
         packets += [file["start"] + one for one in track.times]
-        # Chromium reports on sound every five seconds, give or take half of that; what was sent
-        # before the first report is not exact, and what it changes takes a second.
+        # Chromium reports on sound every five seconds, give or take half of that; the times of
+        # media before the first report are not exact, and its correction takes a second.
         beeps += [
             moment
             for moment in (
@@ -151,14 +151,14 @@ async def test_e3_a_minute_is_whole(start_sfud, peers, tmp_path, codec):
                     if file["kind"] == "video" or gap["reason"] == "muted"])
 
     def is_away(one: float, other: float) -> bool:
-        """Muted, or gone, and back with the first keyframe; what waited for a lost packet when
-        the gate closed, half a second at most, is gone too."""
+        """Whether a gap is a mute or an absence that ends with the first keyframe; at most half a
+        second of media that waited for a lost packet when the gate closed is missing too."""
         spans = ((marks.muted, marks.unmuted), (marks.left, marks.back))
         return any(start - 0.6 < one and other < end + 1.5 for start, end in spans)
 
     assert len(sizes) >= 3, sizes
     assert len(errors) >= SECONDS / 4 and all(abs(error) <= 0.040 for error in errors), errors
-    # Video is sent again. Sound is not: Chromium has no retransmission of it, and a lost packet
+    # Video is retransmitted. Audio is not: Chromium has no retransmission of it, and a lost packet
     # is 20 ms.
     muted = [gap for gap in gaps if gap["reason"] == "muted"]
     assert len(muted) == 2 and all(is_away(gap["start"], gap["end"]) for gap in muted), muted

@@ -1,4 +1,4 @@
-"""What a slot carries is changed over the IPC while it plays, without renegotiation."""
+"""Changing a slot's stream over the IPC while it plays, without renegotiation."""
 
 import itertools
 import os
@@ -30,7 +30,7 @@ async def test_a_slot_changes_from_one_publisher_to_another(room, peers, first, 
 
     after = await viewer.peer.inbound(seen.video)
     assert after["ssrc"] == before["ssrc"]
-    # A decoder that cannot go on asks for a key frame.
+    # A decoder that cannot continue requests a keyframe.
     assert after["pliCount"] == before["pliCount"]
     assert after["packetsLost"] <= 0
     assert after["keyFramesDecoded"] > before["keyFramesDecoded"]
@@ -130,7 +130,7 @@ async def test_the_viewer_switches_off_and_on(room, peers):
     await expect.moving(bob.peer, seen.video, ALICE["hue"], begin)
     await expect.still(bob.peer, seen.audio)
 
-    # The other viewer was never touched.
+    # The other viewer was not affected.
     await expect.moving(carol.peer, beside.video, ALICE["hue"], beside.since, frames=60)
 
 
@@ -216,15 +216,15 @@ async def test_media_is_added_by_a_new_offer(room, peers):
     await room.call("subscription.remove", subscription=heard.id)
     both = await bob.subscribe(alice.stream)
     await expect.moving(bob.peer, both.video, ALICE["hue"], both.since)
-    # What was there goes on through the renegotiation.
+    # Existing streams continue through the renegotiation.
     await expect.moving(alice.peer, seen.video, BOB["hue"], seen.since, frames=80)
 
 
 @pytest.mark.seconds(900)
 @pytest.mark.parametrize("stack", ["Chromium", "Firefox", "aiortc"])
 async def test_d3_renegotiating_without_end_keeps_what_plays(room, peers, stack):
-    """M-lines come, end, turn and are used again, and ICE restarts: thirty offers in a row, or as many
-    as SFUD_ROUNDS says."""
+    """M-lines are added, end, change direction and are reused, and ICE restarts: thirty offers in a
+    row, or as many as SFUD_ROUNDS says."""
     rounds = int(os.environ.get("SFUD_ROUNDS", "30"))
     alice = await room.join("alice", await peers("Chromium"), slots=1, **ALICE)
     bob = await room.join("bob", await peers(stack), slots=1, **BOB)

@@ -1,4 +1,4 @@
-"""What the daemon counts adds up, and what it writes gives nothing away."""
+"""The daemon's counters add up, and its output reveals no secrets."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from harness.ipc import Refused
 from harness.looks import ALICE
 from harness.process import until
 
-#: Causes that end a datagram before it is known as RTP; all others end RTP packets.
+#: Drop causes of datagrams that were not recognized as RTP; all others are of RTP packets.
 EARLY_DROPS = {
     "unknown-protocol", "oversized", "unknown-source", "stun-malformed", "stun-unauthenticated",
     "stun-rate-limited", "dtls-unexpected", "not-connected", "malformed-rtcp",
@@ -32,7 +32,7 @@ def assert_sums(counters: dict) -> None:
     assert counters["relayedIn"] == relayed, counters
     kinds = ("stunIn", "dtlsIn", "rtcpIn", "rtpIn")
     assert counters["datagramsIn"] == sum(counters[kind] for kind in kinds) + early, counters
-    # Packets out are copies, repeats and reports, besides STUN and DTLS.
+    # Packets out are copies, retransmissions and reports, besides STUN and DTLS.
     assert counters["datagramsOut"] >= sum(
         counters[kind] for kind in ("rtpOut", "rtxOut", "paddingOut", "rtcpOut")
     ), counters
@@ -57,7 +57,7 @@ async def test_packets_in_are_forwarded_or_dropped_by_cause(room, peers):
         assert stats["drops"].get(cause, 0) == 0, stats["drops"]
     assert stats["kernelDrops"] == 0
 
-    # When all have gone the sums hold still, and nothing is forwarded any more.
+    # When everybody has left, the sums are constant, and nothing more is forwarded.
     for member in (alice, bob):
         await member.leave()
     for _ in range(2):
@@ -117,7 +117,7 @@ async def test_the_network_statistics_of_a_call(room, peers):
     assert slots["video"]["packetsLost"] == 0
 
     async def round_trip():
-        # From a viewer's receiver reports, which name the sender reports that it had.
+        # By a viewer's receiver reports, which name the sender reports that it received.
         [one] = (await room.call("stats.get", participant="bob"))["transports"]
         return one.get("roundTripTime") is not None
 

@@ -1,4 +1,4 @@
-"""Live streams: real publishers, a real nginx, and what its viewers see."""
+"""Live streams: real publishers, a real nginx, and its viewers."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def shows(look):
 
 
 def near(hue: float, *looks: dict) -> int | None:
-    """Which look a hue is of."""
+    """Returns the publisher whose look has this hue."""
     found = (index for index, look in enumerate(looks) if hue_distance(hue, look["hue"]) < 20)
     return next(found, None) if hue >= 0 else None
 
@@ -36,12 +36,12 @@ async def told(ipc, event: str, seconds: float = 10) -> dict:
 
 
 def streamers() -> list[int]:
-    """The processes that encode."""
+    """Returns the processes that encode."""
     return [int(path.split("/")[2]) for path in processes("--streamer") if path.endswith("line")]
 
 
 def processes(part: str) -> list[str]:
-    """The files of all processes' command lines and environments that have `part` in them."""
+    """Returns the command-line and environment files of all processes that contain `part`."""
     found = []
     for name in ("cmdline", "environ"):
         for path in Path("/proc").glob(f"[0-9]*/{name}"):
@@ -49,7 +49,7 @@ def processes(part: str) -> list[str]:
                 text = path.read_bytes()
             except OSError:
                 continue
-            # Whoever watches has to name what it watches.
+            # Viewers have to name the stream that they watch.
             if part.encode() in text and not text.startswith((b"ffmpeg", b"ffprobe")):
                 found.append(str(path))
     return found
@@ -102,7 +102,7 @@ async def test_e29_a_room_is_streamed_and_survives_a_restart(sfud, room, peers, 
         assert change <= 2
         assert 0 < max(delays) <= 3
 
-        # A mute is seen at once: nobody else has a picture then but alice.
+        # A mute is visible at once: only alice has a picture then.
         await room.call("participant.hardMute", participant="bob", media=["video"])
         await viewer.sees(shows(ALICE), "alice, as bob is muted", 5)
         await room.call("participant.hardUnmute", participant="bob", media=["video"])
@@ -191,7 +191,7 @@ async def test_e29_rtmps_goes_to_who_proves_its_name_alone(start_sfud, peers, tm
     url = f"rtmps://localhost:{nginx.tls_port}/live/{KEY}"
     try:
         for flags, wrong in [
-            ([], url),  # Nobody whom the system trusts has signed it.
+            ([], url),  # Signed by nobody whom the system trusts.
             (["--streaming-ca", authority], url.replace("localhost", "127.0.0.1")),
         ]:
             daemon = await start_sfud(*flags)

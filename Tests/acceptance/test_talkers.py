@@ -1,6 +1,6 @@
 """Active talkers: who is heard and seen by all, in real clients.
 
-Publishers say something when told to (`Peer.speak`), viewers have slots that follow the list
+Publishers speak when told to (`Peer.speak`), viewers have slots that follow the list
 (`talkers.subscribe`).
 """
 
@@ -16,14 +16,14 @@ from harness.room import Room
 
 pytestmark = pytest.mark.alone
 
-#: How fast a tone rises that tells how much of a word was missed.
+#: Rise of a tone's frequency, which measures how much of a word was missed.
 HERTZ_A_SECOND = 1000
-#: Below it there is no sound: what an encoder makes of digital silence.
+#: Level below which there is no sound: an encoder's output for digital silence.
 SILENCE = 0.005
 
 
 async def follow(member, slots: int = 1) -> tuple[list[str], list[str]]:
-    """Has the member's last slots of each kind follow the talkers; returns their mids."""
+    """Makes the member's last slots of each kind follow the talkers; returns their mids."""
     free = [mid for mid in member.mids if mid["direction"] == "sendonly"]
     mids = {
         kind: [mid["mid"] for mid in free if mid["kind"] == kind][:slots]
@@ -39,7 +39,7 @@ async def follow(member, slots: int = 1) -> tuple[list[str], list[str]]:
 
 
 async def listed(room, *names: str, seconds: float = 5) -> list[dict]:
-    """Awaits that the list for nobody in particular has these names in this order."""
+    """Awaits these names in this order in the list without a receiver."""
 
     async def there():
         talkers = (await room.call("room.get"))["talkers"]
@@ -102,7 +102,7 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
     assert all(it["packetsReceived"] > 0 for it in before)
     await room.call("participant.hardMute", participant="ann", media=["audio"])
     await listed(room, seconds=0.2)
-    # What had arrived may still be played; nothing comes after it.
+    # Media that had arrived may still be played; nothing follows it.
     await asyncio.sleep(0.1)
     counts = [(await v.peer.inbound(mid))["packetsReceived"] for v, mid in zip(viewers, mids)]
     await asyncio.sleep(0.7)
@@ -112,7 +112,7 @@ async def test_who_is_muted_in_mid_sentence_is_silent_from_the_reply_on(room, pe
         assert (await viewer.peer.inbound(mid))["packetsReceived"] == count
         assert all(it.level <= SILENCE for it in await viewer.peer.sounds(mid, start))
 
-    # Who goes on speaking is heard again, and the next word of who has paused from its begin.
+    # Continuous speech is heard again, and after a pause the next word from its beginning.
     await room.call("participant.hardUnmute", participant="ann", media=["audio"])
     await listed(room, "ann", seconds=3)
     for viewer, mid in zip(viewers, mids):
@@ -171,12 +171,12 @@ async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
     await mia.on_stage("ben", "ann", "Mia")
     await mia.watches("ben", talking=True, large=True)
     await mia.watches("ann", talking=True, large=False)
-    # Whose name is on a tile is in its picture.
+    # A tile's picture belongs to the name on it.
     for name, look in (("ann", ALICE), ("ben", BOB)):
         assert hue_distance(await mia.hue(name), look["hue"]) < 30
     assert (await mia.received("audio"))["audioEnergy"] > 0
 
-    # Who falls silent loses the ring, not the place; a pin brings the silent to its end.
+    # Silence removes the ring, not the place; a pin moves the silent to the end of the list.
     await ben.peer.speak(False)
     await mia.tile("ben", talking=False)
     await mia.click("More for cleo")
@@ -184,7 +184,7 @@ async def test_the_stage_of_the_demo_follows_who_speaks(enter, ipc, peers):
     await mia.on_stage("ben", "ann", "cleo", "Mia")
     await mia.watches("cleo", talking=False, pinned=True)
     assert hue_distance(await mia.hue("cleo"), CAROL["hue"]) < 30
-    # Places follow the speech; pictures play on.
+    # Places follow speech; pictures continue to play.
     await cleo.peer.speak()
     await mia.on_stage("cleo", "ben", "ann", "Mia")
     await mia.watches("cleo", talking=True, pinned=True, large=True)

@@ -1,4 +1,4 @@
-"""Plain RTP to other tools: what they decode, and what a mute takes away."""
+"""Plain RTP to other tools: their decoding, and the effect of a mute."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from harness.plain import FFmpeg, GStreamer, Receiver, av1_pictures
 from harness.process import until
 from harness.sfud import free_ports
 
-#: The long form has all codecs.
+#: Whether to test all codecs.
 FULL = os.environ.get("SFUD_RECORDING") == "full"
 
 
@@ -45,12 +45,12 @@ async def test_e3_ffmpeg_reads_the_description_and_decodes(room, peers, tmp_path
     async def receives():
         return ffmpeg.video.exists()
 
-    # It knows then what there is; what it writes it keeps back until it has a lot of it.
+    # It has detected the streams by then; it buffers a lot before it writes.
     await until(receives, "ffmpeg has video", 8)
     print(f"\nffmpeg writes after {time.time() - begin:.2f} s")
     await asyncio.sleep(2.5)
     await room.call("tap.stop", tap=answer["tap"])
-    # It is told goodbye.
+    # It receives an RTCP BYE.
     assert await ffmpeg.ended() == 0, ffmpeg.log.read_text()
     video, audio = recorded.probe(ffmpeg.video), recorded.probe(ffmpeg.audio)
     assert (video.codec, audio.codec) == ("vp8", "opus")
@@ -67,7 +67,7 @@ async def test_e3_others_are_decoded(room, peers, tmp_path, codec):
     port = free_ports(2)
     if codec != "AV1":
         answer = await tap(room, alice.stream, None, port)
-        # It begins to listen when the first keyframe is long gone.
+        # It begins to listen long after the first keyframe.
         await asyncio.sleep(0.5)
         async with GStreamer(port, codec, tmp_path) as gst:
 
@@ -105,7 +105,7 @@ async def test_e3_a_mute_holds_and_leaves_no_gap(room, peers):
         assert {packet.type for packet in before + after} == {96}
         for one, other in zip(before + after, (before + after)[1:]):
             assert (other.number - one.number) & 0xFFFF == 1
-        # Time went on while there was nothing: 0.6 s of 90 kHz, at least.
+        # Time continued in the pause: 0.6 s of 90 kHz, at least.
         assert (after[0].timestamp - before[-1].timestamp) & 0xFFFFFFFF > 50_000
         [listed] = (await room.call("tap.list"))["taps"]
         assert listed["video"]["address"] == f"127.0.0.1:{port + 2}"
@@ -115,7 +115,7 @@ async def test_e3_a_mute_holds_and_leaves_no_gap(room, peers):
         stopped = (await room.ipc.wait_for("tap.stopped", lambda data: True, 5)).data
         assert stopped["reason"] == "stream-ended" and stopped["tap"] == answer["tap"]
         reports = control.datagrams()
-        # Sender reports, and at the end a goodbye behind an empty report.
+        # Sender reports, and at the end an empty report followed by a BYE.
         assert {data[1] for data in reports[:-1]} == {200} and len(reports) >= 3
         assert reports[-1][1] == 201 and reports[-1][-7] == 203
     with pytest.raises(Refused) as refused:

@@ -1,4 +1,4 @@
-"""Where the network lets no UDP through: media over TCP (RFC 6544, RFC 4571)."""
+"""Networks without UDP: media over TCP (RFC 6544, RFC 4571)."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from harness.scene import watching
 from harness.sfud import Sfud, free_ports
 from harness.tcp_link import CANDIDATE, TCPLink, tcp_only
 
-#: What is no freeze here, in seconds: a smooth picture is not what these tests are about.
+#: Longest pause that is no freeze here, in seconds: these tests are not about smoothness.
 SHAKY = 1.5
 HTTP = free_ports()
 FLAGS = ("--tcp", "127.0.0.1:0", "--http", f"127.0.0.1:{HTTP}")
@@ -27,7 +27,7 @@ SFUD = pytest.mark.sfud(*FLAGS)
 
 
 async def metrics() -> dict[str, float]:
-    """By name with labels; sfud's figures are at most a second old."""
+    """Returns the metrics by name and labels; sfud's figures are at most a second old."""
 
     def fetch():
         with urllib.request.urlopen(f"http://127.0.0.1:{HTTP}/metrics", timeout=5) as reply:
@@ -54,7 +54,7 @@ def dropped(cause: str, content: str) -> str:
 
 
 class NoUDP:
-    """A link that only takes the UDP candidates out of the answer."""
+    """A link that only removes the UDP candidates from the answer."""
 
     async def rewrite(self, answer: str) -> str:
         return tcp_only(answer)
@@ -127,7 +127,7 @@ async def test_a_connection_that_ends_is_made_anew(room, peers):
         link.cut()
         begin = time.time()
 
-        # Whoever made it has to see that it has ended and make another one.
+        # The client has to notice that the connection has ended and make another one.
         await expect.moving(bob.peer, seen.video, ALICE["hue"], begin + 0.5)
         await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin + 0.5)
         assert link.count > before
@@ -175,7 +175,7 @@ async def test_a_slow_connection_costs_video_before_audio(room, peers):
         seen = await bob.subscribe(alice.stream, audioFallback=False)
         await expect.first_frame(bob.peer, seen.video, ALICE["hue"], seen.since)
 
-        # Less than sound and video have together, more than the sound alone.
+        # Less than audio and video need together, more than the audio alone.
         link.rate = 200_000
         await counted(dropped("stale", "video"))
         begin, before = time.time(), await metrics()
@@ -190,7 +190,7 @@ async def test_a_slow_connection_costs_video_before_audio(room, peers):
             sum(after[name] - before[name] for name in (dropped("stale", kind), dropped("full", kind)))
             for kind in ("video", "audio")
         )
-        # Sound waits a little for the way to open, so now and then some of it is too late.
+        # Audio waits briefly for the connection to become writable, so some of it is too late.
         assert video > 3 * audio and audio < 30, (video, audio)
         await expect.heard(bob.peer, seen.audio, ALICE["tone"], begin)
     finally:
@@ -198,13 +198,13 @@ async def test_a_slow_connection_costs_video_before_audio(room, peers):
 
 
 class Raw:
-    """A TCP connection that says what the test wants."""
+    """A raw TCP connection under the test's control."""
 
     def __init__(self, address: tuple[str, int]):
         self.socket = socket.create_connection(address, timeout=5)
 
     async def ended_after(self, seconds: float) -> tuple[float, bytes]:
-        """When the other side ended it, in seconds, and what it had said before."""
+        """Returns the seconds until the other side closed it, and the data before that."""
         loop = asyncio.get_running_loop()
         self.socket.setblocking(False)
         begin, said = time.monotonic(), b""
@@ -230,7 +230,7 @@ class Raw:
 
 
 def check(username: str, password: str) -> bytes:
-    """A connectivity check (RFC 8445 §7.2.4)."""
+    """Returns a connectivity check (RFC 8445 §7.2.4)."""
     name = username.encode()
     body = struct.pack(">HH", 6, len(name)) + name + b"\0" * (-len(name) % 4)
     body += struct.pack(">HHI", 0x24, 4, 1) + struct.pack(">HHQ", 0x802A, 8, 7)
@@ -288,7 +288,7 @@ async def test_strangers_on_tcp_get_nothing_and_do_not_stay(sfud: Sfud, room, pe
         assert 4 < seconds < 7 and said == b""
     for cause, least in {"unauthenticated": 1, "oversized": 2, "silent": 2}.items():
         await counted(ended(cause), least)
-    # Who has shown who it is stays, and ends with its transport.
+    # A validated connection stays, and ends with its transport.
     good.send(check(username, password))
     assert (await good.frame())[:2] == b"\x01\x01"
     await room.call("participant.leave", participant="alice")

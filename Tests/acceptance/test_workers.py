@@ -13,7 +13,7 @@ from harness.room import Room
 
 @pytest.fixture
 def spread(loop, start_sfud, tmp_path):
-    """A room of a daemon whose transports go to the least loaded worker, one after the other."""
+    """Returns a room of a daemon that places transports on the least loaded worker in turn."""
     config = tmp_path / "sfud.json5"
     config.write_text("{ limits: { workerSpread: 0 } }")
     daemon = loop.run_until_complete(start_sfud("--config", str(config), workers=2))
@@ -25,7 +25,7 @@ def spread(loop, start_sfud, tmp_path):
 
 
 async def load(room: Room) -> list[int]:
-    """The transports of each worker."""
+    """Returns the number of transports of each worker."""
     return [one["transports"] for one in (await room.ipc.call("server.stats"))["workers"]]
 
 
@@ -92,7 +92,7 @@ async def test_one_leaves_and_comes_again(spread, peers):
 
 
 async def test_workers_are_woken_before_what_is_busy(start_sfud):
-    """With short turns on a processor, so that neither calls nor other processes delay packets."""
+    """Uses short time slices, so that neither calls nor other processes delay packets."""
     daemon = await start_sfud(workers=2)
     turns = {}
     for thread in Path(f"/proc/{daemon.process.pid}/task").iterdir():

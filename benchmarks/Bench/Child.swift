@@ -1,18 +1,18 @@
 import Foundation
 import Synchronization
 
-/// A process that the bench started and ends; its output goes to a file.
+/// A process that the bench starts and stops; its output goes to a file.
 final class Child: @unchecked Sendable {
-    // Only `Process` is not `Sendable` here, and it is used by one task at a time: the adapter
-    // that owns it calls `start` once, then `stop` once.
+    // Only `Process` is not `Sendable` here, and one task at a time uses it: the adapter that owns
+    // it calls `start` once, then `stop` once.
     private let process = Process()
-    /// What it printed, on both streams.
+    /// Path of the file with its standard output and standard error.
     let log: String
 
     var pid: Int32 { process.processIdentifier }
     var isRunning: Bool { process.isRunning }
 
-    /// Starts `executable`, a path or a name in `PATH`.
+    /// Starts `executable`, which is a path or a name in `PATH`.
     init(
         _ executable: String,
         _ arguments: [String],
@@ -42,16 +42,18 @@ final class Child: @unchecked Sendable {
         Self.running.withLock { _ = $0.insert(pid) }
     }
 
-    /// All that were started and not stopped.
+    /// Processes that were started and not stopped.
     private static let running = Mutex<Set<Int32>>([])
 
-    /// Ends all of them without waiting, for when the bench itself ends at once.
+    /// Kills all of them without waiting, for an immediate end of the bench.
     static func endAll() {
         for pid in running.withLock({ $0 }) { kill(pid, SIGKILL) }
     }
 
-    /// Runs `body` with SIGTERM let through, though the threads of Swift's pools block all signals:
-    /// a child inherits the mask of the thread that starts it, and `stop` sends that signal.
+    /// Runs `body` with SIGTERM unblocked.
+    ///
+    /// A child inherits the signal mask of the thread that starts it, and the threads of Swift's
+    /// pools block all signals; `stop` sends SIGTERM.
     private static func takingSIGTERM(_ body: () throws -> Void) rethrows {
         var allowed = sigset_t()
         var before = sigset_t()
@@ -62,7 +64,7 @@ final class Child: @unchecked Sendable {
         try body()
     }
 
-    /// Asks it to end, and makes it end where it has not after `seconds`.
+    /// Sends SIGTERM, and SIGKILL if it still runs after `seconds`.
     func stop(within seconds: Double = 3) async {
         let pid = pid
         defer { Self.running.withLock { _ = $0.remove(pid) } }
@@ -74,10 +76,10 @@ final class Child: @unchecked Sendable {
         process.waitUntilExit()
     }
 
-    /// Waits until its output has a line that `accept` takes, and returns what it made of it.
+    /// Waits until `accept` takes a line of the output, and returns the result.
     ///
-    /// - Throws: `AdapterError` with the end of the output when the process ends before, or after
-    ///   `seconds`.
+    /// - Throws: `AdapterError` with the end of the output if the process ends or `seconds` pass
+    ///   before.
     func awaitLine<Value>(
         within seconds: Double = 10,
         _ accept: (Substring) -> Value?
@@ -94,19 +96,19 @@ final class Child: @unchecked Sendable {
         }
     }
 
-    /// All that it has printed so far.
+    /// Complete output until now.
     var output: String {
         String(decoding: FileManager.default.contents(atPath: log) ?? Data(), as: UTF8.self)
     }
 
-    /// Waits, whether the task is cancelled or not.
+    /// Waits, even if the task is cancelled.
     static func pause(milliseconds: Int) async {
         await Task.detached { try? await Task.sleep(for: .milliseconds(milliseconds)) }.value
     }
 
     private var name: String { process.executableURL?.lastPathComponent ?? "?" }
 
-    /// Where `executable` is, a path or a name in `PATH`.
+    /// Returns the path of `executable`, which is a path or a name in `PATH`.
     static func find(_ executable: String) -> String? {
         if executable.contains("/") {
             return FileManager.default.isExecutableFile(atPath: executable) ? executable : nil

@@ -1,23 +1,23 @@
-/// A command line that makes no sense, in one line that says why.
+/// An invalid command line, with the reason in one line.
 struct UsageError: Error { var message: String }
 
-/// What the command line asked for.
+/// Command-line options.
 struct Options: Sendable {
-    /// In the order in which they run.
+    /// Scenarios in the order in which they run.
     var scenarios: [ScenarioID] = []
-    /// Viewers, listeners or members, where it is not the scenario's own choice.
+    /// Number of viewers, listeners or members, instead of the scenario's own.
     var size: Int?
-    /// How long to measure each load.
+    /// Seconds to measure each load.
     var seconds: Double?
     var profile: BenchProfile?
     var workers: Int?
-    /// Peers that carry the same loads.
+    /// Other SFUs that carry the same loads.
     var rivals: [String] = []
     var executable: String?
     var isFull = false
-    /// Where `report.md` and `report/` are written.
+    /// Folder for `report.md` and `report/`.
     var report: String?
-    /// Prints JSON lines instead of text.
+    /// Whether JSON lines are printed instead of text.
     var printsJSON = false
     var sockets = 1
     var wantsHelp = false
@@ -52,7 +52,7 @@ struct Options: Sendable {
         driven, 130 interrupted.
         """
 
-    /// Reads the arguments, the program's name left out.
+    /// Parses the arguments after the program's name.
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -91,7 +91,7 @@ struct Options: Sendable {
     }
 }
 
-/// Values of flags, or what is wrong with them.
+/// Parsers of option values.
 enum CommandLineValue {
     static func text(_ flag: String, _ value: String?) throws(UsageError) -> String {
         guard let value else { throw UsageError(message: "\(flag) needs a value") }
@@ -120,7 +120,7 @@ enum CommandLineValue {
 }
 
 extension String {
-    /// With spaces behind it, to at least `width`.
+    /// Returns the string padded with spaces to at least `width`.
     func padded(_ width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

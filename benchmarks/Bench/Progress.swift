@@ -1,6 +1,6 @@
 import Foundation
 
-/// One line on the terminal that is written over and over; nothing where there is no terminal.
+/// A progress line on the terminal that is overwritten; nothing without a terminal.
 final class Progress: @unchecked Sendable {
     // The prefix is set between loads, by the task that shows the rest.
     var prefix = ""
@@ -8,7 +8,7 @@ final class Progress: @unchecked Sendable {
 
     func show(_ text: String) { write("\r\(prefix)\(text)\u{1b}[K") }
 
-    /// Leaves no trace of it.
+    /// Erases the line.
     func clear() { write("\r\u{1b}[K") }
 
     private func write(_ text: String) {

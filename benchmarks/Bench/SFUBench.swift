@@ -1,17 +1,17 @@
 import CKernel
 import Foundation
 
-/// Loads an SFU as real clients do, and measures what it costs.
+/// Load generator that acts as real clients of an SFU, and measures the SFU's cost.
 @main
 struct SFUBench {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.first == "floor" { exit(runFloor(arguments.last == "runs")) }
-        // Here, before there is any other thread: those that come take over what is blocked.
+        // Called before any other thread exists, because new threads inherit the signal mask.
         let signals = kernel_signals_open()
         let work = Task.detached { exit(await start(arguments)) }
         interrupt(work, on: signals)
-        // Not `dispatchMain`, nor an asynchronous `main`: their main thread takes all signals.
+        // Neither `dispatchMain` nor an asynchronous `main`: their main thread takes all signals.
         while true { pause() }
     }
 

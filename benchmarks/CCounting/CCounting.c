@@ -20,7 +20,7 @@ static struct {
             atomic_fetch_add_explicit(&counted.what, 1, memory_order_relaxed); \
     } while (0)
 
-// What the allocator sets aside for a block, which is what it costs.
+// Counts the usable size of the block and its header, which is what the allocator reserves.
 static void *count_bytes(void *block) {
     if (block && atomic_load_explicit(&counting, memory_order_relaxed))
         atomic_fetch_add_explicit(&counted.bytes, (long long)malloc_usable_size(block) + 8,
@@ -73,7 +73,7 @@ void free(void *memory) {
     __libc_free(memory);
 }
 
-// The runtime's entry points; found once, before anything is counted.
+// Real functions of the runtime and pthread, looked up once before counting.
 static void *(*real_retain)(void *);
 static void (*real_release)(void *);
 static void (*real_begin_access)(void *, void *, uintptr_t, void *);

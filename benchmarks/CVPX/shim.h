@@ -1,5 +1,5 @@
-/// VP8 of libvpx, as far as the bench encodes and decodes it; the library's own calls are macros
-/// and variadic functions, which Swift does not import.
+/// Wrappers for VP8 encoding and decoding with libvpx, whose own calls are macros and variadic
+/// functions, which Swift does not import.
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 struct vp8_settings {
     int width, height;
     int bits_per_second, frames_per_second;
-    /// The most that a keyframe may have, in percent of the average frame; 0: no bound.
+    /// Largest keyframe, in percent of the average frame; 0 for no bound.
     int keyframe_percent;
 };
 
@@ -24,9 +24,9 @@ struct vp8_encoder {
     int64_t frames;
 };
 
-/// An encoder as libwebrtc sets one up: real-time, constant bitrate, error resilient.
+/// Creates an encoder configured like libwebrtc's: real-time, constant bitrate, error resilient.
 ///
-/// Its speed is fixed and it has one thread, so that the same pictures make the same bytes.
+/// Fixed speed and a single thread make its output deterministic. Returns NULL on failure.
 static inline struct vp8_encoder *vp8_encoder_create(struct vp8_settings settings) {
     struct vp8_encoder *encoder = calloc(1, sizeof *encoder);
     vpx_codec_enc_cfg_t configuration;
@@ -80,7 +80,7 @@ static inline void vp8_encoder_destroy(struct vp8_encoder *encoder) {
     free(encoder);
 }
 
-/// A plane of the picture that is encoded next: 0 is luma, 1 and 2 are chroma of half the size.
+/// Returns a plane of the next picture: 0 is luma, 1 and 2 are chroma of half the size.
 static inline uint8_t *vp8_encoder_plane(struct vp8_encoder *encoder, int plane, int *stride) {
     *stride = encoder->image.stride[plane];
     return encoder->image.planes[plane];
@@ -120,7 +120,7 @@ static inline void vp8_decoder_destroy(vpx_codec_ctx_t *codec) {
     free(codec);
 }
 
-/// Decodes one frame; returns whether there was no error, no damage and a picture.
+/// Decodes one frame; returns whether it gave an undamaged picture without error.
 static inline bool vp8_decoder_decode(vpx_codec_ctx_t *codec, const uint8_t *bytes,
                                       unsigned length, int *width, int *height) {
     int corrupted = 0;

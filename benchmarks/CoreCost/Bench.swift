@@ -8,7 +8,7 @@ import WorkerInterface
 struct Bench: ~Copyable {
     private var core: Core
     private var relays: RelayPort
-    /// The viewers' worker, where that is another.
+    /// Worker of the viewers, if they are on another worker.
     private var far: Core
     private var farRelays: RelayPort
     private let isRelayed: Bool
@@ -21,12 +21,12 @@ struct Bench: ~Copyable {
     private let publications: Int
     private let burst: Int
     private(set) var copies = 0
-    /// Send calls that the copies would take: equal sizes to one address, the last may be shorter.
+    /// Send calls for the copies: runs of equal sizes to one address, the last may be shorter.
     private(set) var runs = 0
     private(set) var profile = "?"
     /// CPU time of the core, in nanoseconds.
     private(set) var nanoseconds: Int64 = 0
-    /// Nanoseconds a copy of the cheapest batch: what others do to the caches hardly counts.
+    /// Nanoseconds a copy in the fastest batch, which is the least affected by cache disturbances.
     private(set) var least = Int64.max
 
     init(_ options: Options) throws {
@@ -66,7 +66,7 @@ struct Bench: ~Copyable {
             }
             for (slot, video) in zip(slots, videos) { bind(slot.id, to: video.id) }
         }
-        // The first keyframe opens all gates; the events are the control plane's.
+        // The first keyframe opens all keyframe gates; the events are for the control plane.
         var sent = Batch(capacity: Core.batchCapacity)
         forwardBatch(of: 1, through: &sent)
         clear[26] |= 1
@@ -74,7 +74,7 @@ struct Bench: ~Copyable {
         while far.takeEvent() != nil {}
     }
 
-    /// The publication under the same name in the far worker.
+    /// Creates a mirror of the publication in the other worker.
     private mutating func mirror(_ video: PublicationConfiguration) {
         let home = RelayTarget(worker: 0, publication: video.id)
         let mirror = Mirror(configuration: video, home: home, open: true)
@@ -104,8 +104,7 @@ struct Bench: ~Copyable {
         while core.takeEvent() != nil {}
     }
 
-    /// Sends packets of each publication through, in bursts; `sent` is the publisher's side of
-    /// the wire.
+    /// Forwards packets of each publication in bursts; `sent` holds the publisher's datagrams.
     mutating func forward(packets: Int, through sent: inout Batch) {
         var left = packets
         while left > 0 {
@@ -125,7 +124,7 @@ struct Bench: ~Copyable {
         now = now.advanced(nanoseconds: 8_000_000)
     }
 
-    /// All that is measured; `Scripts/gate` knows it by its name.
+    /// Does all the measured work; `Scripts/gate` identifies it by its name.
     @inline(never)
     private mutating func deliver(_ sent: borrowing Batch) {
         for index in 0..<sent.count {
@@ -152,7 +151,7 @@ struct Bench: ~Copyable {
         }
     }
 
-    /// Never part of another function, so that `Scripts/gate` can leave it out.
+    /// Counts GSO runs; never inlined, so that `Scripts/gate` can exclude it.
     @inline(never)
     private func countRuns() -> Int {
         var runs = 0
@@ -170,10 +169,11 @@ struct Bench: ~Copyable {
         return runs
     }
 
-    /// Makes `count` packets of each publication: a frame, the later packets one byte longer, as
-    /// libwebrtc cuts it.
+    /// Queues `count` packets of each publication.
+    ///
+    /// They form a frame whose later packets are one byte longer, as libwebrtc splits it.
     private mutating func prepare(_ count: Int, into sent: inout Batch) {
-        // Only the core is looked at.
+        // Only the core is counted.
         counting_pause()
         defer { counting_resume() }
         sent.removeAll()
@@ -204,7 +204,7 @@ struct Bench: ~Copyable {
         var output = Batch(capacity: 64)
         core.apply(.configure(id, configuration), at: now, into: &output)
         var queue = Batch(capacity: 64)
-        // What the other side keeps is not the core's.
+        // Allocations of the peer are not the core's.
         counting_pause()
         peer.connect(
             fragment: configuration.ice.localFragment,

@@ -1,13 +1,13 @@
 import RTP
 import WorkerInterface
 
-/// The m-lines and packets of the core's benchmark.
+/// The m-lines and packets of the core benchmark.
 enum BenchMedia {
     static func path(_ index: Int) -> Path {
         Path(remote: Address(ipv4: 0x0a00_0000 + UInt32(index), port: 4_000), local: 0)
     }
 
-    /// As many as a browser offers.
+    /// Formats of an m-line, as many as a browser offers.
     private static var formats: [FormatMapping] {
         let all = [
             MediaFormat(codec: .vp8), MediaFormat(codec: .vp9),
@@ -55,7 +55,7 @@ enum BenchMedia {
         )
     }
 
-    /// 1,200 bytes of VP8, beginning a keyframe; one bit makes it a delta frame.
+    /// Returns 1,200 bytes of VP8 that start a keyframe; one bit makes it a delta frame.
     static func keyframePacket() -> [UInt8] {
         var packet: [UInt8] = [0x90, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0x22, 0]
         packet += [0xbe, 0xde, 0, 1, 0x31, 0, 1, 0]

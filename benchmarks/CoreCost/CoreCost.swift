@@ -3,19 +3,19 @@ import LoadPeer
 import RTP
 import SFU
 
-/// One publisher's videos through the core to its viewers, with real SRTP on both ends.
+/// Cost of forwarding one publisher's videos through the core, with real SRTP at both ends.
 struct CoreCost: CustomStringConvertible {
-    /// Subscriptions made to see what one takes.
+    /// Subscriptions created to measure the memory of one.
     private static let subscriptions = 1_000
 
     var copies = 0
-    /// With those of the warm-up.
+    /// Copies including the warm-up.
     var allCopies = 0
     var runs = 0
     /// Heap bytes of one more subscription.
     var subscriptionBytes: Int64 = 0
     var nanoseconds: Int64 = 0
-    /// Of the cheapest batch, a copy.
+    /// Nanoseconds a copy in the fastest batch.
     var least: Int64 = 0
     var calls = counted_calls()
     var engine = SRTPEngine.best
@@ -25,9 +25,9 @@ struct CoreCost: CustomStringConvertible {
     var relays = false
     var packets = 0
 
-    /// Whether the core did nothing that it must not.
+    /// Whether the core did no forbidden operation.
     ///
-    /// Debian's libsrtp2 allocates and locks within itself; that says nothing of the core.
+    /// Debian's libsrtp2 allocates and locks internally, which is not the core's doing.
     var isClean: Bool {
         let counted = calls.retains + calls.releases + calls.exclusivity_checks
         guard engine == .ipsecMB else { return counted == 0 }
@@ -57,7 +57,7 @@ struct CoreCost: CustomStringConvertible {
             """
     }
 
-    /// Connects all, warms up, and measures.
+    /// Connects everybody, warms up, and measures.
     static func measure(_ options: Options) throws -> Self {
         var bench = try Bench(options)
         var sent = Batch(capacity: Core.batchCapacity)

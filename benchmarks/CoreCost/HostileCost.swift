@@ -4,7 +4,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// What the core pays for datagrams that are wrong, beside ten thousand transports.
+/// Cost of invalid datagrams in the core, with ten thousand transports present.
 struct HostileCost: ~Copyable {
     private static let transports = 10_000
     private static let runs = 200
@@ -14,7 +14,7 @@ struct HostileCost: ~Copyable {
     private let context: SRTPContext
     private var output = Batch(capacity: 256)
     private var now = Instant(nanoseconds: 1_000_000_000)
-    /// Who is connected, sends a video and has it sent back.
+    /// A connected client that sends a video and receives it back.
     private var peer: LoadPeer
     private var packet = BenchMedia.keyframePacket()
     private var sequence: UInt64 = 0
@@ -57,7 +57,7 @@ struct HostileCost: ~Copyable {
         for _ in 0..<100 { playOn(&queue) }
     }
 
-    /// What there is at first: as many strangers, and one more for each handshake.
+    /// Adds a transport that nobody has connected to; later one for each handshake.
     private mutating func configureNext() {
         newest += 1
         let id = TransportID(index: UInt32(newest), generation: 1)
@@ -67,7 +67,7 @@ struct HostileCost: ~Copyable {
         while core.takeEvent() != nil {}
     }
 
-    /// Sixteen packets of the video, so that there is something to tell of.
+    /// Forwards sixteen packets of the video, so that feedback has packets to report on.
     private mutating func playOn(_ queue: inout Batch) {
         queue.removeAll()
         for _ in 0..<16 { send(into: &queue) }
@@ -84,7 +84,7 @@ struct HostileCost: ~Copyable {
         peer.sendRTP(bytes.span, index: sequence, into: &queue)
     }
 
-    /// The median of the runs, and the dearest.
+    /// Returns the median and the maximum of the runs.
     private mutating func measure(_ kind: HostileKind) -> (median: Int64, most: Int64) {
         var each: [Int64] = []
         var queue = Batch(capacity: 256)
@@ -104,7 +104,7 @@ struct HostileCost: ~Copyable {
         for position in 0..<queue.count {
             let path = queue.path(at: position)
             core.receive(queue[position], on: path, at: now, into: &output)
-            // Of what goes out nothing comes back.
+            // Outgoing datagrams are never answered.
             if output.free < 64 { output.removeAll() }
         }
         while core.flush(into: &output, at: now) { output.removeAll() }
@@ -131,7 +131,7 @@ struct HostileCost: ~Copyable {
     }
 }
 
-// What they are made of.
+// Contents of the datagrams.
 extension HostileCost {
     private static func stranger(_ number: Int) -> Path { BenchMedia.path(1_000_000 + number) }
 
@@ -170,7 +170,9 @@ extension HostileCost {
         }
     }
 
-    /// Feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1) on so many packets.
+    /// Queues transport-wide feedback on `count` packets.
+    ///
+    /// Its format is that of draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
     private mutating func feedback(of count: UInt16, deltas: Int, into queue: inout Batch) {
         let symbol: UInt16 = deltas > 0 ? 1 : 0
         for number in 0..<4 as Range<UInt8> {
@@ -228,7 +230,7 @@ extension HostileCost {
         }
     }
 
-    /// Has the next stranger's address validated; its path.
+    /// Validates the address of the newest transport's peer; returns its path.
     private mutating func validateNext(_ queue: inout Batch) -> Path {
         let path = BenchMedia.path(newest)
         let seed = UInt64(newest + 1)
@@ -247,7 +249,7 @@ extension HostileCost {
         return path
     }
 
-    /// A hello to one whose address is good, in the way that `kind` says.
+    /// Queues a ClientHello from a validated address, fragmented according to `kind`.
     private mutating func fragments(_ kind: HostileKind, into queue: inout Batch) {
         configureNext()
         let path = validateNext(&queue)
@@ -276,7 +278,7 @@ extension HostileCost {
         [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)]
     }
 
-    /// Of somebody whose address is good, who says hello and then nothing.
+    /// Returns the heap bytes of a handshake that a validated peer abandons after its ClientHello.
     fileprivate mutating func pendingBytes() -> Int64 {
         let count = 100
         var queue = Batch(capacity: 4)

@@ -1,6 +1,6 @@
-/// Datagrams that are wrong, and how `core-cost --hostile` names them.
+/// Kinds of invalid datagrams, by their names in `core-cost --hostile`.
 enum HostileKind: String, CaseIterable {
-    /// So many of a kind in a run.
+    /// Datagrams of a kind in one run.
     static let burst = 64
 
     case unknownName = "a check with nobody's name"

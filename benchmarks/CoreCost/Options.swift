@@ -4,7 +4,7 @@ import SFU
     import Glibc
 #endif
 
-/// What the command line asked for.
+/// Command-line options.
 struct Options {
     var viewers = 50
     var publications = 1
@@ -12,12 +12,12 @@ struct Options {
     var burst = 8
     var engine = SRTPEngine.best
     var profile = SRTPProfile.aeadAes128Gcm
-    /// The viewers are another worker's, which the publisher's hands packets to.
+    /// Whether the viewers are on another worker, which gets the packets over a relay.
     var relays = false
     var checks = false
     var measuresSRTP = false
     var measuresHostility = false
-    /// Participants of a room of microphones, and of another to hold it against; 0 is none.
+    /// Participants of a room of microphones, and of another for comparison; 0 for none.
     var room = 0
     var against = 0
     var talkers = 10
@@ -84,7 +84,7 @@ struct Options {
             }
             index += 2
         }
-        // A batch takes no more.
+        // Limited by the capacity of a batch.
         burst = min(burst, Core.batchCapacity / publications)
     }
 

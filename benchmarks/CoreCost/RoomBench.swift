@@ -4,10 +4,11 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// A worker with one room: everybody has a microphone on, some talk, and the slots of all carry
-/// those of the talkers who are on the list.
+/// A worker with one audio room in which some participants talk.
+///
+/// All microphones are on, and the slots of all participants carry the active speakers.
 struct RoomBench: ~Copyable {
-    /// One participant's side of the wire.
+    /// One participant's client.
     private final class Client {
         var peer: LoadPeer
         var voice: RoomMedia.Voice
@@ -25,18 +26,17 @@ struct RoomBench: ~Copyable {
     private var now = Instant(nanoseconds: 1_000_000_000)
     private let identity: DTLSIdentity
     private let burst: Int
-    /// In which order packets come, the same each time.
+    /// Order in which the participants' packets arrive, the same in each round.
     private var order: [Int] = []
     private(set) var packets = 0
     private(set) var copies = 0
     /// CPU time of the core, in nanoseconds.
     private(set) var nanoseconds: Int64 = 0
-    /// Nanoseconds a packet and copy of the cheapest 20 ms: what others do to the caches hardly
-    /// counts.
+    /// Nanoseconds a packet or copy in the fastest 20 ms, the least affected by disturbances.
     private(set) var least = Double.infinity
-    /// Speech that was heard to begin.
+    /// Detected starts of speech.
     private(set) var starts = 0
-    /// Of the heap, that a participant takes in the core, with transport, keys and slots.
+    /// Heap bytes of a participant in the core, with transport, keys and slots.
     private(set) var participantBytes: Int64 = 0
 
     // All `size` participants are connected before anything is measured.
@@ -61,7 +61,7 @@ struct RoomBench: ~Copyable {
             )
             clients.append(Client(peer, voice))
         }
-        // Memory that is there from the first on is no participant's own.
+        // The first participants are not counted, because they trigger one-time allocations.
         for index in 0..<min(size, Self.firsts) { connect(index, options) }
         counting_start()
         for index in min(size, Self.firsts)..<size { connect(index, options) }
@@ -84,7 +84,7 @@ struct RoomBench: ~Copyable {
         )
     }
 
-    /// Has the slots of one carry the last who began to talk, but not itself.
+    /// Binds the slots of one participant to the active speakers other than itself.
     private mutating func watch(_ index: Int, listed: Int) {
         let others = (0...listed).filter { $0 != index }.prefix(listed)
         for (position, talker) in others.enumerated() where talker < clients.count {
@@ -96,8 +96,9 @@ struct RoomBench: ~Copyable {
         output.removeAll()
     }
 
-    /// Lets everybody send the sound of 20 ms, spread over that time; `sent` is their side of the
-    /// wire.
+    /// Sends 20 ms of everybody's audio, spread over that time.
+    ///
+    /// `sent` holds the clients' datagrams.
     mutating func tick(through sent: inout Batch) {
         let batches = (order.count + burst - 1) / burst
         let before = (nanoseconds, packets + copies)
@@ -116,7 +117,7 @@ struct RoomBench: ~Copyable {
         least = min(least, Double(nanoseconds - before.0) / Double(max(1, done)))
     }
 
-    /// All that is measured; valgrind knows it by its name.
+    /// Does all the measured work; valgrind identifies it by its name.
     @inline(never)
     private mutating func deliver(_ sent: borrowing Batch) {
         for index in 0..<sent.count {
@@ -143,8 +144,8 @@ struct RoomBench: ~Copyable {
         }
     }
 
-    /// Places on the list of talkers, and slots of each who follows it.
+    /// Size of the active-speaker list, and slots of each participant that follows it.
     private static let places = 6
-    /// Participants before the heap is looked at.
+    /// Participants connected before the heap is measured.
     private static let firsts = 10
 }

@@ -1,9 +1,9 @@
 import CCounting
 import SFU
 
-/// What rooms of different sizes cost a packet, of which the same number talk.
+/// Comparison of the cost a packet in rooms of different sizes with equally many talkers.
 enum RoomCost {
-    /// Runs the rooms by turns, so that what else the machine does touches all alike.
+    /// Runs the rooms alternately, so that disturbances affect all of them equally.
     static func report(_ options: Options) throws {
         let sizes = options.against > 0 ? [options.against, options.room] : [options.room]
         let kind = options.isRealOpus ? "Opus without levels" : "levels told"
@@ -20,7 +20,7 @@ enum RoomCost {
             return print(describe(first, size: sizes[0]))
         }
         var second = try RoomBench(size: sizes[1], options)
-        // As many packets of each, so that both are as warm.
+        // Equal numbers of packets in both rooms keep both equally warm.
         let rounds = max(1, sizes[1] / sizes[0])
         for _ in 0..<options.packets {
             for _ in 0..<rounds { first.tick(through: &sent) }
@@ -34,14 +34,14 @@ enum RoomCost {
         print("at least \((least * 1_000).rounded() / 1_000) times")
     }
 
-    /// Nanoseconds for each packet that came and copy that went.
+    /// Returns nanoseconds for each received packet and sent copy.
     private static func cost(_ bench: borrowing RoomBench) -> Double {
         Double(bench.nanoseconds) / Double(max(1, bench.packets + bench.copies))
     }
 
     private static func describe(_ bench: borrowing RoomBench, size: Int) -> String {
         let each = Double(bench.nanoseconds) / Double(max(1, bench.packets))
-        // 50 packets a second; what goes out is the listeners'.
+        // At 50 packets a second; copies sent to the listeners are included.
         let share = (each * 50 / 1e9 * 1e6).rounded() / 1e4
         return """
             room of \(size)

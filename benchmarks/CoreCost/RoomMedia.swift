@@ -2,7 +2,7 @@ internal import COpus
 import RTP
 import WorkerInterface
 
-/// The m-lines and the sound of a room of microphones.
+/// The m-lines and audio of a room of microphones.
 enum RoomMedia {
     private static let opus = FormatMapping(
         format: MediaFormat(codec: .opus),
@@ -42,7 +42,7 @@ enum RoomMedia {
         )
     }
 
-    /// The numbers below `count`, in an order without a pattern.
+    /// Returns the numbers below `count` in pseudo-random order.
     static func shuffled(_ count: Int) -> [Int] {
         var numbers = Array(0..<count)
         var random = Random(state: 0x9e37_79b9_7f4a_7c15)
@@ -52,12 +52,12 @@ enum RoomMedia {
         return numbers
     }
 
-    /// What one microphone sends, 20 ms a packet.
+    /// Packets of one microphone, 20 ms each.
     struct Voice {
         enum Kind {
-            /// The level extension tells how loud it is; the payload is made up.
+            /// The level extension gives the loudness; the payload is artificial.
             case levels
-            /// Real Opus, and no extension that tells it.
+            /// Real Opus without the level extension.
             case opus
         }
 
@@ -72,11 +72,11 @@ enum RoomMedia {
             self.talks = talks
             recorded = kind == .opus ? RoomSound.encoded(talks: talks) : []
             random = Random(state: 0x2545_f491_4f6c_dd1d &+ UInt64(index) << 20)
-            // Not all in the same syllable.
+            // The voices start at different positions.
             step = random.next(below: RoomSound.steps)
         }
 
-        /// The next packet, in clear.
+        /// Returns the next packet before encryption.
         mutating func next(sequence: UInt64) -> [UInt8] {
             defer { step += 1 }
             let number = UInt16(truncatingIfNeeded: sequence)
@@ -94,7 +94,7 @@ enum RoomMedia {
             return packet + recorded[step % recorded.count]
         }
 
-        /// In -dBov: syllables of 160 ms for who talks, a quiet room for the others.
+        /// Returns the level in -dBov: syllables of 160 ms for talkers, a quiet room for others.
         private mutating func level() -> UInt8 {
             guard talks else { return UInt8(62 + random.next(below: 5)) }
             return UInt8((step % 10 < 8 ? 20 : 40) + random.next(below: 7))
@@ -113,16 +113,16 @@ enum RoomMedia {
     }
 }
 
-/// Sounds as real Opus, encoded once for all who send them.
+/// Real Opus audio, encoded once for all senders.
 enum RoomSound {
-    /// Ten seconds.
+    /// Packets of a recording: ten seconds.
     static let steps = 500
     private static let talking = encode(talks: true)
     private static let silent = encode(talks: false)
 
     static func encoded(talks: Bool) -> [[UInt8]] { talks ? talking : silent }
 
-    /// A voice as a browser encodes it, or a quiet room of -65 dB.
+    /// Encodes a voice as a browser does, or a quiet room of -65 dB.
     private static func encode(talks: Bool) -> [[UInt8]] {
         guard let encoder = unsafe opus_speech_encoder(32_000) else { return [] }
         defer { unsafe opus_encoder_destroy(encoder) }
@@ -133,7 +133,7 @@ enum RoomSound {
             let loudness = talks ? (step % 10 < 8 ? 9_000 : 700) : 0
             let samples = (0..<960).map { _ in
                 time += 1
-                // 125 Hz and its overtones, and the noise of the room.
+                // 125 Hz with overtones, plus the room's noise.
                 let tone = (time % 384 - 192) * loudness / 192
                 return Int16(clamping: tone + random.next(below: 64) - 32)
             }

@@ -2,7 +2,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// What the encryption and decryption of one RTP packet costs, by profile, size and company.
+/// Cost of the encryption and decryption of one RTP packet, by profile, size and batch.
 struct SRTPCost: ~Copyable {
     private let context: SRTPContext
     private var sender: SRTPSession
@@ -19,7 +19,7 @@ struct SRTPCost: ~Copyable {
         self.receiver = receiver
     }
 
-    /// Prints a line for each profile, size and batch; least of many repeats.
+    /// Prints a line for each profile, size and batch, with the minimum of many repeats.
     static func report(_ engine: SRTPEngine) throws {
         print("ns a packet by \(engine.rawValue): profile, bytes, packets a batch, out, in")
         for profile in SRTPProfile.allCases {
@@ -107,7 +107,7 @@ struct SRTPCost: ~Copyable {
     }
 
     private static let path = Path(remote: Address(ipv4: 0x0a00_0001, port: 4_000), local: 0)
-    /// What a batch holds at most.
+    /// Most packets in a batch.
     private static let largestBatch = 128
     private static let repeats = 100
 }

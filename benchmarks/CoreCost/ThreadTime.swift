@@ -2,7 +2,7 @@
     import Glibc
 #endif
 
-/// Nanoseconds of CPU time that this thread has had: what other processes take does not count.
+/// Returns the CPU time of this thread in nanoseconds; other processes do not affect it.
 func threadNanoseconds() -> Int64 {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -2,9 +2,9 @@ import CCounting
 import LoadPeer
 import RTP
 
-// What one forwarded packet costs in the core: time, allocations, retains, locks.
+// Cost of one forwarded packet in the core: time, allocations, retains, locks.
 //
-// `core-cost --help` has the options; with --check it exits with 1 where anything but zero was
+// `core-cost --help` lists the options; with --check it exits with 1 if any forbidden operation was
 // counted.
 
 let options = Options(CommandLine.arguments)

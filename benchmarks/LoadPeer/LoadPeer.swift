@@ -4,18 +4,18 @@ package import WorkerInterface
 
 /// A WebRTC client without a codec: full ICE, DTLS, SRTP; bytes and time in, bytes out.
 ///
-/// The load client runs thousands of them over sockets, and the tests run them against the core
-/// in virtual time. It controls the ICE session and nominates the one path that it has.
+/// The load client runs thousands of them over sockets, and the tests run them against the core in
+/// virtual time. It is ICE-controlling and nominates the one path that it has.
 package struct LoadPeer: ~Copyable {
-    /// What a received datagram was.
+    /// Kind of a received datagram.
     package enum Received: Equatable {
         case nothing
-        /// ICE and DTLS are done.
+        /// ICE and DTLS are complete.
         case connected
-        /// `clear` holds a decrypted RTP packet of this length.
+        /// `clear` returns a decrypted RTP packet of this length.
         case rtp(length: Int)
         case rtcp(length: Int)
-        /// SRTP that the keys do not open.
+        /// SRTP or SRTCP that the keys do not decrypt.
         case undecryptable
         case failed
     }
@@ -27,10 +27,10 @@ package struct LoadPeer: ~Copyable {
     package private(set) var localPassword: String
     package private(set) var isConnected = false
     package private(set) var profile: SRTPProfile?
-    /// What the handshake agreed on, for who listens beside this peer.
+    /// Negotiated keys, for an observer that decrypts this peer's traffic.
     package private(set) var keys: SRTPKeys?
     package private(set) var checksAnswered = 0
-    /// Where its datagrams go: the server, as this peer sees it.
+    /// Path of its datagrams: the server, as this peer sees it.
     package var path: Path
 
     private let identity: DTLSIdentity
@@ -46,7 +46,7 @@ package struct LoadPeer: ~Copyable {
     private var srtp: SRTPSession?
     private var packet: [UInt8] = Array(repeating: 0, count: Batch.stride)
 
-    /// Makes a peer that has not begun; `seed` makes its credentials.
+    /// Creates an unconnected peer; its credentials derive from `seed`.
     package init(
         identity: DTLSIdentity,
         context: SRTPContext,
@@ -64,15 +64,15 @@ package struct LoadPeer: ~Copyable {
         transaction = seed &* 0x9e37_79b9_7f4a_7c15
     }
 
-    /// The ICE fragment of a peer made with `seed`, for an offer that is made before it.
+    /// Returns the ICE fragment of a peer made with `seed`, for an offer that is made before it.
     package static func fragment(seed: UInt64) -> String { "load" + String(seed, radix: 36) }
 
-    /// The ICE password of a peer made with `seed`: as good as its seed, and no better.
+    /// Returns the ICE password of a peer made with `seed`; it is as guessable as the seed.
     package static func password(seed: UInt64) -> String {
         "loadpeerpassword00000000" + String(seed, radix: 36)
     }
 
-    /// Begins with checks to the credentials of an answer.
+    /// Starts connectivity checks with the credentials of an answer.
     package mutating func connect(
         fragment: String,
         password: String,
@@ -86,9 +86,9 @@ package struct LoadPeer: ~Copyable {
         check(at: now, into: &output)
     }
 
-    /// Restarts ICE (RFC 8445 §9); the DTLS association and its keys stay.
+    /// Restarts ICE (RFC 8445 §9); the DTLS association and its keys remain.
     ///
-    /// `seed` makes its new credentials, `fragment` and `password` are an answer's.
+    /// `seed` gives its new credentials, `fragment` and `password` come from an answer.
     package mutating func restart(
         seed: UInt64,
         fragment: String,
@@ -103,7 +103,7 @@ package struct LoadPeer: ~Copyable {
         check(at: now, into: &output)
     }
 
-    /// Another check, nominating the path.
+    /// Sends a connectivity check that nominates the path.
     package mutating func check(at now: Instant, into output: inout Batch) {
         transaction &+= 1
         let id = TransactionID(high: 0x6c6f6164, low: transaction)
@@ -125,7 +125,7 @@ package struct LoadPeer: ~Copyable {
         checkDue = now.advanced(milliseconds: interval)
     }
 
-    /// When `expire` next has something to do.
+    /// Time of the next `expire`.
     package var deadline: Instant? {
         mutating get {
             let handshakeDue = dtls?.deadline
@@ -176,7 +176,7 @@ package struct LoadPeer: ~Copyable {
         return .nothing
     }
 
-    /// Answers a check of the other side: libnice makes some even as a lite agent.
+    /// Answers a check from the other side; libnice sends some even as a lite agent.
     private func answer(_ request: borrowing STUNMessage, into output: inout Batch) {
         let key = localPassword.utf8.span
         let covered = [UInt8](capacity: request.bytes.count) { request.integrityInput(into: &$0) }
@@ -255,15 +255,15 @@ package struct LoadPeer: ~Copyable {
         return .rtcp(length: length)
     }
 
-    /// The packet that was decrypted last.
+    /// Returns the last decrypted packet.
     package func clear(length: Int) -> [UInt8] { Array(packet[0..<length]) }
 
-    /// Lends out the packet that was decrypted last; `length` is what `receive` said.
+    /// Calls `body` with the last decrypted packet; `length` is from `receive`.
     package func withDecrypted(length: Int, _ body: (Span<UInt8>) -> Void) {
         body(packet.span.extracting(0..<length))
     }
 
-    /// Encrypts and queues a whole RTP packet; `index` counts its wraps (RFC 3711 §3.3.1).
+    /// Encrypts and queues a whole RTP packet; `index` is its index (RFC 3711 §3.3.1).
     package mutating func sendRTP(
         _ clear: Span<UInt8>,
         index: UInt64,
@@ -295,7 +295,7 @@ package struct LoadPeer: ~Copyable {
         }
     }
 
-    /// Ends the association for the other side.
+    /// Closes the DTLS association, which notifies the other side.
     package mutating func close(into output: inout Batch) {
         dtls?.close()
         sendDTLS(into: &output)

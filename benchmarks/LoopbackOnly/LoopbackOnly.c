@@ -1,8 +1,8 @@
-// For LD_PRELOAD: loopback is the one interface, and an ordinary one.
+// LD_PRELOAD library that presents loopback as the only interface, and as an ordinary one.
 //
-// Janus and libnice never use an interface with IFF_LOOPBACK, and have no option for it. On any
-// other they bind their sockets to the interface (IP_UNICAST_IF), so that nothing of theirs would
-// ever come to a peer on 127.0.0.0/8. A load must stay there.
+// Janus and libnice never use an interface with IFF_LOOPBACK, and have no option for it. They
+// bind their sockets to any other interface (IP_UNICAST_IF), so that their datagrams would never
+// reach a peer on 127.0.0.0/8, where a load must stay.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ int getifaddrs(struct ifaddrs **list) {
     int status = next(list);
     if (status != 0) return status;
     for (struct ifaddrs *entry = *list; entry != NULL; entry = entry->ifa_next) {
-        // What is no loopback looks down, and what is one looks like none.
+        // Marks other interfaces as down, and hides that loopback is one.
         unsigned hidden = entry->ifa_flags & IFF_LOOPBACK ? IFF_LOOPBACK : IFF_UP;
         entry->ifa_flags &= ~hidden;
     }

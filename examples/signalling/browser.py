@@ -1,4 +1,4 @@
-"""A browser: its WebSocket, its requests, and the calls to sfud that they become."""
+"""A browser: its WebSocket, its requests, and the resulting calls to sfud."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ GRACE_SECONDS = 30  # a participant whose WebSocket broke may come back within t
 
 
 class Browser:
-    """One WebSocket, and the session that it speaks for."""
+    """One WebSocket, and the session that it belongs to."""
 
     def __init__(self, hub: Hub, socket: web.WebSocketResponse):
         self.hub, self.socket = hub, socket
@@ -28,7 +28,8 @@ class Browser:
         self.queue: asyncio.Queue[dict | None] = asyncio.Queue(LONGEST_QUEUE)
 
     def send(self, message: dict) -> None:
-        """Never waits: who does not keep up loses the WebSocket, and resumes with a new one."""
+        """Sends without waiting: a browser that lags too far loses the WebSocket, and resumes with
+        a new one."""
         try:
             self.queue.put_nowait(message)
         except asyncio.QueueFull:
@@ -137,7 +138,7 @@ class Browser:
     def attach(self, session: Session, room: dict):
         if session.expiry:
             session.expiry.cancel()
-        if session.browser:  # another WebSocket, which is broken and does not know it yet
+        if session.browser:  # another WebSocket, which is broken without a notice
             session.browser.session = None
         self.session, session.browser = session, self
         session.know(room)
@@ -154,7 +155,7 @@ class Browser:
         return {}
 
     async def on_inviteLink(self, message: dict, me: Session) -> dict:
-        """An invitation for whoever a moderator gives it to; none where nobody needs one."""
+        """Makes an invitation for a moderator to pass on; none where the room is open."""
         if self.hub.is_open:
             return {}
         if me.role != "moderator":

@@ -1,4 +1,4 @@
-"""Hosts that a live stream may go to: no browser makes the server connect to its own network."""
+"""Permitted hosts of live streams: no browser can make the server connect to its own network."""
 
 import asyncio
 import ipaddress
@@ -14,10 +14,10 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 async def check(url: str, hosts: frozenset[str]) -> None:
-    """Raises `Refused` unless the URL's host is one of `hosts`, or has public addresses alone where
-    none are listed.
+    """Raises `Refused` unless the URL's host is one of `hosts`, or, if none are listed, public.
 
-    The answer is the same whatever the host is, so that nobody learns names and addresses from it.
+    A public host has public addresses only. The answer is the same whatever the host is, so that it
+    reveals no names and addresses.
     """
     match = URL.fullmatch(url)
     if match is None:

@@ -1,4 +1,4 @@
-"""Sessions by room, sfud's events on their way to them, joining and leaving."""
+"""Sessions by room, the delivery of sfud's events to them, joining and leaving."""
 
 import asyncio
 import logging
@@ -12,10 +12,10 @@ from sfud_ipc import IPC, Refused
 
 log = logging.getLogger("signalling")
 
-MOST_RETURNING = 1_000  # keys of one room's moderators who are gone and may come back
+MOST_RETURNING = 1_000  # keys of a room's absent moderators who may return
 
-# The caller of these has its reply and sfud need not tell it again. Our pages follow events alone,
-# so every moderator hears of them here, and so does the participant whom they are about.
+# The callers of these have their reply, so sfud does not notify them. The pages rely on events
+# alone, so every moderator is notified here, and so is the participant concerned.
 TOLD = {
     "participant.approved", "participant.denied", "participant.left",
     "participant.hardMuted", "participant.hardUnmuted",
@@ -25,13 +25,13 @@ TOLD = {
 
 
 def subject(event: dict) -> str | None:
-    """Whom an event is about."""
+    """Returns the participant that an event is about."""
     participant = event["data"].get("participant")
     return participant.get("participant") if isinstance(participant, dict) else participant
 
 
 class Receiver(Protocol):
-    """Where a session's messages go: its browser."""
+    """Destination of a session's messages: its browser."""
 
     session: "Session | None"
 
@@ -39,7 +39,7 @@ class Receiver(Protocol):
 
 
 class Session:
-    """One participant; it outlives a broken WebSocket by `GRACE_SECONDS`."""
+    """A participant; it outlives a broken WebSocket by `GRACE_SECONDS`."""
 
     def __init__(self, room: str, name: str, role: str | None = None, mode: str | None = None):
         self.room, self.name = room, name
@@ -51,8 +51,8 @@ class Session:
         self.tokens: set[str] = set()  # invitations that it and its former sessions came with
         self.browser: Receiver | None = None
         self.subscriptions: dict[str, Any] = {}  # stream → subscription
-        self.seq = 0  # what the browser's picture of the room already holds
-        self.held: list[dict] | None = None  # events that wait for that picture to be sent
+        self.seq = 0  # the last event that the browser's copy of the room includes
+        self.held: list[dict] | None = None  # events that wait until that copy is sent
         self.expiry: asyncio.TimerHandle | None = None
 
     def hears(self, event: dict) -> bool:
@@ -69,7 +69,7 @@ class Session:
         if name == "stream.destroyed":
             self.subscriptions.pop(data.get("stream"), None)
         if name == "subscription.connected" and self.id in event["to"]:
-            # Slots that follow the talkers make subscriptions that nobody asked for.
+            # Slots that follow the talkers make subscriptions without a request.
             self.subscriptions[data["stream"]] = data["subscription"]
         if subject(event) == self.id:
             self.role = data["role"] if name == "participant.roleChanged" else self.role
@@ -85,14 +85,15 @@ class Session:
             self.browser.send({"type": "event"} | event)
 
     def know(self, room: dict) -> None:
-        """Learns from the room what its participant is there."""
+        """Updates the session from the room: its participant's id, role and state."""
         self.awaited = any(it["participant"] == self.id for it in room["awaited"])
         for it in room["participants"]:
             if it["participant"] == self.id:
                 self.role, self.mode = it["role"], it["mode"]
 
     def view(self, room: dict) -> dict:
-        """What of the room this session may see: moderators see all, who waits sees nobody."""
+        """Returns what this session may see of the room: moderators all, waiting participants
+        nobody."""
         if self.role == "moderator":
             return room
         hidden: dict[str, Any] = {"awaited": []}
@@ -103,14 +104,14 @@ class Session:
         return room | hidden
 
     def picture(self, room: dict) -> None:
-        """Says that the browser is sent `room`, and what has happened since."""
+        """Records that the browser is sent `room`, and sends the events since."""
         held, self.held, self.seq = self.held or [], None, room.get("seq", 0)
         for event in held:
             self.take(event)
 
 
 class Hub:
-    """Everybody who is here, by room, and the way to sfud."""
+    """All sessions, by room, and the connection to sfud."""
 
     def __init__(
         self, ipc_path: str, settings: dict, invitations: Invitations, is_open: bool = False
@@ -123,10 +124,10 @@ class Hub:
         self.streaming_hosts: frozenset[str] = frozenset()  # none: all that are public
         self.rooms: dict[str, dict[str, Session]] = {}
         self.browsers: set[Receiver] = set()
-        # Standing that outlives a session, as long as the room does.
-        self.returning: dict[str, dict[str, Session]] = {}  # moderators who broke off, by key
-        self.void: dict[str, set[str]] = {}  # invitations that make nobody moderator any more
-        # Joins and leaves are taken one by one, so that no room is closed under a newcomer.
+        # Rights that outlive a session, as long as the room exists.
+        self.returning: dict[str, dict[str, Session]] = {}  # disconnected moderators, by key
+        self.void: dict[str, set[str]] = {}  # invitations that no longer make anybody moderator
+        # Joins and leaves are handled one by one, so that no room is closed under a newcomer.
         self.membership = asyncio.Lock()
         self.tasks: set[asyncio.Task] = set()
 
@@ -134,7 +135,7 @@ class Hub:
         return [session for room in self.rooms.values() for session in room.values()]
 
     def session(self, key: str) -> Session | None:
-        """The session whose browser was given this key."""
+        """Returns the session whose browser was given this key."""
         matches = (
             it for it in self.sessions() if secrets.compare_digest(it.key.encode(), key.encode())
         )
@@ -149,7 +150,7 @@ class Hub:
             self.demote(fallen)
         if room not in self.rooms:
             return
-        if name == "resync":  # sfud no longer holds all that this connection missed
+        if name == "resync":  # sfud no longer has all events that this connection missed
             self.spawn(self.refresh(room))
             return
         for session in list(self.rooms[room].values()):
@@ -162,7 +163,7 @@ class Hub:
             case "participant.approved" if session:
                 self.spawn(self.refresh(room, session))
             case "participant.roleChanged" if session and session.role == "moderator":
-                self.spawn(self.refresh(room, session))  # who knocks, and whose hands are up
+                self.spawn(self.refresh(room, session))  # waiting participants and raised hands
             case "participant.left" | "participant.denied" if session:
                 self.detach(session)
             case "room.closed":
@@ -170,14 +171,14 @@ class Hub:
                     self.detach(session)
 
     def fallen(self, event: dict) -> Session | None:
-        """The session that an event sends away, or that moderates no more by it."""
+        """Returns the session that an event removes, or that it stops from moderating."""
         room, data = event.get("room", ""), event["data"]
         here = self.rooms.get(room, {}).get(subject(event) or "")
         match event["event"]:
             case "participant.denied":
                 pass
             case "participant.left" if here or data["reason"] != "left":
-                pass  # dropped: who leaves by itself has no session any more
+                pass  # dropped: one who leaves by itself no longer has a session
             case "participant.roleChanged" if data["from"] == "moderator" != data["role"]:
                 pass
             case _:
@@ -187,7 +188,7 @@ class Hub:
         return here or next((it for it in returning if it.id == subject(event)), None)
 
     def demote(self, session: Session) -> None:
-        """Ends the right of a session's invitations, and of the keys that came of them."""
+        """Revokes the right of a session's invitations, and of the keys derived from them."""
         self.void.setdefault(session.room, set()).update(session.tokens)
         returning = self.returning.get(session.room, {})
         for key, former in list(returning.items()):
@@ -196,7 +197,7 @@ class Hub:
 
     def spawn(self, work: Coroutine) -> None:
         task = asyncio.create_task(work)
-        self.tasks.add(task)  # or nobody would hold it
+        self.tasks.add(task)  # otherwise nobody would hold it
         task.add_done_callback(self.tasks.discard)
 
     async def on_up(self) -> None:
@@ -205,13 +206,14 @@ class Hub:
             await self.refresh(room)
 
     async def refresh(self, name: str, one: Session | None = None) -> None:
-        """Shows everybody (or one) the room anew; who is not in it (another sfud!) has to join."""
+        """Sends everybody (or one) the whole room again; a session not in it (another sfud!) has to
+        join."""
         sessions = [
             it for it in self.rooms.get(name, {}).values()
             if it.held is None and one in (None, it)
         ]  # fmt: skip
         for session in sessions:
-            session.held = []  # what comes before the picture is in it, the rest comes after
+            session.held = []  # earlier events are included in the picture, later ones follow it
         try:
             room = await self.ipc.call("room.get", room=name)
         except Refused as refused:
@@ -239,7 +241,7 @@ class Hub:
         self.tell_all(self.status())
 
     def status(self) -> dict:
-        """Says whether sfud can be reached, and whether only the invited may join."""
+        """Reports whether sfud can be reached, and whether an invitation is required."""
         up = self.ipc.connected.is_set()
         return {"type": "status", "sfud": up, "invited": not self.is_open}
 
@@ -251,7 +253,7 @@ class Hub:
         self, session: Session, settings: dict, key: str = "", token: str | None = None,
         previous: Session | None = None,
     ) -> dict:  # fmt: skip
-        """Lets a session in, in place of `previous`, which the same browser had.
+        """Admits a session, in place of `previous`, which the same browser had.
 
         `key` is that of an earlier session, `token` an invitation; `settings` are those of a room
         that a moderator makes.
@@ -265,7 +267,7 @@ class Hub:
                 if session.id in self.rooms.get(session.room, {}):
                     raise Refused("already-exists", "somebody of this id is in the room")
             finally:
-                if previous:  # before its successor comes, as the room may be full
+                if previous:  # before its successor joins, because the room may be full
                     self.forget(previous, comes_back=previous.key == key)
                     await self.leave(previous.room, previous.id)
             try:
@@ -284,7 +286,7 @@ class Hub:
     ) -> str | None:
         """Sets a session's role by the key of its former session and by its invitation.
 
-        Returns the role that the invitation gives. Raises `Refused` where neither lets it in.
+        Returns the role that the invitation gives. Raises `Refused` where neither admits it.
         """
         former = self.returning.get(session.room, {}).get(key)
         held = "moderator" if former else None
@@ -330,7 +332,7 @@ class Hub:
             raise
 
     async def create(self, room: str, settings: dict) -> bool:
-        """Makes a room; false where there is one."""
+        """Makes a room; returns false if it exists."""
         try:
             await self.ipc.call("room.create", room=room, settings=self.settings | settings)
         except Refused as refused:
@@ -340,7 +342,7 @@ class Hub:
         return True
 
     async def remove(self, room: str, participant: str, comes_back: bool = False) -> None:
-        """Takes a participant out, and closes the room after the last."""
+        """Removes a participant, and closes the room after the last one."""
         if session := self.rooms.get(room, {}).get(participant):
             self.forget(session, comes_back)
         async with self.membership:
@@ -362,18 +364,18 @@ class Hub:
             log.debug("%s stays: %s", room, refused.message)
 
     def end_standing(self, room: str) -> None:
-        """The room has ended, and with it what its keys were good for."""
+        """Removes the rights of keys and invitations when the room has ended."""
         self.returning.pop(room, None)
         self.void.pop(room, None)
 
     def detach(self, session: Session) -> None:
-        """Its participant is out of the room; the browser may join again."""
+        """Records that its participant has left the room; the browser may join again."""
         self.forget(session)
         if session.browser:
             session.browser.session = None
 
     def forget(self, session: Session, comes_back: bool = False) -> None:
-        """Ends a session; a moderator's key is good for coming back if its connection broke."""
+        """Ends a session; a moderator's key allows a return if its connection broke."""
         if comes_back and session.role == "moderator":
             returning = self.returning.setdefault(session.room, {})
             returning[session.key] = session

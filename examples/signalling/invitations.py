@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Invitations: tokens that let somebody join a room in a role until a time.
 
-The server signs them and need not keep them: `BASE64URL(JSON) "." BASE64URL(HMAC-SHA256 of that
+The server signs them and need not store them: `BASE64URL(JSON) "." BASE64URL(HMAC-SHA256 of that
 text)`. Anybody with the token may use it, so it belongs into the fragment of a link
-(`https://host/?room=standup#TOKEN`), which browsers send nowhere.
+(`https://host/?room=standup#TOKEN`), which browsers never send.
 
     ./invitations.py --secret-file secret --room standup --role viewer --name Ann --hours 8
 """
@@ -23,16 +23,16 @@ from sfud_ipc import Refused
 ROLES = ("moderator", "participant", "viewer")
 SHORTEST_SECRET = 16  # bytes
 HOURS = 24
-# Separates these signatures from others that might be made with the same secret.
+# Distinguishes these signatures from others made with the same secret.
 PURPOSE = b"sfud signalling invitation 1\n"
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """A token's content, once its signature and its time have been found good."""
+    """A token's content, after its signature and its expiry have been verified."""
 
     role: str
-    name: str | None = None  # None: anybody's choice
+    name: str | None = None  # None: free choice
 
 
 class Invitations:
@@ -51,7 +51,7 @@ class Invitations:
         return f"{text}.{_encoded(self._signature(text))}"
 
     def read(self, token: str, room: str) -> Invitation:
-        """The invitation to `room`; raises `Refused` where the token is none."""
+        """Returns the invitation to `room`; raises `Refused` for an invalid token."""
         text, _, signature = token.partition(".")
         if not hmac.compare_digest(
             _encoded(self._signature(text)).encode(), signature.encode()
@@ -73,7 +73,7 @@ def _encoded(content: bytes) -> str:
 
 
 def secret_of(path: str) -> bytes:
-    """The secret in a file; raises `ValueError` where it is too short."""
+    """Returns the secret in a file; raises `ValueError` if it is too short."""
     secret = Path(path).read_bytes().strip()
     if len(secret) < SHORTEST_SECRET:
         raise ValueError(f"{path}: a secret has at least {SHORTEST_SECRET} bytes")

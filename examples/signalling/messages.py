@@ -1,4 +1,4 @@
-"""What a browser may say. It is not trusted: every message is checked against its shape."""
+"""Messages from browsers. They are not trusted: each is checked against its shape."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from sfud_ipc import Refused
 
 
 def text(longest: int):
-    half = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no UTF-8 has it
+    half = re.compile("[\ud800-\udfff]")  # half of a surrogate pair: not valid in UTF-8
     return lambda value: (
         isinstance(value, str) and 0 < len(value) <= longest and not half.search(value)
     )
@@ -42,7 +42,7 @@ def list_of(check, longest: int, shortest: int = 1):
 
 
 def settings(value: Any) -> bool:
-    """What kind of room is made, if a moderator makes it."""
+    """Checks the kind of room to make, if a moderator makes it."""
     checks = {"mode": one_of(*ROOM_MODES), "knock": flag}
     return isinstance(value, dict) and all(
         key in checks and checks[key](it) for key, it in value.items()
@@ -50,7 +50,7 @@ def settings(value: Any) -> bool:
 
 
 def payload(value: Any) -> bool:
-    """Flat, and short."""
+    """Checks for a flat and short object."""
     return (
         isinstance(value, dict)
         and len(value) <= 16
@@ -90,7 +90,7 @@ SHAPES = {  # type → key → (check, whether it must be there)
     },
     "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
     "leave": {}, "inviteLink": {},
-    # moderation.py has what these become.
+    # moderation.py has the resulting calls.
     "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
     "record": {}, "stopRecord": {},
     "stream": {"url": (text(2_048), True), "layout": (one_of("stage", "grid"), False)},
@@ -113,7 +113,7 @@ SHAPES = {  # type → key → (check, whether it must be there)
 
 
 def checked(data: str) -> dict:
-    """The message, or `Refused` where it is none that `SHAPES` has."""
+    """Returns the message; raises `Refused` for one that `SHAPES` does not allow."""
     try:
         message = json.loads(data)
     except (ValueError, RecursionError):

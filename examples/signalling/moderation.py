@@ -1,7 +1,7 @@
-"""What browsers ask of the room itself: each message, and the call to sfud that it becomes.
+"""Browsers' requests about the room itself: each message, and the resulting call to sfud.
 
-The third column says in which parameter sfud is told who asks, always the session's own
-participant: `by`, whose role must have the right; `participant`, who asks for itself; `from`, who
+The third column names the parameter that tells sfud the caller, always the session's own
+participant: `by`, whose role must have the right; `participant`, who acts for itself; `from`, who
 sends a message. So no browser acts for another, and sfud alone decides who may do what.
 """
 
@@ -11,7 +11,7 @@ from sfud_ipc import Refused
 
 log = logging.getLogger("signalling")
 
-# What the messages below need; `record` and `stream` are added where the command line says so.
+# Permissions for the messages below; `record` and `stream` are added by command-line options.
 MODERATION = [
     "changeRole", "mute", "lock", "drop", "close", "approve", "floor", "pin", "state", "mode",
 ]  # fmt: skip
@@ -52,7 +52,7 @@ CALLS = {
 
 
 def roles(permissions: list[str]) -> list[dict]:
-    """The roles of every room; a moderator has `permissions` beside the usual ones."""
+    """Returns the roles of every room; a moderator has `permissions` beside the usual ones."""
     return [
         {"name": "moderator", "publish": EVERYTHING, "permissions": MODERATION + permissions},
         {"name": "participant", "publish": EVERYTHING},
@@ -61,21 +61,21 @@ def roles(permissions: list[str]) -> list[dict]:
 
 
 def call(message: dict, room: str, me: str) -> tuple[str, dict]:
-    """The method and the parameters for a message that `messages.checked` has let through."""
+    """Returns the method and the parameters for a message that `messages.checked` has accepted."""
     method, who = CALLS[message["type"]]
     wish = {key: value for key, value in message.items() if key not in ("type", "id")}
     return method, wish | {"room": room, who: me}
 
 
 def shown(kind: str, result: dict) -> dict:
-    """Strips a result of paths: browsers are not told where files lie on the server."""
+    """Strips a result of paths: browsers must not know where files are on the server."""
     return {"recording": result["recording"]} if kind == "record" else result
 
 
 def refusal(kind: str, refused: Refused) -> Refused:
     """Strips a refusal of the cause of a failed live stream.
 
-    It tells which ports of a host are open, so it stays in the log.
+    It reveals a host's open ports, so it stays in the log.
     """
     if kind != "stream" or refused.reason not in ("streaming-failed", "timeout"):
         return refused

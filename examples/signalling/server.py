@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The reference signalling server: browsers on one side (WebSocket), sfud on the other (IPC).
 
-It keeps no media state of its own. A browser's wish becomes an IPC call on that browser's own
-participant, and sfud's events go to those whom their `to` names. README.md beside this file has
+It keeps no media state of its own. A browser's request becomes an IPC call on that browser's own
+participant, and sfud's events go to the participants in their `to`. README.md beside this file has
 the messages.
 """
 
@@ -37,8 +37,11 @@ HEADERS = {
 
 
 def names_this_machine(host: str) -> bool:
-    """Whether a Host header names this machine. A name that resolves to it does not: whoever owns the
-    name can put a page of their own there (DNS rebinding)."""
+    """Whether a Host header names this machine.
+
+    A name that resolves to it does not count: the name's owner can put a page of their own there
+    (DNS rebinding).
+    """
     return is_loopback(urlsplit(f"//{host}").hostname or "")
 
 
@@ -59,7 +62,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 
 
 def settings_of(options: argparse.Namespace) -> dict:
-    """The settings of every room."""
+    """Returns the settings of every room."""
     allowed = {"record": options.allow_recording, "stream": options.allow_streaming}
     settings: dict = {"roles": roles([right for right, is_given in allowed.items() if is_given])}
     if options.max_participants:
@@ -93,7 +96,7 @@ async def serve(options: argparse.Namespace) -> int:
     await site.start()
     host, port = runner.addresses[0][:2]
     url = f"{'https' if tls else 'http'}://{host}:{port}/"
-    # Whoever has the second address moderates; a fragment is sent to no server and in no referrer.
+    # Anybody with the second address moderates; a fragment is in no request and in no referrer.
     print(f"ready {url} {url}#{options.invitations.token('moderator')}", flush=True)
     await stop.wait()
     leaving = [hub.remove(session.room, session.id) for session in hub.sessions()]

@@ -16,15 +16,15 @@ from typing import Any, Awaitable, Callable
 
 log = logging.getLogger("ipc")
 
-LONGEST_CALL = 1 << 20  # bytes of a line that sfud takes, as docs/ipc.md has it
+LONGEST_CALL = 1 << 20  # longest line that sfud accepts in bytes, by docs/ipc.md
 # Bytes of the longest line that sfud writes, at its largest ipcOutputBytes (docs/limits.md). sfud
-# is trusted, and a client that gives up on a long reply would ask for it again for ever.
+# is trusted, and a client that gave up on a long reply would request it again forever.
 LONGEST_LINE = 16 << 30
 CALL_SECONDS = 10
 
 
 class Refused(Exception):
-    """A call that was not carried out; `reason` is a stable word, `message` is for people."""
+    """A refused call; `reason` is a stable word, `message` is for people."""
 
     def __init__(self, reason: str, message: str, code: int = 0):
         super().__init__(message)
@@ -65,7 +65,7 @@ class IPC:
             self._waiting.pop(request["id"], None)
 
     async def run(self) -> None:
-        """Connects, and connects again whenever the connection is lost. Ends by cancellation."""
+        """Connects, and reconnects whenever the connection is lost. Ends by cancellation."""
         pause = 0.1
         while True:
             try:
@@ -101,7 +101,7 @@ class IPC:
             if self.on_up:
                 await self.on_up()
         except Refused as refused:
-            if self._writer is not None:  # else it was lost again
+            if self._writer is not None:  # otherwise it was lost again
                 log.error("sfud refused the events: %s", refused.message)
                 self._writer.close()
 
@@ -112,7 +112,7 @@ class IPC:
                 if not line:
                     return
                 message = json.loads(line)
-            except (OSError, ValueError) as error:  # ValueError: no JSON, or longer than may be
+            except (OSError, ValueError) as error:  # ValueError: no JSON, or too long
                 log.error("connection to sfud: %s", error)
                 return
             if message.get("method") == "event":

@@ -1,15 +1,15 @@
-/// What the Linux kernel offers beyond what Swift's Glibc module exports.
+/// Linux system interfaces that Swift's Glibc module does not export.
 ///
-/// Every function returns a negated errno on failure and never sets policy: no logging, no
-/// retrying except after EINTR, no state outside its arguments.
+/// Every function returns a negated errno on failure. None of them sets policy: they do not log,
+/// retry only after EINTR, and keep no state outside their arguments.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// For Swift alone: with these it imports a pointer and its count as a span. The C compiler would
-// want the count before the pointer.
+// For Swift only, which with these attributes imports a pointer and its count as a span. The C
+// compiler would require the count before the pointer.
 #ifdef __swift__
 #define KERNEL_COUNTED_BY(count) __attribute__((__counted_by__(count)))
 #define KERNEL_NOESCAPE __attribute__((noescape))
@@ -28,25 +28,27 @@ int64_t kernel_unix_nanoseconds(void);
 int64_t kernel_process_nanoseconds(void);
 /// User and system time of the calling thread, in nanoseconds.
 int64_t kernel_thread_nanoseconds(void);
-/// Names the calling thread for who looks at the process; the first 15 bytes count.
+/// Names the calling thread for process viewers; only the first 15 bytes count.
 void kernel_name_thread(const char *name);
-/// Asks for short turns on a processor for the calling thread: 0.1 ms, the least there is.
+/// Requests the minimum scheduler time slice, 0.1 ms, for the calling thread.
 ///
-/// Its share stays what it is. But one that wakes with a short turn goes before a thread that is
-/// in the midst of a long one (Linux 6.12 or later, sched_setattr(2)); otherwise it waits until
-/// that one has had its turn, some 3 ms. Returns 0 or -errno; older kernels take it and do nothing.
+/// The thread's share of the processor stays the same. With a short slice, however, it preempts a
+/// thread in the middle of a long slice when it wakes (Linux 6.12 or later, sched_setattr(2)).
+/// Otherwise it waits until that slice ends, some 3 ms. Returns 0 or -errno; older kernels accept
+/// the request and ignore it.
 int kernel_take_short_turns(void);
-/// Gives what is free of the heap back to the system.
+/// Returns free heap memory to the system.
 void kernel_trim_heap(void);
-/// Bytes that are allocated now, in the heap and beside it (mallinfo(3)); -1 where nothing tells.
+/// Bytes currently allocated, in the heap and by mmap (mallinfo(3)); -1 if unknown.
 ///
-/// Unlike resident memory it counts reserved pages that were never touched, and no free ones.
+/// Unlike resident memory, the number includes reserved pages that were never touched, and excludes
+/// free ones.
 int64_t kernel_heap_bytes(void);
 
 // Waiting
 
 int kernel_epoll_create(void);
-/// What a descriptor waits for; errors and hang-ups are always told.
+/// Events to wait for; errors and hang-ups are always reported.
 enum { KERNEL_READABLE = 1, KERNEL_WRITABLE = 2, KERNEL_HUNG_UP = 4 };
 int kernel_epoll_add(int epoll, int descriptor, uint32_t interest, uint64_t token);
 int kernel_epoll_change(int epoll, int descriptor, uint32_t interest, uint64_t token);
@@ -57,28 +59,28 @@ struct kernel_readiness {
     uint32_t events;
 };
 
-/// Waits at most `nanoseconds`, for ever when negative; returns how many of `ready` it filled.
-/// An interrupted wait counts as none.
+/// Waits for events, at most `nanoseconds`, or forever if negative; returns the number of entries
+/// filled in `ready`. An interrupted wait returns 0.
 int kernel_epoll_wait(
     int epoll, struct kernel_readiness *KERNEL_COUNTED_BY(capacity) ready KERNEL_NOESCAPE,
     int capacity, int64_t nanoseconds);
 
 int kernel_eventfd_create(void);
 int kernel_eventfd_signal(int descriptor);
-/// Takes the signals that were given; 0 where there were none.
+/// Clears the pending wake-ups; returns whether there were any.
 int kernel_eventfd_drain(int descriptor);
 
-/// Ignores SIGPIPE and SIGHUP; blocks SIGTERM and SIGINT in this thread and all that it starts,
-/// and returns a descriptor that tells of them.
+/// Ignores SIGPIPE and SIGHUP, blocks SIGTERM and SIGINT in this thread and all threads that it
+/// starts, and returns a descriptor that reports the blocked signals.
 int kernel_signals_open(void);
-/// The next signal's number, 0 where there is none.
+/// Returns the next signal's number, or 0 if there is none.
 int kernel_signals_next(int descriptor);
-/// Undoes the blocking of `kernel_signals_open` in this thread.
+/// Closes the descriptor and unblocks the signals of `kernel_signals_open` in this thread.
 void kernel_signals_close(int descriptor);
 
 // Addresses
 
-/// An IP address and port; IPv4 is IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
+/// IP address and port; IPv4 is stored as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
 struct kernel_address {
     uint64_t high;
     uint64_t low;
@@ -87,7 +89,7 @@ struct kernel_address {
 
 enum { KERNEL_ADDRESS_TEXT = 64 };
 
-/// Reads a numeric address without port, brackets or scope.
+/// Parses a numeric address without port, brackets or scope.
 bool kernel_address_parse(const char *text, struct kernel_address *address);
 /// Writes the address without its port; returns the length without the closing zero.
 int kernel_address_format(struct kernel_address address, char text[KERNEL_ADDRESS_TEXT]);
@@ -97,99 +99,100 @@ struct kernel_interface {
     bool loopback;
     bool up;
 };
-/// Returns how many addresses the interfaces have, of which it fills the first `capacity`.
+/// Returns the number of interface addresses and fills in the first `capacity` of them.
 int kernel_interface_addresses(struct kernel_interface *interfaces, int capacity);
 
 // UDP
 
-/// A non-blocking bound socket that tells destination addresses and drops of its queue.
+/// Opens a non-blocking bound socket that reports destination addresses and queue drops.
 int kernel_udp_open(struct kernel_address address, bool ipv6);
-/// A non-blocking UDP socket that has one peer: it hears of nobody else, and of that nobody listens
-/// there (ECONNREFUSED, with what is sent next).
+/// Opens a non-blocking UDP socket connected to one peer. It receives only from that peer, and the
+/// next send fails with ECONNREFUSED if no socket is open there.
 int kernel_udp_connect(struct kernel_address address, bool ipv6);
-/// The address that a socket is bound to, IPv4 or IPv6.
+/// Stores the address that a socket is bound to, IPv4 or IPv6.
 int kernel_local_address(int descriptor, struct kernel_address *address);
-/// Sets the kernel's buffer to `bytes`, over the system's limit where that is permitted;
-/// returns what the kernel then says, without its doubling.
+/// Sets the socket buffer to `bytes`, above the system's limit if permitted; returns the resulting
+/// size, without the kernel's doubling.
 int kernel_set_receive_buffer(int descriptor, int bytes);
 int kernel_set_send_buffer(int descriptor, int bytes);
 
-/// Has the kernel stamp each datagram that comes with CLOCK_REALTIME.
+/// Makes the kernel timestamp each received datagram with CLOCK_REALTIME.
 int kernel_stamp_arrivals(int descriptor);
 
-/// One received datagram, valid until the next receive into the same inbox.
+/// Received datagram, valid until the next receive into the same inbox.
 struct kernel_datagram {
     const uint8_t *bytes;
     uint32_t length;
-    /// More came than fitted: the rest is lost.
+    /// Whether the datagram exceeded the buffer; the excess is lost.
     bool truncated;
     struct kernel_address remote;
-    /// Our address, where the kernel told it; its port is 0.
+    /// Local address, if the kernel reported it; its port is 0.
     struct kernel_address local;
-    /// The interface that it came in on; 0 where the kernel told none.
+    /// Index of the receiving interface; 0 if the kernel reported none.
     uint32_t interface;
-    /// Datagrams the socket's queue has dropped since it was opened, modulo 2^32.
+    /// Datagrams that the socket's queue has dropped since it was opened, modulo 2^32.
     uint32_t queue_drops;
     bool has_queue_drops;
-    /// When it came to the machine, in nanoseconds since 1970; 0 without a stamp.
+    /// Time of arrival at the machine, in nanoseconds since 1970; 0 without a timestamp.
     int64_t arrival;
 };
 
-/// Places for the datagrams of one receive call.
+/// Buffers for the datagrams of one receive call.
 struct kernel_inbox;
 struct kernel_inbox *kernel_inbox_create(int capacity, int size);
 void kernel_inbox_destroy(struct kernel_inbox *inbox);
-/// Receives what is there, up to the inbox's capacity; returns how many.
+/// Receives available datagrams, up to the inbox's capacity; returns their number.
 int kernel_inbox_receive(struct kernel_inbox *inbox, int descriptor);
 const struct kernel_datagram *kernel_inbox_datagrams(const struct kernel_inbox *inbox);
 
 enum { KERNEL_SEGMENTS = 64 };
 
-/// Datagrams of equal length to one destination, the last of which may be shorter.
+/// Datagrams of equal length to one destination; the last may be shorter.
 struct kernel_run {
     struct kernel_address remote;
-    /// The source address; high and low 0: the kernel's choice.
+    /// Source address; if high and low are 0, the kernel chooses it.
     struct kernel_address local;
-    /// The interface to leave by; 0: as the routes say.
+    /// Outgoing interface; 0 to use the routing table.
     uint32_t interface;
     const uint8_t *first;
-    /// Bytes from the start of one datagram to the start of the next.
+    /// Distance between the starts of two datagrams, in bytes.
     uint32_t stride;
     /// At most KERNEL_SEGMENTS.
     uint32_t count;
     uint32_t length;
     uint32_t last_length;
 };
-/// Sends a run in one call (UDP_SEGMENT where it has more than one); returns 0.
+/// Sends a run in one call, by UDP_SEGMENT if it has several datagrams; returns 0.
 int kernel_send_run(int descriptor, bool ipv6, const struct kernel_run *run);
 
 // TCP
 
-/// A non-blocking listening socket.
+/// Opens a non-blocking listening socket.
 int kernel_tcp_listen(struct kernel_address address, bool ipv6, int backlog);
-/// The next connection of a listening socket, non-blocking, and who made it.
+/// Accepts the next connection of a listening socket as non-blocking, and stores the peer's
+/// address.
 ///
-/// It sends at once what it is given (TCP_NODELAY), keeps about `unsent` bytes that have not left
-/// yet, and ends when the peer has taken nothing for `timeout` milliseconds.
+/// The connection sends data at once (TCP_NODELAY), buffers about `unsent` unsent bytes, and fails
+/// if the peer acknowledges nothing for `timeout` milliseconds.
 int kernel_tcp_accept(int descriptor, int unsent, int timeout, struct kernel_address *remote);
 
-/// Bytes of a TCP connection that have not left for the first time; an error on other sockets.
+/// Returns the bytes of a TCP connection that were never sent; an error on other sockets.
 int kernel_tcp_unsent(int descriptor);
 
 // Unix-domain sockets
 
-/// A non-blocking listening socket, its file made with `mode`.
+/// Opens a non-blocking listening socket, and creates its file with `mode`.
 int kernel_unix_listen(const char *path, unsigned mode, int backlog);
-/// A connected, non-blocking socket, or why there is none.
+/// Opens a connected, non-blocking socket.
 int kernel_unix_connect(const char *path);
 int kernel_accept(int descriptor);
-/// A connected, non-blocking datagram socket; `@` at the start stands for the abstract namespace.
+/// Opens a connected, non-blocking datagram socket; a leading `@` means the abstract namespace.
 int kernel_notify_connect(const char *path);
-/// Opens `path` and locks it exclusively without waiting; closing lets go.
+/// Opens `path` and locks it exclusively without waiting; closing it releases the lock.
 ///
-/// Who holds the lock may unlink the file: a lock on a file that is gone is not taken for one.
+/// The lock's holder may unlink the file: a lock on an unlinked file does not count.
 int kernel_lock_file(const char *path, unsigned mode);
-/// What a path is, links not followed.
+/// Type of the file at a path; links are not followed.
 enum { KERNEL_FILE_NONE = 0, KERNEL_FILE_SOCKET = 1, KERNEL_FILE_LINK = 2, KERNEL_FILE_OTHER = 3 };
 int kernel_file_kind(const char *path);
 
@@ -198,30 +201,33 @@ struct kernel_credentials {
     uint32_t uid;
     uint32_t gid;
 };
-/// Who connected (SO_PEERCRED).
+/// Stores the credentials of the connected peer (SO_PEERCRED).
 int kernel_peer_credentials(int descriptor, struct kernel_credentials *credentials);
 
 // Processes
 
-/// A child and our end of the socket that is its standard input; a negative pid says why not.
+/// Child process and our end of the socket that is its standard input; `pid` is a negated errno on
+/// failure.
 struct kernel_child {
     int pid;
     int descriptor;
 };
-/// Starts the program at `path`, as `name` and with one argument, in a process group of its own, with signals as they are
-/// by default. It has our standard error and no other descriptor of ours; what it writes to
-/// standard output is lost. Our end of the socket does not block.
+/// Starts the program at `path` as `name` with one argument, in its own process group and with
+/// default signal handling.
+///
+/// It inherits our standard error and no other descriptor; its standard output is discarded. Our
+/// end of the socket is non-blocking.
 struct kernel_child kernel_spawn(const char *path, const char *name, const char *argument);
-/// Whether a child has ended; its number is given up then. Does not wait.
+/// Returns whether a child has ended, and if so reaps it. Does not wait.
 bool kernel_child_ended(int pid);
-/// SIGKILL; `kernel_child_ended` has to be asked until it says so.
+/// Sends SIGKILL; call `kernel_child_ended` until it returns true.
 void kernel_child_kill(int pid);
-/// Ignores SIGPIPE, and lets others run before this process.
+/// Ignores SIGPIPE and lowers this process's scheduling priority.
 void kernel_serve_in_background(void);
 
-/// The parts of `kernel_confine` that this system has not.
+/// Parts of `kernel_confine` that the system does not support.
 enum {
-    /// The order in which processes end when memory is short.
+    /// First place in the order in which the system ends processes when memory is short.
     KERNEL_UNCONFINED_ORDER = 1,
     KERNEL_UNCONFINED_MEMORY = 2,
     KERNEL_UNCONFINED_PRIVILEGES = 4,
@@ -230,28 +236,29 @@ enum {
     /// seccomp.
     KERNEL_UNCONFINED_CALLS = 16,
 };
-/// Gives up for good, in this process, what decoding and sending to a server do not need.
+/// Permanently drops all rights of this process that decoding, and sending to a server, do not
+/// need.
 ///
-/// Afterwards it reads nothing but libraries, certificates, the resolver's files and `readable`
-/// (empty: no further file), writes no file, reaches no Unix-domain socket, starts and signals no
-/// other process, gains no privilege, and has at most `memory` bytes of addresses. When the system
-/// runs out of memory, it ends first. Call it before there are other threads. Returns the parts
-/// that could not be had.
+/// Afterwards it reads only libraries, certificates, the resolver's files and `readable` (if empty,
+/// no further file). It writes no file, reaches no Unix-domain socket, starts and signals no other
+/// process, gains no privilege, and has at most `memory` bytes of address space. When the system
+/// runs out of memory, this process is ended first. Call it before there are other threads. Returns
+/// the parts that are unavailable.
 unsigned kernel_confine(int64_t memory, const char *readable);
 
 // Bytes
 
-/// Returns how many bytes came, 0 at the end.
+/// Reads bytes; returns their number, 0 at the end.
 int64_t kernel_read(
     int descriptor, uint8_t *KERNEL_COUNTED_BY(count) bytes KERNEL_NOESCAPE, int64_t count);
-/// Returns how many bytes went; never raises SIGPIPE on a socket.
+/// Writes bytes; returns their number. Never raises SIGPIPE on a socket.
 int64_t kernel_write(
     int descriptor, const uint8_t *KERNEL_COUNTED_BY(count) bytes KERNEL_NOESCAPE, int64_t count);
-/// Opens /dev/null for each of the descriptors 0, 1, 2 that is closed, so that nothing else
-/// gets its number and is written to by mistake.
+/// Opens /dev/null for each closed descriptor among 0, 1 and 2, so that no other file gets its
+/// number and is written to by mistake.
 void kernel_fill_standard_descriptors(void);
 /// Opens a file for reading.
 int kernel_open_file(const char *path);
-/// Opens /dev/null: a descriptor in reserve for when the table is full.
+/// Opens /dev/null, as a reserve descriptor for a full descriptor table.
 int kernel_open_null(void);
 void kernel_close(int descriptor);

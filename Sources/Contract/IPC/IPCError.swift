@@ -1,14 +1,14 @@
 public import JSON
 
-/// A refusal, as it stands in the `error` member of a reply.
+/// Error of a refused call, as in the `error` member of a reply.
 public struct IPCError: Error, Hashable, Sendable {
-    /// The vendor's number where there is one, else JSON-RPC's own or one from 4000 up.
+    /// Number of the error: from the vendor contract, from JSON-RPC, or from 4000 up.
     public var code: Int
-    /// For people; may change between versions.
+    /// Text for people; may change between versions.
     public var message: String
-    /// For programs: a stable word in kebab case.
+    /// Stable kebab-case word for programs.
     public var reason: String
-    /// What else there is to know, beside `reason` in `data`.
+    /// Members of `data` other than `reason`.
     public var details: [String: JSON]
 
     public init(code: Int, message: String, reason: String, details: [String: JSON] = [:]) {
@@ -48,9 +48,9 @@ extension IPCError: Codable {
     }
 }
 
-/// JSON-RPC's own errors.
+/// Errors of JSON-RPC.
 extension IPCError {
-    /// The line is not JSON, or not JSON that we take.
+    /// Reports a line that is not JSON, or violates a limit of `JSON`.
     public static func parseError(_ cause: JSONSyntaxError) -> Self {
         Self(
             code: -32700,
@@ -59,7 +59,7 @@ extension IPCError {
         )
     }
 
-    /// The line is JSON, but not a JSON-RPC 2.0 request.
+    /// Reports a line that is JSON, but not a JSON-RPC 2.0 request.
     public static func invalidRequest(_ cause: String) -> Self {
         Self(code: -32600, message: cause, reason: "invalid-request")
     }
@@ -82,13 +82,13 @@ extension IPCError {
         )
     }
 
-    /// sfud could not do what it should have done; a defect, or a worker that is gone.
+    /// Reports that sfud failed to execute a valid call, because of a defect or a dead worker.
     public static func internalError(_ cause: String) -> Self {
         Self(code: -32603, message: cause, reason: "internal-error")
     }
 }
 
-/// sfud's own errors.
+/// Errors of sfud.
 extension IPCError {
     public static func noSuchRoom(_ room: RoomID) -> Self {
         Self(code: 4004, message: "no room \"\(room)\"", reason: "no-such-room")
@@ -114,7 +114,7 @@ extension IPCError {
         )
     }
 
-    /// `transport` is `nil` where none was named and the participant has none.
+    /// Reports a missing transport; `nil` if none was named and the participant has none.
     public static func noSuchTransport(_ transport: TransportName?) -> Self {
         Self(
             code: 4008,
@@ -123,7 +123,7 @@ extension IPCError {
         )
     }
 
-    /// `what` names the thing with its id, as in `room "r1"`.
+    /// Reports an existing object; `what` names it with its id, as in `room "r1"`.
     public static func alreadyExists(_ what: String) -> Self {
         Self(code: 4009, message: "\(what) already exists", reason: "already-exists")
     }
@@ -132,7 +132,7 @@ extension IPCError {
         Self(code: 4010, message: message, reason: "not-permitted")
     }
 
-    /// A mid that no m-line of the participant carries, or that is no slot of that kind.
+    /// Reports a mid that no m-line of the participant has, or that is no slot of that kind.
     public static func noSuchMid(_ mid: String) -> Self {
         Self(
             code: 4011,
@@ -142,7 +142,7 @@ extension IPCError {
         )
     }
 
-    /// `line` counts from 1; 0 where no single line is at fault.
+    /// Reports an SDP error; `line` counts from 1, and is 0 if no single line is at fault.
     public static func badSDP(line: Int, cause: String) -> Self {
         Self(
             code: 4022,
@@ -152,7 +152,7 @@ extension IPCError {
         )
     }
 
-    /// `limit` is its name as `server.info` has it.
+    /// Reports an exceeded limit; `limit` is its name in `server.info`.
     public static func limitReached(_ limit: String, _ value: Int) -> Self {
         Self(
             code: 4029,
@@ -166,7 +166,7 @@ extension IPCError {
         Self(code: 4030, message: "no free slot fits the stream", reason: "no-free-slot")
     }
 
-    /// A role that the room does not have.
+    /// Reports a role that the room does not have.
     public static func noSuchRole(_ role: String) -> Self {
         Self(
             code: 4044,
@@ -176,7 +176,7 @@ extension IPCError {
         )
     }
 
-    /// The call is right, but not now; `reason` may say more exactly what is in the way.
+    /// Refuses a call in the current state; `reason` may be more specific.
     public static func wrongState(_ message: String, reason: String = "wrong-state") -> Self {
         Self(code: 4091, message: message, reason: reason)
     }

@@ -1,12 +1,12 @@
 public import JSON
 
-/// What comes back for a call.
+/// The reply to a call.
 public struct IPCReply: Hashable, Sendable {
-    /// `nil` where the line that is answered had no id that could be read.
+    /// `nil` if the request had no readable id.
     public var id: RequestID?
     public var outcome: Result<JSON, IPCError>
 
-    /// One line without its newline: the call has been done.
+    /// Returns the line of a successful reply, without its newline.
     public static func encoded(id: RequestID, result: some Encodable) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
@@ -17,7 +17,7 @@ public struct IPCReply: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// One line without its newline: the call is refused.
+    /// Returns the line of an error reply, without its newline.
     public static func encoded(id: RequestID?, error: IPCError) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
@@ -29,12 +29,12 @@ public struct IPCReply: Hashable, Sendable {
     }
 }
 
-/// One event, as a line brings it.
+/// One event as received in a line.
 public struct IPCEvent: Hashable, Sendable {
     public var event: String
-    /// `nil`: it is the server's own.
+    /// `nil` for an event of the server.
     public var room: RoomID?
-    /// Counts per room from 1, without gaps; 0 where it is of none.
+    /// Number of the event in its room, from 1 without gaps; 0 for an event of no room.
     public var seq: Int64
     /// Unix time, in seconds.
     public var time: Double
@@ -57,14 +57,14 @@ public struct IPCEvent: Hashable, Sendable {
         self.data = data
     }
 
-    /// The data as `type`, or `nil` where this is another event.
+    /// Returns the data as `type`, or `nil` if this is another event.
     ///
-    /// - Throws: `IPCError` where the data does not fit the type.
+    /// - Throws: `IPCError` if the data does not match the type.
     public func data<D: EventData>(as type: D.Type) throws(IPCError) -> D? {
         event == D.event ? try data.decode(type) : nil
     }
 
-    /// One line without its newline.
+    /// Returns the line of a room's event, without its newline.
     public static func encoded<D: EventData>(
         _ data: D,
         room: RoomID,
@@ -87,7 +87,7 @@ public struct IPCEvent: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// One line without its newline, of the server's own.
+    /// Returns the line of a server event, without its newline.
     public static func encoded<D: EventData>(_ data: D, time: Double) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":")
@@ -117,12 +117,14 @@ extension IPCEvent: Codable {
     }
 }
 
-/// What a client reads from a line.
+/// A line that a client receives: a reply or an event.
 public enum IPCMessage: Hashable, Sendable {
     case reply(IPCReply)
     case event(IPCEvent)
 
-    /// - Throws: `IPCError` where the line is neither.
+    /// Parses a line.
+    ///
+    /// - Throws: `IPCError` if the line is neither a reply nor an event.
     public init(line: [UInt8]) throws(IPCError) {
         let json: JSON
         do throws(JSONSyntaxError) {

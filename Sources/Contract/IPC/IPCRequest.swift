@@ -1,6 +1,6 @@
 public import JSON
 
-/// What a caller matches a reply by.
+/// Id that matches a reply to its request.
 public enum RequestID: Hashable, Sendable {
     case integer(Int64)
     /// At most 256 bytes.
@@ -10,7 +10,7 @@ public enum RequestID: Hashable, Sendable {
 extension RequestID {
     public static let byteLimit = 256
 
-    /// Returns `nil` for what is no id: null, a fraction, a boolean, a long string, a container.
+    /// Returns `nil` for an invalid id: null, a fraction, a boolean, a long string, a container.
     init?(_ json: JSON) {
         switch json {
         case .integer(let integer): self = .integer(integer)
@@ -20,11 +20,11 @@ extension RequestID {
     }
 }
 
-/// One call, as a line brought it.
+/// One call as received in a line.
 public struct IPCRequest: Hashable, Sendable {
     public var id: RequestID
     public var method: String
-    /// An object; empty where the call has none.
+    /// An object; empty if the call has no params.
     public var params: JSON
 
     public init(id: RequestID, method: String, params: JSON = [:]) {
@@ -33,15 +33,15 @@ public struct IPCRequest: Hashable, Sendable {
         self.params = params
     }
 
-    /// A line of the IPC, in bytes, without its newline.
+    /// Longest line on the IPC, in bytes, without its newline.
     public static let lineLimit = 1 << 20
 
-    /// Reads one line, with or without its newline.
+    /// Parses one line, with or without its newline.
     ///
-    /// Every line is answered once, so a notification (a call without an id) is refused as an
-    /// invalid request: nobody would learn whether it was taken.
+    /// Every line gets one reply, so a notification (a call without an id) is refused as an invalid
+    /// request: its sender could not learn whether it succeeded.
     ///
-    /// - Throws: `IPCRefusal`, which is the answer to the line.
+    /// - Throws: `IPCRefusal`, the reply to the line.
     public init(line: [UInt8]) throws(IPCRefusal) {
         let json: JSON
         do throws(JSONSyntaxError) {
@@ -72,12 +72,12 @@ public struct IPCRequest: Hashable, Sendable {
         self.init(id: id, method: method, params: params)
     }
 
-    /// The params as a method has them; see `JSON.decodeParams`.
+    /// Decodes the params; see `JSON.decodeParams`.
     public func params<P: Decodable>(_ type: P.Type) throws(IPCError) -> P {
         try params.decodeParams(type)
     }
 
-    /// One line without its newline.
+    /// Returns the line of the request, without its newline.
     public func encoded() -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
@@ -91,9 +91,9 @@ public struct IPCRequest: Hashable, Sendable {
     }
 }
 
-/// The answer to a line that is no request.
+/// The reply to a line that is not a valid request.
 public struct IPCRefusal: Error, Hashable, Sendable {
-    /// As far as it could be read.
+    /// `nil` if it could not be read.
     public var id: RequestID?
     public var error: IPCError
 
@@ -102,6 +102,6 @@ public struct IPCRefusal: Error, Hashable, Sendable {
         self.error = error
     }
 
-    /// One line without its newline.
+    /// Returns the line of the reply, without its newline.
     public func encoded() -> [UInt8] { IPCReply.encoded(id: id, error: error) }
 }

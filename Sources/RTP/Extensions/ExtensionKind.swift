@@ -1,4 +1,4 @@
-/// The RTP header extensions that sfud reads, writes or carries through.
+/// RTP header extension that sfud reads, writes or forwards.
 public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
     /// `urn:ietf:params:rtp-hdrext:sdes:mid` (RFC 9143 §15).
     case mid
@@ -20,22 +20,22 @@ public enum ExtensionKind: UInt8, CaseIterable, Hashable, Sendable {
     public static let count = 11
 }
 
-/// Which id each extension has on one m-line, both ways round; 0 means not negotiated.
+/// Ids of the header extensions on one m-line, and the reverse lookup; 0 means not negotiated.
 public struct ExtensionMap: Hashable, Sendable, BitwiseCopyable {
-    /// Indexed by `ExtensionKind.rawValue`.
+    /// Ids indexed by `ExtensionKind.rawValue`.
     @usableFromInline var ids: InlineArray<11, UInt8>
 
     @inlinable
     public init() { ids = InlineArray(repeating: 0) }
 
-    /// The id of `kind`, or 0.
+    /// Id of `kind`, or 0.
     @inlinable
     public subscript(kind: ExtensionKind) -> UInt8 {
         get { ids[Int(kind.rawValue)] }
         set { ids[Int(kind.rawValue)] = newValue }
     }
 
-    /// What the element with this id is, if it was negotiated.
+    /// Returns the extension with this id, if it was negotiated.
     @inlinable
     public func kind(of id: UInt8) -> ExtensionKind? {
         guard id != 0 else { return nil }

@@ -1,6 +1,6 @@
-/// A point on the caller's monotonic clock, in nanoseconds from an origin of its own.
+/// Point in time on the caller's monotonic clock, in nanoseconds from an arbitrary origin.
 ///
-/// Eight bytes: `ContinuousClock.Instant` and `Duration` have sixteen and are slower.
+/// It has eight bytes; `ContinuousClock.Instant` and `Duration` have sixteen and are slower.
 public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     public var nanoseconds: Int64
 
@@ -10,7 +10,7 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The instant `milliseconds` later, or earlier when negative.
+    /// Returns the instant `milliseconds` later, or earlier if negative.
     @inlinable
     public func advanced(milliseconds: Int64) -> Self {
         Self(nanoseconds: nanoseconds &+ milliseconds &* 1_000_000)
@@ -21,7 +21,7 @@ public struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
         Self(nanoseconds: nanoseconds &+ step)
     }
 
-    /// Nanoseconds from `other` to here: negative when `other` is later.
+    /// Returns the nanoseconds from `other` to this instant; negative if `other` is later.
     @inlinable
     public func nanoseconds(since other: Self) -> Int64 { nanoseconds &- other.nanoseconds }
 

@@ -1,11 +1,11 @@
-/// Wall-clock time as RTCP writes it: seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
+/// Wall-clock time in NTP format: seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
 public struct NTPTime: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt64
 
     @inlinable
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Nanoseconds of Unix time; negative before 1970.
+    /// Converts Unix time in nanoseconds, negative before 1970.
     @inlinable
     public init(unixNanoseconds: Int64) {
         let seconds = unixNanoseconds / 1_000_000_000
@@ -15,11 +15,11 @@ public struct NTPTime: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
         rawValue = UInt64(bitPattern: fixed &+ fraction)
     }
 
-    /// The middle 32 bits, as LSR and DLSR use them (RFC 3550 §6.4.1).
+    /// Middle 32 bits, as in LSR and DLSR (RFC 3550 §6.4.1).
     @inlinable
     public var compact: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 16) }
 
-    /// Nanoseconds from `other` to here, for times less than 68 years apart.
+    /// Returns the nanoseconds from `other` to this time, for times less than 68 years apart.
     @inlinable
     public func nanoseconds(since other: Self) -> Int64 {
         let difference = Int64(bitPattern: rawValue &- other.rawValue)

@@ -1,4 +1,4 @@
-/// An RTP payload type, 0 to 127 (RFC 3550 §5.1).
+/// RTP payload type, 0 to 127 (RFC 3550 §5.1).
 public struct PayloadType: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt8
 

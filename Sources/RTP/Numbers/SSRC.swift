@@ -1,4 +1,4 @@
-/// A synchronization source identifier (RFC 3550 §3).
+/// Synchronization source identifier (RFC 3550 §3).
 public struct SSRC: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
     public var rawValue: UInt32
 

@@ -1,4 +1,4 @@
-/// A 16-bit RTP sequence number (RFC 3550 §5.1).
+/// 16-bit RTP sequence number (RFC 3550 §5.1).
 ///
 /// It wraps, so it is ordered by distance and has no `<`.
 public struct SequenceNumber: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
@@ -7,13 +7,13 @@ public struct SequenceNumber: RawRepresentable, Hashable, Sendable, BitwiseCopya
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Steps from `other` to here along the shorter way round: negative means older.
+    /// Returns the signed distance from `other` the shorter way around; negative means older.
     @inlinable
     public func distance(from other: Self) -> Int {
         Int(Int16(bitPattern: rawValue &- other.rawValue))
     }
 
-    /// The number `steps` further on, wrapped.
+    /// Returns the number `steps` later, with wraparound.
     @inlinable
     public func advanced(by steps: Int) -> Self {
         Self(rawValue: rawValue &+ UInt16(truncatingIfNeeded: steps))

@@ -1,10 +1,10 @@
-/// The first byte of an AV1 payload (RTP Payload Format for AV1 §4.4).
+/// AV1 aggregation header, the first byte of a payload (RTP Payload Format for AV1 §4.4).
 public struct AV1AggregationHeader: Equatable, Sendable {
-    /// Z: the first element goes on with a unit of the packet before.
+    /// Z: the first OBU element continues an OBU of the previous packet.
     public let continuesUnit: Bool
-    /// Y: the last element goes on in the next packet.
+    /// Y: the last OBU element continues in the next packet.
     public let isContinued: Bool
-    /// W: the number of elements, or 0 where each one has its length before it.
+    /// W: the number of OBU elements, or 0 if each is preceded by its length.
     public let elementCount: UInt8
     /// N: the packet is the first of a coded video sequence.
     public let startsSequence: Bool
@@ -17,6 +17,6 @@ public struct AV1AggregationHeader: Equatable, Sendable {
         startsSequence = payload[0] & 0x08 != 0
     }
 
-    /// Whether a key frame starts here; a packet cannot start a sequence and go on with a unit.
+    /// Whether a keyframe starts here; a packet cannot both start a sequence and continue an OBU.
     public var isKeyframeStart: Bool { startsSequence && !continuesUnit }
 }

@@ -1,6 +1,6 @@
-/// The little that is read of an AV1 sequence header (AV1 specification §5.5).
+/// Partial parser of an AV1 sequence header (AV1 specification §5.5).
 public enum AV1SequenceHeader {
-    /// The largest size of the frames that follow; `body` starts after the unit's header.
+    /// Returns the maximum size of the frames that follow; `body` starts after the OBU header.
     public static func resolution(_ body: Span<UInt8>) -> PictureSize? {
         var reader = BitReader(body)
         _ = reader.bits(3)  // seq_profile

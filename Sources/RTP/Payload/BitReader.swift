@@ -1,9 +1,9 @@
-/// Reads bits, most significant first, and never past the end.
+/// Bit reader, most significant bit first, that never reads past the end.
 ///
-/// Past the end it gives zeros and remembers, so a parser asks once, when it is done.
+/// Past the end it returns zeros and sets `isExhausted`, so a parser checks once, when it is done.
 struct BitReader: ~Escapable {
     private let bytes: Span<UInt8>
-    /// Whether 00 00 03 stands for 00 00, as in H.264 (ITU-T H.264 §7.4.1).
+    /// Whether to skip emulation prevention bytes: 00 00 03 stands for 00 00 (ITU-T H.264 §7.4.1).
     private let skipsEmulationPrevention: Bool
     private var byteOffset = 0
     private var bitOffset = 0
@@ -38,14 +38,16 @@ struct BitReader: ~Escapable {
         return bit != 0
     }
 
-    /// The next `count` bits, at most 32.
+    /// Reads `count` bits, at most 32.
     mutating func bits(_ count: Int) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count { value = value << 1 | (bit() ? 1 : 0) }
         return value
     }
 
-    /// An unsigned Exp-Golomb number, `ue(v)` (ITU-T H.264 §9.1); too large ones exhaust.
+    /// Reads an unsigned Exp-Golomb number, `ue(v)` (ITU-T H.264 §9.1).
+    ///
+    /// Numbers that are too large set `isExhausted`.
     mutating func exponentialGolomb() -> UInt32 {
         var zeros = 0
         while !bit() {
@@ -58,13 +60,13 @@ struct BitReader: ~Escapable {
         return (1 << UInt32(zeros)) - 1 + bits(zeros)
     }
 
-    /// A signed Exp-Golomb number, `se(v)` (ITU-T H.264 §9.1.1).
+    /// Reads a signed Exp-Golomb number, `se(v)` (ITU-T H.264 §9.1.1).
     mutating func signedExponentialGolomb() -> Int32 {
         let code = Int64(exponentialGolomb())
         return Int32(truncatingIfNeeded: code & 1 == 0 ? -(code / 2) : (code + 1) / 2)
     }
 
-    /// A number below `limit`, `ns(n)` (AV1 specification §4.10.7).
+    /// Reads a number below `limit`, `ns(n)` (AV1 specification §4.10.7).
     mutating func nonSymmetric(below limit: Int) -> Int {
         var width = 0
         while limit >> width > 0 { width += 1 }

@@ -1,6 +1,6 @@
-/// Reads bytes in order and never past the end.
+/// Byte reader that never reads past the end.
 ///
-/// Past the end it gives zeros and remembers, so a parser asks once, when it is done.
+/// Past the end it returns zeros and sets `isExhausted`, so a parser checks once, when it is done.
 struct ByteReader: ~Escapable {
     private let bytes: Span<UInt8>
     private(set) var position: Int
@@ -26,7 +26,7 @@ struct ByteReader: ~Escapable {
         return high << 8 | UInt16(byte())
     }
 
-    /// The next byte, left in place.
+    /// Next byte, without consuming it; 0 at the end.
     var peek: UInt8 { position < bytes.count ? bytes[position] : 0 }
 
     mutating func skip(_ count: Int) {

@@ -1,15 +1,16 @@
-/// The part of the dependency descriptor that every packet has (RTP Payload Format for AV1 §A.8.1).
+/// Mandatory fields of the dependency descriptor (RTP Payload Format for AV1 §A.8.1).
 public struct DependencyDescriptor: Equatable, Sendable {
     public let startOfFrame: Bool
     public let endOfFrame: Bool
-    /// Six bits that say which template of the structure the frame follows.
+    /// Template of the structure that the frame follows, in six bits.
     public let templateID: UInt8
-    /// Wraps like a sequence number; it lies at `frameNumberOffset` of the element.
+    /// Frame number, which wraps like a sequence number; it lies at `frameNumberOffset` of the
+    /// element.
     public let frameNumber: UInt16
-    /// Whether a new structure comes along, as with every key frame.
+    /// Whether a new structure is attached, as with every keyframe.
     public let attachesStructure: Bool
 
-    /// Where the frame number lies in the element, in bytes.
+    /// Offset of the frame number in the element, in bytes.
     public static var frameNumberOffset: Int { 1 }
 
     public init?(_ element: Span<UInt8>) {
@@ -22,34 +23,35 @@ public struct DependencyDescriptor: Equatable, Sendable {
     }
 }
 
-/// What one frame is and needs: a whole dependency descriptor read with the stream's structure.
+/// Layers and dependencies of one frame: a dependency descriptor resolved with its structure.
 public struct FrameDependencies: Equatable, Sendable {
     public let descriptor: DependencyDescriptor
     public let spatialID: UInt8
     public let temporalID: UInt8
-    /// Bit `i` for decode target `i`; `nil` where it stays as it was.
+    /// Active decode targets, bit `i` for target `i`; `nil` if unchanged.
     public private(set) var activeDecodeTargets: UInt32?
     private(set) var indications: UInt64
-    /// How far back the frames lie that this one needs; at most the first sixteen of them.
+    /// Distances in frame numbers to the frames that this one depends on; at most the first
+    /// sixteen.
     public private(set) var frameDifferences = FrameDifferences()
     public private(set) var chainDifferences: ChainDifferences
 
-    /// What the frame is to decode target `target`.
+    /// Returns the frame's role for decode target `target`.
     public func indication(ofDecodeTarget target: Int) -> DecodeTargetIndication {
         precondition((0..<32).contains(target), "no such decode target")
         return DecodeTargetIndication(indications, target)
     }
 
-    /// Reads `element` with the structure of the stream so far, which a new one replaces.
+    /// Parses `element` with the current `structure`, which an attached one replaces.
     ///
-    /// Returns `nil`, and leaves `structure` alone, where the element is cut short, needs a
-    /// structure or template that is not there, or has more layers than `DependencyStructure`.
-    /// Only an element with a new structure allocates: its lists of templates.
+    /// Returns `nil`, and leaves `structure` unchanged, if the element is truncated, needs a
+    /// missing structure or template, or has more layers than `DependencyStructure` allows. Only an
+    /// element with a new structure allocates: its lists of templates.
     public init?(_ element: Span<UInt8>, structure: inout DependencyStructure?) {
         guard let descriptor = DependencyDescriptor(element) else { return nil }
         var reader = BitReader(element)
         _ = reader.bits(24)
-        // Three bytes are all there is, or else five flags follow (§A.8.1).
+        // An element has either three bytes, or five flags after these (§A.8.1).
         let flags = element.count > 3 ? reader.bits(5) : 0
         var current = structure
         var activeDecodeTargets: UInt32?
@@ -84,19 +86,20 @@ public struct FrameDependencies: Equatable, Sendable {
     }
 }
 
-/// A short list of frame number differences, 1 to 4,096 (§A.8.3 frame_fdiffs).
+/// Frame number differences, 1 to 4,096, at most sixteen (§A.8.3 frame_fdiffs).
 public struct FrameDifferences: Equatable, Sendable {
     private var values: InlineArray<16, UInt16> = .init(repeating: 0)
     public private(set) var count = 0
 
     public init() {}
 
-    /// A template's: bit `i` for a frame that lies `i + 1` before.
+    /// Converts a template's bitmask: bit `i` is set for a difference of `i + 1`.
     init(_ bits: UInt16) {
         for index in 0..<16 where bits >> UInt16(index) & 1 != 0 { append(UInt16(index + 1)) }
     }
 
-    /// A frame's own: each value has its size in nibbles before it, and size 0 ends the list.
+    /// Reads a frame's own list: each value is preceded by its size in nibbles, and size 0 ends the
+    /// list.
     init(_ reader: inout BitReader) {
         while case let size = Int(reader.bits(2)), size > 0 {
             append(UInt16(reader.bits(4 * size) + 1))

@@ -1,29 +1,30 @@
-/// Which kinds of frames a stream has and what they need (RTP Payload Format for AV1 §A.8.2).
+/// Template dependency structure of a stream (RTP Payload Format for AV1 §A.8.2).
 ///
-/// It comes with key frames and is kept for the frames after.
+/// It describes the stream's kinds of frames and their dependencies. It arrives with keyframes and
+/// applies to the frames that follow.
 public struct DependencyStructure: Equatable, Sendable {
-    /// What frames of one kind have in common.
+    /// Template: the properties that frames of one kind share.
     public struct Template: Equatable, Sendable {
         public var spatialID: UInt8
         public var temporalID: UInt8
-        /// Two bits for each decode target, the first one lowest.
+        /// Decode target indications, two bits each, the first in the lowest bits.
         var indications: UInt64 = 0
-        /// Bit `i` for a frame that lies `i + 1` before.
+        /// Frame differences: bit `i` is set for a dependency on the frame `i + 1` earlier.
         public var frameDifferences: UInt16 = 0
         public var chainDifferences = ChainDifferences()
     }
 
-    /// The id of the first template.
+    /// Id of the first template.
     public let templateIDOffset: UInt8
-    /// 1 to 32.
+    /// Number of decode targets, 1 to 32.
     public let decodeTargetCount: Int
-    /// 0 to 32.
+    /// Number of chains, 0 to 32.
     public private(set) var chainCount = 0
-    /// 1 to 64.
+    /// Templates, 1 to 64.
     public private(set) var templates: [Template] = []
-    /// The chain that protects each decode target; empty without chains.
+    /// Chain that protects each decode target; empty without chains.
     public private(set) var protectingChains: [UInt8] = []
-    /// The size of each spatial layer, lowest first; empty where it is not told.
+    /// Size of each spatial layer, lowest first; empty if not stated.
     public private(set) var resolutions: [PictureSize] = []
 
     public var spatialLayerCount: Int {
@@ -34,7 +35,7 @@ public struct DependencyStructure: Equatable, Sendable {
         1 + Int(templates.reduce(0) { max($0, $1.temporalID) })
     }
 
-    /// The highest layers that decode target `target` needs (§A.8.2 decode_target_layers).
+    /// Returns the highest layers that decode target `target` needs (§A.8.2 decode_target_layers).
     public func layers(ofDecodeTarget target: Int) -> (spatialID: UInt8, temporalID: UInt8) {
         precondition(target >= 0 && target < decodeTargetCount, "no such decode target")
         var spatialID: UInt8 = 0
@@ -47,7 +48,8 @@ public struct DependencyStructure: Equatable, Sendable {
         return (spatialID, temporalID)
     }
 
-    /// Returns `nil` for more layers than anyone codes: eight of either kind.
+    /// Parses a structure; returns `nil` if it is truncated or has more than eight spatial or
+    /// temporal layers, which no encoder produces.
     init?(_ reader: inout BitReader) {
         templateIDOffset = UInt8(reader.bits(6))
         decodeTargetCount = Int(reader.bits(5)) + 1
@@ -101,7 +103,7 @@ public struct DependencyStructure: Equatable, Sendable {
     }
 }
 
-/// What a frame is to a decode target (§A.4); the raw value is the two-bit code.
+/// Role of a frame for a decode target (§A.4); the raw value is the two-bit code.
 public enum DecodeTargetIndication: UInt8, Sendable {
     case notPresent, discardable, switchable, required
 
@@ -110,7 +112,7 @@ public enum DecodeTargetIndication: UInt8, Sendable {
     }
 }
 
-/// How far back the last frame of each chain lies, 0 where the chain starts here (§A.5).
+/// Distance to the previous frame of each chain, 0 if the chain starts here (§A.5).
 public struct ChainDifferences: Equatable, Sendable {
     private var values: InlineArray<32, UInt8> = .init(repeating: 0)
 
@@ -127,7 +129,8 @@ public struct ChainDifferences: Equatable, Sendable {
 }
 
 extension BitReader {
-    /// Two bits for each of `count` decode targets, packed with the first one lowest.
+    /// Reads the indications of `count` decode targets, two bits each, the first in the lowest
+    /// bits.
     mutating func indications(count: Int) -> UInt64 {
         var packed: UInt64 = 0
         for target in 0..<count { packed |= UInt64(bits(2)) << UInt64(2 * target) }

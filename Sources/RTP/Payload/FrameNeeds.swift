@@ -1,10 +1,10 @@
-/// What frames of one kind have in common, as plain values (RTP Payload Format for AV1 §A.8.2).
+/// Template of a dependency structure in fixed memory (RTP Payload Format for AV1 §A.8.2).
 public struct DependencyTemplate: BitwiseCopyable, Sendable {
     public var spatialID: UInt8
     public var temporalID: UInt8
-    /// Two bits for each decode target, the first one lowest.
+    /// Decode target indications, two bits each, the first in the lowest bits.
     public var indications: UInt64
-    /// Bit `i` for a frame that lies `i + 1` before.
+    /// Frame differences: bit `i` is set for a dependency on the frame `i + 1` earlier.
     public var frameDifferences: UInt16
 
     public init(_ template: DependencyStructure.Template) {
@@ -15,25 +15,25 @@ public struct DependencyTemplate: BitwiseCopyable, Sendable {
     }
 }
 
-/// Who needs one frame, and what the frame needs, read without memory of its own.
+/// Decode targets and dependencies of one frame, parsed without allocation.
 public struct FrameNeeds: BitwiseCopyable, Sendable {
     public let spatialID: UInt8
     public let temporalID: UInt8
-    /// Two bits for each decode target, the first one lowest.
+    /// Decode target indications, two bits each, the first in the lowest bits.
     public let indications: UInt64
-    /// How far back the frames lie that this one needs: bit `i` for `i + 1`, to 64.
+    /// Frames that this one depends on: bit `i` for the frame `i + 1` earlier, to 64.
     public private(set) var differences: UInt64 = 0
-    /// It needs a frame that lies further back.
+    /// Whether the frame depends on one that is more than 64 earlier.
     public private(set) var reachesFurther = false
-    /// Bit `i` for decode target `i`; `nil` where it stays as it was.
+    /// Active decode targets, bit `i` for target `i`; `nil` if unchanged.
     public let activeDecodeTargets: UInt32?
 
-    /// What the frame is to decode target `target`, 0 to 31.
+    /// Returns the frame's role for decode target `target`, 0 to 31.
     public func indication(ofDecodeTarget target: Int) -> DecodeTargetIndication {
         DecodeTargetIndication(indications, target & 31)
     }
 
-    /// What an element with a structure of its own says.
+    /// Converts the dependencies of an element with its own structure.
     public init(_ frame: FrameDependencies) {
         spatialID = frame.spatialID
         temporalID = frame.temporalID
@@ -42,9 +42,9 @@ public struct FrameNeeds: BitwiseCopyable, Sendable {
         note(frame.frameDifferences)
     }
 
-    /// Reads an element without a structure by the templates of the last one.
+    /// Parses an element without a structure by the templates of the last structure.
     ///
-    /// Returns `nil` where it is cut short, has a structure, or names a template that is not there.
+    /// Returns `nil` if it is truncated, has a structure, or refers to a missing template.
     public init?(
         _ element: Span<UInt8>,
         templates: Span<DependencyTemplate>,

@@ -1,13 +1,13 @@
-/// The units in one H.264 payload (RFC 6184 §5.2): single, STAP-A or FU-A, as browsers send.
+/// Iterator over the NAL units in one H.264 payload (RFC 6184 §5.2): single, STAP-A or FU-A.
 ///
-/// Other packetizations have no units here.
+/// Browsers send these three; other packetizations yield no units.
 public struct H264Payload: ~Escapable {
-    /// A unit, or the part of one that is in this packet.
+    /// NAL unit, or the part of one in this packet.
     public struct Unit: ~Escapable {
         public let type: UInt8
         /// Whether the unit's first byte is in this packet.
         public let isStart: Bool
-        /// The bytes after the one-byte unit header.
+        /// Bytes after the one-byte unit header.
         public let body: Span<UInt8>
 
         @_lifetime(copy body)
@@ -24,7 +24,7 @@ public struct H264Payload: ~Escapable {
     @_lifetime(copy payload)
     public init(_ payload: Span<UInt8>) { self.payload = payload }
 
-    /// The next unit; `nil` at the end or where an aggregated one does not fit.
+    /// Returns the next unit; returns `nil` at the end or if an aggregated one does not fit.
     @_lifetime(copy self)
     public mutating func next() -> Unit? {
         guard position < payload.count else { return nil }
@@ -80,7 +80,8 @@ public struct H264Payload: ~Escapable {
 }
 
 extension H264Payload {
-    /// Whether `payload` starts a key frame: sequence parameters, or an instant refresh.
+    /// Returns whether `payload` starts a keyframe: it has a sequence parameter set or an IDR
+    /// slice.
     public static func isKeyframeStart(_ payload: Span<UInt8>) -> Bool {
         var units = H264Payload(payload)
         while let unit = units.next() {
@@ -90,7 +91,7 @@ extension H264Payload {
         return false
     }
 
-    /// The size that sequence parameters in `payload` tell, if they are whole and sane.
+    /// Returns the size in a sequence parameter set in `payload`, if it is complete and plausible.
     public static func resolution(_ payload: Span<UInt8>) -> PictureSize? {
         var units = H264Payload(payload)
         while let unit = units.next() {

@@ -1,6 +1,6 @@
-/// The little that is read of a sequence parameter set (ITU-T H.264 §7.3.2.1.1).
+/// Partial parser of a sequence parameter set (ITU-T H.264 §7.3.2.1.1).
 enum H264SequenceParameters {
-    /// The size after cropping, or `nil` for anything truncated or out of bounds.
+    /// Returns the size after cropping, or `nil` for truncated or out-of-bounds values.
     ///
     /// `body` starts after the unit header.
     static func resolution(_ body: Span<UInt8>) -> PictureSize? {
@@ -24,7 +24,7 @@ enum H264SequenceParameters {
         var width = 16 * (Int(widthUnits) + 1)
         var height = 16 * (Int(heightUnits) + 1) * fields
         if reader.bit() {
-            // Cropping counts chroma samples (table 6-1).
+            // Cropping is in chroma samples (table 6-1).
             let horizontal = chroma == 1 || chroma == 2 ? 2 : 1
             let vertical = (chroma == 1 ? 2 : 1) * fields
             width -= horizontal * Int(reader.exponentialGolomb())
@@ -36,8 +36,9 @@ enum H264SequenceParameters {
         return PictureSize(width: UInt32(width), height: UInt32(height))
     }
 
-    /// Reads the fields of the high profiles and returns chroma_format_idc, 0 when planes are
-    /// coded apart (ChromaArrayType).
+    /// Reads the fields of the high profiles and returns ChromaArrayType.
+    ///
+    /// Its value is chroma_format_idc, or 0 if color planes are coded separately.
     private static func readChroma(_ reader: inout BitReader) -> UInt32 {
         let format = reader.exponentialGolomb()
         let isSeparate = format == 3 && reader.bit()
@@ -52,7 +53,7 @@ enum H264SequenceParameters {
         return isSeparate ? 0 : format
     }
 
-    /// ITU-T H.264 §7.3.2.1.1.1: the list ends for good at the first scale of zero.
+    /// Skips a scaling list, which ends at the first scale of zero (ITU-T H.264 §7.3.2.1.1.1).
     private static func skipScalingList(_ reader: inout BitReader, count: Int) {
         var scale: Int32 = 8
         for _ in 0..<count where scale != 0 {
@@ -81,6 +82,6 @@ enum H264SequenceParameters {
     private static let highProfiles: [UInt32] = [
         100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135,
     ]
-    /// 65,536 pixels are more than any level allows.
+    /// Maximum size in macroblocks: 65,536 pixels exceed every level.
     private static var maximumUnits: UInt32 { 4096 }
 }

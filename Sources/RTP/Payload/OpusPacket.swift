@@ -1,11 +1,12 @@
-/// What the first byte of an Opus packet tells (RFC 6716 §3.1).
+/// Duration and DTX state of an Opus packet, from its TOC byte and length (RFC 6716 §3.1).
 public struct OpusPacket: Equatable, Sendable {
-    /// How long it plays, in samples of 48 kHz; at most 5,760.
+    /// Duration in samples of 48 kHz; at most 5,760.
     public let samples: Int
-    /// Whether it is too short for sound: a sign of discontinuous transmission (RFC 7587 §3.1.3).
+    /// Whether it is too short for audio: a sign of discontinuous transmission (RFC 7587 §3.1.3).
     public let isSilence: Bool
 
-    /// Returns `nil` for no bytes, no frames and more than 120 ms (RFC 6716 §3.2.5).
+    /// Parses a packet; returns `nil` if it has no bytes, no frames or more than 120 ms (RFC 6716
+    /// §3.2.5).
     public init?(_ payload: Span<UInt8>) {
         guard payload.count >= 1 else { return nil }
         let frames: Int
@@ -21,7 +22,7 @@ public struct OpusPacket: Equatable, Sendable {
         isSilence = payload.count <= 2
     }
 
-    /// Samples a frame of one of the 32 configurations (RFC 6716 table 2).
+    /// Returns the samples per frame of one of the 32 configurations (RFC 6716 table 2).
     private static func frameSamples(configuration: UInt8) -> Int {
         switch configuration {
         case 0...11: configuration % 4 == 3 ? 2880 : 480 << Int(configuration % 4)

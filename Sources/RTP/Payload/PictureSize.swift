@@ -1,4 +1,4 @@
-/// A picture's size in pixels.
+/// Picture size in pixels.
 public struct PictureSize: Hashable, Sendable {
     public var width: UInt32
     public var height: UInt32

@@ -1,23 +1,24 @@
-/// Redundant audio: older blocks, each with a header, then the newest one (RFC 2198 §3).
+/// Redundant audio (RED): headers of older blocks and the primary, then their data (RFC 2198 §3).
 public struct REDPayload: ~Escapable {
-    /// An older block.
+    /// Redundant (older) block.
     public struct Block: Equatable, Sendable {
         public var payloadType: PayloadType
-        /// How far before the packet's timestamp its own lies.
+        /// Offset by which its timestamp precedes the packet's.
         public var timestampOffset: UInt16
-        /// Where its data starts in the payload.
+        /// Offset of its data in the payload.
         public var offset: Int
         public var length: Int
     }
 
     private let payload: Span<UInt8>
-    /// How many older blocks there are; block `i` has its header at byte `4 * i`.
+    /// Number of redundant blocks; block `i` has its header at byte `4 * i`.
     public let redundantCount: Int
     public let primaryPayloadType: PayloadType
-    /// Where the newest block starts; it ends with the payload.
+    /// Offset of the primary block, which ends with the payload.
     public let primaryOffset: Int
 
-    /// Returns `nil` where headers or blocks do not fit, and for more than 32 older blocks.
+    /// Parses a payload; returns `nil` if headers or blocks do not fit, or for more than 32
+    /// redundant blocks.
     @_lifetime(copy payload)
     public init?(_ payload: Span<UInt8>) {
         var count = 0
@@ -35,16 +36,16 @@ public struct REDPayload: ~Escapable {
         primaryOffset = offset
     }
 
-    /// The newest block's bytes.
+    /// Bytes of the primary block.
     public var primary: Span<UInt8> {
         @_lifetime(copy self)
         get { payload.extracting(primaryOffset..<payload.count) }
     }
 
-    /// The offset of the byte with the newest block's payload type.
+    /// Offset of the byte with the primary block's payload type.
     public var primaryHeaderOffset: Int { 4 * redundantCount }
 
-    /// The older block `index`, oldest first.
+    /// Returns redundant block `index`, oldest first.
     public subscript(index: Int) -> Block {
         precondition(index >= 0 && index < redundantCount, "no such block")
         var offset = primaryHeaderOffset + 1

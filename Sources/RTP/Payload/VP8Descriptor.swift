@@ -1,18 +1,18 @@
-/// The VP8 payload descriptor (RFC 7741 §4.2).
+/// VP8 payload descriptor (RFC 7741 §4.2).
 public struct VP8Descriptor: Equatable, Sendable {
-    /// The descriptor's length: the VP8 payload starts there.
+    /// Length of the descriptor, after which the VP8 payload starts.
     public let length: Int
     public let isNonReference: Bool
     /// S: the packet starts a partition.
     public let startOfPartition: Bool
     public let partitionIndex: UInt8
-    /// Seven or fifteen bits.
+    /// Picture id of seven or fifteen bits.
     public private(set) var pictureID: UInt16?
     public private(set) var hasLongPictureID = false
-    /// The picture id's offset in the payload, or 0.
+    /// Offset of the picture id in the payload, or 0.
     public private(set) var pictureIDOffset = 0
     public private(set) var tl0PictureIndex: UInt8?
-    /// The TL0PICIDX's offset in the payload, or 0.
+    /// Offset of TL0PICIDX in the payload, or 0.
     public private(set) var tl0PictureIndexOffset = 0
     public private(set) var temporalID: UInt8?
     /// Y: the frame depends on the base layer only.
@@ -61,20 +61,20 @@ public struct VP8Descriptor: Equatable, Sendable {
         length = position
     }
 
-    /// Whether `payload`, which this describes, starts a key frame (RFC 7741 §4.3).
+    /// Returns whether `payload`, which this describes, starts a keyframe (RFC 7741 §4.3).
     public func isKeyframeStart(_ payload: Span<UInt8>) -> Bool {
         startsFrame && length < payload.count && payload[length] & 1 == 0
     }
 
-    /// Whether the payload holds a frame's first byte.
+    /// Whether the payload holds the first byte of a frame.
     public var startsFrame: Bool { startOfPartition && partitionIndex == 0 }
 
-    /// The size in the header of a key frame that starts in `payload` (RFC 6386 §9.1).
+    /// Returns the size in the header of a keyframe that starts in `payload` (RFC 6386 §9.1).
     public func resolution(_ payload: Span<UInt8>) -> PictureSize? {
         guard isKeyframeStart(payload), payload.count - length >= 10 else { return nil }
         let frame = payload.extracting(length..<payload.count)
         guard frame.u24(at: 3) == 0x9d_012a else { return nil }
-        // Little-endian, with two bits of scaling on top.
+        // Little-endian, with two bits of scaling at the top.
         let width = UInt32(frame[6]) | UInt32(frame[7] & 0x3f) << 8
         let height = UInt32(frame[8]) | UInt32(frame[9] & 0x3f) << 8
         return PictureSize(width: width, height: height)

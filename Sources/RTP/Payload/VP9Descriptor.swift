@@ -1,29 +1,29 @@
-/// The VP9 payload descriptor (RFC 9628 §4.2).
+/// VP9 payload descriptor (RFC 9628 §4.2).
 public struct VP9Descriptor: Equatable, Sendable {
-    /// The descriptor's length: the VP9 payload starts there.
+    /// Length of the descriptor, after which the VP9 payload starts.
     public private(set) var length = 0
     private let flags: UInt8
-    /// Seven or fifteen bits.
+    /// Picture id of seven or fifteen bits.
     public private(set) var pictureID: UInt16?
     public private(set) var hasLongPictureID = false
-    /// The picture id's offset in the payload, or 0.
+    /// Offset of the picture id in the payload, or 0.
     public private(set) var pictureIDOffset = 0
     public private(set) var temporalID: UInt8 = 0
-    /// U: from here a receiver may switch up to this temporal layer.
+    /// U: a receiver may switch up to this temporal layer from here.
     public private(set) var switchingUpPoint = false
     public private(set) var spatialID: UInt8 = 0
     /// D: the frame depends on the spatial layer below.
     public private(set) var interLayerDependency = false
     public private(set) var tl0PictureIndex: UInt8?
-    /// The TL0PICIDX's offset in the payload, or 0.
+    /// Offset of TL0PICIDX in the payload, or 0.
     public private(set) var tl0PictureIndexOffset = 0
-    /// The number of spatial layers, where a scalability structure comes along.
+    /// Number of spatial layers, if a scalability structure is present.
     public private(set) var spatialLayerCount: Int?
-    /// Where the structure's sizes lie, or 0.
+    /// Offset of the sizes in the scalability structure, or 0.
     private var sizesOffset = 0
-    /// The size of the lowest spatial layer, where the structure tells it.
+    /// Size of the lowest spatial layer, if the structure states it.
     public private(set) var smallestResolution: PictureSize?
-    /// The size of the highest spatial layer, where the structure tells it.
+    /// Size of the highest spatial layer, if the structure states it.
     public private(set) var largestResolution: PictureSize?
 
     public init?(_ payload: Span<UInt8>) {
@@ -33,7 +33,7 @@ public struct VP9Descriptor: Equatable, Sendable {
         if hasPictureID { readPictureID(&reader) }
         if hasLayerIndices { readLayers(&reader) }
         if isFlexible, isInterPredicted {
-            // One to three reference differences, each saying whether one more follows.
+            // One to three reference differences; the N bit of each says whether another follows.
             var count = 1
             while reader.byte() & 1 != 0, count < 3 { count += 1 }
         }
@@ -79,7 +79,7 @@ public struct VP9Descriptor: Equatable, Sendable {
 }
 
 extension VP9Descriptor {
-    /// The size of a spatial layer in `payload`, which this describes, where it is told.
+    /// Returns the size of a spatial layer in `payload`, which this describes, if stated.
     public func resolution(ofLayer layer: Int, in payload: Span<UInt8>) -> PictureSize? {
         guard sizesOffset > 0, let count = spatialLayerCount, layer >= 0, layer < count else {
             return nil
@@ -92,24 +92,24 @@ extension VP9Descriptor {
         )
     }
 
-    /// I.
+    /// I: a picture id is present.
     public var hasPictureID: Bool { flags & 0x80 != 0 }
     /// P: the frame depends on earlier pictures.
     public var isInterPredicted: Bool { flags & 0x40 != 0 }
-    /// L.
+    /// L: layer indices are present.
     public var hasLayerIndices: Bool { flags & 0x20 != 0 }
-    /// F: the frame names its references.
+    /// F: flexible mode, in which the frame lists its references.
     public var isFlexible: Bool { flags & 0x10 != 0 }
     /// B: the packet starts a layer frame.
     public var startsFrame: Bool { flags & 0x08 != 0 }
     /// E: the packet ends a layer frame.
     public var endsFrame: Bool { flags & 0x04 != 0 }
-    /// V.
+    /// V: a scalability structure is present.
     public var hasStructure: Bool { flags & 0x02 != 0 }
     /// Z: no higher spatial layer depends on this frame.
     public var isNotReferenceForUpperLayers: Bool { flags & 0x01 != 0 }
 
-    /// Whether the packet starts a key frame: its lowest spatial layer, predicted from nothing.
+    /// Whether the packet starts a keyframe: its lowest spatial layer, without prediction.
     public var isKeyframeStart: Bool {
         !isInterPredicted && startsFrame && spatialID == 0 && !interLayerDependency
     }

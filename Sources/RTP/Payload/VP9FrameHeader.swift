@@ -1,6 +1,6 @@
-/// The little that is read of a VP9 frame (VP9 bitstream specification §6.2).
+/// Partial parser of a VP9 frame header (VP9 bitstream specification §6.2).
 public enum VP9FrameHeader {
-    /// The size that a key frame tells, or `nil` for any other frame.
+    /// Returns the size in a keyframe header, or `nil` for any other frame.
     public static func resolution(_ frame: Span<UInt8>) -> PictureSize? {
         var reader = BitReader(frame)
         guard reader.bits(2) == 2 else { return nil }  // frame_marker

@@ -1,36 +1,36 @@
-/// The layers that a sender encodes now (the `video-layers-allocation00` header extension).
+/// Layers that a sender currently encodes (the `video-layers-allocation00` header extension).
 ///
-/// At most four streams of four spatial layers of four temporal layers, in fixed memory.
+/// It holds at most four streams of four spatial layers of four temporal layers, in fixed memory.
 public struct VideoLayersAllocation: Sendable {
-    /// One spatial layer of one stream.
+    /// Spatial layer of one stream.
     public struct Layer: Sendable {
         public var stream: UInt8
         public var spatialID: UInt8
-        /// 1 to 4.
+        /// Number of temporal layers, 1 to 4.
         public fileprivate(set) var temporalLayerCount = 1
-        /// Kilobits a second of each temporal layer with those below it, saturated.
+        /// Kilobits a second of each temporal layer including those below it, saturated.
         fileprivate var kilobits: InlineArray<4, UInt32> = .init(repeating: 0)
-        /// `nil` where the sender leaves it out.
+        /// Size; `nil` if the sender omits it.
         public fileprivate(set) var resolution: PictureSize?
-        /// Frames a second, where there is a resolution.
+        /// Frames a second, if there is a resolution.
         public fileprivate(set) var frameRate: UInt8 = 0
 
-        /// Kilobits a second of temporal layer `index` with those below it.
+        /// Returns the kilobits a second of temporal layer `index` including those below it.
         public func targetKilobits(temporalLayer index: Int) -> UInt32 {
             precondition(index >= 0 && index < temporalLayerCount, "no such temporal layer")
             return kilobits[index]
         }
     }
 
-    /// The stream that carries this packet, 0 to 3.
+    /// Stream that carries this packet, 0 to 3.
     public let streamIndex: UInt8
-    /// 1 to 4; 0 where nothing is sent.
+    /// Number of streams, 1 to 4; 0 if nothing is sent.
     public let streamCount: Int
-    /// How many spatial layers are active over all streams.
+    /// Number of active spatial layers in all streams.
     public private(set) var layerCount = 0
     private var layers: InlineArray<16, Layer>
 
-    /// The active spatial layers, by stream and then upwards.
+    /// Returns an active spatial layer, ordered by stream and then upwards.
     public subscript(index: Int) -> Layer {
         precondition(index >= 0 && index < layerCount, "no such layer")
         return layers[index]
@@ -39,7 +39,7 @@ public struct VideoLayersAllocation: Sendable {
     public init?(_ element: Span<UInt8>) {
         layers = InlineArray(repeating: Layer(stream: 0, spatialID: 0))
         guard element.count >= 1 else { return nil }
-        // One zero byte says that all layers are off.
+        // A single zero byte means that all layers are off.
         guard element.count > 1 || element[0] != 0 else {
             streamIndex = 0
             streamCount = 0
@@ -51,7 +51,7 @@ public struct VideoLayersAllocation: Sendable {
         streamCount = Int(head >> 4 & 0x03) + 1
         readActiveLayers(&reader, shared: head & 0x0f)
         readTemporalLayers(&reader)
-        // Sizes and frame rates come for all layers or for none.
+        // Sizes and frame rates are present for all layers or for none.
         if reader.position < element.count {
             for index in 0..<layerCount {
                 let width = UInt32(reader.u16()) + 1
@@ -63,7 +63,8 @@ public struct VideoLayersAllocation: Sendable {
         guard !reader.isExhausted else { return nil }
     }
 
-    /// One bitmask for all streams, or where that is zero one for each, two a byte.
+    /// Reads the masks of active layers: one for all streams, or if that is zero one per stream,
+    /// two per byte.
     private mutating func readActiveLayers(_ reader: inout ByteReader, shared: UInt8) {
         var masks: UInt8 = 0
         for stream in 0..<streamCount {
@@ -77,7 +78,7 @@ public struct VideoLayersAllocation: Sendable {
         }
     }
 
-    /// The number of temporal layers of each spatial layer, four a byte, then all their bitrates.
+    /// Reads the number of temporal layers of each spatial layer, four per byte, then all bitrates.
     private mutating func readTemporalLayers(_ reader: inout ByteReader) {
         var counts: UInt8 = 0
         for index in 0..<layerCount {
@@ -93,7 +94,7 @@ public struct VideoLayersAllocation: Sendable {
 }
 
 extension ByteReader {
-    /// A number in groups of seven bits, lowest first, saturated (AV1 specification §4.10.5).
+    /// Reads a number in groups of seven bits, lowest first, saturated (AV1 specification §4.10.5).
     mutating func leb128() -> UInt32 {
         var value: UInt64 = 0
         for group in 0..<8 {

@@ -1,6 +1,6 @@
-/// Commands senders to code a key frame (RFC 5104 §4.3.1).
+/// Full Intra Request: asks senders for a keyframe (RFC 5104 §4.3.1).
 public struct FullIntraRequest: ~Escapable {
-    /// One command; a repeated `number` is the same command again.
+    /// Request to one sender; the same `number` again repeats the same request.
     public struct Entry: Equatable, Sendable {
         public var media: SSRC
         public var number: UInt8
@@ -33,10 +33,10 @@ public struct FullIntraRequest: ~Escapable {
         return Entry(media: SSRC(rawValue: bytes.u32(at: offset)), number: bytes[offset + 4])
     }
 
-    /// The encoded size with one entry, in bytes.
+    /// Encoded size with one entry, in bytes.
     public static var encodedSize: Int { 20 }
 
-    /// Appends a packet of one entry; `output` must have `encodedSize` bytes free.
+    /// Appends a packet with one entry; `output` must have `encodedSize` bytes free.
     public static func encode(
         sender: SSRC,
         entry: Entry,
@@ -46,7 +46,7 @@ public struct FullIntraRequest: ~Escapable {
         output.append(RTCPType.payloadFeedback)
         output.append(bigEndian: UInt16(encodedSize / 4 - 1))
         output.append(bigEndian: sender.rawValue)
-        // The media source of the header is not used (RFC 5104 §4.3.1.2).
+        // The media source in the header is unused (RFC 5104 §4.3.1.2).
         output.append(bigEndian: UInt32(0))
         output.append(bigEndian: entry.media.rawValue)
         output.append(bigEndian: UInt32(entry.number) << 24)

@@ -1,9 +1,9 @@
-/// Packets that a receiver misses (RFC 4585 §6.2.1).
+/// Generic NACK: lost packets that a receiver requests (RFC 4585 §6.2.1).
 public struct GenericNACK: ~Escapable {
     private let bytes: Span<UInt8>
     public let sender: SSRC
     public let media: SSRC
-    /// How many pairs of packet id and bitmask there are.
+    /// Number of pairs of packet id and bitmask.
     public let count: Int
 
     @_lifetime(copy block)
@@ -19,19 +19,21 @@ public struct GenericNACK: ~Escapable {
         count = (bytes.count - 12) / 4
     }
 
-    /// One lost packet, and in bit `i` of the mask whether packet `packetID + i + 1` is too.
+    /// Returns a lost packet and a bitmask: bit `i` is set if packet `packetID + i + 1` is lost
+    /// too.
     public subscript(index: Int) -> (packetID: SequenceNumber, bitmask: UInt16) {
         precondition(index >= 0 && index < count, "no such pair")
         let offset = 12 + 4 * index
         return (SequenceNumber(rawValue: bytes.u16(at: offset)), bytes.u16(at: offset + 2))
     }
 
-    /// The most bytes that `encode` writes for `lost` packets.
+    /// Returns the maximum encoded size for `lost` packets, in bytes.
     public static func encodedSize(lost: Int) -> Int { 12 + 4 * lost }
 
-    /// Appends a packet that names `lost`, ascending and at most 65,533 of them.
+    /// Appends a packet that lists `lost`, ascending and at most 65,533 packets.
     ///
-    /// `output` must have `encodedSize(lost:)` bytes free, unless the caller knows how they pack.
+    /// `output` must have `encodedSize(lost:)` bytes free, or fewer if the caller knows how they
+    /// pack.
     public static func encode(
         sender: SSRC,
         media: SSRC,
@@ -58,7 +60,8 @@ public struct GenericNACK: ~Escapable {
         }
     }
 
-    /// The mask of the pair whose packet id is `lost[start]`, and where the next pair starts.
+    /// Returns the bitmask of the pair with packet id `lost[start]`, and the start of the next
+    /// pair.
     private static func pair(
         _ lost: Span<SequenceNumber>,
         from start: Int
@@ -68,7 +71,7 @@ public struct GenericNACK: ~Escapable {
         while end < lost.count {
             let distance = lost[end].distance(from: lost[start])
             guard (0...16).contains(distance) else { break }
-            // A number named twice costs no second pair.
+            // A duplicate number costs no second pair.
             if distance > 0 { bitmask |= 1 << UInt16(distance - 1) }
             end += 1
         }

@@ -1,4 +1,4 @@
-/// The sources that leave (RFC 3550 §6.6); the reason text is not read.
+/// RTCP BYE: sources that leave (RFC 3550 §6.6); the reason text is ignored.
 public struct Goodbye: ~Escapable {
     private let bytes: Span<UInt8>
     public let count: Int
@@ -15,10 +15,10 @@ public struct Goodbye: ~Escapable {
         return SSRC(rawValue: bytes.u32(at: 4 + 4 * index))
     }
 
-    /// The encoded size with `count` sources, in bytes.
+    /// Returns the encoded size with `count` sources, in bytes.
     public static func encodedSize(sources count: Int) -> Int { 4 + 4 * count }
 
-    /// Appends a packet without reason for at most 31 sources.
+    /// Appends a packet without a reason for at most 31 sources.
     ///
     /// `output` must have `encodedSize(sources:)` bytes free.
     public static func encode(_ sources: Span<SSRC>, into output: inout OutputSpan<UInt8>) {

@@ -1,9 +1,9 @@
-/// Asks a sender for a key frame (RFC 4585 §6.3.1).
+/// Picture Loss Indication: asks a sender for a keyframe (RFC 4585 §6.3.1).
 public struct PictureLoss: Equatable, Sendable {
     public var sender: SSRC
     public var media: SSRC
 
-    /// The encoded size, in bytes.
+    /// Encoded size, in bytes.
     public static var encodedSize: Int { 12 }
 
     public init(sender: SSRC, media: SSRC) {

@@ -1,10 +1,10 @@
-/// Why bytes are not the RTCP packet that was asked for.
+/// Reason for which bytes are not the expected RTCP packet.
 public enum RTCPError: Error, Equatable, Sendable {
-    /// A packet of another type or format.
+    /// The packet has another type or format.
     case type
-    /// Shorter than its counts promise.
+    /// The packet is shorter than its counts require.
     case truncated
-    /// Long enough, but against its own rules.
+    /// The packet is long enough but breaks its own rules.
     case malformed
 }
 
@@ -20,7 +20,7 @@ public enum RTCPType {
     public static let extendedReport: UInt8 = 207
 }
 
-/// Formats of the two feedback packet types, in the count field.
+/// Feedback message formats of both feedback packet types, in the count field.
 public enum RTCPFormat {
     /// Transport feedback (205): RFC 4585 §6.2.1.
     public static let genericNACK: UInt8 = 1
@@ -30,22 +30,22 @@ public enum RTCPFormat {
     public static let pictureLoss: UInt8 = 1
     /// Payload feedback (206): RFC 5104 §4.3.1.
     public static let fullIntraRequest: UInt8 = 4
-    /// Payload feedback (206): RFC 4585 §6.4, of which REMB is one.
+    /// Payload feedback (206): RFC 4585 §6.4, which includes REMB.
     public static let applicationLayer: UInt8 = 15
 }
 
-/// One packet of a compound, its length checked and its padding left out.
+/// One packet of a compound, with its length checked and its padding removed.
 public struct RTCPBlock: ~Escapable {
-    /// The packet with its four-byte header.
+    /// Bytes of the packet, including its four-byte header.
     public let bytes: Span<UInt8>
 
-    /// `bytes` must hold the header at least.
+    /// Creates a view; `bytes` must hold the header at least.
     @inlinable
     @_lifetime(copy bytes)
     init(bytes: Span<UInt8>) { self.bytes = bytes }
 
     @inlinable public var type: UInt8 { bytes[1] }
-    /// The five bits that are a report count, a source count or a feedback format.
+    /// Five-bit field: report count, source count or feedback format.
     @inlinable public var count: UInt8 { bytes[0] & 0x1f }
 
     /// Throws unless this is a packet of `type` (and `format`) with at least `length` bytes.
@@ -57,13 +57,13 @@ public struct RTCPBlock: ~Escapable {
     }
 }
 
-/// A walk over the packets of one compound (RFC 3550 §6.1), reduced size too (RFC 5506).
+/// Iterator over the packets of one compound (RFC 3550 §6.1), including reduced size (RFC 5506).
 ///
-/// The walk ends at the first packet that does not fit; those before it stand.
+/// It ends at the first packet that does not fit; earlier ones stay valid.
 public struct RTCPBlocks: ~Escapable {
     @usableFromInline let compound: Span<UInt8>
     @usableFromInline var position = 0
-    /// Whether the walk ended before the end of the bytes.
+    /// Whether iteration ended before the end of the bytes.
     public private(set) var isMalformed = false
 
     @_lifetime(copy compound)
@@ -79,7 +79,7 @@ public struct RTCPBlocks: ~Escapable {
         let end = position + length
         let isPadded = compound[position] & 0x20 != 0
         let padding = isPadded ? Int(compound[end - 1]) : 0
-        // The count byte counts itself. It need not be a multiple of four: libwebrtc pads
+        // The padding count includes itself. It need not be a multiple of four: libwebrtc pads
         // transport feedback by one to three bytes.
         guard !isPadded || padding > 0, padding <= length - 4 else {
             isMalformed = true
@@ -89,7 +89,7 @@ public struct RTCPBlocks: ~Escapable {
         return RTCPBlock(bytes: compound.extracting(position..<end - padding))
     }
 
-    /// The length of the packet at `position` in bytes, if it fits.
+    /// Returns the length in bytes of the packet at `position`, or `nil` if it does not fit.
     private func blockLength() -> Int? {
         guard compound.count - position >= 4, compound[position] >> 6 == 2 else { return nil }
         let length = 4 + 4 * Int(compound.u16(at: position + 2))

@@ -1,10 +1,10 @@
-/// A receiver's estimate of the bitrate it can take: REMB (draft-alvestrand-rmcat-remb-03 §2.2).
+/// Receiver Estimated Maximum Bitrate, REMB (draft-alvestrand-rmcat-remb-03 §2.2).
 public struct ReceiverEstimate: ~Escapable {
     private let bytes: Span<UInt8>
     public let sender: SSRC
-    /// Bits a second, saturated.
+    /// Estimated bitrate in bits a second, saturated.
     public let bitrate: UInt64
-    /// How many sources the estimate is about.
+    /// Number of sources that the estimate covers.
     public let count: Int
 
     @_lifetime(copy block)
@@ -15,7 +15,7 @@ public struct ReceiverEstimate: ~Escapable {
             length: 16
         )
         bytes = block.bytes
-        // Other application layer feedback shares the format.
+        // Other application-layer feedback shares this format.
         guard bytes.u32(at: 12) == Self.identifier else { throw .type }
         guard bytes.count >= 20 else { throw .truncated }
         count = Int(bytes[16])
@@ -32,12 +32,12 @@ public struct ReceiverEstimate: ~Escapable {
         return SSRC(rawValue: bytes.u32(at: 20 + 4 * index))
     }
 
-    /// The encoded size with `count` sources, in bytes.
+    /// Returns the encoded size with `count` sources, in bytes.
     public static func encodedSize(sources count: Int) -> Int { 20 + 4 * count }
 
     /// Appends an estimate of `bitrate` bits a second, rounded down to 18 significant bits.
     ///
-    /// At most 255 sources; `output` must have `encodedSize(sources:)` bytes free.
+    /// It lists at most 255 sources; `output` must have `encodedSize(sources:)` bytes free.
     public static func encode(
         sender: SSRC,
         bitrate: UInt64,
@@ -59,6 +59,6 @@ public struct ReceiverEstimate: ~Escapable {
         for index in sources.indices { output.append(bigEndian: sources[index].rawValue) }
     }
 
-    /// "REMB".
+    /// Unique identifier: "REMB" in ASCII.
     private static var identifier: UInt32 { 0x5245_4d42 }
 }

@@ -1,20 +1,20 @@
-/// What one receiver says of one stream (RFC 3550 §6.4.1).
+/// Reception report of one receiver about one stream (RFC 3550 §6.4.1).
 public struct ReceptionReport: Equatable, Sendable, BitwiseCopyable {
     public var ssrc: SSRC
-    /// Loss since the last report, in 256ths.
+    /// Fraction of packets lost since the last report, in 256ths.
     public var fractionLost: UInt8
-    /// Packets lost since the start: 24 bits on the wire, negative when duplicates came.
+    /// Packets lost since the start: 24 bits on the wire, negative after duplicates.
     public var cumulativeLost: Int32
-    /// The highest sequence number, with the count of its cycles in the upper half.
+    /// Highest sequence number, with its cycle count in the upper half.
     public var highestSequence: UInt32
     /// Interarrival jitter, in timestamp units.
     public var jitter: UInt32
-    /// The middle of the last sender report's NTP time, or 0.
+    /// Middle 32 bits of the last sender report's NTP time, or 0.
     public var lastSenderReport: UInt32
-    /// Time since that report came, in 65,536ths of a second.
+    /// Time since that report arrived, in 65,536ths of a second.
     public var delaySinceLastSenderReport: UInt32
 
-    /// The encoded size, in bytes.
+    /// Encoded size, in bytes.
     public static var encodedSize: Int { 24 }
 
     public init(
@@ -35,7 +35,7 @@ public struct ReceptionReport: Equatable, Sendable, BitwiseCopyable {
         self.delaySinceLastSenderReport = delaySinceLastSenderReport
     }
 
-    /// Reads the report at `offset`, which must have `encodedSize` bytes behind it.
+    /// Reads the report at `offset`, where `encodedSize` bytes must be available.
     init(_ bytes: Span<UInt8>, at offset: Int) {
         ssrc = SSRC(rawValue: bytes.u32(at: offset))
         fractionLost = bytes[offset + 4]
@@ -59,12 +59,12 @@ public struct ReceptionReport: Equatable, Sendable, BitwiseCopyable {
     }
 }
 
-/// The report blocks of a sender report or a receiver report.
+/// Report blocks of a sender report or receiver report.
 public struct ReceptionReports: ~Escapable {
     private let bytes: Span<UInt8>
     private let start: Int
     public let count: Int
-    /// Who reports.
+    /// SSRC of the reporter.
     public var sender: SSRC { SSRC(rawValue: bytes.u32(at: 4)) }
 
     @_lifetime(copy block)
@@ -85,12 +85,12 @@ public struct ReceptionReports: ~Escapable {
     }
 }
 
-/// Writes receiver reports (RFC 3550 §6.4.2); `ReceptionReports` reads them.
+/// Writer of receiver reports (RFC 3550 §6.4.2); `ReceptionReports` reads them.
 public enum ReceiverReport {
-    /// The most report blocks that one packet can carry.
+    /// Maximum number of report blocks in one packet.
     public static var maximumReports: Int { 31 }
 
-    /// The encoded size with `reports` report blocks, in bytes.
+    /// Returns the encoded size with `reports` report blocks, in bytes.
     public static func encodedSize(reports: Int) -> Int {
         8 + reports * ReceptionReport.encodedSize
     }

@@ -1,14 +1,15 @@
-/// A sender's clocks and counts (RFC 3550 §6.4.1); the report blocks are `ReceptionReports`.
+/// Sender report: clocks and counters (RFC 3550 §6.4.1); `ReceptionReports` reads its report
+/// blocks.
 public struct SenderReport: Equatable, Sendable, BitwiseCopyable {
     public var sender: SSRC
     public var ntp: NTPTime
     public var rtpTimestamp: UInt32
-    /// Packets sent since the start, wrapped.
+    /// Packets sent since the start, with wraparound.
     public var packets: UInt32
-    /// Payload bytes sent since the start, wrapped.
+    /// Payload bytes sent since the start, with wraparound.
     public var octets: UInt32
 
-    /// The encoded size without report blocks, in bytes.
+    /// Encoded size without report blocks, in bytes.
     public static var encodedSize: Int { 28 }
 
     public init(

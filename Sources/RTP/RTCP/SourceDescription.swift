@@ -1,7 +1,7 @@
-/// The canonical name of one source: the only item sfud needs of RFC 3550 §6.5.
+/// Source description: the CNAME of one source, the only item that sfud uses (RFC 3550 §6.5).
 public struct SourceDescription: ~Escapable {
     public let ssrc: SSRC
-    /// The CNAME's bytes, unchecked UTF-8 of at most 255 bytes.
+    /// Bytes of the CNAME: at most 255, not verified as UTF-8.
     public let cname: Span<UInt8>
 
     /// Reads the CNAME of the first chunk.
@@ -24,9 +24,9 @@ public struct SourceDescription: ~Escapable {
         throw .malformed
     }
 
-    /// The encoded size with one CNAME of `length` bytes, in bytes.
+    /// Returns the encoded size with one CNAME of `length` bytes, in bytes.
     public static func encodedSize(cnameLength length: Int) -> Int {
-        // At least one zero ends the items, then zeros up to a multiple of four.
+        // The items end with at least one zero and are padded with zeros to a multiple of four.
         8 + (2 + length + 1 + 3) / 4 * 4
     }
 

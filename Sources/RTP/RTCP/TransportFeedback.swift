@@ -1,17 +1,17 @@
-/// When packets of a whole transport arrived, as their receiver saw it
-/// (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
+/// Transport-wide feedback: arrival times of a transport's packets at their receiver.
 ///
-/// The initializer checks that every status has its delta, so the walk cannot fail. `next` is one
-/// pass over at most 65,535 statuses.
+/// The format is draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1. The initializer checks
+/// that every status has its delta, so iteration cannot fail. `next` makes one pass over at most
+/// 65,535 statuses.
 public struct TransportFeedback: ~Escapable {
     private let bytes: Span<UInt8>
     public let sender: SSRC
     public let media: SSRC
     public let baseSequence: SequenceNumber
     public let statusCount: Int
-    /// Signed, in units of 64 ms from an origin that the receiver chose.
+    /// Base time, signed, in units of 64 ms from an origin that the receiver chose.
     public let referenceTime: Int32
-    /// Counts feedback messages, wrapped.
+    /// Counter of feedback messages, with wraparound.
     public let feedbackCount: UInt8
 
     private var index = 0
@@ -38,8 +38,10 @@ public struct TransportFeedback: ~Escapable {
         arrivalTicks = Int64(referenceTime) * Self.ticksPerReference
     }
 
-    /// The next packet's number, and when it arrived in nanoseconds from the origin of
-    /// `referenceTime`, or `nil` if it had not; `nil` at the end.
+    /// Returns the next packet's number and arrival time; returns `nil` at the end.
+    ///
+    /// The arrival time is in nanoseconds from the origin of `referenceTime`, or `nil` for a packet
+    /// that has not arrived.
     public mutating func next() -> (sequenceNumber: SequenceNumber, arrival: Int64?)? {
         guard index < statusCount else { return nil }
         loadChunk()
@@ -48,10 +50,10 @@ public struct TransportFeedback: ~Escapable {
         return (number, takeArrival(chunk.removeFirst()))
     }
 
-    /// Like `next`, but passes over packets that had not arrived.
+    /// Returns the next packet that has arrived, like `next` but without lost packets.
     ///
-    /// Its whole walk takes time in proportion to the message's bytes, however many lost packets
-    /// a few of them claim.
+    /// A whole iteration takes time in proportion to the message's size in bytes, however many lost
+    /// packets it claims.
     public mutating func nextArrived() -> (sequenceNumber: SequenceNumber, arrival: Int64)? {
         while index < statusCount {
             loadChunk()
@@ -87,7 +89,7 @@ public struct TransportFeedback: ~Escapable {
         return arrivalTicks * Self.nanosecondsPerTick
     }
 
-    /// Where the deltas start, once every chunk and delta is known to be there.
+    /// Returns the offset of the deltas, after checking that every chunk and delta is present.
     private static func deltaOffset(
         _ bytes: Span<UInt8>,
         statusCount: Int
@@ -105,7 +107,7 @@ public struct TransportFeedback: ~Escapable {
                 guard run.status != .reserved else { throw .malformed }
                 deltaBytes += length * run.status.deltaSize
                 remaining -= length
-                // A run of nothing would let a few bytes claim a walk without end.
+                // Empty runs are refused, so that no message claims an endless iteration.
                 guard length > 0 else { throw .malformed }
                 continue
             }
@@ -121,20 +123,20 @@ public struct TransportFeedback: ~Escapable {
     }
 
     static let headerSize = 20
-    /// Deltas count 250 µs.
+    /// Unit of deltas: 250 µs.
     static let nanosecondsPerTick: Int64 = 250_000
-    /// The reference time counts 64 ms.
+    /// Unit of the reference time: 64 ms.
     static let ticksPerReference: Int64 = 256
 }
 
-/// What became of one packet; the raw value is the two-bit symbol.
+/// Status of one packet; the raw value is the two-bit symbol.
 enum PacketStatus: UInt8 {
     case lost, small, large, reserved
 
-    /// Bytes that its receive delta takes.
+    /// Size of its receive delta, in bytes.
     var deltaSize: Int { self == .reserved ? 0 : Int(rawValue) }
 
-    /// The status whose delta is `ticks`, if it can be written.
+    /// Returns the status that can encode a delta of `ticks`, if any.
     init?(delta ticks: Int64) {
         switch ticks {
         case 0...255: self = .small
@@ -144,11 +146,11 @@ enum PacketStatus: UInt8 {
     }
 }
 
-/// The statuses left in one packet status chunk (§3.1.3 and §3.1.4).
+/// Remaining statuses of one packet status chunk (§3.1.3 and §3.1.4).
 enum StatusChunk {
     case empty
     case run(PacketStatus, length: Int)
-    /// `width` bits a symbol, `count` of them from bit 13 downwards.
+    /// Status vector: `count` symbols of `width` bits each, from bit 13 downwards.
     case vector(bits: UInt16, width: UInt16, count: Int)
 
     init(_ word: UInt16) {
@@ -174,7 +176,7 @@ enum StatusChunk {
         if case .run(let status, let length) = self { (status, length) } else { nil }
     }
 
-    /// The first status, taken off; `lost` where there is none.
+    /// Removes and returns the first status; returns `lost` if there is none.
     mutating func removeFirst() -> PacketStatus {
         switch self {
         case .empty:

@@ -1,22 +1,23 @@
-/// Writes transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
+/// Writer of transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 ///
-/// It keeps nothing: the caller's list of arrivals is walked four times, and nothing is allocated.
+/// It is stateless: it walks the caller's list of arrivals four times and allocates nothing.
 public enum TransportFeedbackBuilder {
-    /// Appends one message about the packets from `base` on and returns how many it covers.
+    /// Appends one message about the packets from `base` and returns the number of packets it
+    /// covers.
     ///
-    /// The message ends where `output` is full (reckoned a little early), where an arrival is more
-    /// than 8.19 s from the one before, and after 65,535 packets: call again for the rest.
-    /// Where no packet has arrived, or there is no room for one, nothing is written: returns 0.
+    /// The message ends when `output` is full (estimated conservatively), before an arrival that is
+    /// more than 8.19 s from the previous one, and after 65,535 packets; call again for the rest.
+    /// If no packet has arrived, or there is no room for one, nothing is written and 0 is returned.
     ///
     /// - Parameters:
     ///   - sender: Our own SSRC.
     ///   - media: The SSRC of any stream of the transport.
-    ///   - feedbackCount: One more than in the message before, wrapped.
+    ///   - feedbackCount: The previous message's count plus one, with wraparound.
     ///   - base: The sequence number of the first packet.
     ///   - arrivals: Nanoseconds since the origin of the caller's clock for each packet in order
     ///     from `base`; negative for a packet that has not arrived.
-    ///   - output: Where the message goes; what is free in it is the message's limit.
-    /// - Returns: How many of `arrivals` the message covers, from the first on.
+    ///   - output: The destination; its free space limits the message.
+    /// - Returns: The number of `arrivals` that the message covers, from the first on.
     public static func encode(
         sender: SSRC,
         media: SSRC,
@@ -50,7 +51,7 @@ public enum TransportFeedbackBuilder {
         return count
     }
 
-    /// The first arrival in units of 64 ms, rounded down.
+    /// Returns the first arrival in units of 64 ms, rounded down.
     private static func reference(of arrivals: Span<Int64>) -> Int64? {
         for index in arrivals.indices where arrivals[index] >= 0 {
             let ticks = arrivals[index] / TransportFeedback.nanosecondsPerTick
@@ -59,9 +60,9 @@ public enum TransportFeedbackBuilder {
         return nil
     }
 
-    /// How many statuses fit into `capacity` bytes.
+    /// Returns the number of statuses that fit into `capacity` bytes.
     ///
-    /// Reckons seven statuses a chunk, the fewest that any but the last one holds.
+    /// It assumes seven statuses per chunk, the minimum of every chunk but the last.
     private static func extent(
         _ start: Statuses,
         _ arrivals: Span<Int64>,
@@ -80,7 +81,7 @@ public enum TransportFeedbackBuilder {
         return statuses.index
     }
 
-    /// Takes one chunk's statuses: a long run, or else 14 without a large delta, or else 7.
+    /// Encodes one chunk: a long run, or else 14 statuses without a large delta, or else 7.
     private static func takeChunk(
         _ statuses: inout Statuses,
         _ arrivals: Span<Int64>,
@@ -103,7 +104,7 @@ public enum TransportFeedbackBuilder {
         return takeVector(&statuses, arrivals, count: min(remaining, 14))
     }
 
-    /// Takes `count` statuses one bit each, or where one is a large delta seven at two bits each.
+    /// Encodes `count` one-bit statuses, or seven two-bit ones if any is a large delta.
     private static func takeVector(
         _ statuses: inout Statuses,
         _ arrivals: Span<Int64>,
@@ -143,7 +144,7 @@ public enum TransportFeedbackBuilder {
         }
     }
 
-    /// Pads to a multiple of four and puts in the length, which only now is known.
+    /// Pads to a multiple of four and sets the length.
     private static func finish(from header: Int, into output: inout OutputSpan<UInt8>) {
         let padding = -(output.count - header) & 3
         if padding > 0 {
@@ -157,18 +158,18 @@ public enum TransportFeedbackBuilder {
     }
 }
 
-/// A walk over arrivals that tells each one's status and delta.
+/// Iterator over arrivals that yields each one's status and delta.
 private struct Statuses {
     private(set) var index = 0
-    /// The delta of the status last returned, in ticks of 250 µs.
+    /// Delta of the last returned status, in ticks of 250 µs.
     private(set) var delta: Int64 = 0
     private var lastTick: Int64
 
     init(lastTick: Int64) { self.lastTick = lastTick }
 
-    /// The next status; `reserved` where its delta cannot be written.
+    /// Returns the next status, or `reserved` if its delta cannot be encoded.
     ///
-    /// Deltas are between rounded times, so that rounding never adds up.
+    /// Deltas are between rounded times, so rounding errors do not accumulate.
     mutating func next(_ arrivals: Span<Int64>) -> PacketStatus {
         let arrival = arrivals[index]
         index += 1

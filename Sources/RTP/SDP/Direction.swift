@@ -1,4 +1,4 @@
-/// Which way media flows on an m-line, as its writer sees it (RFC 8866 §6.7).
+/// Media direction of an m-line from the view of the SDP's author (RFC 8866 §6.7).
 public enum Direction: String, Hashable, Sendable, CaseIterable {
     case sendrecv, sendonly, recvonly, inactive
 
@@ -14,6 +14,6 @@ public enum Direction: String, Hashable, Sendable, CaseIterable {
     public var sends: Bool { self == .sendrecv || self == .sendonly }
     public var receives: Bool { self == .sendrecv || self == .recvonly }
 
-    /// The same flow as the other side sees it.
+    /// Same direction from the other side's view.
     public var mirrored: Self { Self(sends: receives, receives: sends) }
 }

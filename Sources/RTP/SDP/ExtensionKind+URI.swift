@@ -1,5 +1,5 @@
 extension ExtensionKind {
-    /// The name in `a=extmap` (RFC 8285 §8).
+    /// URI in `a=extmap` (RFC 8285 §8).
     public var uri: String {
         switch self {
         case .mid: "urn:ietf:params:rtp-hdrext:sdes:mid"
@@ -21,7 +21,7 @@ extension ExtensionKind {
         }
     }
 
-    /// The extension of that name, if it is one that sfud knows.
+    /// Returns the extension with that URI, if sfud supports it.
     public init?(uri: String) {
         guard let kind = Self.kindsByURI[uri] else { return nil }
         self = kind

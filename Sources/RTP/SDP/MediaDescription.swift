@@ -1,22 +1,22 @@
-/// One m-line with its attributes, as far as WebRTC media needs them (RFC 8866 §5.14).
+/// M-line with its attributes, as far as WebRTC media needs them (RFC 8866 §5.14).
 public struct MediaDescription: Hashable, Sendable {
-    /// Where its `m=` stood, counted from 1; 0 in a description made here.
+    /// Line number of the `m=` line, from 1; 0 in a generated description.
     public var line = 0
-    /// `audio`, `video`, `application` or another.
+    /// Media type: `audio`, `video`, `application` or another.
     public var media: String
     public var port: UInt16
-    /// As written: `UDP/TLS/RTP/SAVPF`.
+    /// Transport protocol as written, such as `UDP/TLS/RTP/SAVPF`.
     public var transportProtocol: String
-    /// The RTP formats in order of preference; empty for other protocols.
+    /// RTP formats in order of preference; empty for other protocols.
     public var formats: [FormatDescription] = []
-    /// The format list of a protocol that is not RTP.
+    /// Format list of a protocol other than RTP.
     public var otherFormats: String = ""
-    /// The connection address, for printing; what an offer says is not read.
+    /// Connection address to write; that of an offer is ignored.
     public var address: String?
     public var mid: String?
     public var direction: Direction?
     public var transport = TransportAttributes()
-    /// For printing; those of an offer are not read, as nothing is ever sent to them.
+    /// Candidates to write; those of an offer are ignored, as sfud never sends to them.
     public var candidates: [CandidateAttribute] = []
     public var isBundleOnly = false
     public var multiplexesRTCP = false
@@ -42,25 +42,25 @@ public struct MediaDescription: Hashable, Sendable {
     }
 }
 
-/// A payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` (RFC 8866 §6.6, RFC 4585 §4.2).
+/// Payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` (RFC 8866 §6.6, RFC 4585 §4.2).
 public struct FormatDescription: Hashable, Sendable {
     public var payloadType: UInt8
-    /// Empty where there is no `a=rtpmap`.
+    /// Encoding name; empty without `a=rtpmap`.
     public var name = ""
     public var clockRate: UInt32 = 0
-    /// 1 where none is written.
+    /// Number of channels; 1 if not stated.
     public var channels: UInt8 = 1
-    /// What follows the payload type in `a=fmtp`.
+    /// Text after the payload type in `a=fmtp`.
     public var parameters = ""
-    /// What follows the payload type in each `a=rtcp-fb`: `nack pli`.
+    /// Text after the payload type in each `a=rtcp-fb`, such as `nack pli`.
     public var feedback: [String] = []
 
     public init(payloadType: UInt8) { self.payloadType = payloadType }
 
-    /// Names are compared without regard to case (RFC 4855 §3).
+    /// Returns whether the format has this lower-case name; case is ignored (RFC 4855 §3).
     public func isNamed(_ name: String) -> Bool { self.name.lowercased() == name }
 
-    /// The value of a `name=value` parameter, names without regard to case.
+    /// Returns the value of a `name=value` parameter; the case of names is ignored.
     public func parameter(_ name: String) -> Substring? {
         for part in parameters[...].fields(";") {
             var value = part.trimmed
@@ -95,7 +95,7 @@ public struct StreamAttribute: Hashable, Sendable {
     }
 }
 
-/// An SSRC of `a=ssrc` lines (RFC 5576 §4.1).
+/// SSRC of `a=ssrc` lines (RFC 5576 §4.1).
 public struct SourceAttribute: Hashable, Sendable {
     public var ssrc: SSRC
     public var cname: String?
@@ -108,7 +108,7 @@ public struct SourceAttribute: Hashable, Sendable {
 
 /// `a=ssrc-group` (RFC 5576 §4.2).
 public struct SourceGroupAttribute: Hashable, Sendable {
-    /// `FID`, `SIM` or another.
+    /// Semantics: `FID`, `SIM` or another.
     public var semantics: String
     public var ssrcs: [SSRC]
 
@@ -122,9 +122,9 @@ public struct SourceGroupAttribute: Hashable, Sendable {
 public struct RIDAttribute: Hashable, Sendable {
     public var id: String
     public var sends: Bool
-    /// `pt=`, where given.
+    /// Payload types of `pt=`, if present.
     public var payloadTypes: [UInt8]
-    /// The other restrictions as written, `;` between.
+    /// Other restrictions as written, separated by `;`.
     public var restrictions: String
 
     public init(id: String, sends: Bool, payloadTypes: [UInt8] = [], restrictions: String = "") {
@@ -135,7 +135,7 @@ public struct RIDAttribute: Hashable, Sendable {
     }
 }
 
-/// `a=simulcast` (RFC 8853 §5.1): of each stream its alternatives, without the pause marks.
+/// `a=simulcast` (RFC 8853 §5.1): the alternatives of each stream, without pause marks.
 public struct SimulcastAttribute: Hashable, Sendable {
     public var send: [[String]]
     public var receive: [[String]]
@@ -148,10 +148,10 @@ public struct SimulcastAttribute: Hashable, Sendable {
 
 /// `a=candidate` for a host candidate (RFC 8839 §5.1).
 public struct CandidateAttribute: Hashable, Sendable {
-    /// How the address is spoken to.
+    /// Transport protocol of a candidate.
     public enum Transport: Hashable, Sendable {
         case udp
-        /// It takes connections and makes none (RFC 6544 §4.5).
+        /// Passive TCP: accepts connections and opens none (RFC 6544 §4.5).
         case tcpPassive
     }
 

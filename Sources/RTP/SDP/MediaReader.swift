@@ -1,16 +1,16 @@
-/// Collects the lines of one m-section.
+/// Parser of one m-section.
 ///
-/// `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` come in any order, so formats are found by a table.
+/// `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` come in any order, so formats are looked up in a table.
 struct MediaReader {
     private var media: MediaDescription
-    /// For each payload type its place in `media.formats`, or 255.
+    /// Position of each payload type in `media.formats`, or 255.
     private var places = [UInt8](repeating: 255, count: 128)
-    /// `a=rtcp-fb:*`.
+    /// Feedback of `a=rtcp-fb:*`.
     private var commonFeedback: [String] = []
 
     init(_ line: SDPLines.Line) throws(SDPError) {
         let fields = line.value.fields(limit: 4)
-        // A number of ports after a slash makes no sense with multiplexing: it is refused.
+        // A number of ports after a slash is refused: it makes no sense with multiplexing.
         guard fields.count == 4, fields[0].isToken, let port: UInt16 = fields[1].decimal(),
             !fields[3].trimmed.isEmpty
         else {
@@ -30,7 +30,7 @@ struct MediaReader {
             guard let payloadType: UInt8 = field.decimal(to: 127) else {
                 throw line.error("payload type is not a number from 0 to 127")
             }
-            // Named twice, it counts once.
+            // A duplicate counts once.
             guard places[Int(payloadType)] == 255 else { continue }
             places[Int(payloadType)] = UInt8(media.formats.count)
             media.formats.append(FormatDescription(payloadType: payloadType))
@@ -87,7 +87,7 @@ extension MediaReader {
         media.mid = String(value)
     }
 
-    /// Where the format of this payload type is; `nil` for one that the m-line does not list.
+    /// Returns the position of the payload type's format, or `nil` if the m-line does not list it.
     private func place(of field: Substring) -> Int? {
         guard let payloadType: UInt8 = field.decimal(to: 127) else { return nil }
         let place = places[Int(payloadType)]
@@ -124,7 +124,7 @@ extension MediaReader {
         media.formats[place] = format
     }
 
-    /// The first `a=fmtp` of a payload type counts.
+    /// Reads `a=fmtp`; the first one of a payload type counts.
     private mutating func readParameters(_ value: Substring) {
         var rest = value
         guard let place = place(of: rest.cut(at: " ")) else { return }
@@ -168,7 +168,7 @@ extension MediaReader {
             throw line.error("extmap is not of the form id uri")
         }
         var rest = first
-        // RFC 8285 §7: 4096 to 4351 stand for ids yet to be chosen.
+        // RFC 8285 §7: 4096 to 4351 are placeholders for ids that are chosen later.
         guard let id: UInt16 = rest.cut(at: "/").decimal(to: 4351), id != 0 else {
             throw line.error("extmap id is not a number from 1 to 4351")
         }
@@ -230,7 +230,7 @@ extension MediaReader {
         )
     }
 
-    /// The first stream counts; the track is not always named (RFC 8830 §2).
+    /// Reads `a=msid`; the first stream counts, and its track is optional (RFC 8830 §2).
     private mutating func readStreams(_ value: Substring) {
         let fields = value.fields()
         guard media.streams == nil, let stream = fields.first else { return }

@@ -1,15 +1,15 @@
-/// Why a session description was refused.
+/// Refusal of a session description.
 public struct SDPError: Error, Hashable, Sendable {
     public enum Reason: Hashable, Sendable {
-        /// The text breaks a rule of the RFCs or of sfud's own limits on text.
+        /// The text breaks a rule of the RFCs or one of sfud's limits on text.
         case malformed
-        /// The text is sound, but no identifier is left for what it asks for.
+        /// The text is valid, but no identifier is left for its content.
         case exhausted
     }
 
-    /// Counted from 1; the last one where something is missing, 0 where no line is to blame.
+    /// Line number from 1; the last line if something is missing, 0 if no line is at fault.
     public var line: Int
-    /// One clause without secrets, for people.
+    /// Explanation for people: one clause without secrets.
     public var cause: String
     public var reason: Reason
 

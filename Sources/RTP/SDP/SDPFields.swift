@@ -1,6 +1,6 @@
-/// Reading the fields of one line; ASCII separators only, so that no grapheme rule interferes.
+/// Field parsing within one line; separators are ASCII, so that no grapheme rule interferes.
 extension Substring {
-    /// Cuts off and returns what stands before `separator`, or all of it where there is none.
+    /// Removes and returns the text before `separator`, or all text if there is none.
     mutating func cut(at separator: Unicode.Scalar) -> Substring {
         let byte = UInt8(ascii: separator)
         guard let end = utf8.firstIndex(of: byte) else {
@@ -11,13 +11,13 @@ extension Substring {
         return self[..<end]
     }
 
-    /// The parts between separators; `limit` parts at most, the last one with all the rest.
+    /// Returns the parts between separators; at most `limit`, of which the last holds the rest.
     func fields(_ separator: Unicode.Scalar = " ", limit: Int = .max) -> [Substring] {
         let byte = UInt8(ascii: separator)
         return utf8.split(separator: byte, maxSplits: limit - 1).map { Substring($0) }
     }
 
-    /// Without spaces at both ends.
+    /// Text without spaces at either end.
     var trimmed: Substring {
         var view = utf8[...]
         while view.first == UInt8(ascii: " ") { view.removeFirst() }
@@ -25,7 +25,7 @@ extension Substring {
         return Substring(view)
     }
 
-    /// The number that these decimal digits make, if it is not past `maximum`.
+    /// Returns the number with these decimal digits, or `nil` if it exceeds `maximum`.
     func decimal<Number: FixedWidthInteger>(to maximum: Number = .max) -> Number? {
         guard !isEmpty else { return nil }
         var value: Number = 0
@@ -39,7 +39,7 @@ extension Substring {
         return value
     }
 
-    /// Whether it is a `token` (RFC 8866 §9).
+    /// Whether the text is a `token` (RFC 8866 §9).
     var isToken: Bool {
         !isEmpty
             && utf8.allSatisfy { byte in
@@ -51,7 +51,7 @@ extension Substring {
             }
     }
 
-    /// Whether it is a `rid-id` (RFC 8851 §10).
+    /// Whether the text is a `rid-id` (RFC 8851 §10).
     var isRID: Bool {
         !isEmpty
             && utf8.allSatisfy { byte in
@@ -62,7 +62,7 @@ extension Substring {
             }
     }
 
-    /// Whether it is made of `ice-char` (RFC 8839 §5.1), of a length in `range`.
+    /// Returns whether the text consists of `ice-char` (RFC 8839 §5.1) with a length in `range`.
     func isICEText(_ range: ClosedRange<Int>) -> Bool {
         range.contains(utf8.count)
             && utf8.allSatisfy { byte in

@@ -1,4 +1,4 @@
-/// How much a session description may hold; all counts are of one description or one m-line.
+/// Limits on a session description; each count is per description or per m-line.
 public enum SDPLimits {
     public static let bytes = 262_144
     public static let mediaLines = 100

@@ -1,11 +1,11 @@
-/// The lines of a session description, one by one (RFC 8866 §5).
+/// Iterator over the lines of a session description (RFC 8866 §5).
 ///
-/// Lines end with CRLF or LF; blank ones may stand at the end only.
+/// Lines end with CRLF or LF; blank lines are allowed only at the end.
 struct SDPLines {
     struct Line {
-        /// Counted from 1.
+        /// Line number from 1.
         var number: Int
-        /// The letter before the `=`.
+        /// Letter before the `=`.
         var type: UInt8
         var value: Substring
     }
@@ -46,7 +46,7 @@ struct SDPLines {
         )
     }
 
-    /// The bytes up to the next line end, which is skipped.
+    /// Returns the bytes up to the next line end and skips that line end.
     private mutating func cut() throws(SDPError) -> Substring.UTF8View? {
         guard position < text.endIndex else { return nil }
         number += 1

@@ -1,7 +1,8 @@
 extension SessionDescription {
-    /// Reads a description in one pass.
+    /// Parses a description in one pass.
     ///
-    /// What WebRTC does not need is skipped, candidates among it. Lines end with CRLF or LF.
+    /// Lines that WebRTC does not need are skipped, including candidates. Lines end with CRLF or
+    /// LF.
     public init(_ text: String) throws(SDPError) {
         var lines = try SDPLines(text)
         guard let first = try lines.next(), first.type == UInt8(ascii: "v"), first.value == "0"
@@ -26,7 +27,7 @@ extension SessionDescription {
         lineCount = lines.number
     }
 
-    /// Reads a description that may not be UTF-8.
+    /// Parses a description that may not be UTF-8.
     public init(utf8 bytes: [UInt8]) throws(SDPError) {
         guard bytes.count <= SDPLimits.bytes else {
             throw SDPError(line: 1, cause: "longer than \(SDPLimits.bytes) bytes")
@@ -89,7 +90,7 @@ extension SessionDescription {
             UInt8(ascii: "r"), UInt8(ascii: "z"), UInt8(ascii: "k"):
             break
         default:
-            // RFC 8866 §5: a description with a letter that it does not define is no SDP.
+            // RFC 8866 §5: a description with an undefined line type is invalid.
             throw line.error("unknown line type")
         }
     }
@@ -100,7 +101,7 @@ extension SDPLines.Line {
 }
 
 extension TransportAttributes {
-    /// Reads an attribute about ICE or DTLS; `false` where it is none.
+    /// Reads an ICE or DTLS attribute; returns `false` for any other attribute.
     mutating func read(
         name: Substring,
         value: Substring,

@@ -1,5 +1,5 @@
 extension SessionDescription {
-    /// The description as text, lines ending with CRLF.
+    /// Description as text, with CRLF line ends.
     public var text: String {
         var writer = SDPWriter()
         writer.line("v=0")
@@ -21,7 +21,7 @@ extension SessionDescription {
     }
 }
 
-/// Text in the making.
+/// Writer of SDP lines.
 struct SDPWriter {
     private(set) var text = ""
 
@@ -117,7 +117,7 @@ extension FormatDescription {
 }
 
 extension CandidateAttribute {
-    /// What stands behind `a=candidate:`.
+    /// Text after `a=candidate:`.
     fileprivate var text: String {
         let (name, ending) =
             switch transport {

@@ -1,4 +1,4 @@
-/// An SDP session description, as far as WebRTC media needs it (RFC 8866, RFC 8829).
+/// SDP session description, as far as WebRTC media needs it (RFC 8866, RFC 8829).
 public struct SessionDescription: Hashable, Sendable {
     /// `sess-id` and `sess-version` of the origin.
     public var identifier: UInt64 = 0
@@ -7,12 +7,12 @@ public struct SessionDescription: Hashable, Sendable {
     public var isICELite = false
     public var iceOptions: [String] = []
     public var mixesExtensionForms = false
-    /// Holds for m-lines that say nothing else.
+    /// Direction of m-lines that state none.
     public var direction: Direction?
     public var transport = TransportAttributes()
     public var media: [MediaDescription] = []
 
-    /// How many lines the text had that this was read from.
+    /// Number of lines in the parsed text.
     public var lineCount = 0
 
     public init() {}
@@ -20,7 +20,7 @@ public struct SessionDescription: Hashable, Sendable {
 
 /// `a=group:BUNDLE` (RFC 9143 §5).
 public struct BundleGroup: Hashable, Sendable {
-    /// Where it stood, counted from 1; 0 in a description made here.
+    /// Line number from 1; 0 in a generated description.
     public var line: Int
     public var mids: [String]
 

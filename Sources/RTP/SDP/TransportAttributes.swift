@@ -1,6 +1,6 @@
-/// What a session or m-line says about its transport: ICE and DTLS.
+/// ICE and DTLS attributes of a session or m-line.
 ///
-/// The password is secret: never logged.
+/// The password is secret and must never be logged.
 public struct TransportAttributes: Hashable, Sendable {
     /// `a=ice-ufrag` (RFC 8839 §5.4).
     public var fragment: String?
@@ -14,7 +14,7 @@ public struct TransportAttributes: Hashable, Sendable {
 
 /// `a=fingerprint` (RFC 8122 §5).
 public struct FingerprintAttribute: Hashable, Sendable {
-    /// The hash function's name in lower case, `sha-256`.
+    /// Name of the hash function in lower case, such as `sha-256`.
     public var hash: String
     public var digest: [UInt8]
 
@@ -23,7 +23,7 @@ public struct FingerprintAttribute: Hashable, Sendable {
         self.digest = digest
     }
 
-    /// From `sha-256 12:AB:…`; `nil` where that is not its form or the length is not the hash's.
+    /// Parses `sha-256 12:AB:…`; returns `nil` if the form or the digest's length is wrong.
     init?(_ value: Substring) {
         let fields = value.fields()
         guard fields.count == 2, fields[0].isToken else { return nil }
@@ -56,7 +56,7 @@ public struct FingerprintAttribute: Hashable, Sendable {
         return value
     }
 
-    /// The digest as the line writes it: upper case, colons between.
+    /// Digest as text: upper-case bytes separated by colons.
     public var digestText: String {
         let digits = Array("0123456789ABCDEF".utf8)
         var text: [UInt8] = []
@@ -69,12 +69,12 @@ public struct FingerprintAttribute: Hashable, Sendable {
     }
 }
 
-/// Who opens the DTLS association (RFC 4145 §4, RFC 8842 §5).
+/// `a=setup`: the side that opens the DTLS association (RFC 4145 §4, RFC 8842 §5).
 public enum Setup: String, Hashable, Sendable {
     case active, passive, actpass, holdconn
 }
 
-/// The value of a hexadecimal digit in either case.
+/// Returns the value of a hexadecimal digit in either case.
 func hexadecimalDigit(_ character: UInt8) -> UInt8? {
     switch character {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")

@@ -1,4 +1,4 @@
-/// CRC-32 of ISO 3309, as STUN's FINGERPRINT uses it (RFC 8489 §14.7).
+/// CRC-32 of ISO 3309, as in STUN's FINGERPRINT (RFC 8489 §14.7).
 enum Checksum {
     static func crc32(_ bytes: Span<UInt8>) -> UInt32 {
         let table = Self.table.span

@@ -1,13 +1,13 @@
-/// A borrowed view of one STUN message (RFC 8489 §5).
+/// Borrowed view of one STUN message (RFC 8489 §5).
 ///
-/// The initializer checks every length; after it, no accessor can fail. Integrity is the caller's
-/// to check: `integrityInput(into:)` is what to authenticate and `integrityTag` the answer.
+/// The initializer checks every length; after it, no accessor can fail. The caller verifies
+/// integrity: it computes an HMAC over `integrityInput(into:)` and compares it with `integrityTag`.
 public struct STUNMessage: ~Escapable {
     public let bytes: Span<UInt8>
-    /// Offsets of attribute values, first of each kind; 0 where there is none.
+    /// Offsets of attribute values, the first of each kind; 0 if there is none.
     private var offsets = Offsets()
     private var usernameLength = 0
-    /// Comprehension-required attributes that we do not know, in order; at most the first eight.
+    /// Unknown comprehension-required attributes, in order; at most the first eight.
     public private(set) var unknownAttributes = UnknownAttributes()
 
     private struct Offsets {
@@ -45,7 +45,7 @@ public struct STUNMessage: ~Escapable {
         }
     }
 
-    /// Remembers one attribute; the first of a kind counts (RFC 8489 §14).
+    /// Records one attribute; the first of a kind counts (RFC 8489 §14).
     private mutating func note(
         _ type: UInt16,
         at offset: Int,
@@ -104,7 +104,7 @@ public struct STUNMessage: ~Escapable {
 }
 
 extension STUNMessage {
-    /// The class bits are spread over the type (RFC 8489 §5, figure 3).
+    /// Message class; its bits are spread over the type (RFC 8489 §5, figure 3).
     public var messageClass: STUNClass {
         let type = bytes.u16(at: 0)
         return switch type & 0x0110 {
@@ -115,7 +115,7 @@ extension STUNMessage {
         }
     }
 
-    /// The method; Binding is 1.
+    /// Method; Binding is 1.
     public var method: UInt16 {
         let type = bytes.u16(at: 0)
         return type & 0x000f | (type & 0x00e0) >> 1 | (type & 0x3e00) >> 2
@@ -125,7 +125,7 @@ extension STUNMessage {
         TransactionID(high: bytes.u32(at: 8), low: bytes.u64(at: 12))
     }
 
-    /// The USERNAME's bytes; empty where there is none.
+    /// Bytes of USERNAME; empty if there is none.
     public var username: Span<UInt8> {
         @_lifetime(copy self)
         get { bytes.extracting(offsets.username..<offsets.username + usernameLength) }
@@ -137,17 +137,17 @@ extension STUNMessage {
 
     public var useCandidate: Bool { offsets.useCandidate != 0 }
 
-    /// The tie breaker of a peer that says it is controlled.
+    /// Tie breaker of a peer that claims the controlled role.
     public var iceControlled: UInt64? {
         offsets.controlled == 0 ? nil : bytes.u64(at: offsets.controlled)
     }
 
-    /// The tie breaker of a peer that says it is controlling.
+    /// Tie breaker of a peer that claims the controlling role.
     public var iceControlling: UInt64? {
         offsets.controlling == 0 ? nil : bytes.u64(at: offsets.controlling)
     }
 
-    /// The address a server saw us at, from XOR-MAPPED-ADDRESS.
+    /// Our address as the server saw it, from XOR-MAPPED-ADDRESS.
     public var mappedAddress: STUNAddress? {
         let offset = offsets.mappedAddress
         guard offset != 0 else { return nil }
@@ -156,7 +156,7 @@ extension STUNMessage {
             let octets = UInt64(bytes.u32(at: offset + 4) ^ Self.cookie)
             return STUNAddress(high: 0, low: 0xffff_0000_0000 | octets, port: port)
         }
-        // IPv6 is masked by the cookie and transaction id, as they lie there (RFC 8489 §14.2).
+        // IPv6 is XORed with the cookie and transaction id, which are adjacent (RFC 8489 §14.2).
         return STUNAddress(
             high: bytes.u64(at: offset + 4) ^ bytes.u64(at: 4),
             low: bytes.u64(at: offset + 12) ^ bytes.u64(at: 12),
@@ -164,19 +164,19 @@ extension STUNMessage {
         )
     }
 
-    /// The code of an error response, 300 to 699; others are as good as none.
+    /// Code of an error response, 300 to 699; `nil` for other codes.
     public var errorCode: Int? {
         guard offsets.errorCode != 0 else { return nil }
         let code = Int(bytes[offsets.errorCode + 2] & 7) * 100 + Int(bytes[offsets.errorCode + 3])
         return (300...699).contains(code) ? code : nil
     }
 
-    /// The offset of the MESSAGE-INTEGRITY attribute, its header included.
+    /// Offset of the MESSAGE-INTEGRITY attribute, including its header.
     public var integrityOffset: Int? {
         offsets.integrity == 0 ? nil : offsets.integrity - 4
     }
 
-    /// The 20 bytes to compare an HMAC-SHA1 with; empty where there is no MESSAGE-INTEGRITY.
+    /// HMAC-SHA1 in MESSAGE-INTEGRITY, 20 bytes; empty if there is none.
     public var integrityTag: Span<UInt8> {
         @_lifetime(copy self)
         get {
@@ -185,9 +185,10 @@ extension STUNMessage {
         }
     }
 
-    /// Appends what MESSAGE-INTEGRITY authenticates (RFC 8489 §14.5), or nothing without one.
+    /// Appends the bytes that MESSAGE-INTEGRITY authenticates (RFC 8489 §14.5), or nothing without
+    /// one.
     ///
-    /// That is the message before it, with a length as though it were the last attribute;
+    /// These are the message up to the attribute, with a length as if the attribute were the last.
     /// `output` must have `bytes.count` bytes free.
     public func integrityInput(into output: inout OutputSpan<UInt8>) {
         guard let end = integrityOffset else { return }
@@ -198,18 +199,18 @@ extension STUNMessage {
 
     public var hasFingerprint: Bool { offsets.fingerprint != 0 }
 
-    /// Whether there is a FINGERPRINT and it is right (RFC 8489 §14.7).
+    /// Whether FINGERPRINT is present and correct (RFC 8489 §14.7).
     public var isFingerprintValid: Bool {
         guard hasFingerprint else { return false }
         let sum = Checksum.crc32(bytes.extracting(0..<offsets.fingerprint - 4))
         return bytes.u32(at: offsets.fingerprint) == sum ^ Self.fingerprintMask
     }
 
-    /// "STUN".
+    /// XOR mask of FINGERPRINT: "STUN" in ASCII.
     static let fingerprintMask: UInt32 = 0x5354_554e
 }
 
-/// A short list of attribute types.
+/// List of at most eight attribute types.
 public struct UnknownAttributes: Sendable {
     private var types: InlineArray<8, UInt16> = .init(repeating: 0)
     public private(set) var count = 0
@@ -223,7 +224,7 @@ public struct UnknownAttributes: Sendable {
         return types[index]
     }
 
-    /// Adds a type; a ninth is left out.
+    /// Adds a type; a ninth is dropped.
     public mutating func append(_ type: UInt16) {
         guard count < types.count else { return }
         types[count] = type

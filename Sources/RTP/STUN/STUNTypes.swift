@@ -1,21 +1,21 @@
-/// Why bytes are not a STUN message that can be handled.
+/// Reason for which bytes are not a valid STUN message.
 public enum STUNError: Error, Equatable, Sendable {
-    /// Not STUN at all: first bits, magic cookie or length (RFC 8489 §5).
+    /// First bits, magic cookie or length are wrong (RFC 8489 §5).
     case notSTUN
-    /// An attribute goes past the end, or has a length its type does not allow.
+    /// An attribute exceeds the message, or has a length that its type does not allow.
     case attribute
-    /// More attributes than any honest peer sends.
+    /// There are more attributes than any honest peer sends.
     case tooManyAttributes
-    /// Something follows FINGERPRINT (RFC 8489 §14.7).
+    /// An attribute follows FINGERPRINT (RFC 8489 §14.7).
     case afterFingerprint
 }
 
-/// What a message is for (RFC 8489 §5).
+/// STUN message class (RFC 8489 §5).
 public enum STUNClass: UInt8, Sendable {
     case request, indication, success, failure
 }
 
-/// The 96 random bits that tie a response to its request (RFC 8489 §5).
+/// Transaction id of 96 random bits, which links a response to its request (RFC 8489 §5).
 public struct TransactionID: Hashable, Sendable {
     public var high: UInt32
     public var low: UInt64
@@ -26,7 +26,7 @@ public struct TransactionID: Hashable, Sendable {
     }
 }
 
-/// An address as STUN carries it; IPv4 is IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
+/// Transport address in STUN; IPv4 is stored as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
 public struct STUNAddress: Hashable, Sendable {
     public var high: UInt64
     public var low: UInt64
@@ -38,14 +38,14 @@ public struct STUNAddress: Hashable, Sendable {
         self.port = port
     }
 
-    /// The four octets in host order where this is an IPv4 address.
+    /// IPv4 address in host byte order, if this is one.
     var ipv4: UInt32? {
         guard high == 0, low >> 32 == 0xffff else { return nil }
         return UInt32(truncatingIfNeeded: low)
     }
 }
 
-/// Attribute types (RFC 8489 §18.3, RFC 8445 §16.1).
+/// STUN attribute types (RFC 8489 §18.3, RFC 8445 §16.1).
 enum STUNAttribute {
     static let mappedAddress: UInt16 = 0x0001
     static let username: UInt16 = 0x0006

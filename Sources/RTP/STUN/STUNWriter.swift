@@ -1,12 +1,12 @@
-/// Writes the STUN messages that an ICE agent sends (RFC 8489, RFC 8445 §7).
+/// Writer of the STUN messages that an ICE agent sends (RFC 8489, RFC 8445 §7).
 ///
-/// Every message ends in MESSAGE-INTEGRITY and FINGERPRINT. The HMAC-SHA1 over the bytes so far
-/// comes from the caller: this module has no cryptography.
+/// Every message ends in MESSAGE-INTEGRITY and FINGERPRINT. The caller computes the HMAC-SHA1 over
+/// the bytes so far, as this module has no cryptography.
 public struct STUNWriter {
     /// Computes HMAC-SHA1 with the short-term password.
     public typealias Integrity = (Span<UInt8>) -> InlineArray<20, UInt8>
 
-    /// Enough bytes for any message but one with a long username or reason, whose bytes add up.
+    /// Maximum size of a message in bytes, not counting a long username or reason.
     public static var sizeLimit: Int { 160 }
 
     /// Appends a Binding success response that tells the peer its own address.
@@ -38,14 +38,14 @@ public struct STUNWriter {
 
     /// Appends a Binding error response with `code`, 300 to 699, and its reason.
     ///
-    /// `output` must have `sizeLimit` bytes and those of `reason` free.
+    /// `output` must have `sizeLimit` bytes free, plus the size of `reason`.
     /// - Parameters:
-    ///   - transaction: The request's.
+    ///   - transaction: The request's transaction id.
     ///   - code: The error, 420 for unknown attributes, 487 for a role conflict.
     ///   - reason: The phrase for people, at most 127 characters of ASCII.
-    ///   - unknown: What to name in UNKNOWN-ATTRIBUTES, which is left out when empty.
-    ///   - output: Where the message goes.
-    ///   - integrity: The HMAC.
+    ///   - unknown: The types for UNKNOWN-ATTRIBUTES, which is omitted if there are none.
+    ///   - output: The destination of the message.
+    ///   - integrity: The HMAC function.
     public static func bindingError(
         _ transaction: TransactionID,
         code: Int,
@@ -77,9 +77,9 @@ public struct STUNWriter {
         finish(from: start, into: &output, integrity: integrity)
     }
 
-    /// Appends a Binding request of a controlling or a controlled agent (RFC 8445 §7.2.2).
+    /// Appends a Binding request of a controlling or controlled agent (RFC 8445 §7.2.2).
     ///
-    /// `output` must have `sizeLimit` bytes and those of `username` free.
+    /// `output` must have `sizeLimit` bytes free, plus the size of `username`.
     public static func bindingRequest(
         _ transaction: TransactionID,
         username: Span<UInt8>,
@@ -109,7 +109,7 @@ public struct STUNWriter {
 }
 
 extension STUNWriter {
-    /// Appends a header; `finish` puts the length in.
+    /// Appends a header; `finish` sets its length.
     private static func beginMessage(
         type: UInt16,
         _ transaction: TransactionID,
@@ -135,7 +135,7 @@ extension STUNWriter {
         output.append(repeating: 0, count: -length & 3)
     }
 
-    /// Appends the last two attributes; each is computed over a length that counts it in.
+    /// Appends MESSAGE-INTEGRITY and FINGERPRINT; each covers a length that includes itself.
     private static func finish(
         from start: Int,
         into output: inout OutputSpan<UInt8>,

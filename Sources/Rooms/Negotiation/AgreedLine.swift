@@ -1,15 +1,16 @@
 import RTP
 import WorkerInterface
 
-/// What is remembered of an m-line from one offer to the next.
+/// Negotiated state of an m-line, kept from one offer to the next.
 struct AgreedLine: Sendable {
     struct Slot: Sendable {
         var id: SlotID
         var ssrc: SSRC
-        /// Given at the first codec with retransmission, then kept.
+        /// SSRC for RTX, assigned with the first codec that has RTX and then kept.
         var rtxSSRC: SSRC?
-        /// An audio and a video slot of one number form one stream for the client, which then
-        /// plays what they carry in sync (RFC 8830 §3).
+        /// Number that an audio and a video slot share to form one stream (MSID) for the client.
+        ///
+        /// The client then plays their media in sync (RFC 8830 §3).
         var pair: Int
     }
 
@@ -21,11 +22,11 @@ struct AgreedLine: Sendable {
     var publication: PublicationID?
     var slot: Slot?
 
-    /// Throws where `offered` breaks what this m-line has agreed on.
+    /// Checks that `offered` is consistent with this m-line; throws otherwise.
     func check(_ offered: OfferedLine, index: Int) throws(SDPError) {
         let line = offered.media.line
         guard offered.mid == mid else {
-            // Only a rejected m-line may be taken for something else (RFC 8829 §5.2.2).
+            // Only a rejected m-line may be reused for another purpose (RFC 8829 §5.2.2).
             guard isRejected else {
                 throw SDPError(line: line, cause: "m-line \(index + 1) has changed its mid")
             }

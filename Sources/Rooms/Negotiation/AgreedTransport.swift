@@ -1,16 +1,17 @@
 import RTP
 import WorkerInterface
 
-/// ICE and DTLS as both sides have agreed on them.
+/// Negotiated ICE and DTLS parameters.
 struct AgreedTransport: Sendable {
     private(set) var ice: ICECredentials
     private(set) var role: DTLSRole
     private(set) var fingerprints: [Fingerprint]
 
-    /// From what the offer says on `line`, with `previous` where this is not the first offer.
+    /// Negotiates the parameters from the attributes at `line` of the offer.
     ///
-    /// An ICE restart makes new credentials of our own. The DTLS association outlives every offer:
-    /// one that would end it (RFC 8842 §4) is refused, and the client makes a new transport.
+    /// `previous` holds the parameters of the previous offer, if any. An ICE restart creates new
+    /// local credentials. The DTLS association outlives every offer: an offer that would end it
+    /// (RFC 8842 §4) is refused, and the client has to create a new transport.
     init(
         _ offered: TransportAttributes,
         line: Int,
@@ -54,7 +55,8 @@ struct AgreedTransport: Sendable {
         )
     }
 
-    /// Those by a hash function that is fit for it; any of them may match (RFC 8122 §5).
+    /// Returns the fingerprints with a supported hash function; any of them may match (RFC 8122
+    /// §5).
     private static func fingerprints(
         _ offered: TransportAttributes,
         line: Int
@@ -75,7 +77,8 @@ struct AgreedTransport: Sendable {
         return fingerprints
     }
 
-    /// As server where the client leaves the choice, so that sfud chooses the SRTP profile.
+    /// Returns our DTLS role: server if the client leaves the choice, so that sfud selects the SRTP
+    /// profile.
     private static func role(
         _ setup: Setup?,
         line: Int,
@@ -83,7 +86,7 @@ struct AgreedTransport: Sendable {
     ) throws(SDPError) -> DTLSRole {
         let role: DTLSRole
         switch setup {
-        // RFC 4145 §4: nothing said means active.
+        // RFC 4145 §4: a missing attribute means active.
         case .active, nil: role = .server
         case .passive: role = .client
         case .actpass: role = previous ?? .server
@@ -100,10 +103,10 @@ struct AgreedTransport: Sendable {
 }
 
 extension TransportAttributes {
-    /// With what is missing taken from `other`.
+    /// Returns these attributes with missing ones taken from `other`.
     func completed(by other: Self) -> Self {
         var result = self
-        // The two belong together.
+        // Fragment and password belong together.
         if result.fragment == nil, result.password == nil {
             result.fragment = other.fragment
             result.password = other.password

@@ -1,7 +1,7 @@
 package import RTP
 package import WorkerInterface
 
-/// An m-line on which a participant would like to send.
+/// M-line on which a participant offers to send.
 package struct OfferedMedia: Hashable, Sendable {
     package var mid: String
     package var kind: MediaKind
@@ -12,33 +12,33 @@ package struct OfferedMedia: Hashable, Sendable {
     }
 }
 
-/// What one offer led to.
+/// Result of answering one offer.
 package struct Answer: Sendable {
-    /// The text for the client; it holds the ICE password.
+    /// SDP answer for the client; it contains the ICE password.
     package var sdp: String
     package var configuration: TransportConfiguration
-    /// One an m-line, in order.
+    /// One entry for each m-line, in order.
     package var media: [AnsweredMedia]
-    /// No longer in use; the caller gives them back once the workers have let go of them.
+    /// Publications that ended; the caller releases their ids once the workers no longer use them.
     package var endedPublications: [PublicationID]
     package var endedSlots: [SlotID]
     package var isICERestart: Bool
 }
 
-/// What became of one m-line.
+/// Result for one m-line.
 package struct AnsweredMedia: Hashable, Sendable {
-    /// Empty for a rejected m-line that has none.
+    /// Mid; empty for a rejected m-line without one.
     package var mid: String
-    /// `nil` for what is neither audio nor video.
+    /// Media kind; `nil` if neither audio nor video.
     package var kind: MediaKind?
-    /// What the client may do.
+    /// Negotiated direction from the client's view.
     package var direction: Direction
     package var publication: PublicationID?
     package var slot: SlotID?
-    /// The client plays an audio and a video slot of one number in sync.
+    /// Number that an audio and a video slot share if the client plays them in sync.
     package var pair: Int?
-    /// Why the client may not send, where the policy says so.
+    /// Reason for which the policy forbids sending, if it does.
     package var refused: String?
-    /// Answered with port 0: no codec in common, not bundled, not media.
+    /// Whether the m-line is answered with port 0: no common codec, not bundled, or not media.
     package var isRejected: Bool
 }

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// The answer to an offer, for the client, the worker and the control plane.
+/// Answer to an offer, in the forms for the client, the worker and the control plane.
 struct AnsweredSession {
     let local: LocalDescription
     let identifier: UInt64
@@ -11,7 +11,7 @@ struct AnsweredSession {
     let offered: OfferedLines
     let halves: Halves
 
-    /// For the client.
+    /// SDP answer for the client.
     var description: SessionDescription {
         var answer = SessionDescription()
         answer.identifier = identifier
@@ -34,7 +34,7 @@ struct AnsweredSession {
         return answer
     }
 
-    /// RFC 8829 §5.3.1: as offered, with port 0.
+    /// Returns a rejected m-line: as offered, with port 0 (RFC 8829 §5.3.1).
     private func rejected(_ line: OfferedLine) -> MediaDescription {
         var media = MediaDescription(
             media: line.media.media,
@@ -64,7 +64,8 @@ struct AnsweredSession {
         media.mid = line.mid
         media.direction = halves.directions[index].mirrored
         media.transport = transportAttributes
-        // On each m-line: aiortc reads those of the last one that shares its transport.
+        // Candidates are on each m-line, because aiortc reads those of the last one that shares a
+        // transport.
         media.candidates = candidates
         media.multiplexesRTCP = true
         media.reducedSizeRTCP = line.media.reducedSizeRTCP
@@ -79,7 +80,7 @@ struct AnsweredSession {
         return media
     }
 
-    /// The m-line on which the client receives.
+    /// Adds the slot's MSID and SSRCs to an m-line on which the client receives.
     private func describe(
         _ slot: AgreedLine.Slot,
         _ content: OfferedLine.Content,
@@ -112,13 +113,14 @@ struct AnsweredSession {
         return attributes
     }
 
-    /// Host candidates for RTP and RTCP together, the first the most preferred (RFC 8445 §5.1.2.1).
+    /// Host candidates for RTP and RTCP together, the most preferred first (RFC 8445 §5.1.2.1).
     private var candidates: [CandidateAttribute] {
         local.candidates.prefix(255).enumerated().map { index, candidate in
             let preference: UInt32 =
                 switch candidate.transport {
                 case .udp: 65_535 - UInt32(index)
-                // 4 is the preference of passive ones (RFC 6544 §4.2): below all of UDP.
+                // Direction preference 4 is for passive candidates (RFC 6544 §4.2), and ranks below
+                // all UDP.
                 case .tcpPassive: 4 << 13 | (8_191 - UInt32(index))
                 }
             return CandidateAttribute(
@@ -133,14 +135,14 @@ struct AnsweredSession {
 }
 
 extension AnsweredSession {
-    /// For the worker.
+    /// Transport configuration for the worker.
     var configuration: TransportConfiguration {
         let accepted = offered.lines.filter { $0.content != nil }
         var configuration = TransportConfiguration(
             ice: transport.ice,
             dtlsRole: transport.role,
             fingerprints: transport.fingerprints,
-            // One m-line that wants a report first wants it of the whole transport.
+            // One m-line that requires compound RTCP requires it for the whole transport.
             reducedSizeRTCP: accepted.allSatisfy { $0.media.reducedSizeRTCP },
             cname: local.cname
         )
@@ -177,7 +179,7 @@ extension AnsweredSession {
         return configuration
     }
 
-    /// For the control plane.
+    /// Result for each m-line, for the control plane.
     var media: [AnsweredMedia] {
         offered.lines.indices.map { index in
             AnsweredMedia(
@@ -195,7 +197,7 @@ extension AnsweredSession {
 }
 
 extension Fingerprint.Algorithm {
-    /// As `a=fingerprint` names it.
+    /// Name in `a=fingerprint`.
     var name: String {
         switch self {
         case .sha256: "sha-256"

@@ -1,22 +1,24 @@
 import RTP
 import WorkerInterface
 
-/// The encodings that a client offers to send on one m-line.
+/// Encodings that a client offers to send on one m-line.
 struct EncodingSelection: Sendable {
-    /// How many simulcast streams sfud takes; the answer leaves the others out (RFC 8853 §5.3.2).
+    /// Maximum number of simulcast streams; the answer omits the others (RFC 8853 §5.3.2).
     static let maximum = 4
 
     private(set) var encodings: [EncodingConfiguration]
-    /// For the answer; empty where there is no simulcast.
+    /// Accepted RIDs for the answer; empty without simulcast.
     private(set) var rids: [RIDAttribute] = []
 
-    /// Simulcast needs packets that name their encoding: without `hasRID` there is one encoding.
+    /// Selects the encodings of an m-line.
+    ///
+    /// Simulcast needs packets that carry their RID: without `hasRID` there is one encoding.
     init(_ media: MediaDescription, formats: FormatSelection, hasRID: Bool) {
         if hasRID, let simulcast = media.simulcast {
             rids = Self.rids(media, streams: simulcast.send, formats: formats)
         }
         guard rids.isEmpty else {
-            // Packets name their RID; which `a=ssrc` goes with which is nowhere written.
+            // Packets carry their RID; the SDP does not say which `a=ssrc` belongs to which RID.
             encodings = rids.map { EncodingConfiguration(rid: $0.id) }
             return
         }
@@ -29,7 +31,7 @@ struct EncodingSelection: Sendable {
         ]
     }
 
-    /// The streams that have an `a=rid` and a payload type left; of alternatives the first.
+    /// Returns the streams with an `a=rid` and a remaining payload type; the first of alternatives.
     private static func rids(
         _ media: MediaDescription,
         streams: [[String]],

@@ -1,17 +1,17 @@
 import RTP
 
-/// The header extensions of an offered m-line that sfud knows, by the way they go.
+/// Header extensions of an offered m-line that sfud supports, by direction.
 ///
-/// Those with an id past 14 would need the two-byte form, which sfud reads but does not write:
-/// they are left out, as are those that a session names for all its m-lines at once.
+/// Extensions with an id above 14 are omitted: they need the two-byte form, which sfud reads but
+/// does not write. Session-level extensions are omitted too.
 struct ExtensionSelection: Sendable {
-    /// What the client puts into the packets it sends.
+    /// Extensions in packets that the client sends.
     private(set) var incoming = ExtensionMap()
-    /// What sfud puts into the packets the client receives.
+    /// Extensions in packets that the client receives.
     private(set) var outgoing = ExtensionMap()
-    /// Both ways together.
+    /// Extensions of both directions.
     private(set) var all = ExtensionMap()
-    /// For the answer, in the offer's order.
+    /// Attributes for the answer, in the offer's order.
     private(set) var attributes: [ExtensionAttribute] = []
 
     init(_ media: MediaDescription) {
@@ -23,8 +23,9 @@ struct ExtensionSelection: Sendable {
             let way = offered.direction ?? .sendrecv
             all[kind] = id
             if way.sends { incoming[kind] = id }
-            // A slot carries one encoding: it has no name to tell. The answer has the RIDs all the
-            // same: Chromium never again offers what was once left out, and then no simulcast.
+            // A slot carries one encoding, so RIDs are not sent. The answer has the RID extensions
+            // all the same: Chromium never again offers an extension that an answer omitted, and
+            // simulcast would be lost.
             let isOfEncodings = kind == .rid || kind == .repairedRID
             if way.receives, !isOfEncodings { outgoing[kind] = id }
             attributes.append(

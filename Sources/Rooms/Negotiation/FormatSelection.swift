@@ -1,15 +1,17 @@
 import RTP
 import WorkerInterface
 
-/// The codecs of an offered m-line that sfud forwards, in the offer's order.
+/// Codecs of an offered m-line that sfud forwards, in the offer's order.
 struct FormatSelection: Sendable {
-    /// For the worker: each codec with its retransmission format.
+    /// Format mappings for the worker: each codec with its RTX payload type.
     private(set) var mappings: [FormatMapping] = []
-    /// For the answer: the codecs, RED and retransmission formats.
+    /// Formats for the answer: codecs, RED and RTX.
     private(set) var descriptions: [FormatDescription] = []
 
-    /// Feedback on transport-wide sequence numbers means nothing without them: it needs
-    /// `transportWide`.
+    /// Selects the formats of an m-line.
+    ///
+    /// Transport-wide feedback is accepted only if `transportWide`, i.e. with the sequence number
+    /// extension.
     init(_ media: MediaDescription, kind: MediaKind, transportWide: Bool) {
         var formats = [MediaFormat?](repeating: nil, count: 128)
         for offered in media.formats {
@@ -51,7 +53,7 @@ struct FormatSelection: Sendable {
 
 extension FormatSelection {
     private static func codec(_ offered: FormatDescription, kind: MediaKind) -> MediaFormat? {
-        // With RTP and RTCP on one port these cannot be told from RTCP (RFC 5761 §4).
+        // With RTP and RTCP on one port, these payload types collide with RTCP types (RFC 5761 §4).
         guard !(64...95).contains(offered.payloadType) else { return nil }
         let format: MediaFormat? =
             switch offered.name.lowercased() {
@@ -68,7 +70,7 @@ extension FormatSelection {
         return format
     }
 
-    /// Profiles 0 and 2; none named is 0 (RFC 9628 §6.1).
+    /// Accepts profiles 0 and 2; a missing parameter means 0 (RFC 9628 §6.1).
     private static func vp9(_ offered: FormatDescription) -> MediaFormat? {
         switch offered.parameter("profile-id") {
         case nil, "0": MediaFormat(codec: .vp9)
@@ -77,7 +79,7 @@ extension FormatSelection {
         }
     }
 
-    /// The main profile; none named is it (AV1 RTP §7.2.1).
+    /// Accepts the main profile; a missing parameter means main (AV1 RTP §7.2.1).
     private static func av1(_ offered: FormatDescription) -> MediaFormat? {
         switch offered.parameter("profile") {
         case nil, "0": MediaFormat(codec: .av1)
@@ -85,11 +87,11 @@ extension FormatSelection {
         }
     }
 
-    /// Packetization mode 1 only (RFC 6184 §8.1).
+    /// Accepts packetization mode 1 only (RFC 6184 §8.1).
     private static func h264(_ offered: FormatDescription) -> MediaFormat? {
         guard offered.parameter("packetization-mode") == "1" else { return nil }
         guard let level = offered.parameter("profile-level-id") else {
-            // Browsers take a missing one for constrained baseline.
+            // Browsers take a missing parameter for constrained baseline.
             return MediaFormat(codec: .h264)
         }
         return H264Profile(profileLevelID: level).map {
@@ -97,7 +99,8 @@ extension FormatSelection {
         }
     }
 
-    /// RED around Opus: all its blocks must be of an agreed Opus (RFC 2198 §5).
+    /// Returns whether the format is RED for Opus: all its blocks must be an accepted Opus format
+    /// (RFC 2198 §5).
     private static func isRED(
         _ offered: FormatDescription,
         kind: MediaKind,
@@ -114,9 +117,10 @@ extension FormatSelection {
             }
     }
 
-    /// Which retransmission format repairs which codec (RFC 4588 §8.1).
+    /// Returns the RTX payload type of each codec, and the reverse (RFC 4588 §8.1).
     ///
-    /// One without a codec that was agreed on is left out, and so is the second of a codec.
+    /// An RTX format without an accepted codec is omitted, and so is a second one for the same
+    /// codec.
     private static func retransmissions(
         _ media: MediaDescription,
         formats: [MediaFormat?]
@@ -158,7 +162,10 @@ extension FormatSelection {
         return (kinds, names)
     }
 
-    /// The parameters of the answer: what both sides must say, and for Opus what receivers like.
+    /// Returns the `a=fmtp` parameters of the answer.
+    ///
+    /// These are the parameters that both sides must state and, for Opus, the receiver's
+    /// preferences.
     private static func parameters(
         of offered: FormatDescription,
         format: MediaFormat
@@ -167,7 +174,7 @@ extension FormatSelection {
         switch format.codec {
         case .red: return offered.parameters
         case .vp8: return ""
-        // RFC 7587 §7.1: `sprop-` parameters tell of what the writer sends.
+        // RFC 7587 §7.1: `sprop-` parameters describe the media that the author of the SDP sends.
         case .opus: kept = { !$0.hasPrefix("sprop-") }
         case .vp9: kept = { $0 == "profile-id" }
         case .av1: kept = { ["profile", "level-idx", "tier"].contains($0) }
@@ -187,11 +194,11 @@ extension FormatSelection {
     }
 }
 
-/// The H.264 profiles that browsers have, lowest first.
+/// H.264 profiles that browsers support, lowest first.
 enum H264Profile: UInt8 {
     case constrainedBaseline, baseline, main, constrainedHigh, high
 
-    /// From `profile_idc` and the constraint flags (RFC 6184 §8.1, table 5).
+    /// Parses `profile_idc` and the constraint flags (RFC 6184 §8.1, table 5).
     init?(profileLevelID text: Substring) {
         guard text.utf8.count == 6, let value = UInt32(text, radix: 16) else { return nil }
         let constraints = UInt8(truncatingIfNeeded: value >> 8)

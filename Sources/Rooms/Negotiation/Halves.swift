@@ -1,11 +1,11 @@
 import RTP
 import WorkerInterface
 
-/// The sending and receiving halves of each m-line, those kept and those begun.
+/// Publication and slot of each m-line, kept or new, with its negotiated direction.
 struct Halves: Sendable {
-    /// One an m-line, as it is to be remembered.
+    /// State to keep, one entry for each m-line.
     private(set) var lines: [AgreedLine] = []
-    /// What the client may do on each m-line.
+    /// Negotiated direction of each m-line from the client's view.
     private(set) var directions: [Direction] = []
     private(set) var refusals: [String?] = []
     private let repairs: [Bool]
@@ -14,7 +14,7 @@ struct Halves: Sendable {
     init(previous: [AgreedLine], offered: OfferedLines, policy: (OfferedMedia) -> String?) {
         repairs = offered.lines.map { $0.content?.formats.repairs ?? false }
         peerSSRCs = Set(offered.lines.flatMap { $0.media.sources.map(\.ssrc) })
-        // Kept as long as the transport, so no larger than it must be.
+        // This array lives as long as the transport, so it is no larger than needed.
         lines.reserveCapacity(offered.lines.count)
         for (index, line) in offered.lines.enumerated() {
             var agreed = AgreedLine(
@@ -45,7 +45,7 @@ struct Halves: Sendable {
         }
     }
 
-    /// Gives the new halves their identifiers; where one is lacking, none is taken.
+    /// Allocates identifiers for new publications and slots; on failure allocates none.
     mutating func allocate(
         from identifiers: inout WorkerIdentifiers,
         ssrcs: inout SSRCSequence
@@ -82,7 +82,7 @@ struct Halves: Sendable {
         )
     }
 
-    /// The lowest number that no slot of this kind has.
+    /// Returns the lowest number that no slot of this kind uses.
     private func freePair(for media: String) -> Int {
         let taken = Set(lines.lazy.filter { $0.media == media }.compactMap(\.slot?.pair))
         var pair = 0
@@ -90,7 +90,7 @@ struct Halves: Sendable {
         return pair
     }
 
-    /// What `previous` had and these have not.
+    /// Returns the publications and slots of `previous` that are no longer in use.
     func ended(of previous: [AgreedLine]) -> (publications: [PublicationID], slots: [SlotID]) {
         var ended: (publications: [PublicationID], slots: [SlotID]) = ([], [])
         for (index, line) in previous.enumerated() {

@@ -1,13 +1,13 @@
 package import RTP
 package import WorkerInterface
 
-/// What sfud says of itself in an answer.
+/// Local parameters that go into an answer.
 package struct LocalDescription: Hashable, Sendable {
-    /// Best first.
+    /// Host candidates, best first.
     package var candidates: [Candidate]
-    /// Of our certificate; SHA-256 is what every client knows.
+    /// Fingerprint of our certificate; every client supports SHA-256.
     package var fingerprint: Fingerprint
-    /// The canonical name of what we send (RFC 7022).
+    /// RTCP CNAME of the media that we send (RFC 7022).
     package var cname: String
 
     package init(candidates: [Candidate], fingerprint: Fingerprint, cname: String) {
@@ -17,9 +17,9 @@ package struct LocalDescription: Hashable, Sendable {
     }
 }
 
-/// An address that sfud is reached at.
+/// Local address at which clients reach sfud.
 package struct Candidate: Hashable, Sendable {
-    /// In text, IPv4 or IPv6 without brackets.
+    /// IPv4 or IPv6 address as text, without brackets.
     package var address: String
     package var port: UInt16
     package var transport: CandidateAttribute.Transport

@@ -1,15 +1,15 @@
 package import RTP
 
-/// What one transport has agreed on with its client, over all its offers.
+/// Negotiated SDP state of one transport, across all its offers.
 ///
 /// The client always offers and sfud always answers (RFC 8829 §5.3). All media is bundled on one
-/// transport; an m-line that is no part of it is rejected.
+/// transport; an m-line outside the bundle is rejected.
 package struct Negotiation: Sendable {
     private let local: LocalDescription
     private var session: Session?
     private var lines: [AgreedLine] = []
 
-    /// What concerns all m-lines.
+    /// State that all m-lines share.
     private struct Session: Sendable {
         var identifier: UInt64
         var version: UInt64
@@ -21,8 +21,9 @@ package struct Negotiation: Sendable {
 
     /// Answers an offer, the first or a later one.
     ///
-    /// On error nothing has changed and no identifier is taken. `policy` says with a word why the
-    /// client may not send on an m-line, or `nil` where it may: it is asked anew at each offer.
+    /// On error nothing changes and no identifier is allocated. `policy` returns the reason for
+    /// which the client may not send on an m-line, or `nil` if it may. It is called again for each
+    /// offer.
     package mutating func answer(
         _ offer: String,
         identifiers: inout WorkerIdentifiers,
@@ -61,7 +62,7 @@ package struct Negotiation: Sendable {
         )
     }
 
-    /// M-lines keep their places (RFC 3264 §8).
+    /// Checks that m-lines keep their positions (RFC 3264 §8).
     private func checkContinuity(
         _ description: SessionDescription,
         _ offered: OfferedLines
@@ -83,7 +84,7 @@ package struct Negotiation: Sendable {
         random: inout some RandomNumberGenerator
     ) throws(SDPError) -> Session {
         if var session, offered.lines.allSatisfy({ $0.content == nil }) {
-            // Nothing is left that could speak of the transport: it stays as it is.
+            // No accepted m-line describes the transport, so it stays unchanged.
             session.version += 1
             return session
         }

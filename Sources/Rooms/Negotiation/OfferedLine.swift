@@ -1,19 +1,19 @@
 import RTP
 import WorkerInterface
 
-/// One m-line of an offer, and what sfud can take of it.
+/// M-line of an offer, with the parts that sfud accepts.
 struct OfferedLine: Sendable {
-    /// What an m-line that is not rejected agrees on.
+    /// Accepted content of an m-line.
     struct Content: Sendable {
         var kind: MediaKind
         var formats: FormatSelection
         var extensions: ExtensionSelection
         var encodings: EncodingSelection
 
-        /// What sfud puts into the packets the client receives.
+        /// Extensions in packets that the client receives.
         ///
-        /// Who reports arrivals by number (transport-wide feedback) makes nothing of send times:
-        /// they would be four bytes of each packet, which on a thin path the sound lacks.
+        /// With transport-wide feedback the receiver does not need send times. They would add four
+        /// bytes to each packet, which audio on a thin path cannot spare.
         var outgoingExtensions: ExtensionMap {
             var extensions = extensions.outgoing
             let reports = formats.mappings.contains { $0.feedback.contains(.transportWide) }
@@ -27,12 +27,12 @@ struct OfferedLine: Sendable {
     let media: MediaDescription
     let mid: String
     let kind: MediaKind?
-    /// What the client offers to do.
+    /// Offered direction from the client's view.
     let direction: Direction
-    /// `nil`: rejected.
+    /// Accepted content; `nil` for a rejected m-line.
     let content: Content?
 
-    /// Without a transport to go on, the m-line is rejected whatever it offers.
+    /// Selects the content of an m-line; without `hasTransport` it is rejected in any case.
     init(
         _ media: MediaDescription,
         session: SessionDescription,
@@ -76,12 +76,13 @@ struct OfferedLine: Sendable {
         }
     }
 
-    /// Whether sfud could take an m-line, were it alone.
+    /// Returns whether sfud could accept an m-line on its own.
     static func isUsable(_ media: MediaDescription, isBundled: Bool) -> Bool {
-        // Port 0 is a rejection unless bundle-only says where the media goes (RFC 9143 §6).
+        // Port 0 means rejection, unless bundle-only refers to the bundle's transport (RFC 9143
+        // §6).
         guard media.port != 0 || (media.isBundleOnly && isBundled) else { return false }
         guard kind(of: media) != nil, media.multiplexesRTCP else { return false }
-        // RFC 8829 §5.1.2 names the profiles that all mean DTLS and SRTP here.
+        // All profiles of RFC 8829 §5.1.2 mean DTLS and SRTP here.
         return media.transportProtocol.hasSuffix("RTP/SAVPF")
             || media.transportProtocol.hasSuffix("RTP/SAVP")
     }

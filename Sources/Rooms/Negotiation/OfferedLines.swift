@@ -1,11 +1,11 @@
 import RTP
 
-/// All m-lines of an offer, checked against one another.
+/// All m-lines of an offer, checked for consistency with one another.
 struct OfferedLines: Sendable {
     private(set) var lines: [OfferedLine] = []
-    /// The offer's BUNDLE group (RFC 9143 §5), empty where it has none.
+    /// Mids of the offer's BUNDLE group (RFC 9143 §5), empty if there is none.
     private(set) var bundle: [String]
-    /// The m-line whose transport attributes hold for all (RFC 9143 §7.3.2).
+    /// Index of the m-line whose transport attributes apply to all (RFC 9143 §7.3.2).
     private(set) var tagged: Int
 
     init(_ session: SessionDescription) throws(SDPError) {
@@ -43,7 +43,9 @@ struct OfferedLines: Sendable {
         try checkSources()
     }
 
-    /// The m-line of each mid; every mid has one, and every bundled mid is there.
+    /// Returns the m-line index of each mid.
+    ///
+    /// Throws if a mid is duplicated, or if a BUNDLE group names a missing mid or one mid twice.
     private static func places(_ session: SessionDescription) throws(SDPError) -> [String: Int] {
         var places: [String: Int] = [:]
         for (index, media) in session.media.enumerated() {
@@ -66,7 +68,7 @@ struct OfferedLines: Sendable {
         return places
     }
 
-    /// A payload type means the same on all bundled m-lines (RFC 9143 §9.1).
+    /// Checks that a payload type has one meaning on all bundled m-lines (RFC 9143 §9.1).
     private func checkPayloadTypes() throws(SDPError) {
         var meanings = PayloadMeanings()
         for line in lines {
@@ -80,7 +82,7 @@ struct OfferedLines: Sendable {
         }
     }
 
-    /// An id means the same on all bundled m-lines (RFC 9143 §9.2).
+    /// Checks that an extension id has one meaning on all bundled m-lines (RFC 9143 §9.2).
     private func checkExtensions() throws(SDPError) {
         var meanings = [ExtensionKind?](repeating: nil, count: 256)
         for line in lines {

@@ -1,6 +1,6 @@
 import WorkerInterface
 
-/// What each payload type stands for.
+/// Map from payload types to formats, with RTX formats marked.
 struct PayloadMeanings: Sendable {
     private struct Meaning: Equatable {
         var format: MediaFormat
@@ -20,7 +20,7 @@ struct PayloadMeanings: Sendable {
         }
     }
 
-    /// Takes in the others' meanings; returns a payload type that both have for different things.
+    /// Merges another map; returns a payload type that has different meanings in both, if any.
     mutating func merge(_ others: Self) -> Int? {
         for payloadType in meanings.indices {
             guard let other = others.meanings[payloadType] else { continue }

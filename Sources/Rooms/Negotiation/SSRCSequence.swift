@@ -1,9 +1,9 @@
 import RTP
 
-/// Walks through the 32-bit numbers, so that none comes twice.
+/// Generator of SSRCs that visits all 32-bit numbers before it repeats one.
 ///
-/// An SSRC that came back for another stream would repeat packet indices under one SRTP key, which
-/// AES-GCM must never see (RFC 7714 §8.1).
+/// An SSRC reused for another stream would repeat packet indexes under one SRTP key, which AES-GCM
+/// must never do (RFC 7714 §8.1).
 struct SSRCSequence: Sendable {
     private var value: UInt32
 
@@ -11,10 +11,10 @@ struct SSRCSequence: Sendable {
         value = UInt32(truncatingIfNeeded: random.next())
     }
 
-    /// The next number that is not 0 and not among those that the peer uses.
+    /// Returns the next SSRC that is not 0 and that the peer does not use.
     mutating func next(avoiding taken: Set<SSRC>) -> SSRC {
         repeat {
-            // An odd step visits every number before it meets the first again.
+            // An odd step visits all 2^32 numbers before it repeats one.
             value &+= 0x9e37_79b1
         } while value == 0 || taken.contains(SSRC(rawValue: value))
         return SSRC(rawValue: value)

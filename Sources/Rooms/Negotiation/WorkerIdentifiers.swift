@@ -1,6 +1,6 @@
 package import WorkerInterface
 
-/// The handles of one worker, as far as they are given out.
+/// Allocators of one worker's transport, publication and slot handles.
 package struct WorkerIdentifiers: Sendable {
     package var transports: HandleAllocator<HandleKind.Transport>
     package var publications: HandleAllocator<HandleKind.Publication>

@@ -1,10 +1,10 @@
-/// Who of a room has spoken, the newest first; and whom a receiver should hear and see.
+/// Ranking of a room's speakers, the most recent first, and the list of active speakers for each
+/// receiver.
 ///
-/// It knows starts and ends of speech by the order in which it is told. What it costs to tell it
-/// something, or to make a list, does not grow with the room: only talkers, pins and the limit
-/// count.
+/// Starts and ends of speech count in the order of the calls. The cost of an update or a list
+/// depends on the number of speakers, pins and the limit, not on the size of the room.
 package struct TalkerRanking: Sendable {
-    /// One place of a list.
+    /// Entry of an active speaker list.
     package struct Entry: Hashable, Sendable {
         package var participant: String
         package var isTalking: Bool
@@ -17,7 +17,7 @@ package struct TalkerRanking: Sendable {
         }
     }
 
-    /// The newest start of somebody's speech; all starts of the room are numbered.
+    /// Most recent start of a participant's speech; all starts in the room are numbered.
     private struct Start: Sendable {
         var number: Int
         var participant: String
@@ -29,14 +29,15 @@ package struct TalkerRanking: Sendable {
     }
 
     private var speakers: [String: Speaker] = [:]
-    /// Those who talk and those who fell silent, each with the newest start last.
+    /// Participants who talk, and those who have stopped; the most recent start is last.
     private var talking: [Start] = []
     private var silent: [Start] = []
     private var starts = 0
 
     package init() {}
 
-    /// Puts whoever begins to talk before all others; who talks already stays where it is.
+    /// Moves a participant who starts to talk to the front; one who already talks keeps the
+    /// position.
     package mutating func started(_ participant: String) {
         if let speaker = speakers[participant] {
             guard !speaker.isTalking else { return }
@@ -47,7 +48,7 @@ package struct TalkerRanking: Sendable {
         talking.append(Start(number: starts, participant: participant))
     }
 
-    /// Somebody falls silent, and keeps the place until another needs it.
+    /// Marks a participant as silent; the position is kept until another participant needs it.
     package mutating func stopped(_ participant: String) {
         guard let speaker = speakers[participant], speaker.isTalking else { return }
         Self.remove(speaker.number, from: &talking)
@@ -56,7 +57,7 @@ package struct TalkerRanking: Sendable {
         speakers[participant]?.isTalking = false
     }
 
-    /// Forgets somebody who was muted, lost the right to speak, or left.
+    /// Removes a participant who was muted, lost the right to speak, or left.
     package mutating func remove(_ participant: String) {
         guard let speaker = speakers.removeValue(forKey: participant) else { return }
         if speaker.isTalking {
@@ -66,15 +67,17 @@ package struct TalkerRanking: Sendable {
         }
     }
 
-    /// The list for one receiver, or with `receiver` nil for nobody in particular (EnableX, E-33).
+    /// Returns the active speaker list for one receiver, or the general list if `receiver` is
+    /// `nil`.
     ///
-    /// Members are the pinned, then those who talk, then those who talked, the newest first; the
-    /// order is that of the newest starts of speech, and behind them the pinned who are silent, as
-    /// they were pinned. Whoever is not on nobody's list gets just that one.
+    /// Members are the pinned participants, then those who talk, then those who talked before, the
+    /// most recent first. They are ordered by their latest start of speech; silent pinned
+    /// participants follow in the order of their pins. A receiver that is not on the general list
+    /// gets exactly that list.
     ///
-    /// The pinned count against the limit, and of more pins than that the first ones are taken.
-    /// `pins` are in the order in which they were pinned; `receiver` never is on its own list,
-    /// because nobody hears itself.
+    /// Pins count against the limit; if there are more, the first ones are taken. `pins` are in the
+    /// order in which they were pinned. `receiver` is never on its own list, because no participant
+    /// receives its own media.
     package func list(limit: Int, pins: [String], excluding receiver: String?) -> [Entry] {
         var pinned: [String] = []
         for pin in pins where pin != receiver && pinned.count < limit && !pinned.contains(pin) {
@@ -125,7 +128,7 @@ package struct TalkerRanking: Sendable {
         starts.remove(at: place)
     }
 
-    /// Where a start with this number is, or would be.
+    /// Returns the index of the start with this number, or its insertion index.
     private static func position(of number: Int, in starts: [Start]) -> Int {
         var (low, high) = (0, starts.count)
         while low < high {

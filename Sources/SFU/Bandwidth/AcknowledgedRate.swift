@@ -1,13 +1,13 @@
-/// What the viewer really gets: bits a second over short windows of its own clock, each weighed
-/// by how far it is from what was known.
+/// Estimator of the bitrate acknowledged by one subscriber, a Bayesian average over short windows.
 ///
-/// A window that says something else moves the rate less than one that confirms it, and the more
-/// so the more certain the rate has become; so one gap in the feedback is no drop of the rate.
+/// The window times come from the subscriber's clock. A window far from the present estimate is
+/// less certain and moves it less than one that confirms it. The more certain the estimate is, the
+/// less a window moves it, so one gap in the feedback does not lower the rate.
 struct AcknowledgedRate {
     private static let firstWindow: Int64 = 500_000_000
     private static let window: Int64 = 150_000_000
     private static let doubt = 10.0
-    /// Windows of fewer bytes tell less.
+    /// Bytes in a window below which a lower sample counts as less certain.
     private static let smallWindow = 2_000
     private static let smallDoubt = 25.0
 
@@ -15,13 +15,13 @@ struct AcknowledgedRate {
     private var windowStart: Int64?
     private var lastArrival: Int64 = 0
     private var variance = 50.0
-    /// In kbit/s; 0 while nothing is known.
+    /// Estimate in kbit/s; 0 while unknown.
     private var rate = 0.0
 
-    /// Bits a second, once known.
+    /// Estimate in bits a second; `nil` while unknown.
     var bitsPerSecond: Double? { rate > 0 ? rate * 1000 : nil }
 
-    /// Adds a packet that came at `arrived` (remote nanoseconds).
+    /// Adds a packet that arrived at `arrived`, in nanoseconds of the subscriber's clock.
     mutating func add(bytes size: Int, arrived: Int64) {
         guard let start = windowStart, arrived &- lastArrival < 2_000_000_000,
             arrived >= start &- Self.window
@@ -43,7 +43,7 @@ struct AcknowledgedRate {
 
     mutating func reset() { self = AcknowledgedRate() }
 
-    /// Takes a rate that is known otherwise.
+    /// Raises a known estimate to a rate measured by other means, in bits a second.
     mutating func learn(_ bitsPerSecond: Double) {
         guard rate > 0 else { return }
         rate = max(rate, bitsPerSecond / 1000)
@@ -51,7 +51,7 @@ struct AcknowledgedRate {
     }
 
     private mutating func settle(elapsed: Int64) {
-        // What came at the very end opens the next window.
+        // The packet that ends this window is counted in the next one.
         let sample = Double(bytes) * 8e6 / Double(elapsed)
         guard rate > 0 else {
             rate = max(sample, 1)

@@ -1,24 +1,28 @@
 import RTP
 import WorkerInterface
 
-/// Step 6: what each viewer's slots are sent, of what is offered and what its path carries.
+/// Step 6: bandwidth allocation, which selects the layer of each video slot of a subscriber.
+///
+/// It chooses from the layers on offer within the subscriber's bandwidth estimate.
 extension Core {
-    /// What a packet has on its path besides its RTP packet, in bytes: IP, UDP, the SRTP tag, and
-    /// extensions that the publisher did not send.
+    /// Bytes on the path besides the publisher's RTP packet: IP and UDP headers, the SRTP tag, and
+    /// header extensions added by the SFU.
     private static let packetOverhead = 28 + 16 + 8
     private static let audioPacketsPerSecond = 50
-    /// Video comes in packets of about so many bytes.
+    /// Typical length of a video packet, in bytes.
     private static let videoPacketLength = 1_100
-    /// An estimate that moved by less than one in so many is as good as the one before.
+    /// Divisor of the estimate that gives the smallest change that triggers an allocation: 2 %.
     private static let estimateStep = 50
-    /// Between two looks at an estimate that grows, and at one that falls: what is too much waits
-    /// in the path's queue meanwhile.
+    /// Shortest interval between allocations while the estimate grows, and while it falls.
+    ///
+    /// The second one is shorter because media above the path's rate builds up a queue meanwhile.
     private static let growthMilliseconds: Int64 = 100
     private static let fallMilliseconds: Int64 = 10
-    /// After having found the edge of a path an estimate needs so long to be near it again.
+    /// Time that an estimate needs to recover after it overshot the path's capacity.
     private static let dipMilliseconds: Int64 = 2_500
 
-    /// Shares a viewer's path out among its slots, and turns them to what they are given.
+    /// Distributes a subscriber's bandwidth among its slots, and switches them to the allotted
+    /// layers.
     mutating func allocate(_ transport: Int, at now: Instant) {
         transports[transport].allocationDue = nil
         allocation.removeAll()
@@ -37,7 +41,7 @@ extension Core {
             give(position, beside: other, at: now)
         }
         transports[transport].allocated = other + allocation.given
-        // What has no use for more, or no packets to ask with, is not probed.
+        // A subscriber is probed only if it could use more and a slot can send padding.
         let isProbed = estimate != nil && allocation.wanted > 0 && paddedSlot(of: transport) != nil
         transports[transport].bandwidth?.estimator.setWanted(
             isProbed ? other + allocation.wanted : 0,
@@ -46,7 +50,7 @@ extension Core {
         )
     }
 
-    /// Whether what a viewer has has been too much for its path for a short while only.
+    /// Whether the allocated layers have exceeded the estimate only for a short while.
     private mutating func isDip(
         of transport: Int,
         to estimate: Int?,
@@ -65,13 +69,13 @@ extension Core {
         return true
     }
 
-    /// A slot is to be turned to what it should be sent now.
+    /// Selects the layer of a video slot, by an allocation for its whole transport.
     mutating func chooseLayer(of slot: Int, at now: Instant) {
         guard slots[slot].kind == .video else { return }
         allocate(slots[slot].transport, at: now)
     }
 
-    /// Shares a viewer's path out anew soon, where the estimate has moved.
+    /// Schedules an allocation if the estimate has moved noticeably.
     mutating func noteEstimate(of transport: Int, at now: Instant) {
         transports[transport].bandwidth?.keepPace(at: now)
         let known = transports[transport].bandwidth?.usableEstimate(at: now)
@@ -90,11 +94,11 @@ extension Core {
         schedule(transport)
     }
 
-    /// Enters a slot with its ladder, if it has one.
+    /// Adds a slot and its ladder to the allocation, if it carries open video.
     private mutating func claim(_ slot: Int, within estimate: Int?, at now: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0,
-            // What nothing is known of goes on as it was.
+            // While no layer of a publication is known, its slots keep the target that they have.
             !publications[publication].options.isEmpty || slotRecords[slot].target == .nothing
         else { return }
         ladder.removeAll()
@@ -116,7 +120,8 @@ extension Core {
         for index in 0..<ladder.rungs.count {
             let rung = ladder.rungs[index]
             offers.append(rung)
-            // What it has is measured; for more there must be room for all that it may take.
+            // The present rung counts at its measured bitrate. A higher one is allotted only if its
+            // peak fits.
             let isHeld = given.map { ladder.holds($0, at: index) } ?? false
             let bitrate = isHeld ? rung.likelyBitrate : rung.risingBitrate
             allocation.append(rung: Self.onThePath(bitrate))
@@ -134,7 +139,7 @@ extension Core {
                 count: ladder.rungs.count,
                 held: held,
                 priority: Int(slotRecords[slot].priority),
-                // Before the first probes are answered an estimate is a guess.
+                // The estimate is a guess until the first probes are answered.
                 mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
                 ceiling: ceiling,
                 lively: Self.onThePath(lively)
@@ -143,12 +148,13 @@ extension Core {
         claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))
     }
 
-    /// What media takes of a path with all that is around its payload, in bits a second.
+    /// Returns a media bitrate with all per-packet overhead added, in bits a second.
     static func onThePath(_ bitrate: Int) -> Int {
         bitrate + bitrate / videoPacketLength * packetOverhead
     }
 
-    /// What a viewer's sound takes of its path; it is never bargained about.
+    /// Returns the bandwidth that a subscriber's audio takes, in bits a second; audio is never
+    /// reduced.
     private func audioBitrate(of transport: Int) -> Int {
         var sum = 0
         for index in 0..<transports[transport].slots.count {
@@ -165,7 +171,7 @@ extension Core {
         return sum
     }
 
-    /// Turns a slot to what it was given, and tells what that changes.
+    /// Applies the allocation's result to a slot, and reports what changes.
     private mutating func give(_ position: Int, beside other: Int, at now: Instant) {
         let claim = allocation.claims[position]
         let slot = Int(claimants[position].slot)
@@ -200,18 +206,20 @@ extension Core {
         slotRecords[slot].share.value
             .give(option, limit: limit, within: transports[transport].allocatedEstimate, decision)
         if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
-            // Until the keyframe comes the path would be flooded, and that would wait in it too.
+            // Until the new keyframe arrives the old layer would overload the path and delay the
+            // keyframe too.
             slots[slot].source = .waiting
             dropWaiting(of: slot)
             keyframeAt = now.advanced(milliseconds: pause(of: transport))
         }
         aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
         if let option, !encodings[Int(option.target.encoding)].isLive {
-            // Its publisher is asked for it; one that sends nothing at all is not looked at
-            // otherwise.
+            // The review asks the publisher to send this encoding. Nothing else triggers a review
+            // of a publisher that sends nothing at all.
             scheduleReview(of: Int(slots[slot].publication), at: now)
         }
-        // What was switched off as nobody could be sent it is no more room on the path.
+        // An encoding paused because it fits no subscriber leaves an empty ladder. That is no sign
+        // of more bandwidth, so the hold stays.
         let isLeftOff =
             claim.count == 0 && slotRecords[slot].share.value.hold == .quality
             && !publications[Int(slots[slot].publication)].isInterrupted
@@ -219,7 +227,8 @@ extension Core {
         hold(slot, because: isOff ? .quality : roleHold(slot, claim))
     }
 
-    /// All that is offered may be more than the subscriber's role lets it see.
+    /// Returns the hold for interrupted video, or for a publication whose layers all exceed the
+    /// role's cap.
     private func roleHold(_ slot: Int, _ claim: Allocation.Claim) -> VideoHold? {
         let publication = Int(slots[slot].publication)
         if publications[publication].isInterrupted { return .interrupted }
@@ -227,14 +236,14 @@ extension Core {
         return isAbove ? .role : nil
     }
 
-    /// The slot carries something else now, or nothing.
+    /// Clears the allocation state of a slot that is bound to another publication, or to none.
     mutating func forgetShare(of slot: Int) {
         guard slots[slot].kind == .video else { return }
         hold(slot, because: nil)
         slotRecords[slot].share.value.forget()
     }
 
-    /// Tells the control plane that a slot's video stands still, or moves again.
+    /// Records why a slot's video is paused, and notifies the control plane of a change.
     private mutating func hold(_ slot: Int, because reason: VideoHold?) {
         guard slotRecords[slot].share.value.hold != reason else { return }
         slotRecords[slot].share.value.hold = reason
@@ -242,7 +251,7 @@ extension Core {
         emit(.videoHeld(slots.handle(at: slot), subscription: subscription, reason))
     }
 
-    /// Whether the publisher could send more than it does.
+    /// Whether a configured encoding is not on offer.
     private func lacksEncodings(_ publication: Int) -> Bool {
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
@@ -262,9 +271,9 @@ extension Core {
     }
 }
 
-/// A slot in the allocation under way.
+/// Slot that takes part in the current allocation.
 struct Claimant: BitwiseCopyable {
     var slot: Int32
-    /// Why its ladder is not higher.
+    /// Limit that keeps its ladder from reaching the highest layer.
     var limit: LayerLimit
 }

@@ -1,25 +1,26 @@
-/// Shares what one viewer's path carries among its video slots.
+/// Bandwidth allocator that distributes one subscriber's estimate among its video slots.
 ///
-/// Every slot brings a ladder of what it could be sent, lowest first. All of them get their lowest
-/// rung before any gets its second; then the important climb first. What a slot had it keeps
-/// while there is room at all; for more there must be room to spare, so nothing flaps on the edge.
+/// Each slot has a ladder of rungs, the layers that it may be sent, lowest first. All slots get
+/// their lowest rung before any gets its second; after that, slots climb in order of priority. A
+/// slot keeps its present rung up to somewhat more than the estimate, but climbs only within
+/// somewhat less. This hysteresis prevents flapping.
 struct Allocation: ~Copyable {
-    /// One slot's ladder, and what it is given.
+    /// One slot's ladder, and the rung allotted to it.
     struct Claim: BitwiseCopyable {
-        /// The rungs of its ladder, as a stretch of `rungs`.
+        /// Rungs of the ladder, as a range within `rungs`.
         var first: Int
         var count: Int
-        /// The rung it had; -1 where it had none.
+        /// Rung before this allocation; -1 for none.
         var held: Int
-        /// A higher one comes first.
+        /// Priority; the highest is served first.
         var priority: Int
-        /// Its video goes off rather than beyond what there is (audio fallback).
+        /// Whether video is paused if its lowest rung does not fit (audio fallback).
         var mayStop: Bool
-        /// The highest rung that it may climb to; below `held` it may not climb.
+        /// Highest rung that it may climb to; one below `held` forbids climbing.
         var ceiling: Int
-        /// What its highest rung may come to take, in bits a second.
+        /// Bitrate that its highest rung may reach in motion, in bits a second.
         var lively: Int
-        /// The rung that it is given; -1: none fits.
+        /// Allotted rung; -1 if none fits.
         fileprivate(set) var given = -1
 
         init(
@@ -41,23 +42,24 @@ struct Allocation: ~Copyable {
         }
     }
 
-    /// Of what the estimate allows, slots climb only into so much.
+    /// Share of the budget within which slots climb.
     static let riseShare = 0.95
-    /// What they have they keep up to so much of the estimate: measured rates swing.
+    /// Share of the estimate up to which slots keep their rungs; above 1, as measured rates
+    /// fluctuate.
     static let keepShare = 1.10
-    /// The same for a short while: an estimate dips whenever it has found the edge.
+    /// The same share during a dip; an estimate dips whenever it has overshot the capacity.
     static let dipShare = 1.35
-    /// A picture that was off comes back only when its lowest rung takes so much.
+    /// Share of the budget within which the lowest rung must fit before paused video resumes.
     static let returnShare = 0.80
 
-    /// The rungs of all claims, in bits a second.
+    /// Rungs of all claims, in bits a second.
     private(set) var rungs = List<Int>(capacity: 16)
     private(set) var claims = List<Claim>(capacity: 8)
-    /// Indices of `claims`, the important first.
+    /// Indices of `claims`, the highest priority first after sorting.
     private var order = List<Int32>(capacity: 8)
     private var total = 0
 
-    /// Forgets all claims; what was reserved for them stays.
+    /// Removes all claims and keeps their storage.
     mutating func removeAll() {
         rungs.removeAll()
         claims.removeAll()
@@ -65,7 +67,7 @@ struct Allocation: ~Copyable {
         total = 0
     }
 
-    /// Adds a rung to the ladder of the claim that is added next.
+    /// Appends a rung, in bits a second, to the ladder of the claim that is appended next.
     mutating func append(rung bitrate: Int) { rungs.append(max(bitrate, 0)) }
 
     var rungCount: Int { rungs.count }
@@ -76,10 +78,10 @@ struct Allocation: ~Copyable {
         order.append(Int32(claims.count - 1))
     }
 
-    /// What all slots together would take if there were room and one more picture began to move,
-    /// in bits a second.
+    /// Bandwidth that all slots could use, in bits a second: their highest rungs, and the largest
+    /// increase in motion of a single slot.
     ///
-    /// That all begin at once is not worth asking every viewer's path for.
+    /// All pictures starting to move at once is too unlikely to probe every subscriber's path for.
     var wanted: Int {
         var sum = 0
         var livelier = 0
@@ -91,32 +93,35 @@ struct Allocation: ~Copyable {
         return sum + livelier
     }
 
-    /// What they were given, in bits a second.
+    /// Sum of the allotted rungs, in bits a second.
     var given: Int { total }
 
-    /// The budget from which on a claim would be given one rung more, in bits a second.
+    /// Returns the budget that would allow a claim one more rung, in bits a second.
     func needed(byNextRungAt index: Int) -> Int {
         Int(Double(total + step(of: index)) / Self.riseShare)
     }
 
-    /// What the slots have, in bits a second.
+    /// Sum of the rungs held before this allocation, in bits a second.
     var held: Int {
         var sum = 0
         for index in 0..<claims.count { sum += bitrate(of: index, at: claims[index].held) }
         return sum
     }
 
-    /// Gives each claim its rung.
+    /// Allots a rung to each claim.
     ///
-    /// `estimate` is in bits a second, `nil` where nothing is known to bind, and `sound` what of it
-    /// is not theirs; `isDip` says that it was enough a moment ago.
+    /// - Parameters:
+    ///   - estimate: The bandwidth estimate in bits a second; `nil` if no limit is known.
+    ///   - sound: The part of it that is reserved for audio.
+    ///   - isDip: Whether the held rungs exceed the estimate only for a short while.
     mutating func share(_ estimate: Int?, beside sound: Int = 0, isDip: Bool = false) {
         guard let estimate else { return giveAll() }
         let budget = max(estimate - sound, 0)
         let keep = Self.kept(isDip ? Self.dipShare : Self.keepShare, of: estimate, beside: sound)
         sort()
         total = 0
-        // Who may not be left without comes first: the others would have to make room anyway.
+        // Claims that may not be paused come first: the others would have to give way to them
+        // anyway.
         for isSure in [true, false] {
             for position in 0..<order.count {
                 let index = Int(order[position])
@@ -127,13 +132,15 @@ struct Allocation: ~Copyable {
         climb(within: Int(Double(budget) * Self.riseShare)) { $0.ceiling }
     }
 
-    /// What slots keep, in bits a second: it is the estimate as a whole that dips, so where much of
-    /// it is sound little video loses a large part of what is left.
+    /// Returns the limit for held rungs, in bits a second.
+    ///
+    /// The share applies to the whole estimate, audio included. If it applied to the remainder,
+    /// video that is small beside its audio would lose a large part of its budget in a dip.
     private static func kept(_ share: Double, of estimate: Int, beside sound: Int) -> Int {
         max(Int(Double(estimate) * share) - sound, 0)
     }
 
-    /// Whether what the slots have is more than they keep of this in the long run.
+    /// Whether the held rungs exceed their long-term limit under this estimate.
     func exceeds(_ estimate: Int, beside sound: Int) -> Bool {
         held > Self.kept(Self.keepShare, of: estimate, beside: sound)
     }
@@ -158,7 +165,8 @@ struct Allocation: ~Copyable {
         total += lowest
     }
 
-    /// Lifts claims one rung at a time, not above `ceiling`: of each priority the lowest first.
+    /// Raises claims rung by rung up to `ceiling`: by priority, then the claim on the lowest rung
+    /// first.
     private mutating func climb(within limit: Int, to ceiling: (Claim) -> Int) {
         var position = 0
         while position < order.count {
@@ -191,7 +199,7 @@ struct Allocation: ~Copyable {
         return best
     }
 
-    /// What the next rung costs more than the present one; measured rates may even fall.
+    /// Returns the extra bitrate of the next rung; negative if measured rates say so.
     private func step(of index: Int) -> Int {
         bitrate(of: index, at: claims[index].given + 1)
             - bitrate(of: index, at: claims[index].given)
@@ -201,7 +209,7 @@ struct Allocation: ~Copyable {
         rung >= 0 ? rungs[claims[index].first + rung] : 0
     }
 
-    /// By priority; equals stay in the order in which they came.
+    /// Sorts claims by priority, stably.
     private mutating func sort() {
         for index in 1..<max(order.count, 1) {
             let moved = order[index]

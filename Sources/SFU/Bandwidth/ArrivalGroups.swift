@@ -1,13 +1,13 @@
-/// Packets that left within 5 ms, taken together: what their path did to the time between groups
-/// (draft-ietf-rmcat-gcc-02 §5.2).
+/// Grouping of packets sent within 5 ms, for inter-group delay (draft-ietf-rmcat-gcc-02 §5.2).
 ///
-/// A single packet's delay is noise of the sender's loop and the receiver's; a group's is less so.
+/// A single packet's delay is dominated by scheduling noise at sender and receiver; a group's is
+/// less so.
 struct ArrivalGroups {
-    /// What lies between the last packets of two groups, in nanoseconds.
+    /// Time between the last packets of two groups, in nanoseconds.
     struct Step: Equatable {
         var sent: Int64
         var arrived: Int64
-        /// When the later group was complete, on the remote clock.
+        /// Arrival of the later group's last packet, on the subscriber's clock.
         var completed: Int64
     }
 
@@ -20,20 +20,21 @@ struct ArrivalGroups {
 
     private static let length: Int64 = 5_000_000
     private static let longestBurst: Int64 = 100_000_000
-    /// Groups in a row that came out of order, after which the remote clock is thought changed.
+    /// Consecutive groups out of order after which the subscriber's clock is assumed to have
+    /// changed.
     private static let patience = 3
 
     private var previous: Group?
     private var current: Group?
     private var disorder = 0
 
-    /// Adds an arrived packet; gives the step between two groups when a third begins.
+    /// Adds an arrived packet; returns the step between two complete groups when a third begins.
     mutating func add(sent: Int64, arrived: Int64) -> Step? {
         guard var group = current else {
             current = Self.group(sent, arrived)
             return nil
         }
-        // What left earlier than its group belongs to an older one, which has been judged.
+        // A packet sent before this group belongs to an older one, which is already evaluated.
         guard sent >= group.firstSent else { return nil }
         if sent &- group.firstSent <= Self.length || Self.isBurst(group, sent, arrived) {
             group.lastSent = max(group.lastSent, sent)
@@ -68,8 +69,9 @@ struct ArrivalGroups {
         Group(firstSent: sent, lastSent: sent, firstArrived: arrived, lastArrived: arrived)
     }
 
-    /// Whether a packet came on the heels of the group though it left later: something on the
-    /// way (Wi-Fi, most often) held them and let them go together.
+    /// Whether a packet sent after the group arrived in a burst with it.
+    ///
+    /// Something on the path, most often Wi-Fi, held the packets and released them together.
     private static func isBurst(_ group: Group, _ sent: Int64, _ arrived: Int64) -> Bool {
         let gap = arrived &- group.lastArrived
         let stretch = gap &- (sent &- group.lastSent)

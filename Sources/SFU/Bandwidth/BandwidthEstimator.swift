@@ -1,34 +1,35 @@
 import RTP
 import WorkerInterface
 
-/// Send-side congestion control for one viewer: how many bits a second its path carries now.
+/// Send-side bandwidth estimator for the path to one subscriber.
 ///
-/// After Google Congestion Control (draft-ietf-rmcat-gcc-02; Carlucci et al. 2017) with the
-/// loss model, probing and application-limited rules that libwebrtc has added since. Under 1 kB
-/// until something is sent; 4 to 128 kB with what is in flight.
+/// It follows Google Congestion Control (draft-ietf-rmcat-gcc-02; Carlucci et al. 2017) with the
+/// loss model, probing and application-limited rules that libwebrtc has added since. It takes under
+/// 1 kB until something is sent, then 4 to 128 kB with the packets in flight.
 struct BandwidthEstimator: ~Copyable {
     static let minimum = 10_000.0
-    /// Nanoseconds between looks at what time alone changes.
+    /// Interval of time-driven work, in nanoseconds.
     static let interval: Int64 = 200_000_000
-    /// Nanoseconds after which a packet that nothing was heard of is forgotten.
+    /// Nanoseconds after which a packet without feedback is forgotten.
     static let memory: Int64 = 3_000_000_000
-    /// Nanoseconds without feedback after which the detectors start afresh.
+    /// Nanoseconds without feedback after which the delay detectors are reset.
     static let staleness: Int64 = 2_000_000_000
-    /// Nanoseconds of silence, beyond two round trips, that lower the rate, and how far it goes
-    /// down for each `silenceStep` more.
+    /// Nanoseconds without feedback, beyond two round trips, after which the rate is lowered; then
+    /// the interval and the factor of each further reduction.
     static let silence: Int64 = 1_000_000_000
     static let silenceStep: Int64 = 500_000_000
     static let silenceFactor = 0.85
     static let pacingFactor = 2.5
-    /// Nanoseconds of reports at first in which what comes through is believed at once.
+    /// Length of the startup phase, in nanoseconds, in which the estimate follows the acknowledged
+    /// rate at once.
     static let startLength: Int64 = 1_000_000_000
-    /// Loss that ends this.
+    /// Average loss that ends the startup phase.
     static let startLoss = 0.1
-    /// Below this share of the estimate what is allocated is as much as fits of steps that are
-    /// larger than what is left.
+    /// Share of the estimate below which the allocation counts as held back by the size of its next
+    /// step.
     static let steppedShare = 0.9
-    /// Nanoseconds of waiting that are as good as none, and what is believed of sound that comes
-    /// through like that.
+    /// Queuing delay in nanoseconds that counts as none, and the share of the acknowledged rate
+    /// that is trusted while it is that short.
     static let shortWait = 15_000_000.0
     static let passing = 0.95
 
@@ -42,10 +43,10 @@ struct BandwidthEstimator: ~Copyable {
     var wanted = 0.0
     var allocated = 0.0
     var isStarved = false
-    /// The estimate in bits a second.
+    /// Estimate in bits a second.
     var current: Double
     var cause = BandwidthExplanation.Cause.start
-    /// The estimate that was last told of as a change, and when.
+    /// Estimate that was last recorded as a change, and the time of that change.
     var told: Double
     var changed: Int64
     var roundTrip: Int64?
@@ -53,15 +54,16 @@ struct BandwidthEstimator: ~Copyable {
     var start = Start.silent
     var lastSent: Int64?
     var lastSilence: Int64 = .min / 2
-    /// What silence has lowered, as it was.
+    /// Estimate before missing feedback lowered it.
     var beforeSilence: Double?
-    /// The place of the first packet that is missing and was followed by none that came.
+    /// Place of the first missing packet for which no later packet is reported as arrived.
     var firstMissing: Int?
     var nextLook: Int64
-    /// Bytes of the second under way, and the rate of the one before: for viewers without arrivals.
+    /// Send rate by whole seconds, for subscribers that report no arrival times.
     var second = SentSecond()
 
-    /// Starts at `startBitrate`, and never goes beyond `maximum` (bits a second).
+    /// Creates an estimator that starts at `startBitrate` and never exceeds `maximum` (bits a
+    /// second).
     init(at now: Instant, startBitrate: Int, maximum: Int) {
         self.maximum = max(Double(maximum), Self.minimum)
         current = min(max(Double(startBitrate), Self.minimum), self.maximum)
@@ -72,12 +74,12 @@ struct BandwidthEstimator: ~Copyable {
         load.setEstimate(current)
     }
 
-    /// A packet with this transport-wide number left.
+    /// Notes a packet that left with this transport-wide sequence number.
     ///
     /// - Parameters:
     ///   - sequence: One more than in the packet before, wrapped.
     ///   - bytes: Its UDP payload plus 28 for IP and UDP.
-    ///   - now: When it left.
+    ///   - now: The time of sending.
     ///   - probe: The probe it was sent for, or along with.
     mutating func sent(_ sequence: UInt16, bytes: Int, at now: Instant, probe: ProbeID?) {
         let time = now.nanoseconds
@@ -86,15 +88,16 @@ struct BandwidthEstimator: ~Copyable {
         second.note(bytes: bytes, at: time)
         lastSent = time
         if let probe {
-            // What a probe adds is no load of the application's.
+            // Probe packets do not count as application load.
             prober.noteSent(probe, bytes: bytes)
         } else {
             load.note(bytes: bytes, at: time)
         }
     }
 
-    /// What the allocation would send if it could, which bounds probing, and what it sends now;
-    /// `isStarved` says that this is no video at all, though some is wanted.
+    /// Sets the demand, which bounds probing, and the allocated bitrate, both in bits a second.
+    ///
+    /// `isStarved` says that video is in demand and none is allocated.
     mutating func setWanted(_ bitsPerSecond: Int, allocated: Int, isStarved: Bool = false) {
         wanted = Double(max(0, bitsPerSecond))
         self.isStarved = isStarved
@@ -102,7 +105,7 @@ struct BandwidthEstimator: ~Copyable {
         self.allocated = Double(max(0, allocated))
     }
 
-    /// Does what time alone makes due; early is no harm.
+    /// Does time-driven work that is due; calling it early does no harm.
     mutating func expire(at now: Instant) {
         let time = now.nanoseconds
         guard time >= nextLook else { return }
@@ -117,7 +120,7 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// When `expire` or `takeProbe` next has something to do, if ever.
+    /// Time at which `expire` or `takeProbe` next has something to do, if ever.
     var deadline: Instant? {
         guard let lastSent else { return nil }
         let isIdle = packets.isEmpty && nextLook > lastSent &+ Self.memory
@@ -130,18 +133,19 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// A probe to send now.
+    /// Returns a probe to send now, if one is due.
     mutating func takeProbe(at now: Instant) -> Probe? {
-        // Without arrival times a probe tells nothing; the first ones ask whether there are any.
+        // Probes need arrival times. The first ones are sent to find out whether the subscriber
+        // reports them.
         let isAnswered = lastFeedback.map { now.nanoseconds &- $0 < Self.staleness } ?? true
         guard isAnswered, lastFeedback != nil || !limits.hasEstimate else { return nil }
         return prober.take(situation, at: now.nanoseconds)
     }
 
-    /// Bits a second that the path carries, IP and UDP headers counted.
+    /// Bandwidth estimate in bits a second, IP and UDP headers counted.
     var estimate: Int { Int(saturating: current) }
 
-    /// Whether nothing is known yet that speaks against sending more than the estimate.
+    /// Whether the startup phase has found no limit yet, so media may exceed the estimate.
     var isOpen: Bool {
         switch start {
         case .silent, .open: true
@@ -149,27 +153,27 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// Whether what is sent now has to wait long on the way, or is lost.
+    /// Whether the path is saturated: packets sent now are queued for long, or lost.
     var isFull: Bool { detectors.isMade && detectors.value.isFull }
 
-    /// How long the last packet that was reported waited on the way, in milliseconds.
+    /// Queuing delay of the last reported packet, in milliseconds.
     var waitMilliseconds: Int64 {
         detectors.isMade ? detectors.value.queue.latest / 1_000_000 : 0
     }
 
-    /// How a path is got to know.
+    /// Phases of learning a new path's bandwidth.
     enum Start {
-        /// Nothing was reported yet.
+        /// No feedback yet.
         case silent
-        /// All that is sent comes through so far.
+        /// Feedback has shown no congestion so far.
         case open(since: Int64)
-        /// It had to queue, so the path's rate is known, and is measured on.
+        /// Packets were queued, so the bottleneck rate is known and still being measured.
         case bounded(since: Int64)
-        /// From now on it is felt for.
+        /// Startup has ended; regular congestion control applies.
         case over
     }
 
-    /// Bits a second at which a pacer should let packets out.
+    /// Rate for the pacer, in bits a second.
     var pacingRate: Int { Int(saturating: Self.pacingFactor * max(current, allocated)) }
 
     var situation: Prober.Situation {
@@ -202,7 +206,7 @@ struct BandwidthEstimator: ~Copyable {
         if case .bounded = start { true } else { false }
     }
 
-    /// Less is sent, step by step, while nothing is heard of what was sent.
+    /// Lowers the rate step by step while packets are in flight and no feedback arrives.
     private mutating func heedSilence(at now: Int64) -> Bool {
         guard let lastFeedback, !packets.isEmpty, let lastSent, lastSent > lastFeedback else {
             return false
@@ -221,7 +225,7 @@ struct BandwidthEstimator: ~Copyable {
     }
 }
 
-/// Bits a second that were sent, by whole seconds.
+/// Send rate in bits a second, measured over whole seconds.
 struct SentSecond {
     private var start: Int64?
     private var bytes = 0
@@ -240,7 +244,7 @@ struct SentSecond {
 }
 
 extension BandwidthEstimator {
-    /// Why the estimate is what it is.
+    /// Explanation of the present estimate.
     var explanation: BandwidthExplanation {
         var told = BandwidthExplanation(
             estimate: estimate,

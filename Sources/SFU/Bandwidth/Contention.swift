@@ -1,8 +1,8 @@
-/// Finds out whether somebody who waits for loss (TCP) keeps the path's queue full.
+/// Detector of loss-based flows (TCP) that keep the bottleneck's queue full.
 ///
-/// Who gives way whenever a queue grows gets nothing beside such a flow. But a full queue may be
-/// our own as well: so for a few seconds less is sent than came through, and only if that does
-/// not shorten the queue it is another's. It is asked again from time to time.
+/// A sender that backs off whenever a queue grows gets no share beside such a flow. As the queue
+/// may be our own, a test sends less than was acknowledged for a few seconds. If the queue does not
+/// shrink, it belongs to another flow. The test is repeated from time to time.
 struct Contention {
     private enum State {
         case none
@@ -10,16 +10,17 @@ struct Contention {
         case contended(until: Int64)
     }
 
-    /// Nanoseconds of a test, and between two while they find the queue held.
+    /// Length of a test, and the pause before the next one if the queue did not shrink, in
+    /// nanoseconds.
     private static let test: Int64 = 3_000_000_000
     private static let pause: Int64 = 20_000_000_000
 
     private var state = State.none
 
-    /// What the rate should go by.
+    /// Signal that controls the rate.
     enum Rule { case delay, test, loss }
 
-    /// Goes on with what is known of the queue.
+    /// Advances the test with the present state of the queue.
     mutating func update(_ queue: StandingQueue, at now: Int64) -> Rule {
         guard queue.isHeld else {
             state = .none
@@ -30,7 +31,7 @@ struct Contention {
             state = .testing(until: now &+ Self.test, from: queue.delay)
             return .test
         case .testing(let until, let from) where now >= until:
-            // A queue half as long is on its way out, if not gone.
+            // A queue that has halved is draining.
             guard queue.delay > from / 2 else {
                 state = .none
                 return .delay
@@ -46,8 +47,13 @@ struct Contention {
         }
     }
 
-    /// Bits a second that TCP would get with this loss and round trip (RFC 5348 §3.1), for
-    /// packets of so many bytes.
+    /// Computes the rate that TCP would get (RFC 5348 §3.1).
+    ///
+    /// - Parameters:
+    ///   - loss: The loss event rate, 0 to 1.
+    ///   - roundTrip: The round-trip time in nanoseconds.
+    ///   - packet: The packet size in bytes.
+    /// - Returns: The rate in bits a second.
     static func fairRate(loss: Double, roundTrip: Int64, packet: Double) -> Double {
         let share = min(max(loss, 0.000_1), 1)
         let seconds = max(Double(roundTrip) / 1e9, 0.01)

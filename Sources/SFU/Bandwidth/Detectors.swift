@@ -1,13 +1,13 @@
 import WorkerInterface
 
-/// What is learnt from arrivals; made when the first packet leaves.
+/// Detectors fed by arrival feedback; created when the first packet is sent.
 struct Detectors {
-    /// The round trip where none was measured yet, in nanoseconds.
+    /// Round-trip time assumed until one is measured, in nanoseconds.
     private static let usualRoundTrip: Int64 = 100_000_000
-    /// Nanoseconds of waiting, and a share lost, with which a path is full.
+    /// Queuing delay in nanoseconds, and share lost, above which a path counts as saturated.
     private static let longWait: Int64 = 100_000_000
     private static let muchLoss = 0.1
-    /// Nanoseconds of waiting that are no queue.
+    /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
 
     var clock = RemoteClock()
@@ -22,7 +22,7 @@ struct Detectors {
     private(set) var first = FirstTrain()
     private var pace = QueuePace()
 
-    /// Nothing known of delays compares with what comes now.
+    /// Resets the delay detectors; past delays do not compare with those to come.
     mutating func startAfresh() {
         groups.reset()
         trendline.reset()
@@ -31,10 +31,10 @@ struct Detectors {
         pace.reset()
     }
 
-    /// Forgets the packets of the start, whose arrivals another clock has told.
+    /// Discards the startup measurement after the subscriber's clock has changed.
     mutating func forgetStartupTrain() { first = FirstTrain() }
 
-    /// Notes a packet that arrived, at `arrived` on the viewer's clock.
+    /// Notes a packet that arrived, at `arrived` on the subscriber's clock.
     mutating func noteArrival(_ entry: SentPackets.Entry, _ arrived: Int64) {
         let bytes = Int(entry.bytes)
         acknowledged.add(bytes: bytes, arrived: arrived)
@@ -50,21 +50,22 @@ struct Detectors {
         if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
     }
 
-    /// What was lost while more was sent than the path was known to carry says nothing.
+    /// Resets loss detection: loss of the startup phase, when more was sent than the path was known
+    /// to carry, does not count.
     mutating func forgetLosses() {
         losses.reset()
         events = LossEvents()
     }
 
-    /// How the path is used: delays that have risen are no queue of ours that grows where what came
-    /// last did not have to wait.
+    /// Usage of the path; an overuse without queuing delay of the latest packet counts as normal.
     ///
-    /// A machine on the way that stops for a moment holds packets, and lets them go all at once.
+    /// A host on the path that stalls for a moment holds packets and then releases them all at
+    /// once, which raises delays without a growing queue.
     var usage: PathUsage {
         trendline.usage == .over && queue.latest < Self.noWait ? .normal : trendline.usage
     }
 
-    /// Whether what is sent now has to wait long, or is lost.
+    /// Whether packets sent now are queued for long, or lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
@@ -73,7 +74,7 @@ struct Detectors {
         events.note(bytes: bytes, sent: entry.time, isLost: true, roundTrip: roundTrip ?? 0)
     }
 
-    /// What the rate goes by after a message.
+    /// Returns the rate control's input after a feedback message.
     mutating func conclude(
         roundTrip: Int64?,
         isApplicationLimited: Bool,
@@ -95,13 +96,13 @@ struct Detectors {
         )
     }
 
-    /// A probe has shown more than was known.
+    /// Takes a higher rate that a probe has measured, in bits a second.
     mutating func learn(_ rate: Double) {
         acknowledged.learn(rate)
         losses.learn(rate)
     }
 
-    /// Has loss judged, now that the delays allow `rate`.
+    /// Updates the loss-based limit with the present delay-based rate.
     mutating func judgeLoss(delayBased rate: Double, floor: Double, isApplicationLimited: Bool) {
         losses.update(
             delayBased: rate,

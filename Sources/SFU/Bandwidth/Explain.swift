@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// Says why a viewer is sent what it is sent.
+/// Explanation of the layer that a subscriber is sent.
 extension Core {
     func explain(_ id: SlotID, at now: Instant) -> LayerExplanation? {
         guard slots.contains(id) else { return nil }
@@ -43,7 +43,7 @@ extension Core {
         return layers
     }
 
-    /// One spatial layer with all its frames; `nil` where none of it comes.
+    /// Returns one spatial layer at its full frame rate; `nil` if none of it is received.
     private func spatialLayer(
         _ spatial: UInt8,
         of encoding: Int,
@@ -67,8 +67,9 @@ extension Core {
         return found
     }
 
-    /// What leaves now, by what was measured of it; while a turn waits for its keyframe that is
-    /// not yet what was given.
+    /// Returns the layer forwarded now, as measured.
+    ///
+    /// It differs from the allotted one while a switch awaits its keyframe.
     private func sentLayer(of slot: Int, _ now: Instant) -> LayerDescription? {
         guard slots[slot].isOpen else { return nil }
         let encoding: Int32

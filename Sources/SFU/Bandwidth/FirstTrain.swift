@@ -1,30 +1,32 @@
-/// What the first media that a viewer is sent says of its path.
+/// Bottleneck rate measured from the first media sent to a subscriber.
 ///
-/// A joiner is sent all at once, a keyframe first. Where that has to queue, the pace at which it
-/// comes out at the other end is the path's own: known with the first reports, long before delays
-/// show a trend.
+/// A new subscriber is sent full layers at once, a keyframe first. If these packets are queued,
+/// they arrive at the bottleneck's own rate. The first reports show it, long before a delay trend
+/// exists.
 struct FirstTrain {
-    /// Nanoseconds of waiting that are no queue yet, and from which on one is sure.
+    /// Queuing delay in nanoseconds below which there is no queue, and above which there surely is
+    /// one.
     private static let idle: Int64 = 10_000_000
     private static let queued: Int64 = 30_000_000
     private static let fewestPackets = 5
     private static let shortest: Int64 = 25_000_000
-    /// Of what came out of a queue, so that it gets shorter.
+    /// Share of the measured rate that is used, below 1 to let the queue drain.
     private static let share = 0.95
 
     private var least: Int64 = .max
-    /// When the first packet that had to wait came, by the viewer's clock, and what came after it.
+    /// Arrival of the first queued packet on the subscriber's clock; the packets after it are
+    /// counted.
     ///
-    /// What made that one wait may have been a machine that stopped for a moment.
+    /// The first one itself is not, as a host that stalled for a moment may have delayed it.
     private var began: Int64?
     private var last: Int64 = 0
     private var bytes = 0
     private var count = 0
     private var longest: Int64 = 0
-    /// Bits a second that the path takes, if anything had to wait.
+    /// Measured rate in bits a second; `nil` if nothing was queued.
     private(set) var rate: Double?
 
-    /// Adds a packet that arrived, by two clocks that run alike.
+    /// Adds a packet that arrived; the two clocks run at the same speed.
     mutating func add(bytes size: Int, sent: Int64, arrived: Int64) {
         let oneWay = arrived &- sent
         least = min(least, oneWay)

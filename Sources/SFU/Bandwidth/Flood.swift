@@ -1,24 +1,24 @@
 import RTP
 
-/// What fills a path that has become narrow, until less of it can follow.
+/// Early stop of a layer that saturates a path, before its smaller successor's keyframe arrives.
 extension Core {
-    /// What takes so many times as much as what is to follow it stops at once where the path is
-    /// full.
+    /// Ratio of old to new bitrate above which the old layer stops at once on a saturated path.
     private static let floodFactor = 2
-    /// How long a keyframe takes from being asked for to the viewer's path.
+    /// Typical time from a keyframe request to the keyframe's arrival at the subscriber's path.
     private static let answerMilliseconds: Int64 = 60
     private static let longestPause: Int64 = 500
 
-    /// How long what has been sent still fills the path: a keyframe that came sooner would wait,
-    /// or be lost.
+    /// Returns the milliseconds to delay a keyframe request until the path's queue has drained.
+    ///
+    /// A keyframe that arrived sooner would be queued or lost.
     func pause(of transport: Int) -> Int64 {
         let waiting = transports[transport].bandwidth?.waitMilliseconds() ?? 0
         return min(max(waiting &- Self.answerMilliseconds, 0), Self.longestPause)
     }
 
-    /// Whether what leaves now would fill the path until another encoding's keyframe has come.
+    /// Whether the present layer would saturate the path until another encoding's keyframe arrives.
     ///
-    /// Fewer layers of the same encoding need no keyframe: it goes on, with less.
+    /// Dropping to fewer layers of the same encoding needs no keyframe, so that one continues.
     func floods(
         _ slot: Int,
         with before: LayerOption,
@@ -30,7 +30,7 @@ extension Core {
         else { return false }
         switch slots[slot].source {
         case .idle, .waiting: return false
-        // Where the turn before this one still waits for its keyframe, less leaves than was given.
+        // If the previous switch still awaits its keyframe, less is sent than was allotted.
         case .flowing(let encoding), .switching(from: let encoding, to: _):
             return encoding == before.target.encoding
         }

@@ -1,19 +1,20 @@
 import WorkerInterface
 
-/// What one slot could be sent of its publication, within its caps, lowest first.
+/// Ladder of the layers that one slot may be sent within its caps, lowest first.
 ///
-/// A camera loses size before it loses frames: only of its smallest picture fewer frames are a
-/// rung. A screen is read: it loses frames before it loses size.
+/// A camera reduces resolution before frame rate: only its smallest picture has rungs with fewer
+/// frames. A screen share must stay readable: it reduces frame rate before resolution.
 struct Ladder: ~Copyable {
-    /// What a slot may be sent of its publication.
+    /// Limits on a slot's layers.
     struct Bounds: BitwiseCopyable {
         var preference = LayerCap.none
         var roleCap = LayerCap.none
         var isScreen = false
-        /// What it is sent now; a small change of its frame rate is no reason to leave it.
+        /// Present target; a larger frame rate tolerance keeps it from being left for a small
+        /// change.
         var current = LayerTarget.nothing
 
-        /// Whether bits are bounded, which fewer frames would keep within.
+        /// Whether a bitrate cap applies, which a lower frame rate would meet.
         var boundsBits: Bool { preference.bitrate != nil || roleCap.bitrate != nil }
 
         func admits(_ option: LayerOption) -> Bool {
@@ -29,24 +30,24 @@ struct Ladder: ~Copyable {
         }
     }
 
-    /// A camera's picture loses size before it loses more than this share of its frames.
+    /// Share of the highest frame rate below which a camera reduces resolution instead.
     static let smoothShare = 0.6
 
     private var options = List<LayerOption>(capacity: 16)
     private(set) var rungs = List<LayerOption>(capacity: 16)
-    /// Why its highest rung is not the highest option; `none` where it is.
+    /// Limit that excludes the options above the highest rung; `none` if there are none.
     private(set) var limit = LayerLimit.none
 
     mutating func removeAll() { options.removeAll() }
 
-    /// Takes one thing that is offered; they come sorted by size and then by frames.
+    /// Adds an option; options come sorted by size and then by frame rate.
     mutating func offer(_ option: LayerOption) { options.append(option) }
 
-    /// Builds the ladder from what was offered.
+    /// Builds the ladder from the added options.
     mutating func build(within bounds: Bounds) {
         rungs.removeAll()
         limit = .none
-        // Of each picture size but this one there is one rung.
+        // Every picture size except this one gets a single rung.
         let whole = wholePicture(within: bounds)
         let smooth = smoothRate(within: bounds)
         var previous = -1
@@ -70,9 +71,9 @@ struct Ladder: ~Copyable {
         limit = limit(above: top, within: bounds)
     }
 
-    /// Whether a rung is no more than what somebody has.
+    /// Whether a rung is not above the layer that a slot has.
     ///
-    /// Where its picture has no other rung, its frames come and go without it being another.
+    /// A rung that is the only one of its picture size is held at any of its frame rates.
     func holds(_ given: LayerOption, at index: Int) -> Bool {
         let rung = rungs[index]
         if !LayerOption.isLower(given, than: rung) { return true }
@@ -80,17 +81,17 @@ struct Ladder: ~Copyable {
         return index == 0 || !rung.target.isSamePicture(as: rungs[index - 1].target)
     }
 
-    /// What bounds the ladder, where there are options above its top.
+    /// Returns the limit that excludes the options above the top rung.
     private func limit(above top: Int, within bounds: Bounds) -> LayerLimit {
         guard top + 1 < options.count else { return .none }
         for index in top + 1..<options.count where !bounds.admits(options[index]) {
             return bounds.isPermitted(options[index]) ? .preference : .role
         }
-        // Only its frames are too few, which bits have to do with.
+        // The options above the top have too low a frame rate, which follows from the bitrate cap.
         return bounds.roleCap.bitrate != nil ? .role : .preference
     }
 
-    /// An option of the picture size of which all frame rates are rungs, or -1.
+    /// Returns an option of the picture size whose frame rates are all rungs, or -1.
     private func wholePicture(within bounds: Bounds) -> Int {
         var found = -1
         for index in 0..<options.count where bounds.admits(options[index]) {
@@ -100,7 +101,7 @@ struct Ladder: ~Copyable {
         return found
     }
 
-    /// The least frames a second with which a larger picture is better than a smaller one.
+    /// Returns the lowest frame rate at which a larger picture is preferred to a smaller one.
     private func smoothRate(within bounds: Bounds) -> Double {
         guard bounds.boundsBits, !bounds.isScreen else { return 0 }
         var highest = 0.0
@@ -110,7 +111,8 @@ struct Ladder: ~Copyable {
         return highest * Self.smoothShare
     }
 
-    /// Nothing is as small as the preference: the least there is, if the roles admit it.
+    /// Adds the lowest option if none meets the preference and the role permits it; returns its
+    /// index.
     private mutating func addLeast(within bounds: Bounds) -> Int {
         guard let least = options.first, bounds.isPermitted(least) else { return -1 }
         rungs.append(least)

@@ -1,11 +1,11 @@
-/// What the path carried when it was last used beyond that: mean and spread, in bits a second
+/// Link capacity estimate: mean and spread of the rate acknowledged during overuse
 /// (draft-ietf-rmcat-gcc-02 §5.5).
 ///
-/// Near it the estimate feels its way up; far from it, it may run.
+/// The rate grows additively near it and faster while no capacity is known.
 struct LinkCapacity {
     private static let weight = 0.05
 
-    /// In kbit/s; 0 while nothing is known.
+    /// Mean in kbit/s; 0 while unknown.
     private var mean = 0.0
     private var deviation = 0.4
 
@@ -15,7 +15,7 @@ struct LinkCapacity {
 
     private var spread: Double { (deviation * mean).squareRoot() }
 
-    /// Takes what was acknowledged while the path was overused.
+    /// Adds the rate acknowledged during an overuse, in bits a second.
     mutating func noteOveruse(_ bitsPerSecond: Double) {
         let sample = bitsPerSecond / 1000
         mean = mean > 0 ? (1 - Self.weight) * mean + Self.weight * sample : sample

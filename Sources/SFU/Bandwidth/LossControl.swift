@@ -1,18 +1,18 @@
-/// Finds the rate above which packets are lost for want of capacity.
+/// Loss-based rate control, which finds the rate above which packets are lost for lack of capacity.
 ///
-/// Two unknowns explain what was lost: the share that the path loses at any rate (radio,
-/// policing), and a capacity beyond which the excess is lost. The pair that makes the last
-/// seconds' losses most likely is taken, as current libwebrtc does; 10 % of random loss then
-/// bounds the rate far less than 10 % of overflow.
+/// Its model has two unknowns: the inherent loss, which occurs at any rate (radio, policing), and a
+/// capacity beyond which all excess is lost. As in current libwebrtc, the pair with the highest
+/// likelihood under the losses of the last seconds is chosen. Hence 10 % of random loss limits the
+/// rate far less than 10 % of overflow.
 struct LossControl {
     enum State: UInt8 {
-        /// Loss says nothing: the delays decide.
+        /// Loss sets no limit: the delays decide.
         case free
         case decreasing, increasing
     }
 
     private struct Observation: BitwiseCopyable {
-        /// In kbit/s.
+        /// Send rate in kbit/s.
         var rate: Float = 0
         var packets: Float = 0
         var lost: Float = 0
@@ -20,31 +20,32 @@ struct LossControl {
 
     private struct Model {
         var inherent: Double
-        /// In bits a second.
+        /// Capacity in bits a second.
         var capacity: Double
     }
 
     private static let window = 20
-    /// Nanoseconds of sending that make one observation, and its least packets.
+    /// Least duration of an observation in nanoseconds, and its least number of packets.
     private static let length: Int64 = 250_000_000
     private static let fewestPackets: Float = 10
     private static let fewestObservations = 3
-    /// How much less an observation weighs than the next one.
+    /// Weight of an observation relative to the next newer one.
     private static let fading = 0.9
     private static let inherentFloor = 0.001
-    /// Loss that no rate is held responsible for, and what more may cost.
+    /// Loss that is attributed to no rate, and the cost of loss beyond it.
     ///
-    /// At a share p beyond it
-    /// the rate is bounded by `balance` / p. 10 % allows 2 Mbit/s, 20 % 670 kbit/s.
+    /// At a share p beyond it the rate is limited to `balance` / p bits a second. 10 % allows 2
+    /// Mbit/s, 20 % allows 670 kbit/s.
     private static let tolerated = 0.05
     private static let balance = 100_000.0
-    /// Of what came through, what loss alone never takes.
+    /// Share of the acknowledged rate below which the instant bound never reduces the rate.
     private static let kept = 0.85
-    /// How much a factor e in capacity is worth against likelihood, for one packet.
+    /// Credit of a capacity higher by a factor e in the log likelihood, for one packet.
     private static let optimism = 0.02
     private static let steadiness = 0.0002
     private static let optimismEnds = 0.2
-    /// Growth of a bounded rate within one `increaseWindow`, and against what was acknowledged.
+    /// Limits on growth while loss bounds the rate: within one `increaseWindow`, and relative to
+    /// the acknowledged rate.
     private static let increase = 1.3
     private static let lead = 1.5
     private static let increaseWindow: Int64 = 300_000_000
@@ -60,14 +61,14 @@ struct LossControl {
     private var windowStart: Int64 = .min / 2
     private var windowLimit = Double.infinity
     private(set) var state = State.free
-    /// The share lost in the last seconds, the newest weighing most.
+    /// Average loss of the last seconds, weighted towards the newest.
     private(set) var averageLoss = 0.0
 
-    /// Where the rate may go; infinite while loss says nothing.
+    /// Loss-based limit of the rate in bits a second; infinite while loss sets none.
     var limit: Double { state == .free ? .infinity : model.capacity }
     var inherentLoss: Double { model.inherent }
 
-    /// Notes what became of a packet that left at `sent`.
+    /// Notes the outcome of a packet that left at `sent`.
     mutating func note(bytes size: Int, sent: Int64, isLost: Bool) {
         if started == nil { started = sent }
         ended = max(ended, sent)
@@ -76,12 +77,13 @@ struct LossControl {
         if isLost { lost += 1 }
     }
 
-    /// A packet that was noted as lost has come after all.
+    /// Takes back one loss: the packet has arrived after all.
     mutating func takeBack() { lost = max(0, lost - 1) }
 
-    /// Ends the observation under way if it is long enough, and judges again.
+    /// Ends the current observation if it is long enough, and updates the limit.
     ///
-    /// Where little is sent for want of more, what came through is not all that the path carries.
+    /// While the sender is application-limited, the acknowledged rate does not show the path's
+    /// capacity.
     mutating func update(
         delayBased: Double,
         acknowledged: Double?,
@@ -91,7 +93,7 @@ struct LossControl {
         guard let begin = started, packets >= Self.fewestPackets,
             ended &- begin >= Self.length
         else { return }
-        // The last packet's own time is not within the stretch.
+        // The last packet's own send time lies beyond the measured stretch.
         let rate = Double(bytes) * 8e6 / Double(ended &- begin) * Double((packets - 1) / packets)
         observations[count % Self.window] = Observation(
             rate: Float(rate),
@@ -109,7 +111,7 @@ struct LossControl {
         judge(delayBased: delayBased, acknowledged: acknowledged, shown: shown, floor: floor)
     }
 
-    /// A probe or a new path has shown more than was known.
+    /// Takes a higher rate that a probe or a new path has shown, in bits a second.
     mutating func learn(_ rate: Double) {
         if state != .free { model.capacity = max(model.capacity, rate) }
     }
@@ -124,7 +126,7 @@ struct LossControl {
     ) {
         if state == .free { model.capacity = delayBased }
         let current = model
-        // What came through did so at any loss.
+        // The acknowledged rate was carried despite the loss.
         let bound = max(instantBound, Self.kept * (acknowledged ?? 0), floor)
         var best = current
         var bestScore = -Double.infinity
@@ -146,8 +148,8 @@ struct LossControl {
         settle(best, from: current, delayBased: delayBased)
     }
 
-    /// What the capacity may be: a little more or less than before, what came through, or what
-    /// the delays allow.
+    /// Returns a candidate for the capacity: the present one, a little more, a little less, the
+    /// acknowledged rate, or the delay-based rate.
     private func candidate(
         _ index: Int,
         _ current: Model,
@@ -158,7 +160,7 @@ struct LossControl {
         case 0: current.capacity
         case 1: current.capacity * 1.02
         case 2:
-            // Less than came through would be more caution than the loss asks for.
+            // The loss does not call for less than the acknowledged rate.
             max(current.capacity * 0.95, min(current.capacity, shown ?? 0))
         case 3: shown.map { min($0, delayBased) }
         default: delayBased
@@ -172,7 +174,7 @@ struct LossControl {
             windowLimit = .infinity
             return
         }
-        // Where little is lost any more and the rate falls no further, more may be tried.
+        // With little loss and no further decrease, a higher rate may be tried.
         let isFalling = best.capacity < current.capacity
         state = isFalling || averageLoss > Self.tolerated ? .decreasing : .increasing
         guard ended &- windowStart >= Self.increaseWindow else { return }
@@ -180,7 +182,7 @@ struct LossControl {
         windowLimit = best.capacity * Self.increase
     }
 
-    /// Growth of a rate that loss had bounded is watched.
+    /// Returns the rate with its growth limited while loss bounds it.
     private func slowed(_ rate: Double, from before: Double, _ acknowledged: Double?) -> Double {
         guard state != .free, rate > before else { return rate }
         var limit = windowLimit
@@ -188,7 +190,7 @@ struct LossControl {
         return max(before, min(rate, limit))
     }
 
-    /// The rate that the loss of the last seconds allows at all.
+    /// Highest rate that the present average loss allows, in bits a second.
     private var instantBound: Double {
         guard averageLoss > Self.tolerated else { return .infinity }
         return Self.balance / (averageLoss - Self.tolerated)
@@ -207,7 +209,7 @@ struct LossControl {
         return all > 0 ? missing / all : 0
     }
 
-    /// One damped Newton step towards the inherent loss that explains best what was lost.
+    /// Returns the inherent loss after one damped Newton step towards its most likely value.
     private mutating func likeliestLoss(of trial: Model) -> Double {
         var slope = 0.0
         var curvature = 0.0
@@ -230,8 +232,10 @@ struct LossControl {
         return min(max(stepped, Self.inherentFloor), max(ceiling, Self.inherentFloor))
     }
 
-    /// The log likelihood of the last seconds' losses, and some credit for a high capacity that
-    /// explains them as well as a low one.
+    /// Returns the log likelihood of the last seconds' losses, plus a small credit for high
+    /// capacity.
+    ///
+    /// Of capacities that explain the losses equally well, the credit prefers the highest.
     private mutating func score(of trial: Model) -> Double {
         let credit = max(0, 1 - averageLoss / Self.optimismEnds)
         let kilobits = trial.capacity / 1000
@@ -254,7 +258,7 @@ struct LossControl {
         return result
     }
 
-    /// The share of `rate` that a path of `capacity` has no room for.
+    /// Returns the share of `rate` that exceeds `capacity`.
     private func excess(_ rate: Double, over capacity: Double) -> Double {
         rate > capacity ? (rate - capacity) / rate : 0
     }
@@ -262,12 +266,12 @@ struct LossControl {
     private static func share(_ loss: Double) -> Double { min(max(loss, 1e-6), 1 - 1e-6) }
 }
 
-/// The natural logarithm of a positive number, to eight digits.
+/// Returns the natural logarithm of a positive number, to eight digits.
 func naturalLogarithm(_ value: Double) -> Double {
     guard value > 0 else { return -.infinity }
     var significand = value.significand
     var exponent = Double(value.exponent)
-    // Around 1, where the series is short.
+    // The series converges fast around 1.
     if significand > 1.414_213_562_373_095_1 {
         significand /= 2
         exponent += 1

@@ -1,24 +1,22 @@
-/// How often a path loses something, as TCP counts it: all that is lost within a round trip is one
-/// event (RFC 5348 §5.2).
+/// Loss event rate as TCP counts it: losses within one round trip are one event (RFC 5348 §5.2).
 struct LossEvents {
-    /// Nanoseconds that the last event but one may be past, while the path counts as shared.
+    /// Nanoseconds since the last event but one for which the path counts as shared with loss-based
+    /// flows.
     ///
-    /// Shared with flows that go by loss, that is. On a path of our own the events of an overflow
-    /// end with it.
+    /// On a path that is not shared, loss events end when the overflow does.
     private static let memory: Int64 = 25_000_000_000
-    /// What of a TCP flow's share is not given up.
+    /// Share of a TCP flow's rate that is never given up.
     ///
-    /// With more, a sender that has a path of 100 kbit/s
-    /// for itself could keep its queue full.
+    /// With a larger one, a sender alone on a path of 100 kbit/s could keep its queue full.
     private static let share = 0.35
     private static let weight = 0.25
 
     private static let sizeWeight = 0.02
 
     private var packets = 0.0
-    /// Bytes of a packet, averaged.
+    /// Average packet size in bytes.
     private var size = 500.0
-    /// Packets between two events, averaged.
+    /// Average number of packets between two events.
     private var interval = 0.0
     private var last: Int64 = .min / 2
     private var lastButOne: Int64 = .min / 2
@@ -33,17 +31,17 @@ struct LossEvents {
         last = sent
     }
 
-    /// The share of packets that begin an event.
+    /// Share of packets that start a loss event.
     private var rate: Double {
         interval > 0 ? 1 / max(interval, packets, 1) : 0
     }
 
-    /// What TCP would get, in bits a second.
+    /// Returns the rate that TCP would get, in bits a second.
     func fairRate(roundTrip: Int64) -> Double {
         Contention.fairRate(loss: rate, roundTrip: roundTrip, packet: size)
     }
 
-    /// The rate in bits a second below which queues that grow are no reason to give way.
+    /// Returns the rate in bits a second below which growing queues do not reduce the rate.
     func floor(roundTrip: Int64, at now: Int64) -> Double {
         now &- lastButOne < Self.memory ? Self.share * fairRate(roundTrip: roundTrip) : 0
     }

@@ -1,20 +1,20 @@
 package import RTP
 
-/// Decides when how many bytes may leave to one viewer, and what goes first.
+/// Leaky-bucket pacer of the packets to one subscriber, with one queue for each class.
 ///
-/// A leaky bucket: what leaves fills it, and it drains at the rate. Packets may leave while it
-/// holds less than a burst, so a short run goes out in one call and a large frame in several, a
-/// few milliseconds apart. It knows sizes, classes and the caller's indices, never packets, and
-/// drops nothing. Under 200 bytes while nothing waits.
+/// Sent packets fill the bucket, and it drains at the pacing rate. Packets may leave while it holds
+/// less than a burst: a short run leaves in one call, and a large frame in several, a few
+/// milliseconds apart. The pacer handles sizes, classes and the caller's indices rather than
+/// packets, and drops nothing. It takes under 200 bytes while its queues are empty.
 package struct Pacer: ~Copyable {
-    /// What waits, the first first.
+    /// Classes of queued packets, in order of precedence.
     package enum Class: Int, CaseIterable, Sendable {
-        /// Leaves at once: it is small, and every millisecond is heard.
+        /// Audio, never delayed, as it is small and delay is audible.
         case audio
         case retransmission, video, padding
     }
 
-    /// A packet that waits, by the name that its owner gave it.
+    /// Queued packet, identified by the caller's index.
     package struct Item: Equatable, Sendable, BitwiseCopyable {
         package var index: UInt32
         package var bytes: Int32
@@ -22,12 +22,14 @@ package struct Pacer: ~Copyable {
         package var probe: ProbeID?
     }
 
-    /// Packets of one class that may wait.
+    /// Capacity of one class's queue, in packets.
     package static let maximumQueue = 2_048
-    /// Nanoseconds that a packet should wait at most; the rate rises to keep it.
+    /// Longest intended queuing time in nanoseconds; the pacing rate rises to keep to it.
     package static let patience: Int64 = 30_000_000
-    /// Nanoseconds of the rate that may leave at once, and at rates where these would be less than
-    /// a few packets, longer.
+    /// Burst size, as nanoseconds of the pacing rate.
+    ///
+    /// At low rates, where that is less than a few packets, the longer one applies, within
+    /// `smallestBurst` and `runBurst` bytes.
     static let burst: Int64 = 5_000_000
     static let longBurst: Int64 = 20_000_000
     static let smallestBurst = 2_500
@@ -38,9 +40,9 @@ package struct Pacer: ~Copyable {
     private var retransmissions = PacerQueue()
     private var video = PacerQueue()
     private var fillers = PacerQueue()
-    /// Bits a second.
+    /// Pacing rate in bits a second.
     private var rate: Int
-    /// What the bucket holds, in bytes.
+    /// Level of the bucket, in bytes.
     private var debt = 0.0
     private var drained: Instant
     private var probe: Probe?
@@ -52,7 +54,7 @@ package struct Pacer: ~Copyable {
         drained = now
     }
 
-    /// Sets the rate, in bits a second.
+    /// Sets the pacing rate, in bits a second.
     package mutating func setRate(_ bitsPerSecond: Int, at now: Instant) {
         drain(at: now)
         rate = max(bitsPerSecond, Self.minimumRate)
@@ -68,23 +70,23 @@ package struct Pacer: ~Copyable {
 
     package var isEmpty: Bool { waitingPackets == 0 }
 
-    /// Bytes that may leave now; what leaves is told by `left`, or taken by `next`.
+    /// Returns the bytes that may leave now; the last packet may exceed it.
     ///
-    /// The last packet may go beyond it.
+    /// Sent bytes are then noted by `left`, or by `next`.
     package mutating func budget(at now: Instant) -> Int {
         drain(at: now)
         return max(0, burstBytes &- Int(saturating: debt))
     }
 
-    /// Notes bytes that left without having waited here.
+    /// Notes bytes that were sent without having been queued here.
     package mutating func left(bytes: Int, at now: Instant) {
         drain(at: now)
         fill(bytes)
     }
 
-    /// Puts a packet into its class's queue.
+    /// Appends a packet to its class's queue.
     ///
-    /// - Returns: Whether there was room; where not, the caller sends it at once or drops it.
+    /// - Returns: Whether there was room; if not, the caller sends it at once or drops it.
     package mutating func enqueue(
         _ index: UInt32,
         bytes: Int,
@@ -100,7 +102,7 @@ package struct Pacer: ~Copyable {
         }
     }
 
-    /// The next packet to send now, taken out of its queue; `nil` when it is time to wait.
+    /// Removes and returns the next packet to send now; `nil` if none may leave.
     package mutating func next(at now: Instant) -> Item? {
         drain(at: now)
         if let item = audio.removeFirst() { return sent(item) }
@@ -111,28 +113,28 @@ package struct Pacer: ~Copyable {
         return nil
     }
 
-    /// Takes out one of those that wait, whether it is time or not.
+    /// Removes and returns the next queued packet even if it is not due.
     package mutating func removeAny() -> Item? {
         audio.removeFirst() ?? retransmissions.removeFirst() ?? video.removeFirst()
             ?? fillers.removeFirst()
     }
 
-    /// Sends what comes next at a probe's rate; a probe under way ends.
+    /// Starts a probe: the next packets leave at its rate; a probe in progress ends.
     package mutating func start(_ probe: Probe, at now: Instant) {
         drain(at: now)
         self.probe = probe
         probeSent = 0
         probePackets = 0
-        // What media has left in the bucket must not delay a probe that measures the path.
+        // The bucket's level must not delay a probe that measures the path.
         debt = 0
     }
 
-    /// Ends a probe for which there are no packets.
+    /// Ends the current probe, for which there are no packets.
     package mutating func cancelProbe() { probe = nil }
 
-    /// Bytes of padding that the probe under way lacks now, as nothing else waits; 0 for none.
+    /// Returns the padding that the current probe needs now; `nil` if there is no need.
     ///
-    /// The caller makes packets of `paddingPacket` bytes at most and tells them by `left`.
+    /// The caller sends packets of at most `paddingPacket` bytes and notes them by `left`.
     package mutating func padding(at now: Instant) -> (bytes: Int, probe: ProbeID)? {
         drain(at: now)
         guard let probe, isEmpty else { return nil }
@@ -140,20 +142,21 @@ package struct Pacer: ~Copyable {
         return due > 0 ? (due, probe.id) : nil
     }
 
-    /// The size of a probe's padding packets, IP and UDP headers counted.
+    /// Size of a probe's padding packets in bytes, IP and UDP headers counted.
     package var paddingPacket: Int {
         guard let probe else { return 0 }
         return min(max(probe.bytes / max(probe.minimumPackets, 1), 100), 1_200)
     }
 
-    /// The probe that packets belong to which leave now.
+    /// Probe to which packets sent now belong.
     package var currentProbe: ProbeID? { probe?.id }
 
-    /// When `next` or `padding` has something to give; `nil` while nothing waits.
+    /// Returns the time at which `next` or `padding` has something to send; `nil` if nothing is
+    /// queued.
     package func deadline(at now: Instant) -> Instant? {
         if !audio.isEmpty { return now }
         guard !isEmpty || probe != nil else { return nil }
-        // At least half a burst at a time, so that packets still leave in runs.
+        // Half a burst at a time keeps packets leaving in runs.
         let allowed = probe == nil ? Double(burstBytes) / 2 : 0
         guard debt > allowed else { return now }
         let wait = (debt - allowed) * 8e9 / effectiveRate(at: now)
@@ -183,7 +186,7 @@ package struct Pacer: ~Copyable {
         drained = now
     }
 
-    /// The rate, raised where what waits would wait too long.
+    /// Returns the pacing rate, raised if queued packets would exceed their queuing time.
     private func effectiveRate(at now: Instant) -> Double {
         if let probe { return Double(probe.bitsPerSecond) }
         guard !isEmpty else { return Double(rate) }
@@ -194,7 +197,7 @@ package struct Pacer: ~Copyable {
         return max(Double(rate), needed * 8e9 / Double(left))
     }
 
-    /// What may leave at once, in bytes.
+    /// Burst size in bytes.
     private var burstBytes: Int {
         if let probe { return max(probe.bitsPerSecond / 8 * 2 / 1_000, 1) }
         let short = rate / 8 * Int(Self.burst / 1_000) / 1_000_000

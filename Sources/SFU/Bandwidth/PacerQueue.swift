@@ -1,6 +1,6 @@
 import RTP
 
-/// Packets in order; it grows with what waits, up to `Pacer.maximumQueue`.
+/// FIFO queue of paced packets; its storage grows with the backlog, up to `Pacer.maximumQueue`.
 struct PacerQueue: ~Copyable {
     private static let empty = Pacer.Item(
         index: 0,
@@ -18,7 +18,7 @@ struct PacerQueue: ~Copyable {
     var isEmpty: Bool { tail == head }
     var first: Pacer.Item? { isEmpty ? nil : ring[head] }
 
-    /// Puts one at the end; `false` where there is no room.
+    /// Appends a packet; returns `false` if the queue is full.
     mutating func append(_ item: Pacer.Item) -> Bool {
         guard count < Pacer.maximumQueue else { return false }
         if count == ring.capacity { grow() }

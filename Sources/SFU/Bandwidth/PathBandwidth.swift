@@ -1,34 +1,37 @@
 import RTP
 import WorkerInterface
 
-/// What is known of how much one viewer's path carries, and whether it can be relied on.
+/// Bandwidth estimation and pacing for one subscriber's path.
 struct PathBandwidth: ~Copyable {
-    /// Bits a second before anything is known; probes raise it within the first second.
+    /// Initial estimate in bits a second; probes raise it within the first second.
     static let startBitrate = 300_000
     static let maximumBitrate = 50_000_000
-    /// By then the first probes are answered: before, no video is taken off.
+    /// Time from the first feedback until the first probes are answered; no video is paused before.
     static let settlingMilliseconds: Int64 = 3_000
-    /// Loss in receiver reports that tells something, in 256ths, and for how long.
+    /// Least loss in receiver reports that counts, in 256ths, and the time for which it does.
     static let tellingLoss: UInt8 = 5
     static let lossMemoryMilliseconds: Int64 = 10_000
-    /// Of the estimate, for retransmissions: at most, and where media leaves no more; seconds of
-    /// that at once; bytes, where that is little.
+    /// Budget for retransmissions: its largest and least share of the estimate, the seconds of the
+    /// largest share that may be sent at once, and a least burst in bytes.
+    ///
+    /// The least share applies while media leaves no more.
     private static let retransmissionShare = 0.5
     private static let leastRetransmissionShare = 0.25
     private static let retransmissionBurst = 0.25
     private static let leastRetransmissionBurst = 6_000.0
-    /// Nanoseconds between two looks: a timer that is always due would keep the worker busy.
+    /// Least nanoseconds between two timer runs; a timer that is always due would keep the worker
+    /// busy.
     private static let shortestStep: Int64 = 500_000
 
     var estimator: BandwidthEstimator
     var pacer: Pacer
     private var lastLook: Instant?
-    /// The probe of the packet that was taken from the pacer last.
+    /// Probe of the packet last taken from the pacer.
     private var taken: ProbeID?
-    /// What retransmissions have taken and the path has not made up for.
+    /// Retransmitted bytes not yet recovered by the budget, and the time of the last update.
     private var repairs: (at: Instant, bytes: Double)?
     private var firstReport: Instant?
-    /// When a receiver report last told of loss that matters.
+    /// Time of the last receiver report with loss that counts.
     private var lastLoss: Instant?
 
     init(at now: Instant) {
@@ -40,8 +43,9 @@ struct PathBandwidth: ~Copyable {
         pacer = Pacer(at: now, bitsPerSecond: estimator.pacingRate)
     }
 
-    /// Media goes another way from now on, of which nothing is known: neither what the old one
-    /// carried nor what was lost on it at its end says how much this one carries.
+    /// Resets the estimate for a new network path.
+    ///
+    /// Neither the old path's capacity nor the losses at its end say anything about the new one.
     mutating func restart(at now: Instant) {
         let (wanted, allocated) = (estimator.wanted, estimator.allocated)
         let isStarved = estimator.isStarved
@@ -67,35 +71,36 @@ struct PathBandwidth: ~Copyable {
         return item
     }
 
-    /// Takes out one that waits, whether it may leave or not.
+    /// Removes and returns the next queued packet even if it is not due.
     mutating func takeAny() -> Pacer.Item? { pacer.removeAny() }
 
-    /// Whether a packet of video may leave now: nothing waits before it, and the path is not full.
+    /// Whether a video packet may leave now: the queue is empty, and the burst is not used up.
     ///
-    /// Where nothing is known of the path nobody has to wait.
+    /// Until the subscriber has sent feedback, nothing is delayed.
     mutating func hasRoom(at now: Instant) -> Bool {
         guard firstReport != nil else { return true }
         return pacer.isEmpty && pacer.budget(at: now) > 0
     }
 
-    /// What became of a packet that was to wait.
+    /// Outcome of queuing a packet.
     enum Queued { case first, behind, full }
 
-    /// Lets a packet of video wait, by the name that its owner gave it.
+    /// Queues a video packet, identified by the caller's name for it.
     mutating func enqueue(_ name: UInt32, bytes: Int, at now: Instant) -> Queued {
         let isFirst = pacer.isEmpty
         guard pacer.enqueue(name, bytes: bytes, class: .video, at: now) else { return .full }
         return isFirst ? .first : .behind
     }
 
-    /// Lets packets out as fast as the estimate now says.
+    /// Sets the pacing rate from the present estimate.
     mutating func keepPace(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
 
-    /// Whether one more retransmission fits beside the media; if so, it is counted.
+    /// Returns whether one more retransmission fits beside the media; if so, counts it.
     ///
-    /// What a path has lost because it is full must not fill it again: retransmissions get what
-    /// media leaves of the estimate, and a quarter of a second of half of it at once. Who lacks the
-    /// packet asks again.
+    /// Retransmissions must not refill a path whose congestion caused the loss. They get the part
+    /// of the estimate that media leaves unused, within a quarter and a half of the estimate, and
+    /// at once a quarter of a second of half of it. A receiver that still lacks the packet sends
+    /// another NACK.
     mutating func takeRetransmission(bytes: Int, at now: Instant) -> Bool {
         guard let estimate = usableEstimate(at: now) else { return true }
         let most = Double(estimate) / 8 * Self.retransmissionShare
@@ -108,9 +113,10 @@ struct PathBandwidth: ~Copyable {
         return isFree
     }
 
-    /// Notes a packet that left; `waited` where the pacer had it, and counts it already.
+    /// Notes a packet that left; `waited` says that it was queued in the pacer, which has counted
+    /// it.
     mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
-        // The last packet of a probe ends it at the pacer before it leaves.
+        // The last packet of a probe has already ended it at the pacer.
         let probe = waited ? taken : pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
         estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
@@ -134,10 +140,10 @@ struct PathBandwidth: ~Copyable {
         )
     }
 
-    /// Bits a second that the path carries; `nil` where nothing tells.
+    /// Returns the usable bandwidth in bits a second; `nil` if no limit is known.
     ///
-    /// A viewer that does not report arrivals gets all, until it loses packets: its own estimate
-    /// (REMB) is bounded by what it is sent, and would keep that down for ever.
+    /// A subscriber that reports no arrival times gets all layers until it loses packets. Its own
+    /// estimate (REMB) is bounded by the received bitrate and would keep that low for ever.
     func usableEstimate(at now: Instant) -> Int? {
         if firstReport != nil { return estimator.isOpen ? nil : estimator.estimate }
         if let lastLoss, now.milliseconds(since: lastLoss) < Self.lossMemoryMilliseconds {
@@ -146,25 +152,25 @@ struct PathBandwidth: ~Copyable {
         return nil
     }
 
-    /// Whether what is sent now has to wait long on the way, or is lost.
+    /// Whether packets sent now are queued for long, or lost.
     func isFull() -> Bool { estimator.isFull }
 
-    /// How long the last packet that was reported waited on the way, in milliseconds.
+    /// Returns the queuing delay of the last reported packet, in milliseconds.
     func waitMilliseconds() -> Int64 { estimator.waitMilliseconds }
 
-    /// Whether the estimate is more than a beginning.
+    /// Whether the estimate has had time to settle since the first feedback.
     func isSettled(at now: Instant) -> Bool {
         guard let first = firstReport else { return false }
         return now.milliseconds(since: first) >= Self.settlingMilliseconds
     }
 
-    /// Does what time alone makes due.
+    /// Does time-driven work that is due.
     mutating func expire(at now: Instant) {
         lastLook = now
         estimator.expire(at: now)
     }
 
-    /// When something is to be done, if ever.
+    /// Returns the time of the next work, if any.
     func deadline(at now: Instant) -> Instant? {
         var next = pacer.deadline(at: now)
         if let due = estimator.deadline { next = min(next ?? due, due) }
@@ -174,7 +180,8 @@ struct PathBandwidth: ~Copyable {
 }
 
 extension TransportConfiguration {
-    /// Whether the viewer agreed to say how what it is sent arrives.
+    /// Whether the subscriber negotiated bandwidth feedback: REMB or transport-wide congestion
+    /// control.
     var reportsOnItsPath: Bool {
         slots.contains { slot in
             slot.formats.contains { format in

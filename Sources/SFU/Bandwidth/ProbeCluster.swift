@@ -1,31 +1,32 @@
-/// Names a probe; its packets carry it from the pacer to `sent`.
+/// Identifier of a probe, which its packets carry from the pacer to `sent`.
 package struct ProbeID: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
-    /// 1 to 255; 0 is no probe.
+    /// Value from 1 to 255; 0 means no probe.
     package var rawValue: UInt8
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 }
 
-/// Packets to send now, faster than the estimate, to see how fast they arrive.
+/// Bandwidth probe: packets sent faster than the estimate to measure their arrival rate.
 ///
-/// What media waits goes first and counts; padding makes up the rest. Packets should be no larger
-/// than `bytes / minimumPackets`, and none is sent once both figures are reached.
+/// Queued media goes first and counts; padding makes up the rest. Packets should be no larger than
+/// `bytes / minimumPackets`. The probe ends when both figures are reached.
 package struct Probe: Equatable, Sendable {
     package var id: ProbeID
-    /// The rate to send at, in bits a second.
+    /// Send rate in bits a second.
     package var bitsPerSecond: Int
-    /// Bytes to send at least, IP and UDP headers counted.
+    /// Least number of bytes to send, IP and UDP headers counted.
     package var bytes: Int
     package var minimumPackets: Int
 }
 
-/// What came of one probe: how fast its packets left, and how fast they arrived.
+/// Measurement of one probe's send and arrival rates.
 struct ProbeCluster {
-    /// Shares of packets and bytes that must have arrived.
+    /// Share of the probe's bytes that must have arrived.
     private static let enough = 0.8
     private static let fewestPackets = 4
     private static let longest: Int64 = 1_000_000_000
-    /// An arrival rate this far below the sending rate is the path's own; of it 95 % are used.
+    /// Ratio of arrival to send rate below which the path is saturated, and the share of the
+    /// arrival rate that is then used.
     private static let saturated = 0.9
     private static let utilization = 0.95
 
@@ -41,7 +42,7 @@ struct ProbeCluster {
 
     init(_ probe: Probe) { self.probe = probe }
 
-    /// Begins again with the packets that are yet to arrive.
+    /// Starts over with the packets that are still to arrive.
     mutating func forgetArrivals() { self = ProbeCluster(probe) }
 
     /// Adds a packet of the probe that arrived.
@@ -60,7 +61,7 @@ struct ProbeCluster {
         lastArrived = max(lastArrived, arrived)
     }
 
-    /// The rate it has shown, in bits a second, once enough of it has arrived.
+    /// Measured rate in bits a second, once enough of the probe has arrived.
     var result: Double? {
         guard Double(bytes) >= Self.enough * Double(probe.bytes),
             count >= max(Self.fewestPackets, probe.minimumPackets * 4 / 5)
@@ -70,7 +71,7 @@ struct ProbeCluster {
         guard sending > 0, receiving > 0, sending <= Self.longest, receiving <= Self.longest else {
             return nil
         }
-        // Between the first and the last of n packets n-1 were carried.
+        // Between the first and the last of n packets, n-1 were transferred.
         let sendRate = Double(bytes &- lastSentBytes) * 8e9 / Double(sending)
         let receiveRate = Double(bytes &- firstArrivedBytes) * 8e9 / Double(receiving)
         guard receiveRate <= 2 * sendRate else { return nil }

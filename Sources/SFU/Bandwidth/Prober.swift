@@ -1,69 +1,74 @@
-/// Decides when to probe, and at what rate.
+/// Scheduler of bandwidth probes.
 ///
-/// At the start, and where much more is wanted than before, three and six times the estimate; as
-/// long as a probe shows at least 70 % of what it was sent at, twice that; then whenever more is
-/// wanted than the estimate allows and nothing speaks against it, and soon after a large drop that
-/// may have been an accident.
+/// It probes at three and six times the estimate at the start and when demand has grown much. While
+/// a probe measures at least 70 % of its send rate, the next one goes at twice the result. Later it
+/// probes when demand exceeds the estimate and nothing indicates congestion, and soon after a large
+/// drop that may have been an accident.
 struct Prober {
-    /// Why a probe is sent.
+    /// Reason of a probe.
     enum Reason: UInt8 { case initial, further, wanted, recovery }
 
-    /// What the estimator knows that bears on probing.
+    /// Estimator state that governs probing.
     struct Situation {
         var estimate: Double
-        /// What the allocation would send if it could.
+        /// Demand of the allocation, in bits a second.
         var wanted: Double
         var maximum: Double
-        /// Whether queues grow or loss brings the rate down: no time for probes.
+        /// Whether queues grow or loss reduces the rate, which rules out probing.
         var isCongested: Bool
-        /// Whether loss bounds the rate, which recovers.
+        /// Whether loss limits the rate and it is recovering.
         var isRecovering: Bool
         var isApplicationLimited: Bool
-        /// Whether what is sent cannot follow the estimate: the next step is larger than the rest.
+        /// Whether the allocation cannot use the estimate because its next step exceeds the
+        /// remainder.
         var isStepped = false
-        /// How long packets wait on the way, in nanoseconds.
+        /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
     }
 
     private static let firstScales = (3.0, 6.0)
     private static let furtherScale = 2.0
     private static let furtherThreshold = 0.7
-    /// Nanoseconds of a probe: long enough to mean something in arrival times of 250 µs.
+    /// Length of a probe in nanoseconds, long enough for arrival times with a resolution of 250 µs.
     private static let duration = 20_000_000.0
     private static let minimumPackets = 5
-    /// Nanoseconds between probes that ask whether what is wanted fits.
+    /// Nanoseconds between probes for unmet demand.
     private static let interval: Int64 = 3_000_000_000
-    /// Nanoseconds without a drop after which even a sender that uses all it has may probe.
+    /// Nanoseconds without a drop after which a sender that is not application-limited may probe,
+    /// too.
     ///
-    /// Where flows share a path, a probe of the largest would show it nearly all of the path.
+    /// On a path shared by several flows, a probe by the largest would measure nearly all of the
+    /// path.
     private static let calm: Int64 = 10_000_000_000
-    /// So many times what was wanted before is a new wish: a larger picture, not a livelier one.
+    /// Factor of growth from which demand is probed at once: a larger picture, not more motion.
     private static let newWish = 2.0
     private static let timeout: Int64 = 1_000_000_000
-    /// A drop below this share, within `dropWindow`, is followed by a probe at `recovered` of it.
+    /// Ratio below which a drop is large, and the share of the old estimate that is then probed.
+    ///
+    /// Only drops within `dropWindow` nanoseconds count.
     private static let largeDrop = 0.66
     private static let recovered = 0.85
     private static let dropWindow: Int64 = 5_000_000_000
 
-    /// A probe that is out, and one before it whose packets may still come in.
+    /// Current probe, and the one before it, whose packets may still arrive.
     private var clusters: (ProbeCluster?, ProbeCluster?) = (nil, nil)
     private var queued: (Double?, Double?) = (nil, nil)
     private var nextID: UInt8 = 1
     private var started = false
     private var lastProbe: Int64 = .min / 2
-    /// Bytes of the newest probe that have not left yet.
+    /// Bytes of the newest probe still to be sent.
     private var unsent = 0
     private var mayGoFurther = false
     private var beforeDrop = 0.0
     private var droppedAt: Int64 = .min / 2
     private var nextWanted: Int64 = .min / 2
-    /// What is wanted, and whether that is so much more than it was that it is asked about at once.
+    /// Demand in bits a second, and whether it has grown enough to be probed at once.
     private var wish = 0.0
     private var isNewWish = false
-    /// The last result, in bits a second.
+    /// Last result in bits a second.
     private(set) var lastResult: Double?
 
-    /// When a probe may next be due.
+    /// Returns the time at which a probe may next be due.
     func deadline(_ situation: Situation, now: Int64) -> Int64? {
         guard started else { return nil }
         if queued.0 != nil { return now }
@@ -71,13 +76,13 @@ struct Prober {
         return max(isNewWish ? lastProbe : nextWanted, lastProbe &+ Self.timeout)
     }
 
-    /// Notes what is wanted, in bits a second.
+    /// Notes the demand, in bits a second.
     mutating func noteWish(_ wanted: Double) {
         isNewWish = isNewWish || wanted > Self.newWish * wish
         wish = wanted
     }
 
-    /// The next probe, if it is time for one.
+    /// Returns the next probe, if one is due.
     mutating func take(_ situation: Situation, at now: Int64) -> Probe? {
         if !started {
             guard situation.wanted > 0 else { return nil }
@@ -90,7 +95,7 @@ struct Prober {
             queued = (nil, nil)
             return nil
         }
-        // One at a time: a second one would be sent into the first one's queue.
+        // Probes do not overlap: a second one would be sent into the first one's queue.
         guard unsent <= 0 || now &- lastProbe >= Self.timeout else { return nil }
         if queued.0 == nil { askWhetherMoreFits(situation, at: now) }
         guard let rate = queued.0 else { return nil }
@@ -98,12 +103,12 @@ struct Prober {
         return begin(rate, situation, at: now)
     }
 
-    /// Notes a packet of a probe that left.
+    /// Notes a probe packet that left.
     mutating func noteSent(_ id: ProbeID, bytes: Int) {
         if clusters.0?.probe.id == id { unsent &-= bytes }
     }
 
-    /// Notes a packet that arrived, and gives the rate that its probe has shown by now.
+    /// Notes a probe packet that arrived; returns the rate that its probe has measured so far.
     mutating func noteArrival(_ id: UInt8, bytes: Int, sent: Int64, arrived: Int64) -> Double? {
         if clusters.0?.probe.id.rawValue == id {
             clusters.0?.add(bytes: bytes, sent: sent, arrived: arrived)
@@ -116,13 +121,13 @@ struct Prober {
         return nil
     }
 
-    /// Forgets when packets of probes arrived: what comes now is told by another clock.
+    /// Discards arrival times of probes after the subscriber's clock has changed.
     mutating func forgetArrivals() {
         clusters.0?.forgetArrivals()
         clusters.1?.forgetArrivals()
     }
 
-    /// Goes on from a result: further up where the path gave nearly all that was sent.
+    /// Takes a result, and probes higher if the path delivered nearly all of the send rate.
     mutating func noteResult(_ rate: Double, _ situation: Situation, at now: Int64) {
         lastResult = rate
         let sentAt = Double(clusters.0?.probe.bitsPerSecond ?? .max)
@@ -132,10 +137,10 @@ struct Prober {
         queue(rate * Self.furtherScale)
     }
 
-    /// What was to be asked could not be, and may be now: the next question need not wait its turn.
+    /// Allows the next probe at once, after conditions have prevented one.
     mutating func resume() { nextWanted = .min / 2 }
 
-    /// Notes that the estimate fell.
+    /// Notes a drop of the estimate.
     mutating func noteDrop(from before: Double, to after: Double, at now: Int64) {
         if now &- droppedAt > Self.dropWindow { beforeDrop = before }
         beforeDrop = max(beforeDrop, before)
@@ -160,7 +165,7 @@ struct Prober {
         if queued.0 == nil { queued.0 = rate } else { queued.1 = rate }
     }
 
-    /// Asks anew for all that is wanted.
+    /// Queues the first probes again, for the whole demand.
     private mutating func begin(from estimate: Double) {
         isNewWish = false
         queue(estimate * Self.firstScales.0)
@@ -193,7 +198,7 @@ struct Prober {
         var limit = min(situation.maximum, 2 * situation.wanted)
         if situation.isRecovering { limit = min(limit, 1.5 * situation.estimate) }
         let bounded = min(rate, limit)
-        // Less than the estimate and a little more tells nothing new.
+        // A probe barely above the estimate gives no new information.
         guard bounded > 1.05 * situation.estimate else { return nil }
         let probe = Probe(
             id: ProbeID(rawValue: nextID),

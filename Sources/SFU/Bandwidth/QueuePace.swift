@@ -1,22 +1,23 @@
-/// How fast a path lets out what waits before it.
+/// Bottleneck rate, measured from packets that were queued on the path.
 ///
-/// What comes out of a queue comes at the path's own rate: a large frame after small ones says at
-/// once what an average over what was sent would only come to know.
+/// Queued packets arrive at the bottleneck's own rate. A large frame after small ones shows it at
+/// once, while an average of the acknowledged rate follows slowly.
 struct QueuePace {
-    /// Nanoseconds of waiting that are no queue yet.
+    /// Queuing delay in nanoseconds below which there is no queue.
     private static let idle: Int64 = 30_000_000
     private static let shortest: Int64 = 60_000_000
     private static let fewestPackets = 8
-    /// Nanoseconds of which at most a pace is made.
+    /// Longest stretch of one measurement, in nanoseconds.
     private static let present: Int64 = 1_000_000_000
 
     private var bytes = 0
     private var count = 0
     private var firstArrived: Int64?
-    /// Bits a second that have come out of the queue since it has stood, where that tells.
+    /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
     private(set) var rate: Double?
 
-    /// Adds a packet that arrived, in nanoseconds of the viewer's clock, and how long it waited.
+    /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
+    /// nanoseconds.
     mutating func add(bytes size: Int, arrived: Int64, waited: Int64) {
         guard waited >= Self.idle, let began = firstArrived else {
             self = QueuePace()
@@ -37,6 +38,6 @@ struct QueuePace {
         rate = Double(bytes) * 8e9 / Double(stretch)
     }
 
-    /// It compares with nothing that comes now.
+    /// Discards the measurement, which does not compare with later packets.
     mutating func reset() { self = QueuePace() }
 }

@@ -1,31 +1,33 @@
 import WorkerInterface
 
-/// Turns what the delays say into a rate: up by little or by factors, down by 15 % of what was
-/// acknowledged (draft-ietf-rmcat-gcc-02 §5.5).
+/// Delay-based rate control (draft-ietf-rmcat-gcc-02 §5.5).
+///
+/// It increases additively or multiplicatively, and decreases to 85 % of the acknowledged rate.
 struct RateControl {
     private enum State: UInt8 { case hold, increase }
 
     private static let decrease = 0.85
-    /// A second's growth while the path's capacity is not known.
+    /// Growth per second while the path's capacity is unknown.
     private static let growth = 0.08
-    /// How far the estimate may run ahead of what was acknowledged.
+    /// Limit of the estimate relative to the acknowledged rate.
     private static let lead = 1.5
     private static let leadOffset = 10_000.0
-    /// The same while packets wait long: where a queue is full, more would only cost others.
+    /// The same limit while the queuing delay is long, when more would only harm other flows.
     private static let queuedLead = 1.1
-    /// Nanoseconds of waiting that are long.
+    /// Queuing delay in nanoseconds that counts as long.
     private static let longWait = 80_000_000.0
-    /// A second's growth near the path's capacity: so much, but no more than this share.
+    /// Growth per second near the path's capacity in bits a second, its largest share of the
+    /// estimate, and its minimum.
     private static let additive = 40_000.0
     private static let mostAdditive = 0.08
     private static let leastAdditive = 4_000.0
-    /// Nanoseconds after a drop for which growth stays that of a rate near the capacity.
+    /// Nanoseconds after a drop during which growth is additive.
     private static let caution: Int64 = 5_000_000_000
-    /// Nanoseconds, beyond a round trip, for which a rate just learnt is not given up.
+    /// Nanoseconds, beyond a round trip, for which a rate just measured by a probe is kept.
     private static let settling: Int64 = 300_000_000
-    /// A second's growth beside flows that go by loss.
+    /// Growth per second beside loss-based flows.
     private static let competingGrowth = 0.08
-    /// What a test for such flows sends, of what was acknowledged.
+    /// Share of the acknowledged rate that is sent during a test for such flows.
     private static let testing = 0.8
 
     private var state = State.hold
@@ -38,21 +40,21 @@ struct RateControl {
 
     init(_ startBitrate: Double) { estimate = startBitrate }
 
-    /// What bounds one step.
+    /// Input of one step; all rates are in bits a second.
     struct Input {
         var usage: PathUsage
         var acknowledged: Double?
-        /// What comes out of the path's queue, if there is one; bits a second like all rates.
+        /// Rate at which the path's queue drains, if there is one.
         var pace: Double?
         var roundTrip: Int64
-        /// How long packets wait on the way, in nanoseconds.
+        /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
         var rule: Contention.Rule
-        /// What TCP would get.
+        /// Rate that TCP would get.
         var fair: Double
-        /// The rate below which queues that grow are no reason to give way.
+        /// Rate below which growing queues do not reduce the rate.
         var floor: Double
-        /// Whether the sender offers too little to learn from.
+        /// Whether the sender is application-limited, so the acknowledged rate shows no path limit.
         var isApplicationLimited: Bool
         var bounds: ClosedRange<Double>
     }
@@ -79,13 +81,13 @@ struct RateControl {
             state = .increase
             grow(input, at: now)
         case .under:
-            // The queue drains: what it held is no capacity of ours.
+            // The queue is draining, so the rate stays.
             state = .hold
         }
         return false
     }
 
-    /// Goes by loss, as whoever fills the queue does: towards what TCP would get.
+    /// Follows loss beside loss-based flows: moves towards the rate that TCP would get.
     private mutating func compete(_ input: Input, at now: Int64) -> Bool {
         state = .hold
         defer { lastIncrease = now }
@@ -106,14 +108,14 @@ struct RateControl {
         return false
     }
 
-    /// Sends less than came through, to see whether the queue gets shorter.
+    /// Sends less than was acknowledged, to see whether the queue shrinks.
     private mutating func test(_ input: Input, at now: Int64) {
         state = .hold
         guard let acknowledged = input.acknowledged else { return }
         estimate = min(estimate, max(Self.testing * acknowledged, input.bounds.lowerBound))
     }
 
-    /// Takes a rate that was measured by other means.
+    /// Takes a rate that was measured by other means, in bits a second.
     mutating func learn(_ rate: Double, at now: Int64) {
         estimate = rate
         lastIncrease = now
@@ -121,15 +123,16 @@ struct RateControl {
         if rate > capacity.upper { capacity.reset() }
     }
 
-    /// Brings the estimate up to what comes through anyway.
+    /// Raises the estimate to a rate that is delivered anyway.
     mutating func raise(to rate: Double) { estimate = max(estimate, rate) }
 
-    /// Brings the estimate down to what something else allows.
+    /// Lowers the estimate to a limit set elsewhere.
     mutating func limit(to rate: Double) { estimate = min(estimate, rate) }
 
-    /// Not twice in one round trip: the path must have had time to show what the first did.
+    /// Whether the estimate may be reduced; a round trip must pass for the last reduction to take
+    /// effect.
     private func mayReduce(_ input: Input, at now: Int64) -> Bool {
-        // A probe that showed much leaves a short queue, which is no reason to give it back.
+        // A successful probe leaves a short queue, which is no reason for a reduction.
         if let learnt, now &- learnt < Self.settling &+ input.roundTrip { return false }
         guard let lastDecrease else { return true }
         let pause = min(max(input.roundTrip, 10_000_000), 200_000_000)
@@ -145,7 +148,7 @@ struct RateControl {
             lastDecrease = now
             return estimate < before
         }
-        // The average lags behind a large frame that comes after small ones.
+        // The average lags when a large frame follows small ones.
         let acknowledged = max(average, input.pace ?? 0)
         var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
@@ -178,10 +181,10 @@ struct RateControl {
         estimate = max(estimate, min(target, input.bounds.upperBound))
     }
 
-    /// Bits a second for each second.
+    /// Growth near the path's capacity, in bits a second per second.
     ///
-    /// The same for all round trips, and for all rates that are not small, so that flows that
-    /// share a path come to share it evenly.
+    /// It is the same for all round-trip times and for all but low rates, so flows that share a
+    /// path converge to equal shares.
     private var nearMaximumGrowth: Double {
         max(min(Self.additive, Self.mostAdditive * estimate), Self.leastAdditive)
     }

@@ -1,12 +1,13 @@
 import RTP
 import WorkerInterface
 
-/// What viewers report.
+/// Processing of congestion feedback from subscribers.
 extension BandwidthEstimator {
     /// Takes transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
     ///
-    /// Takes time in proportion to the message's bytes and to what is in flight, whatever the
-    /// message claims; numbers that were never sent, or are settled, mean nothing.
+    /// The time it takes is proportional to the message's bytes and to the packets in flight,
+    /// whatever the message claims. Sequence numbers that were never sent, or are already settled,
+    /// are ignored.
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
         guard detectors.isMade else { return }
         let time = now.nanoseconds
@@ -47,13 +48,13 @@ extension BandwidthEstimator {
         adjust(shown: shown, at: time)
     }
 
-    /// Takes the viewer's own estimate; it counts only without transport-wide feedback.
+    /// Takes a REMB estimate; it counts only without transport-wide feedback.
     mutating func receiveREMB(_ bitsPerSecond: Int, at now: Instant) {
         let time = now.nanoseconds
         limits.noteEstimate(max(Double(bitsPerSecond), Self.minimum), at: time)
         guard !hasFeedback(at: time) else { return }
         let before = current
-        // It may run ahead of what is sent by as much as our own estimate may.
+        // It may exceed the send rate by as much as our own estimate may.
         let lead = max(current, 1.5 * second.rate + 10_000)
         current = min(limits.cap(at: time), lead, maximum)
         rates.learn(current, at: time)
@@ -64,8 +65,8 @@ extension BandwidthEstimator {
     ///
     /// - Parameters:
     ///   - fraction: The share lost, in 256ths (RFC 3550 §6.4.1).
-    ///   - roundTripMilliseconds: The round trip, if the report told.
-    ///   - now: When it came.
+    ///   - roundTripMilliseconds: The round-trip time, if the report allows to compute it.
+    ///   - now: The time of arrival.
     mutating func receiveLoss(fraction: UInt8, roundTripMilliseconds: Int?, at now: Instant) {
         let time = now.nanoseconds
         guard !hasFeedback(at: time) else { return }
@@ -90,8 +91,9 @@ extension BandwidthEstimator {
         lastFeedback.map { now &- $0 < 2 &* Self.staleness } ?? false
     }
 
-    /// What the message covers and does not tell the arrival of is missing, until told otherwise;
-    /// what comes after it says what that means.
+    /// Marks packets as missing that the message covers and does not report as arrived.
+    ///
+    /// They stay missing until later feedback reports them or a later packet; then they are judged.
     private mutating func noteLosses(_ feedback: borrowing TransportFeedback) {
         guard !packets.isEmpty else { return }
         let newest = packets.end &- 1
@@ -112,8 +114,9 @@ extension BandwidthEstimator {
         }
     }
 
-    /// What is missing from `first` on up to `end`, which came, was lost, unless all of it is: then
-    /// the path may have been away.
+    /// Declares the missing packets from `first` to `end` lost; `end` itself arrived.
+    ///
+    /// If all of them are missing, it may be an outage of the path, which does not count as loss.
     private mutating func judge(_ first: Int, until end: Int) {
         firstMissing = nil
         let start = max(first, packets.oldest)
@@ -126,7 +129,7 @@ extension BandwidthEstimator {
                 packets: end &- start
             )
         {
-            // Nobody's rate made it, so nobody's rate goes down for it.
+            // No send rate caused the outage, so the estimate is restored.
             if let before = beforeSilence { rates.raise(to: before) }
             return
         }
@@ -140,7 +143,7 @@ extension BandwidthEstimator {
         roundTrip = roundTrip.map { $0 &+ (sample &- $0) / 8 } ?? sample
     }
 
-    /// Draws the conclusions of one message.
+    /// Updates the estimate after a feedback message.
     private mutating func adjust(shown: Double?, at now: Int64) {
         if learnAtStart(at: now) { return }
         let before = rates.estimate
@@ -171,8 +174,10 @@ extension BandwidthEstimator {
         settle(reason, at: now)
     }
 
-    /// What comes through without waiting is no more than the path carries, whatever was thought of
-    /// it: a machine that was busy when somebody joined, or sound, which is sent in any case.
+    /// Raises the rate to the traffic that is delivered without queuing.
+    ///
+    /// The path carries that much whatever the estimate was. The estimate may be too low because a
+    /// host was busy when the subscriber joined, or because audio is sent regardless of it.
     private mutating func keepWhatPasses(_ input: RateControl.Input) {
         guard input.usage == .normal, input.waiting < Self.shortWait,
             let acknowledged = input.acknowledged
@@ -180,12 +185,12 @@ extension BandwidthEstimator {
         rates.raise(to: min(Self.passing * acknowledged, allocated, maximum))
     }
 
-    /// Takes what comes through for what the path carries, in the first second of reports.
+    /// Follows the acknowledged rate during the startup phase.
     ///
-    /// A viewer is sent all at first: what of that comes through is known better than any first
-    /// rate, and where it has to queue, the path is known.
+    /// A new subscriber is sent full layers at once. Their acknowledged rate is a better estimate
+    /// than any initial value, and if they are queued, they show the bottleneck rate.
     ///
-    /// - Returns: Whether that is all that the message tells.
+    /// - Returns: Whether the message needs no further processing.
     private mutating func learnAtStart(at now: Int64) -> Bool {
         leaveStart(at: now)
         let since: Int64
@@ -209,20 +214,20 @@ extension BandwidthEstimator {
         return false
     }
 
-    /// Ends the start when it has lasted, whether anything more was heard or not.
+    /// Ends the startup phase when its time is up, even without new feedback.
     mutating func leaveStart(at now: Int64) {
         switch start {
         case .silent, .over: return
         case .open(since: let since), .bounded(since: let since):
             guard now &- since >= Self.startLength else { return }
         }
-        // While packets had to queue nothing was asked; a busy machine makes them queue, too.
+        // No probe was sent while packets were queued. A busy host queues them, too.
         if isQueuedAtStart, detectors.value.queue.delay < Self.shortWait { prober.resume() }
         start = .over
         detectors.value.forgetLosses()
     }
 
-    /// Takes the least of what delay, loss and the caller allow.
+    /// Sets the estimate to the lowest of the delay-based, loss-based and configured limits.
     mutating func settle(_ reason: BandwidthExplanation.Cause, at now: Int64) {
         let before = current
         let limit = detectors.value.losses.limit

@@ -1,5 +1,7 @@
-/// The rate for viewers that report no arrival times: their own estimate, and the loss in their
-/// receiver reports (draft-ietf-rmcat-gcc-02 §6).
+/// Rate control for subscribers that report no arrival times.
+///
+/// It uses their own estimate (REMB) and the loss in their receiver reports
+/// (draft-ietf-rmcat-gcc-02 §6).
 struct ReceiverLimits {
     private static let growth = 1.08
     private static let growthOffset = 1_000.0
@@ -8,7 +10,7 @@ struct ReceiverLimits {
     private static let high = 0.10
     private static let growthInterval: Int64 = 1_000_000_000
     private static let reductionInterval: Int64 = 300_000_000
-    /// Nanoseconds for which the viewer's estimate holds without a new one.
+    /// Nanoseconds for which a REMB estimate remains valid.
     private static let lifetime: Int64 = 10_000_000_000
 
     private var remb: (rate: Double, at: Int64)?
@@ -22,13 +24,13 @@ struct ReceiverLimits {
         remb = (bitsPerSecond, now)
     }
 
-    /// The cap of the viewer's own estimate.
+    /// Returns the cap set by REMB, in bits a second; infinite without a valid one.
     mutating func cap(at now: Int64) -> Double {
         guard let remb, now &- remb.at < Self.lifetime else { return .infinity }
         return remb.rate
     }
 
-    /// The rate after a receiver report.
+    /// Returns the rate after a receiver report, in bits a second.
     mutating func rate(
         after share: Double,
         from rate: Double,
@@ -49,7 +51,7 @@ struct ReceiverLimits {
             return rate
         }
         lastGrowth = now
-        // No more than a lead over what is sent: only that has been tried.
+        // The limit relative to the send rate, as a higher rate has not been tried.
         return max(rate, min(rate * Self.growth + Self.growthOffset, 1.5 * sending + 10_000))
     }
 }

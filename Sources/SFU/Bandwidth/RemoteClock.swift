@@ -1,28 +1,29 @@
 import RTP
 
-/// The viewer's clock as transport-wide feedback tells it, with its 24 bits of 64 ms unwrapped.
+/// Subscriber's clock from transport-wide feedback, with its 24-bit count of 64 ms unwrapped.
 ///
-/// All of it is the viewer's word. The unwrapped time may leave our own clock by a bound, and is
-/// anchored again beyond it, so that no series of messages adds up to a sum that overflows.
+/// All values come from an untrusted peer. The unwrapped time may differ from our clock by a bound
+/// and is anchored again beyond it, so no series of messages adds up to an overflow.
 struct RemoteClock {
-    /// A step against our clock that no queue explains, in nanoseconds.
+    /// Largest step relative to our clock that a queue may explain, in nanoseconds.
     private static let leap: UInt64 = 3_000_000_000
-    /// How far all steps together may leave our clock, in nanoseconds: an hour, for which a clock
-    /// that is 100 ppm fast takes more than a year.
+    /// Largest accumulated drift from our clock, in nanoseconds.
+    ///
+    /// A clock that is 100 ppm fast takes more than a year to reach this hour.
     private static let farthest: UInt64 = 3_600_000_000_000
     private static let tick: Int64 = 64_000_000
 
     private var reference: Int32?
-    /// The unwrapped time of `reference`.
+    /// Unwrapped time of `reference`.
     private var base: Int64 = 0
-    /// Our clock's time of the last message.
+    /// Arrival of the last message on our clock.
     private var heard: Int64 = 0
-    /// How far the viewer's clock was ahead of ours when it was anchored.
+    /// Lead of the subscriber's clock over ours at the last anchor.
     private var offset: Int64 = 0
 
-    /// Goes on to a message's reference time.
+    /// Advances to a message's reference time.
     ///
-    /// - Returns: Whether the clock has leapt, so that nothing before compares with what comes.
+    /// - Returns: Whether the clock has jumped, so earlier times do not compare with later ones.
     mutating func advance(to next: Int32, at now: Int64) -> Bool {
         defer {
             reference = next
@@ -45,7 +46,7 @@ struct RemoteClock {
         return false
     }
 
-    /// The unwrapped time of an arrival in the message that `advance` last went to.
+    /// Returns the unwrapped time of an arrival in the message last passed to `advance`.
     func time(of arrival: Int64) -> Int64 {
         base &+ arrival &- Int64(reference ?? 0) &* Self.tick
     }

@@ -1,7 +1,7 @@
 extension FixedWidthInteger {
-    /// The integer towards zero from `value`, or the nearest that there is; 0 for no number.
+    /// Creates the integer nearest to `value` towards zero, clamped to the type's range; 0 for NaN.
     ///
-    /// Measured rates and times end here: no quotient of them may stop the worker.
+    /// Measured rates and times are converted here, so no quotient of them can trap the worker.
     @inline(__always)
     init(saturating value: Double) {
         let nearest: Self = value.isNaN ? 0 : value < 0 ? .min : .max

@@ -1,44 +1,45 @@
-/// What has left and was not yet reported on, by transport-wide number.
+/// History of sent packets that await feedback, by transport-wide sequence number.
 ///
-/// Sixteen bytes a packet. It grows with what is in flight, up to `maximum`, and less before the
-/// first report; past that the oldest is forgotten, and feedback on it means nothing any more.
+/// It takes sixteen bytes a packet. It grows with the packets in flight, up to `maximum`, or up to
+/// `unansweredMaximum` before the first feedback. When it is full, the oldest packet is dropped,
+/// and feedback on it is ignored.
 struct SentPackets: ~Copyable {
     enum State: UInt8 {
         case unused, inFlight, arrived
-        /// Told not to have come, which says nothing yet, or nothing at all.
+        /// Reported as not received, which is not yet, or never, taken for loss.
         case missing
         case lost
     }
 
     struct Entry: BitwiseCopyable {
-        /// When it left, in nanoseconds of our clock.
+        /// Send time, in nanoseconds of our clock.
         var time: Int64 = 0
         var bytes: UInt16 = 0
-        /// The probe it belongs to, 0 for none.
+        /// Probe it belongs to; 0 for none.
         var probe: UInt8 = 0
         var state = State.unused
     }
 
     static let maximum = 8_192
-    /// Before anything is heard of them few packets need be known.
+    /// Capacity before the first feedback, when little history is needed.
     static let unansweredMaximum = 512
     private static let first = 256
 
     private var ring = Ring<Entry>(capacity: 1, filledWith: Entry())
-    /// The oldest number kept and the one after the newest, wraps counted.
+    /// Oldest number kept and the one after the newest, wraps counted.
     private(set) var oldest = 0
     private(set) var end = 0
     private var isAnswered = false
-    /// Bytes that left and were reported neither as arrived nor as lost.
+    /// Bytes in flight: sent, and reported neither as received nor as missing.
     private(set) var inFlight = 0
 
     var isEmpty: Bool { oldest == end }
     var count: Int { end &- oldest }
 
-    /// Notes a packet; numbers left out in between count as never sent.
+    /// Appends a packet; numbers skipped in between count as never sent.
     mutating func append(_ sequence: UInt16, bytes: Int, at time: Int64, probe: UInt8) {
         if end == 0 {
-            // Far enough up for any number that feedback may name before it.
+            // High enough for any earlier number that feedback may name.
             end = Int(sequence) &+ 0x1_0000
             oldest = end
         }
@@ -51,7 +52,7 @@ struct SentPackets: ~Copyable {
         inFlight &+= Int(size)
     }
 
-    /// The place of a number that feedback names, if it is kept.
+    /// Returns the place of a number that feedback names, if it is kept.
     func place(of sequence: UInt16) -> Int? {
         guard !isEmpty else { return nil }
         let newest = end &- 1
@@ -60,13 +61,13 @@ struct SentPackets: ~Copyable {
         return place >= oldest && step <= 0 ? place : nil
     }
 
-    /// The number at a place that `place(of:)` or `oldest..<end` named.
+    /// Entry at a place from `place(of:)` or `oldest..<end`.
     subscript(place: Int) -> Entry {
         precondition(place >= oldest && place < end)
         return ring[place]
     }
 
-    /// Says what became of the packet at `place`.
+    /// Sets the outcome of the packet at `place`.
     mutating func settle(_ place: Int, as state: State) {
         isAnswered = true
         precondition(place >= oldest && place < end)
@@ -74,7 +75,7 @@ struct SentPackets: ~Copyable {
         ring[place].state = state
     }
 
-    /// Forgets what has arrived, and all that left before `time`.
+    /// Drops arrived packets at the old end, and all packets sent before `time`.
     mutating func forget(before time: Int64) {
         while oldest < end {
             let entry = ring[oldest]
@@ -84,12 +85,13 @@ struct SentPackets: ~Copyable {
         }
     }
 
-    /// Makes room ahead of need, so that sending finds it.
+    /// Grows ahead of need, so sending need not allocate.
     mutating func prepare() {
         if count * 2 > ring.capacity, ring.capacity < limit { grow() }
     }
 
-    /// A jump of our own numbering: a hole if it is a small one, a new beginning otherwise.
+    /// Handles a jump of our own numbering: a small one leaves a hole, a large one clears the
+    /// history.
     private mutating func skip(_ step: Int) {
         guard step > 0, step < 64 else {
             while oldest < end { dropOldest() }
@@ -115,7 +117,7 @@ struct SentPackets: ~Copyable {
         if ring.capacity < limit { grow() } else { dropOldest() }
     }
 
-    /// At most six times in a transport's life.
+    /// Doubles the capacity, at most six times in a transport's life.
     private mutating func grow() {
         let capacity = max(Self.first, ring.capacity * 2)
         var larger = Ring<Entry>(capacity: capacity, filledWith: Entry())

@@ -1,30 +1,31 @@
 import RTP
 import WorkerInterface
 
-/// What the allocation remembers of one slot; no forwarded packet touches it.
+/// Allocation state of one slot, outside the packet path.
 struct SlotShare: ~Copyable {
-    /// Turns that are kept for `subscription.explain`.
+    /// Layer switches that are kept for `subscription.explain`.
     static let maximumDecisions = 32
 
-    /// What it was given last; `nil`: nothing.
+    /// Allotted layer; `nil` for no video.
     private(set) var given: LayerOption?
-    /// Why it is not more.
+    /// Limit that keeps it from a higher layer.
     private(set) var limit = LayerLimit.none
-    /// The estimate that would allow one rung more, in bits a second; 0: it is not the estimate.
+    /// Estimate that would allow one rung more, in bits a second; 0 if the estimate is not the
+    /// limit.
     var needed = 0
-    /// Why no video is sent, as the control plane knows it.
+    /// Reason for paused video that the control plane was last told.
     var hold: VideoHold?
-    /// What its worker, being pressed, has cut it to.
+    /// Cut that an overloaded worker has imposed.
     var cut = VideoCut.none
-    /// What it would have been given without that, and what the lowest rung takes.
+    /// Layer that it would be allotted without the cut, and the bitrate of its lowest rung.
     private(set) var whole: LayerOption?
     private(set) var lowestBitrate = 0
 
-    /// When it was first given anything.
+    /// Time at which it was first allotted a layer.
     private(set) var begun: Instant?
-    /// It must not climb before, having fallen.
+    /// Time before which it must not climb after a fall.
     private var rest: Instant?
-    /// What a rise led to that the path did not carry, and when it may be tried again.
+    /// Failed rise, to a layer that the path did not carry, and the time of the next try.
     private var failed: Failure?
     private var lastRise: Rise?
     private var decisions = List<LayerDecision>(capacity: 1)
@@ -32,7 +33,7 @@ struct SlotShare: ~Copyable {
     private struct Rise: BitwiseCopyable {
         var at: Instant
         var to: LayerOption
-        /// What was thought of the path then, in bits a second.
+        /// Bandwidth estimate at that time, in bits a second.
         var estimate: Int?
     }
 
@@ -40,23 +41,25 @@ struct SlotShare: ~Copyable {
         var option: LayerOption
         var estimate: Int
         var retryAt: Instant
-        /// How often in a row.
+        /// Doublings of the retry delay, for further failures in a row.
         var times: Int64
     }
 
-    /// How long who fell stays, in milliseconds.
+    /// Milliseconds after a fall before the slot may climb.
     static let restMilliseconds: Int64 = 2_000
-    /// How long a layer is left alone to which a rise has failed: twice as long for each time in a
-    /// row, up to about a minute.
+    /// Milliseconds before a failed layer is tried again.
+    ///
+    /// The delay doubles for each further failure in a row, up to about a minute.
     static let retryMilliseconds: Int64 = 2_000
     static let maximumDoublings: Int64 = 5
-    /// A fall so soon after a rise says that the rise was a mistake.
+    /// Milliseconds after a rise within which a fall means that the rise failed.
     static let trialMilliseconds: Int64 = 20_000
-    /// A path that carries so many times as much is another path.
+    /// Growth of the estimate from which the path counts as another one.
     static let betterPath = 1.25
 
-    /// Whether it may turn to a layer above the one that it has; `estimate` is in bits a second,
-    /// `nil` where nothing is known to bind.
+    /// Returns whether the slot may switch to a layer above its present one.
+    ///
+    /// `estimate` is in bits a second, `nil` if no limit is known.
     func mayRise(to option: LayerOption, within estimate: Int?, at now: Instant) -> Bool {
         guard let estimate else { return true }
         if let rest, rest > now { return false }
@@ -65,7 +68,7 @@ struct SlotShare: ~Copyable {
         return Double(estimate) > Self.betterPath * Double(failed.estimate)
     }
 
-    /// When it next may do what it may not yet, if ever.
+    /// Returns the time at which the next restriction on climbing ends, if any.
     func nextChance(after now: Instant) -> Instant? {
         var next: Instant?
         if let rest, rest > now { next = rest }
@@ -73,13 +76,13 @@ struct SlotShare: ~Copyable {
         return next
     }
 
-    /// When the layer may be tried again to which a rise has failed, if that is what it waits for.
+    /// Returns the time at which a failed layer may be tried again, if the slot waits for that.
     func retry(after now: Instant) -> Instant? {
         guard limit == .bandwidth, let failed, failed.retryAt > now else { return nil }
         return failed.retryAt
     }
 
-    /// Another binding: nothing of the old one holds but the last turns.
+    /// Clears the state of the old binding except the last layer switches.
     mutating func forget() {
         given = nil
         cut = .none
@@ -91,14 +94,14 @@ struct SlotShare: ~Copyable {
         lastRise = nil
     }
 
-    /// What the path did not carry is no reason any more to leave it alone: it is another one.
+    /// Clears failed rises after a change of the path, to which they do not apply.
     mutating func forgetFailures() {
         rest = nil
         failed = nil
         lastRise = nil
     }
 
-    /// Takes down what it would be given, and the lowest rung; returns what the cut leaves of it.
+    /// Records the uncut layer and the lowest rung; returns the layer that the cut leaves.
     mutating func cutting(_ option: LayerOption?, lowest: LayerOption?) -> LayerOption? {
         whole = option
         lowestBitrate = lowest?.likelyBitrate ?? 0
@@ -109,10 +112,10 @@ struct SlotShare: ~Copyable {
         }
     }
 
-    /// Takes down what it is given now, and why it is not more.
+    /// Records the allotted layer, and the limit that keeps it from a higher one.
     ///
-    /// `decision` is the turn that this would be; its cause is the new limit, and of a rise the
-    /// limit that went. `estimate` is in bits a second.
+    /// `decision` is the switch that this would be. Its cause is the new limit, or for a rise the
+    /// limit that ended. `estimate` is in bits a second.
     mutating func give(
         _ option: LayerOption?,
         limit newLimit: LayerLimit,
@@ -140,14 +143,14 @@ struct SlotShare: ~Copyable {
         fail(at: decision.at)
     }
 
-    /// Judges the last rise by a fall: several in a row take back one.
+    /// Judges the last rise by a fall; of several falls in a row only the first one counts.
     private mutating func fail(at now: Instant) {
         guard let rise = lastRise else { return }
         lastRise = nil
         guard now.milliseconds(since: rise.at) < Self.trialMilliseconds,
             let estimate = rise.estimate
         else { return failed = nil }
-        // A lower one that fails too says more than a higher one.
+        // A failure of the same or a lower layer continues the series.
         let isSame = failed.map { !LayerOption.isLower($0.option, than: rise.to) } ?? false
         let times = isSame ? min((failed?.times ?? 0) + 1, Self.maximumDoublings) : 0
         failed = Failure(
@@ -164,12 +167,14 @@ struct SlotShare: ~Copyable {
         decisions[decisions.count - 1] = decision
     }
 
-    /// The last turns, oldest first.
+    /// Last layer switches, oldest first.
     var turns: [LayerDecision] { (0..<decisions.count).map { decisions[$0] } }
 }
 
 extension LayerOption {
-    /// Fewer pixels, or as many and fewer frames; nothing is lower than anything.
+    /// Returns whether `left` has fewer pixels, or as many and lower layers or fewer frames.
+    ///
+    /// `nil` is lower than any option.
     static func isLower(_ left: Self?, than right: Self?) -> Bool {
         guard let right else { return false }
         guard let left else { return true }

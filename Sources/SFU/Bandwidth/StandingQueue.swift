@@ -1,24 +1,25 @@
-/// How long packets wait on the way: their one-way delay beyond the least that was seen lately.
+/// Queuing delay on the path: one-way delay above its recent minimum.
 ///
-/// The trend of the delay is flat when a queue is full, so it alone cannot tell full from empty.
-/// And a queue that never empties though we send less is held by somebody who waits for loss.
+/// The delay's trend is flat while a queue is full, so the trend alone cannot tell full from empty.
+/// A queue that never empties although we send less is held by a loss-based flow.
 struct StandingQueue {
-    /// Nanoseconds of one stretch whose least delay is kept: eight of the first kind are the path's
-    /// own delay, four of the second kind are the present.
+    /// Lengths of the stretches whose minimum delay is kept, in nanoseconds.
+    ///
+    /// Eight long stretches give the path's base delay, four short ones the present delay.
     private static let longStretch: Int64 = 8_000_000_000
     private static let shortStretch: Int64 = 750_000_000
     private static let smoothing = 0.05
-    /// Nanoseconds of a queue that did not get shorter for four short stretches.
+    /// Queuing delay in nanoseconds that counts as held if it persists for four short stretches.
     private static let held: Int64 = 40_000_000
 
     private var own = Minima()
     private var present = Minima()
-    /// Nanoseconds, smoothed over about twenty packets.
+    /// Queuing delay in nanoseconds, smoothed over about twenty packets.
     private(set) var delay = 0.0
-    /// Nanoseconds that the last packet waited.
+    /// Queuing delay of the last packet, in nanoseconds.
     private(set) var latest: Int64 = 0
 
-    /// Adds a packet's one-way delay, between two clocks that run alike.
+    /// Adds a packet's one-way delay; the two clocks run at the same speed.
     mutating func add(sent: Int64, arrived: Int64) {
         let oneWay = arrived &- sent
         own.add(oneWay, at: sent, stretch: Self.longStretch)
@@ -35,7 +36,7 @@ struct StandingQueue {
     mutating func reset() { self = StandingQueue() }
 }
 
-/// The least values of the last stretches of time.
+/// Minima over the last stretches of time.
 private struct Minima {
     private var values = [8 of Int64](repeating: .max)
     private var began: Int64?
@@ -51,7 +52,7 @@ private struct Minima {
         }
     }
 
-    /// The least of the last stretches, the one under way among them.
+    /// Returns the minimum of the last stretches, the current one included.
     func least(of stretches: Int) -> Int64 {
         var least = Int64.max
         for back in 0..<stretches { least = min(least, values[(count &- back) & 7]) }

@@ -1,29 +1,30 @@
 import WorkerInterface
 
-/// Finds queues that grow: the slope of the one-way delay over the last groups, held against a
-/// threshold that adapts (draft-ietf-rmcat-gcc-02 §5.3 and §5.4; Carlucci et al., "Congestion
-/// Control for Web Real-Time Communication", 2017).
+/// Trendline overuse detector, which finds growing queues.
 ///
-/// A fixed threshold would starve us beside TCP, whose queue swings more than ours.
+/// It compares the slope of the one-way delay over the last groups with an adaptive threshold
+/// (draft-ietf-rmcat-gcc-02 §5.3 and §5.4; Carlucci et al., "Congestion Control for Web Real-Time
+/// Communication", 2017). A fixed threshold would starve us beside TCP, whose queue varies more
+/// than ours.
 struct Trendline {
     private struct Sample: BitwiseCopyable {
-        /// Milliseconds of the remote clock since the first sample.
+        /// Arrival in milliseconds of the subscriber's clock since the first sample.
         var arrived: Double = 0
-        /// The smoothed sum of delay steps, in milliseconds.
+        /// Smoothed sum of inter-group delay variations, in milliseconds.
         var delay: Double = 0
     }
 
     private static let window = 20
     private static let smoothing = 0.9
     private static let gain = 4.0
-    /// Steps that count towards the slope's weight.
+    /// Largest number of steps that scales the slope.
     private static let weightiest = 60
-    /// Milliseconds that the slope must have been over the threshold.
+    /// Milliseconds for which the slope must exceed the threshold.
     private static let patience = 10.0
     private static let gainUp = 0.0087
     private static let gainDown = 0.039
     private static let thresholds = 6.0...600.0
-    /// A slope this far over the threshold is an accident that does not move it.
+    /// Excess of a slope over the threshold beyond which it is an outlier and does not adapt it.
     private static let outlier = 15.0
 
     private var samples = [20 of Sample](repeating: Sample())
@@ -38,7 +39,7 @@ struct Trendline {
     private var lastUpdate: Int64 = 0
     private(set) var usage = PathUsage.normal
 
-    /// Takes the step between two groups.
+    /// Adds the step between two groups.
     mutating func add(_ step: ArrivalGroups.Step) {
         if count == 0 { origin = step.completed }
         let sent = Double(step.sent) / 1e6
@@ -53,14 +54,15 @@ struct Trendline {
         judge(slope, sent: sent, at: step.completed)
     }
 
-    /// Forgets the samples; what was learnt about the path's jitter stays.
+    /// Discards the samples; the threshold adapted to the path's jitter stays.
     mutating func reset() {
         var fresh = Trendline()
         fresh.threshold = threshold
         self = fresh
     }
 
-    /// The slope of the least-squares line, in milliseconds of delay for one of time.
+    /// Returns the slope of the least-squares line, in milliseconds of delay per millisecond of
+    /// time.
     private mutating func fit() -> Double? {
         var meanTime = 0.0
         var meanDelay = 0.0
@@ -83,7 +85,7 @@ struct Trendline {
     private mutating func judge(_ slope: Double, sent: Double, at now: Int64) {
         let weighted = Double(min(count, Self.weightiest)) * slope * Self.gain
         if weighted > threshold {
-            // Half of the first step: the slope crossed the threshold somewhere in it.
+            // Half of the first step counts: the slope crossed the threshold somewhere in it.
             timeOver = timeOver < 0 ? sent / 2 : timeOver + sent
             timesOver &+= 1
             if timeOver > Self.patience, timesOver > 1, slope >= lastSlope {

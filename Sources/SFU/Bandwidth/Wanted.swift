@@ -1,25 +1,29 @@
 import RTP
 import WorkerInterface
 
-/// What publishers are asked to send: no more than anybody here watches, or could.
+/// Layer demand: the encodings that publishers are asked to send.
+///
+/// No more is requested than some subscriber on this worker watches or could watch.
 extension Core {
-    /// How long nobody must have watched an encoding before its publisher is told: who left it
-    /// may be back soon, and what was switched off takes seconds to be what it was.
+    /// Time for which an encoding must be unused before its publisher is told to pause it.
+    ///
+    /// A subscriber may return soon, and a paused encoding takes seconds to regain its quality.
     private static let unwantedMilliseconds: Int64 = 2_500
-    /// How long all are wanted that a new viewer might have to fall back to.
+    /// Time for which all lower encodings are requested as a fallback for a new subscriber.
     private static let beginningMilliseconds: Int64 = 2_000
-    /// How long the lowest encoding may pause: nothing else could take its place where there is no
-    /// room for more.
+    /// Time for which the lowest encoding may pause and still be on offer.
+    ///
+    /// Without it, nothing could be sent where bandwidth is too low for more.
     private static let pauseMilliseconds: Int64 = 1_500
-    /// How long a publisher may take to bring back what is asked for.
+    /// Time that a publisher may take to resume a requested encoding.
     private static let wakingMilliseconds: Int64 = 3_000
-    /// How long a publisher's video may stay away before its viewers are told.
+    /// Time without video from a publisher before its subscribers are told.
     private static let interruptionMilliseconds: Int64 = 3_000
 
-    /// Tells the control plane when other encodings are wanted than it knows of.
+    /// Reports a change of the requested encodings to the control plane.
     ///
-    /// More at once, for a viewer waits; fewer only when that has lasted. Returns whether it is
-    /// to be looked at again.
+    /// An addition is reported at once, as a subscriber waits; a removal only when it has lasted.
+    /// Returns whether another review is needed.
     mutating func reviewWanted(of publication: Int, at now: Instant) -> Bool {
         guard publications[publication].kind == .video else { return false }
         let mask = wantedEncodings(of: publication, at: now)
@@ -49,13 +53,13 @@ extension Core {
         }
     }
 
-    /// A bit for each encoding that a viewer has or could have if it were sent.
+    /// Returns a bit for each encoding that a subscriber has, or could have if it were sent.
     private func wantedEncodings(of publication: Int, at now: Instant) -> UInt8 {
         var mask: UInt8 = 0
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
             guard slots[slot].isOpen else { continue }
-            // What a pressed worker leaves out for a while is no less wanted.
+            // A layer cut by an overloaded worker is still in demand.
             if let whole = slotRecords[slot].share.value.whole {
                 mask |= bit(of: whole.target.encoding)
                 let begun = slotRecords[slot].share.value.begun
@@ -73,8 +77,10 @@ extension Core {
         return mask
     }
 
-    /// Where it turns out that a path does not carry what a viewer was sent at once, seconds
-    /// would pass until what is lower has come.
+    /// Returns the encodings below an allotted layer.
+    ///
+    /// They are the fallback if the path does not carry the layer, and would take seconds to
+    /// resume.
     private func encodingsBelow(_ given: LayerOption, of publication: Int) -> UInt8 {
         var mask: UInt8 = 0
         for index in 0..<publications[publication].options.count {
@@ -88,14 +94,14 @@ extension Core {
         1 << UInt8(encodings[Int(encoding)].position & 7)
     }
 
-    /// Whether a viewer would turn to an encoding that is not sent, if it were as it was last.
+    /// Whether a subscriber would switch to a paused encoding, if it were as it was last.
     ///
-    /// Of what was never seen nobody knows, so it is worth a try.
+    /// An encoding that was never received is unknown, so it is worth a try.
     private func wouldTake(_ encoding: Int32, _ slot: Int, at now: Instant) -> Bool {
         guard let last = encodings[Int(encoding)].lastOption else { return true }
         guard slotRecords[slot].preference.admits(last), slotRecords[slot].roleCap.admits(last)
         else {
-            // It may be the least that there is.
+            // It may be the lowest layer available.
             return slotRecords[slot].share.value.whole == nil
         }
         guard LayerOption.isLower(slotRecords[slot].share.value.whole, than: last) else {
@@ -122,10 +128,11 @@ extension Core {
         return true
     }
 
-    /// Whether an encoding that is not live is so because nobody wanted it.
+    /// Whether an inactive encoding is on offer as it was last, as it can resume.
     ///
-    /// It is offered as it was. Where it does not come when asked for, its publisher has given it
-    /// up.
+    /// It can if it is not requested, was requested a short while ago, or is the lowest one and has
+    /// paused only briefly. An encoding that does not resume when requested counts as given up by
+    /// its publisher.
     func rests(_ position: Int, of publication: Int, at now: Instant) -> Bool {
         let encoding = publications[publication].encodings[position]
         guard encodings[Int(encoding)].lastOption != nil else { return false }
@@ -139,12 +146,12 @@ extension Core {
         return now.milliseconds(since: asked) < Self.wakingMilliseconds
     }
 
-    /// Tells viewers when a publisher's video stays away, and when it is back.
+    /// Updates subscribers when a publisher's video stops arriving, and when it returns.
     ///
-    /// Returns whether it is to be looked at again.
+    /// Returns whether another review is needed.
     mutating func reviewInterruption(of publication: Int, isLive: Bool, at now: Instant) -> Bool {
         let isWatched = publications[publication].wanted != 0
-        // What nobody asks for does not stay away.
+        // Video that is not requested does not count as interrupted.
         let isLast = isLive || !isWatched && publications[publication].lastLive != nil
         if isLast { publications[publication].lastLive = now }
         guard let last = publications[publication].lastLive else { return false }

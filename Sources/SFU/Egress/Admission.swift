@@ -1,16 +1,19 @@
 import RTP
 import WorkerInterface
 
-/// What becomes of one packet at one slot.
+/// Forwarding decision for one packet at one slot.
 enum Admission {
     case forward(Renumbering.Span, index: Int64)
-    /// Its number was missed already: something empty takes its place.
+    /// The receiver already sees a gap at its number: an empty packet takes that number.
     case fill(Renumbering.Span, index: Int64)
     case drop(DropReason)
 }
 
 extension Slot {
-    /// The packet index of the next packet of the span that is being forwarded, as nearly all are.
+    /// Returns the packet index in the common case, or `nil` if `admit` has to decide.
+    ///
+    /// The common case is a packet of the current span and layers that directly follows the newest
+    /// one.
     func nextIndex(of info: borrowing PacketInfo) -> Int64? {
         guard case .flowing(Int32(bitPattern: info.encoding)) = source,
             renumbering.current.point == point, info.points.contains(point)
@@ -18,9 +21,9 @@ extension Slot {
         return renumbering.nextIndex(of: info)
     }
 
-    /// Decides about one packet of its publication.
+    /// Decides about one packet of the slot's publication.
     ///
-    /// `wanted` is the encoding of a video that a slot that waits begins with, or -1 for none.
+    /// `wanted` is the encoding that a waiting video slot starts with, or -1 for none.
     mutating func admit(
         _ info: borrowing PacketInfo,
         wanted: Int32,
@@ -47,7 +50,9 @@ extension Slot {
         }
     }
 
-    /// Leaves a packet out, so that nobody misses it.
+    /// Leaves a packet out of the stream without a gap in its sequence numbers.
+    ///
+    /// Returns `.fill` if a later number is in use already: an empty packet then takes the number.
     mutating func omit(
         _ info: borrowing PacketInfo,
         because reason: DropReason,
@@ -73,8 +78,8 @@ extension Slot {
         after earlier: inout Renumbering.Earlier
     ) -> Admission {
         guard renumbering.current.matches(info) else {
-            // Numbered anew. What was lost before it nobody would miss, and no picture would be
-            // whole that builds on it.
+            // The sender restarted its numbering. Losses before that leave no gap to NACK, and
+            // pictures that depend on them would be broken, so video waits for a keyframe.
             let flags = info.flags
             guard kind == .audio || flags.contains(.keyframeStart) else {
                 return .drop(.awaitingKeyframe)
@@ -85,12 +90,12 @@ extension Slot {
         return place(info, otherwise: .tooOld, after: &earlier)
     }
 
-    /// Goes over to other layers of the same encoding, if this packet allows it.
+    /// Switches to other layers of the same encoding, if this packet allows it.
     ///
-    /// Down only a packet does that comes right after the last one and begins a picture: what is
-    /// not there yet of the picture before must find the layers that it was begun with. Up one
-    /// does with its picture's first frame alone: what came before it has been left out, or would
-    /// be when it comes late.
+    /// Switching down needs the packet right after the newest one, at the start of a picture:
+    /// missing packets of the previous picture must still find the layers it was started with.
+    /// Switching up needs the first frame of a picture: earlier packets have been left out, or
+    /// would be if they came late.
     private mutating func turn(
         _ info: borrowing PacketInfo,
         to wanted: LayerPoint,
@@ -100,7 +105,7 @@ extension Slot {
         let index = info.number + span.offset
         guard index > renumbering.highest, index >= span.first else { return }
         let isNext = index == renumbering.highest + 1
-        // Of layers that build on one another the lowest comes first.
+        // Of nested layers the lowest comes first.
         let isLowest = LayerPoint(index: Int(info.layer)).spatial == 0
         let isAlone = !info.flags.contains(.nestsLayers) && isNext
         let isOtherPicture = info.timestamp &+ span.timestampOffset != renumbering.lastTimestamp
@@ -115,7 +120,7 @@ extension Slot {
         renumbering.turn(to: next, from: index, after: &earlier)
     }
 
-    /// Gives a packet the number that its span has for it, unless that number is used.
+    /// Gives a packet the number that its span assigns, unless that number is used.
     private mutating func place(
         _ info: borrowing PacketInfo,
         otherwise reason: DropReason,
@@ -131,7 +136,7 @@ extension Slot {
         return .forward(span, index: index)
     }
 
-    /// Whether a packet can be played by itself, and the rest of its picture comes after it.
+    /// Whether a packet can be decoded on its own and starts a picture that was not sent yet.
     private func mayBegin(
         with info: borrowing PacketInfo,
         after earlier: borrowing Renumbering.Earlier
@@ -141,7 +146,7 @@ extension Slot {
         return !isOver(info, after: earlier)
     }
 
-    /// Whether a packet belongs to a span of which it or later ones have been sent.
+    /// Whether a packet's index in a known span is at or below the newest one.
     private func isOver(
         _ info: borrowing PacketInfo,
         after earlier: borrowing Renumbering.Earlier
@@ -151,7 +156,7 @@ extension Slot {
         return index <= renumbering.highest
     }
 
-    /// A packet of a stretch that is over still fills its hole.
+    /// Places a late packet of an ended span, where it still fills a gap.
     private mutating func late(
         _ info: borrowing PacketInfo,
         otherwise reason: DropReason,
@@ -182,10 +187,11 @@ extension Slot {
 }
 
 extension LayerPoint {
-    /// How far one can go towards `wanted` with a packet.
+    /// Returns the layers nearest to `wanted` that can be reached at this packet.
     ///
-    /// Down at once where the layers below have been forwarded too; up where the frame and all
-    /// that follow it can be decoded. More or other spatial layers need a keyframe.
+    /// Temporal layers go down at once. Spatial layers go down at once if they are nested, as the
+    /// lower ones have been forwarded too. Temporal layers go up where the frame and all that
+    /// follow can be decoded. Any other change of spatial layers needs a keyframe.
     func next(
         towards wanted: LayerPoint,
         at info: borrowing PacketInfo,

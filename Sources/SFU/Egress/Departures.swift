@@ -1,22 +1,23 @@
-/// Which slots the batch under way goes to, by transport: what goes to one address lies together.
+/// Egress order of the batch under way: its slots, chained by transport.
 ///
-/// A slot carries one publication, so it is in one chain at most. The links lie apart from the
-/// slots: chaining a batch touches four bytes where a slot has two cache lines.
+/// Datagrams to one address become adjacent. A slot carries one publication, so it is in one chain
+/// at most. The links lie apart from the slots: chaining a batch touches four bytes where a slot
+/// has two cache lines.
 struct Departures: ~Copyable {
-    /// The first and the last slot of a transport; -1 where it has none.
+    /// First and last slot of a transport; -1 if it has none.
     struct Chain: BitwiseCopyable {
         var first: Int32 = -1
         var last: Int32 = -1
     }
 
-    /// Of each slot: its transport, and the slot after it in the chain.
+    /// By slot: its transport, and the next slot in its chain.
     private var transports = List<Int32>()
     private var followers = List<Int32>()
     private var chains = List<Chain>()
     /// Transports with a chain, in the order in which they got one.
     private var order = List<Int32>()
 
-    /// Makes room for a slot; on the control path, so that no packet needs memory.
+    /// Makes room for a slot; called on the control path, so that no packet allocates memory.
     mutating func insert(_ slot: Int, transport: Int) {
         while transports.count <= slot {
             transports.append(-1)
@@ -27,18 +28,18 @@ struct Departures: ~Copyable {
         order.reserve(chains.count)
     }
 
-    /// Transports that something goes to.
+    /// Number of transports with a chain.
     var count: Int { order.count }
 
-    /// The first slot of the transport at `position`, or -1 past the last.
+    /// Returns the first slot of the transport at `position`, or -1 past the last.
     func first(at position: Int) -> Int32 {
         position < order.count ? chains[Int(order[position])].first : -1
     }
 
-    /// The next slot of the same transport, or -1.
+    /// Returns the next slot of the same transport, or -1.
     func next(after slot: Int32) -> Int32 { followers[Int(slot)] }
 
-    /// The transport of a slot, without a look at the slot.
+    /// Returns a slot's transport without touching the slot.
     func transport(of slot: Int32) -> Int { Int(transports[Int(slot)]) }
 
     /// Adds a slot to its transport's chain.

@@ -1,34 +1,36 @@
 import RTP
 import WorkerInterface
 
-/// Where one transport's media goes: what a forwarded packet touches of it, in one cache line.
+/// Send state of one transport that the packet path touches, in one cache line.
 struct Destination: BitwiseCopyable {
-    /// `nil` while media may not go out.
+    /// Path that media is sent on; `nil` while media may not be sent.
     var path: Path?
-    /// The last outgoing transport-wide sequence number.
+    /// Last outgoing transport-wide sequence number.
     var transportSequence: UInt16 = 0
     private(set) var packetsOut: UInt64 = 0
     private(set) var bytesOut: UInt64 = 0
-    /// The short way to the key, which goes when `path` goes; without it the session is asked.
+    /// Direct access to the SRTP key, cleared together with `path`; without it the session is used.
     var key: OutgoingKey?
 
-    /// Counts one datagram sent.
+    /// Counts one sent datagram.
     mutating func count(length: Int) {
         packetsOut &+= 1
         bytesOut &+= UInt64(length)
     }
 }
 
-/// A slot and where it sends to, in hand while packets go through them.
+/// Cursor with copies of a slot and its destination, while packets are forwarded through them.
 struct Outlet: BitwiseCopyable {
-    /// The slot's index.
+    /// Index of the slot.
     let index: Int
     var slot: Slot
     var destination: Destination
 }
 
 extension Core {
-    /// Takes a slot and its destination in hand; nothing else may change them until `put`.
+    /// Copies a slot and its destination into a cursor.
+    ///
+    /// Nothing else may change the two until `put` writes them back.
     func outlet(of slot: Int) -> Outlet {
         Outlet(
             index: slot,
@@ -42,9 +44,10 @@ extension Core {
         destinations[outlet.slot.transport] = outlet.destination
     }
 
-    /// To be called whenever a transport's path, keys or end may have changed.
+    /// Updates a transport's destination; call it whenever its path, keys or state may have
+    /// changed.
     ///
-    /// A key must not be reached when its session is gone: it is forgotten here, at once.
+    /// A key must not be reached once its session is gone, so it is cleared here at once.
     mutating func updateDestination(of transport: Int) {
         let canSend = transports[transport].canSend
         destinations[transport].path = canSend ? transports[transport].path : nil

@@ -1,25 +1,26 @@
 package import RTP
 import WorkerInterface
 
-/// How far `flush` has come in the batch under way.
+/// Progress of `flush` in the batch under way.
 struct FlushCursor: BitwiseCopyable {
-    /// Whether sizes are levelled and slots chained.
+    /// Whether GSO padding is written and slots are chained.
     var isUnderWay = false
-    /// The next viewer of the only publication, or the present destination of several.
+    /// Next subscriber of the only publication, or current transport if there are several
+    /// publications.
     var position = 0
-    /// The next slot of that destination, or -1.
+    /// Next slot of that transport, or -1.
     var slot: Int32 = -1
 }
 
-/// Step 7's order: which viewer's turn it is.
+/// Egress order: the sequence in which a batch goes to its subscribers.
 extension Core {
-    /// Lets the received batch out: first what goes to few viewers, who would wait long for the
-    /// many, then the rest.
+    /// Sends the received batch to its subscribers, small audiences first.
     ///
-    /// Each goes one destination after the other, so that what goes to one address lies together:
-    /// audio first, then publications in the order in which they came.
+    /// Small audiences would otherwise wait long for large ones. Within each of the two groups
+    /// datagrams are ordered by transport, so that those to one address are adjacent: audio first,
+    /// then video, publications in the order of their arrival.
     ///
-    /// Returns `true` where the output is full and more is left: send it and call again.
+    /// Returns `true` if the output is full and more is left: send it and call again.
     package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
         precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
         defer { srtpContext.finish() }
@@ -36,12 +37,12 @@ extension Core {
             finishWalk()
         } while !queued.isEmpty
         arrivalCount = 0
-        // A batch that has been put aside may still read what it retired.
+        // A preempted batch may still read the places that it retired.
         if !aside.isThere { pool.reclaim() }
         return false
     }
 
-    /// 6.18 fixed-point seconds of the sender's clock (the abs-send-time extension).
+    /// Returns the sender's clock as 24-bit 6.18 fixed-point seconds (the abs-send-time extension).
     static func sendTime(at now: Instant) -> UInt32 {
         let microseconds = UInt64(bitPattern: now.nanoseconds / 1_000)
         return UInt32(truncatingIfNeeded: (microseconds << 18) / 1_000_000) & 0xff_ffff
@@ -128,9 +129,9 @@ extension Core {
         return false
     }
 
-    /// Viewers between the one at hand and the one whose lines are fetched.
+    /// Prefetch distance of slots and destinations, in subscribers.
     private static let recordsAhead = 8
-    /// The same for keys, which the lines lead to.
+    /// Prefetch distance of keys, whose addresses lie in the destinations.
     private static let keysAhead = 4
 
     private func prefetch(_ slot: Int32) {
@@ -148,7 +149,7 @@ extension Core {
         swap(&queued, &crowded)
     }
 
-    /// Counts what became of each packet of the batch: forwarded, or dropped and why.
+    /// Counts each packet of the batch as forwarded, or as dropped with its reason.
     private mutating func settle(_ publication: Int) {
         var place = publications[publication].firstArrival
         while place >= 0 {
@@ -170,7 +171,7 @@ extension Core {
         }
     }
 
-    /// Drops the packets of a publication that ends with the batch under way.
+    /// Drops the packets in the batch under way of a publication that ends.
     mutating func discardArrivals(of publication: Int) {
         guard publications[publication].isQueued else { return }
         precondition(

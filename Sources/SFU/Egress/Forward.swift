@@ -1,11 +1,11 @@
 import RTP
 import WorkerInterface
 
-/// Step 7: each packet of the batch to one of its viewers.
+/// Forwarding of the batch's packets to one subscriber each.
 extension Core {
-    /// The longest SRTP tag, in bytes.
+    /// Longest SRTP authentication tag, in bytes.
     private static let maximumOverhead = 16
-    /// What a path carries with each datagram: IPv4 and UDP headers, in bytes.
+    /// IPv4 and UDP headers of one datagram, in bytes.
     private static let datagramOverhead = 28
 
     mutating func forward(
@@ -39,7 +39,7 @@ extension Core {
         put(outlet)
     }
 
-    /// Sends one packet to one viewer; returns why not, where it was not sent.
+    /// Sends or paces one packet to one subscriber; returns the drop reason if it did neither.
     mutating func forward(
         _ place: Int32,
         of publication: Int,
@@ -93,13 +93,15 @@ extension Core {
         )
     }
 
-    /// Notes an index that is used out of order: the slot's record is not touched otherwise.
+    /// Records an index that is used out of order.
+    ///
+    /// Packets in order do not touch the slot's record.
     private mutating func noteUse(of index: Int64, through outlet: borrowing Outlet) {
         guard index != outlet.slot.renumbering.highest &+ 1 else { return }
         outlet.slot.renumbering.use(index, after: &slotRecords[outlet.index].earlier)
     }
 
-    /// Leaves a publisher's padding out.
+    /// Leaves out a padding-only packet of the publisher.
     private mutating func pass(
         _ place: Int32,
         through outlet: inout Outlet,
@@ -115,8 +117,9 @@ extension Core {
         fill(place, index: index, of: span, through: &outlet, sendTime, into: &output)
     }
 
-    /// Sends an empty packet in place of one that is left out, where that came too late to close
-    /// the numbers over it: a viewer would ask for it again and again.
+    /// Sends an empty packet in place of one left out too late to close the numbering over it.
+    ///
+    /// Without it a subscriber would NACK the gap again and again.
     private mutating func fill(
         _ place: Int32,
         index: Int64,
@@ -141,11 +144,13 @@ extension Core {
         noteUse(of: index, through: outlet)
         outlet.slot.renumbering.filled(index: index)
         statistics.fillersOut &+= 1
-        // It is no copy of anything.
+        // A filler is no copy of a media packet: fences must not count it.
         slotRecords[outlet.index].fencedPackets &+= 1
     }
 
-    /// Writes, encrypts and queues one packet; `false` where the keys are used up.
+    /// Writes, encrypts and queues one packet.
+    ///
+    /// Returns `false` if there is no path, the packet is too long or the SRTP keys are used up.
     mutating func send(
         _ place: Int32,
         through outlet: inout Outlet,
@@ -228,7 +233,7 @@ extension Core {
         )
     }
 
-    /// Looks up what the viewer calls a codec; RED goes out as plain Opus to those without it.
+    /// Looks up the subscriber's payload type for a codec; RED falls back to plain Opus.
     private mutating func remap(
         _ outlet: inout Outlet,
         payloadType: UInt8,
@@ -248,7 +253,8 @@ extension Core {
         }
         slotRecords[slot].outgoing = outgoing
         outlet.slot.payloadType = outgoing?.payloadType
-        // What may be sent twice under one packet index must be the same to the last bit.
+        // Packets that may be sent twice under one packet index must be identical to the last bit,
+        // so they carry no send time and no transport-wide sequence number.
         outlet.slot.stampsPackets =
             outlet.slot.kind == .audio || outgoing?.rtxPayloadType != nil
             || outgoing?.feedback.contains(.nack) != true
@@ -256,7 +262,7 @@ extension Core {
 }
 
 extension Rewriting {
-    /// Gives a packet what the path's feedback refers to.
+    /// Adds the send time and transport-wide sequence number that congestion feedback refers to.
     mutating func stamp(from outlet: inout Outlet, sendTime: UInt32) {
         if outlet.slot.extensions[.absoluteSendTime] != 0 { self.sendTime = sendTime }
         guard outlet.slot.extensions[.transportSequenceNumber] != 0 else { return }

@@ -1,22 +1,24 @@
 import RTP
 import WorkerInterface
 
-/// Packets of one encoding whose sizes are made equal, so that they leave in one call: UDP
-/// segmentation offload takes equal sizes to one address, of which the last may be shorter.
+/// Run of packets of one encoding that are padded to one size, to leave in one call.
+///
+/// UDP segmentation offload (GSO) takes datagrams of equal size to one address; only the last may
+/// be shorter.
 private struct SizeRun: BitwiseCopyable {
-    /// Padding that a packet gets at most, in bytes: one call less is worth so much.
+    /// Maximum padding that a packet gets, in bytes; one send call less is not worth more.
     static let maximumPadding = 8
 
-    /// The first packet and the last, as pool places; -1 while there is none.
+    /// First and last packet, as pool indexes; -1 while there is none.
     var first: Int32 = -1
     var last: Int32 = -1
-    /// Payload lengths.
+    /// Smallest and largest payload length, in bytes.
     var smallest = 0
     var largest = 0
-    /// Bytes of header extensions, the same in all but the packet that ends the run.
+    /// Bytes of header extensions, the same in all packets but the one that ends the run.
     var elements = 0
 
-    /// Takes a packet in, if the run stays one that can be levelled.
+    /// Appends a packet, if the run can still be padded to one size.
     mutating func append(_ place: Int32, size: Int, elements: Int) -> Bool {
         guard first >= 0 else {
             self = Self(
@@ -35,8 +37,10 @@ private struct SizeRun: BitwiseCopyable {
         return true
     }
 
-    /// The payload length at which a packet that cannot be levelled is no longer than the others,
-    /// so that it may end the run; `nil` where they would need too much padding.
+    /// Returns the payload length to pad to, so that a packet of another size may end the run.
+    ///
+    /// The ending packet must not be longer than the others. Returns `nil` if the others would need
+    /// too much padding.
     func length(endedBy size: Int, elements: Int) -> Int? {
         // Extensions fill whole words, so one byte more may take four.
         let bound = elements > self.elements ? size + (elements - self.elements + 3) & ~3 : size
@@ -45,10 +49,11 @@ private struct SizeRun: BitwiseCopyable {
     }
 }
 
-/// Step 7's sizes: where a frame's packets differ by a few bytes, RTP padding makes them equal.
+/// GSO padding: RTP padding that makes the packets of a frame equal in size.
 ///
-/// libwebrtc cuts a frame evenly and makes the later packets one byte longer. It is decided once
-/// for all viewers; those whose packets may be sent twice under one index get none of it.
+/// libwebrtc splits a frame evenly and makes the later packets one byte longer. The padding is
+/// decided once for all subscribers; those whose packets may be sent twice under one index get
+/// none.
 extension Core {
     mutating func levelSizes(of publication: Int) {
         guard publications[publication].arrivalCount > 1, publications[publication].kind == .video
@@ -79,7 +84,7 @@ extension Core {
         pad(run, to: run.largest, includingLast: false)
     }
 
-    /// Pads a run's packets; what nothing follows may as well stay shorter.
+    /// Pads a run's packets; the last one may stay shorter if no other packet ends the run.
     private mutating func pad(_ run: SizeRun, to length: Int, includingLast: Bool) {
         guard run.first >= 0 else { return }
         let encoding = pool[run.first].encoding
@@ -95,7 +100,8 @@ extension Core {
 }
 
 extension PacketPool {
-    /// Writes RTP padding after a packet's payload (RFC 3550 §5.1), for who sends it along.
+    /// Writes RTP padding after a packet's payload (RFC 3550 §5.1), for subscribers that are sent
+    /// it.
     mutating func pad(_ place: Int32, count: Int) {
         precondition(count >= 0 && count <= SizeRun.maximumPadding)
         self[place].padding = UInt8(count)
@@ -110,7 +116,7 @@ extension PacketPool {
 }
 
 extension PacketInfo {
-    /// Bytes of the elements that are carried through, with a header of one byte each.
+    /// Bytes of the header extensions that are forwarded, each with a header of one byte.
     fileprivate var elementLength: Int {
         length(audioLevel) + length(videoOrientation) + length(playoutDelay)
             + length(absoluteCaptureTime) + length(dependencyDescriptor)

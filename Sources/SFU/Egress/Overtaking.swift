@@ -1,7 +1,7 @@
 import RTP
 package import WorkerInterface
 
-/// A batch that has been put aside, half let out.
+/// Preempted batch, partly sent.
 struct BatchAside: ~Copyable {
     var isThere = false
     var queued = List<Int32>(capacity: Core.batchCapacity)
@@ -11,16 +11,19 @@ struct BatchAside: ~Copyable {
     var arrivalCount = 0
 }
 
-/// To let a picture out to hundreds takes milliseconds: who has few viewers need not wait for that.
+/// Preemption of a batch with a large audience.
 ///
-/// Where `flush` has said that more is left, the batch may be put aside. What may overtake it is
-/// then received and flushed as a batch of its own, and the first one is taken up where it was.
+/// Sending a picture to hundreds of subscribers takes milliseconds, and small audiences should not
+/// wait for that. When `flush` reports that more is left, the batch may be put aside. Datagrams
+/// that may overtake it are then received and flushed as a batch of their own, and the first batch
+/// resumes.
 extension Core {
-    /// Whether a datagram may go before the batch that has been put aside.
+    /// Whether a datagram may be handled before the preempted batch.
     ///
-    /// Media may that is of a stream that is known already, of a publication that has few viewers
-    /// and nothing in that batch. All else may, and has to: a crowd's reports and checks would keep
-    /// what comes behind them from being looked at. None of it takes away what the batch goes to.
+    /// RTP of a known address may if its stream is known, and its publication has few subscribers
+    /// and nothing in that batch. All else may, and has to: RTCP and connectivity checks of a large
+    /// audience would otherwise block the datagrams behind them. None of these removes anything
+    /// that the preempted batch is sent to.
     package func mayOvertake(_ datagram: Span<UInt8>, on path: Path) -> Bool {
         guard aside.isThere else { return false }
         guard case .rtp(let bytes) = Datagram(datagram) else { return true }
@@ -37,8 +40,10 @@ extension Core {
         return !publications[publication].isAside && !publications[publication].hasManyViewers
     }
 
-    /// Puts the batch under way aside; until `takeUp` nothing but what may overtake is received,
-    /// nothing expires and no command is carried out.
+    /// Puts the batch under way aside.
+    ///
+    /// Until `takeUp`, only datagrams that may overtake are received, nothing expires and no
+    /// command is carried out.
     package mutating func putAside() {
         precondition(!aside.isThere, "one batch is put aside already")
         markAside(true)
@@ -46,7 +51,7 @@ extension Core {
         aside.isThere = true
     }
 
-    /// Takes the batch up again, when what has overtaken it is out.
+    /// Resumes the preempted batch, once the batch that overtook it is sent.
     package mutating func takeUp() {
         precondition(aside.isThere && queued.isEmpty, "what overtakes is let out first")
         aside.isThere = false

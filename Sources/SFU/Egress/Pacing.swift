@@ -1,27 +1,27 @@
 import RTP
 import WorkerInterface
 
-/// A packet that its viewer's path has no room for yet: numbered, but not written.
+/// Packet in a subscriber's pacer: numbered, but not written.
 ///
-/// Its bytes stay where they are, in the history of its encoding; what is no longer there when
-/// its turn comes is of a right that was lost, or too old.
+/// Its bytes stay in the history of its encoding. If they are gone when its turn comes, the packet
+/// is too old, or the permission to send it was revoked.
 struct WaitingPacket: BitwiseCopyable {
     var slot: SlotID
     var place: Int32
-    /// The packet's own number, by which its history knows it.
+    /// Packet number, which identifies it in the history.
     var number: Int64
-    /// The packet index that it will have.
+    /// Packet index under which it will be sent.
     var index: Int64
     var rewriting: Rewriting
-    /// Its right was lost meanwhile.
+    /// Whether it must not be sent any more: its permission was revoked, or its place is free.
     var isVoid = false
-    /// The next place that is free, where this one is.
+    /// Next free place, if this one is free.
     var nextFree: Int32 = -1
 }
 
-/// Step 9a: large frames leave over a few milliseconds, as fast as the path takes them.
+/// Pacing: large frames leave over a few milliseconds, as fast as the path takes them.
 extension Core {
-    /// Lets a viewer's path do what is due: what waits leaves, and the estimate is looked at.
+    /// Sends a transport's paced packets that are due, and updates its estimate and its probe.
     mutating func expireBandwidth(of transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].bandwidth != nil else { return }
         transports[transport].bandwidth?.expire(at: now)
@@ -35,7 +35,7 @@ extension Core {
         pad(transport, at: now, into: &output)
     }
 
-    /// Lets a numbered packet wait for its viewer's path; `false` where it must leave now.
+    /// Queues a numbered packet in its subscriber's pacer; returns `false` if it must be sent now.
     mutating func hold(
         _ place: Int32,
         through outlet: borrowing Outlet,
@@ -43,7 +43,7 @@ extension Core {
         index: Int64
     ) -> Bool {
         let transport = outlet.slot.transport
-        // What may be sent twice under one index goes its own way.
+        // Packets that may be sent twice under one index are not paced.
         guard outlet.slot.kind == .video, outlet.slot.stampsPackets,
             transports[transport].bandwidth?.hasRoom(at: now) == false
         else { return false }
@@ -66,12 +66,12 @@ extension Core {
         return false
     }
 
-    /// Packets that wait for all of a worker's viewers together.
+    /// Maximum number of paced packets of a worker, over all subscribers.
     static let maximumWaiting = 65_536
-    /// Headers, extensions and the tag, in bytes: the pacer need not know it exactly.
+    /// Headers, extensions and authentication tag, in bytes; an estimate is enough for the pacer.
     static let usualOverhead = 80
 
-    /// Sends what has waited, if it may still leave.
+    /// Sends a paced packet, if it may still be sent.
     private mutating func release(_ at: Int, at now: Instant, into output: inout Batch) {
         let waits = waiting[at]
         freeWaitingPlace(at)
@@ -102,10 +102,10 @@ extension Core {
             && encodings[encoding].history.place(of: Int(waits.number)) == waits.place
     }
 
-    /// Drops what waits for a slot whose right is lost.
+    /// Drops the paced packets of a slot whose permission was revoked.
     ///
-    /// What never leaves gives its numbers back, so that what comes next leaves no gap; but none
-    /// that lies before one that has left: an index is used once (RFC 3711 §9.1).
+    /// Their indexes are given back, so that the next packet leaves no gap, unless a later index is
+    /// in use: an index is used once (RFC 3711 §9.1).
     mutating func dropWaiting(of slot: Int) {
         guard transports[slots[slot].transport].bandwidth?.pacer.isEmpty == false else { return }
         let id = slots.handle(at: slot)
@@ -121,14 +121,14 @@ extension Core {
         slots[slot].renumbering.retract(before: first, after: &slotRecords[slot].earlier)
     }
 
-    /// A viewer's transport ends: nobody will ask for what waits in it.
+    /// Empties the pacer of a transport that ends.
     mutating func forgetWaiting(of transport: Int) {
         while let item = transports[transport].bandwidth?.takeAny() {
             freeWaitingPlace(Int(item.index))
         }
     }
 
-    /// `nil` where as many wait as a worker lets wait.
+    /// Stores a paced packet; returns `nil` at the worker's limit.
     private mutating func takeWaitingPlace(for waits: WaitingPacket) -> Int? {
         guard firstFreeWaiting >= 0 else {
             guard waiting.count < Self.maximumWaiting else { return nil }

@@ -1,34 +1,37 @@
 import RTP
 
-/// What one outgoing packet gets that differs from the incoming one.
+/// Fields of one outgoing packet that differ from the incoming one.
 struct Rewriting: BitwiseCopyable {
     var span: Renumbering.Span
     var sequence: SequenceNumber
     var payloadType: UInt8
     var ssrc: SSRC
-    /// The media's payload types, which RED headers name.
+    /// Opus payload type that RED block headers name.
     var opusPayloadType: UInt8 = 0
-    /// A retransmission says which packet it repairs (RFC 4588 §4).
+    /// Number of the packet that a retransmission repairs (RFC 4588 §4).
     var original: SequenceNumber?
-    /// Only the primary block of a RED packet goes out.
+    /// Whether only the primary block of a RED packet is sent.
     var stripsRED = false
-    /// 6.18 fixed-point seconds; `nil` leaves the element out.
+    /// Absolute send time, 6.18 fixed-point seconds; `nil` leaves the extension out.
     var sendTime: UInt32?
     var transportSequence: UInt16?
-    /// Bytes of RTP padding that follow the payload.
+    /// Bytes of RTP padding after the payload.
     var padding: UInt8 = 0
-    /// Nothing of the payload goes out: the packet only takes a place.
+    /// Whether the payload is left out, so that the packet only takes a sequence number.
     var isFiller = false
 }
 
-/// Writes what of an outgoing packet is made anew: header, extensions, payload descriptor.
+/// Writer of the rewritten parts of an outgoing packet: header, extensions, payload descriptor.
 ///
 /// The rest of the payload goes from the received packet straight into the cipher.
 struct PacketWriter: BitwiseCopyable {
     private var position = 12
     private var isTwoByte = false
 
-    /// Returns the length of the header, and of the payload bytes after it that were written.
+    /// Writes the header and the rewritten start of the payload.
+    ///
+    /// Returns the length of the header, the number of payload bytes written after it, and the
+    /// offset in `packet` of the first byte that remains to be sent.
     static func write(
         _ info: borrowing PacketInfo,
         of packet: Span<UInt8>,
@@ -48,7 +51,8 @@ struct PacketWriter: BitwiseCopyable {
             writer.position += 2
         }
         if rewriting.isFiller {
-            // Nothing, or where that is no retransmission, padding that counts itself.
+            // No payload: a filler is empty, or padding that counts itself where it is no
+            // retransmission.
             if rewriting.padding > 0 { writer.append(rewriting.padding, into: &output) }
             consumed = packet.count
         } else if rewriting.stripsRED {
@@ -74,7 +78,7 @@ struct PacketWriter: BitwiseCopyable {
         output.put(rewriting.ssrc.rawValue, at: 8)
     }
 
-    /// Decides on the form of the extensions and writes the first: which m-line it is.
+    /// Chooses the form of the header extensions and writes the first one, the MID.
     private mutating func begin(
         _ info: borrowing PacketInfo,
         for slot: borrowing Slot,
@@ -130,10 +134,11 @@ struct PacketWriter: BitwiseCopyable {
         finishExtensions(into: &output)
     }
 
-    /// The frame number counts on over all sources (AV1 RTP specification, A.8.2).
+    /// Writes the dependency descriptor with a frame number that is continuous over all sources.
     ///
-    /// Only AV1 needs it: the other codecs' own descriptors say as much, and Chromium numbers
-    /// their frames over all simulcast layers, which no single offset follows.
+    /// See AV1 RTP specification, A.8.2. Only AV1 needs it: the other codecs number frames in their
+    /// own descriptors, and Chromium numbers their frames over all simulcast layers, which no
+    /// single offset follows.
     private mutating func writeDependencyDescriptor(
         _ info: borrowing PacketInfo,
         of packet: Span<UInt8>,
@@ -185,7 +190,7 @@ struct PacketWriter: BitwiseCopyable {
         position += 1
     }
 
-    /// Copies the descriptor and puts what counts on in its place.
+    /// Copies the payload descriptor with rewritten picture id and TL0 picture index.
     private mutating func writeDescriptor(
         _ info: borrowing PacketInfo,
         of packet: Span<UInt8>,
@@ -215,7 +220,7 @@ struct PacketWriter: BitwiseCopyable {
         }
     }
 
-    /// RED block headers name the codec by the viewer's payload type (RFC 2198 §3).
+    /// Rewrites RED block headers to the subscriber's payload type (RFC 2198 §3).
     private func renameBlocks(
         from start: Int,
         as rewriting: borrowing Rewriting,

@@ -1,12 +1,12 @@
 import RTP
 import WorkerInterface
 
-/// Probes: padding that leaves faster than the media, to see how fast it arrives.
+/// Bandwidth probes: padding sent faster than the media, to measure how fast it arrives.
 extension Core {
-    /// Bytes of padding in one packet at most: what one byte can say (RFC 3550 §5.1).
+    /// Maximum padding in one packet: its length is one byte (RFC 3550 §5.1).
     private static let longestPadding = 255
 
-    /// Begins a probe of a viewer's path, if one is due.
+    /// Starts a probe of a subscriber's path, if one is due.
     mutating func startProbe(of transport: Int, at now: Instant) {
         guard let probe = transports[transport].bandwidth?.estimator.takeProbe(at: now) else {
             return
@@ -14,7 +14,7 @@ extension Core {
         transports[transport].bandwidth?.pacer.start(probe, at: now)
     }
 
-    /// Sends what a probe under way lacks, as nothing else waits.
+    /// Sends the padding that a running probe needs while no media is paced.
     mutating func pad(_ transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].bandwidth?.pacer.currentProbe != nil else { return }
         guard let (slot, payloadType) = paddedSlot(of: transport) else {
@@ -24,7 +24,7 @@ extension Core {
         while output.free > Self.replyCapacity / 2,
             transports[transport].bandwidth?.pacer.padding(at: now) != nil
         {
-            // On a narrow path more than the probe needs would be a queue before the sound.
+            // On a narrow path, more than the probe needs would queue up before the audio.
             let size = transports[transport].bandwidth?.pacer.paddingPacket ?? 0
             let length = min(max(size - Self.usualOverhead, 1), Self.longestPadding)
             guard sendPadding(length, on: slot, payloadType, at: now, into: &output) else {
@@ -34,7 +34,7 @@ extension Core {
         }
     }
 
-    /// A slot whose retransmission stream can carry padding: media streams keep their numbers.
+    /// Returns a slot whose RTX stream can carry padding, so that media streams keep their numbers.
     func paddedSlot(of transport: Int) -> (slot: Int, payloadType: UInt8)? {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
@@ -76,7 +76,7 @@ extension Core {
         bytes[length - 1] = UInt8(clamping: length)
         let isSent = send(rtcpPlace, through: &outlet, as: rewriting, index: index, into: &output)
         if isSent { statistics.paddingOut &+= 1 }
-        // It is no part of the slot's media.
+        // Padding does not count as the slot's media.
         outlet.slot = before
         put(outlet)
         return isSent

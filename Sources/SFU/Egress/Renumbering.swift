@@ -1,26 +1,26 @@
 import RTP
 
-/// Turns what changes its source into one continuous stream.
+/// Per-slot RTP rewriter: turns packets of changing sources into one continuous stream.
 ///
-/// A span is a stretch of outgoing numbers that one offset made. The last spans are kept, so
-/// that a packet that comes late, or is asked for again, gets the number it would have had.
-/// All of it counts wraps: 16 bits alone would one day give two packets one index.
+/// A span is a range of outgoing packet indexes made with one offset. The last spans are kept, so
+/// that a late or retransmitted packet gets the number it would have had. Indexes count sequence
+/// number wraps: with 16 bits alone two packets would one day get the same index.
 ///
-/// It lies in its slot's first cache line; the spans before the present one lie elsewhere, and
-/// are looked at for packets that the present one does not cover.
+/// It lies in its slot's first cache line. The spans before the current one are stored elsewhere
+/// and read only for packets that the current span does not cover.
 struct Renumbering: BitwiseCopyable {
     struct Span: BitwiseCopyable {
-        /// The first packet index made with it.
+        /// First packet index of the span.
         var first: Int64 = 0
-        /// What added to a packet's number makes its index.
+        /// Difference between a packet's index and its incoming number.
         var offset: Int64 = 0
-        /// The encoding, and which numbering of it, that the offsets are for.
+        /// Encoding, and its sequence number epoch, that the offsets apply to.
         var encoding: UInt32 = .max
         var epoch: UInt32 = 0
         var timestampOffset: UInt32 = 0
         var pictureOffset: UInt16 = 0
         var tl0Offset: UInt8 = 0
-        /// Which layers of the encoding it lets through.
+        /// Layers of the encoding that are forwarded.
         var point = LayerPoint.top
 
         func matches(_ info: borrowing PacketInfo) -> Bool {
@@ -29,18 +29,19 @@ struct Renumbering: BitwiseCopyable {
         }
     }
 
-    /// The spans before the present one; RTP that is older than these is not sent again.
+    /// Spans before the current one; older RTP packets are not retransmitted.
     struct Earlier: ~Copyable {
-        /// Each run of packets that are left out begins one: enough for a second of sixty runs.
+        /// Maximum number of spans kept: enough for a second in which sixty runs are omitted.
         static let capacity = 128
 
         private var spans = Trail<Span>(capacity: capacity)
-        /// The indexes that may still be sent though later ones have been; made at the first.
+        /// Unused indexes below the newest one that may still be sent; allocated for the first of
+        /// them.
         private var unsent = LaterBox<UnsentIndexes>()
-        /// The last picture that was left out and counted, or more than any picture id.
+        /// Last omitted picture id that was counted; larger than any picture id if there is none.
         fileprivate var skippedPicture = UInt32.max
 
-        /// The span that ended as the `age`-th before the present one, from 1.
+        /// Span that ended as the `age`-th before the current one, counted from 1.
         subscript(age age: Int) -> Span? { spans[age: age] }
 
         fileprivate mutating func append(_ span: Span) { spans.append(span) }
@@ -66,7 +67,7 @@ struct Renumbering: BitwiseCopyable {
     static var none: Earlier { Earlier() }
 
     private(set) var current = Span()
-    /// The packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
+    /// Packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
     private(set) var highest: Int64
     private var lastArrival = Instant(nanoseconds: 0)
     private(set) var lastTimestamp: UInt32
@@ -75,15 +76,18 @@ struct Renumbering: BitwiseCopyable {
     /// Whether a packet was ever sent.
     private(set) var hasStarted = false
 
-    /// Starts below 2^15, so that the first wrap is far off (RFC 3711 §3.3.1), from `random`.
+    /// Picks the first index and timestamp from `random`.
+    ///
+    /// The first index is below 2^15, so that the first wrap is far off (RFC 3711 §3.3.1).
     init(random: UInt64) {
         highest = Int64(random & 0x3fff) + 1
         lastTimestamp = UInt32(truncatingIfNeeded: random >> 32)
     }
 
-    /// Begins a span with this packet: numbers go on without a gap, time by the clock.
+    /// Begins a span with this packet: numbers continue without a gap, timestamps by the clock.
     ///
-    /// `timestamp` is the outgoing timestamp where the sender reports of both sources tell it.
+    /// `timestamp` is the outgoing timestamp if it is known exactly; it is used if it is plausible
+    /// for the time that has passed.
     mutating func begin(
         with info: borrowing PacketInfo,
         clockRate: Int,
@@ -107,8 +111,9 @@ struct Renumbering: BitwiseCopyable {
         )
     }
 
-    /// Lets other layers through from the packet on that gets this index, which is above all
-    /// that were sent; all else goes on as it was.
+    /// Forwards other layers from this packet index on, which must be above all that are in use.
+    ///
+    /// The offsets stay the same.
     mutating func turn(to point: LayerPoint, from index: Int64, after earlier: inout Earlier) {
         if current.first < index { earlier.append(current) }
         current.first = index
@@ -132,13 +137,14 @@ struct Renumbering: BitwiseCopyable {
         return isPlausible ? exact : expected
     }
 
-    /// Closes the numbering over a packet that is not forwarded, so that nobody misses it.
+    /// Closes the numbering over a packet that is not forwarded, so that subscribers see no gap.
     ///
-    /// Returns `false` where what came after it has been numbered already.
+    /// Returns `false` if that is impossible: a later packet is numbered already, or the packet
+    /// belongs to another span.
     mutating func skip(_ info: borrowing PacketInfo, after earlier: inout Earlier) -> Bool {
         guard current.matches(info) else { return false }
         let index = info.number + current.offset
-        // Before the present span it would close a gap that the spans after have counted.
+        // Gaps before the current span are already counted by the spans after them.
         guard index > highest, index >= current.first else { return false }
         var span = current
         span.first = index
@@ -153,8 +159,8 @@ struct Renumbering: BitwiseCopyable {
         return true
     }
 
-    /// The packet index of a packet that belongs to the present span and comes right after the
-    /// newest that was sent.
+    /// Returns the packet index of a packet of the current span that directly follows the newest
+    /// one.
     func nextIndex(of info: borrowing PacketInfo) -> Int64? {
         guard current.matches(info) else { return nil }
         let index = info.number &+ current.offset
@@ -166,9 +172,9 @@ struct Renumbering: BitwiseCopyable {
         index > highest || earlier.isUnsent(index)
     }
 
-    /// Whether a packet was sent already, or one that comes after it in its numbering.
+    /// Whether a packet, or a later one of its incoming numbering, was sent already.
     ///
-    /// A span that began with an older packet would have another index for what an earlier span
+    /// A span that began with an older packet would give a second index to packets an earlier span
     /// has sent, so a stream never goes back.
     func hasHad(_ info: borrowing PacketInfo, after earlier: borrowing Earlier) -> Bool {
         guard hasStarted else { return false }
@@ -186,7 +192,7 @@ struct Renumbering: BitwiseCopyable {
         }
     }
 
-    /// The span and packet index of a packet, or `nil` where it is too late to be placed.
+    /// Returns the span and packet index of a packet, or `nil` if it is too late to be placed.
     func place(
         _ info: borrowing PacketInfo,
         after earlier: borrowing Earlier
@@ -201,7 +207,7 @@ struct Renumbering: BitwiseCopyable {
                     return isRecent(index) ? (span, index) : nil
                 }
             }
-            // A span that padding began may lie past the one after it.
+            // A span that padding began may begin past the one after it.
             bound = min(bound, span.first)
             age += 1
             guard let older = earlier[age: age] else { return nil }
@@ -209,7 +215,7 @@ struct Renumbering: BitwiseCopyable {
         }
     }
 
-    /// Which incoming packet an outgoing number was, where that is still known.
+    /// Returns the incoming packet behind an outgoing sequence number, if it is still known.
     func original(
         of out: SequenceNumber,
         after earlier: borrowing Earlier
@@ -227,13 +233,14 @@ struct Renumbering: BitwiseCopyable {
         return (span, index - span.offset, index)
     }
 
-    /// Whether a receiver's replay window still takes it.
+    /// Whether an index is within a receiver's replay window.
     private func isRecent(_ index: Int64) -> Bool {
         highest - index < Int64(SRTPSession.replayWindow)
     }
 
-    /// Notes that `index` is used, before `sent` or `filled` where it is not the one after the
-    /// newest: what it passes over may still be sent, and what is used once may not be again.
+    /// Records that `index` is used; call it before `sent` or `filled`, unless it is `highest + 1`.
+    ///
+    /// Indexes that it passes over may still be sent. A used index may not be used again.
     func use(_ index: Int64, after earlier: inout Earlier) {
         if index > highest {
             earlier.passOver(highest &+ 1..<index)
@@ -242,17 +249,17 @@ struct Renumbering: BitwiseCopyable {
         }
     }
 
-    /// Something empty was sent at `index`.
+    /// Records an empty packet sent at `index`.
     mutating func filled(index: Int64) { highest = max(highest, index) }
 
-    /// What was numbered from `index` on has not left and never will.
+    /// Gives back the indexes from `index` on: their packets were not sent and never will be.
     mutating func retract(before index: Int64, after earlier: inout Earlier) {
         guard index <= highest else { return }
         highest = index &- 1
         earlier.retract(from: index)
     }
 
-    /// A packet was sent at `index`, or waits to be.
+    /// Records a packet sent or paced at `index`.
     mutating func sent(_ info: borrowing PacketInfo, index: Int64, span: Span) {
         let timestamp = info.timestamp &+ span.timestampOffset
         let picture = info.pictureID &+ span.pictureOffset
@@ -260,9 +267,9 @@ struct Renumbering: BitwiseCopyable {
             highest = index
             hasStarted = true
         } else {
-            // What comes late is the newest for all that, where something empty was sent after it.
+            // A late packet is the newest media if only fillers were sent after it.
             let step = Int32(bitPattern: timestamp &- lastTimestamp)
-            // VP8's and VP9's picture ids have 15 bits.
+            // Picture ids of VP8 and VP9 have 15 bits.
             let pictures = Int16(bitPattern: (picture &- lastPicture) << 1)
             guard step > 0 || (step == 0 && pictures > 0) else { return }
         }

@@ -1,26 +1,27 @@
 import RTP
 import WorkerInterface
 
-/// One packet that was held back and is to go out through a slot, before what comes live.
+/// Held audio packet to send through a slot before live packets.
 struct Replay: BitwiseCopyable {
     var slot: SlotID
-    /// Which binding of the slot it is for: a later one has replays of its own.
+    /// Binding of the slot that it is for; a later binding has replays of its own.
     var binding: UInt32
     var publication: Int32
     var place: Int32
 }
 
-/// The first words of who comes to be heard: they were spoken before anybody knew that it was
-/// speech, so each new listener gets what the history holds of them in one burst.
+/// Replay of the first words of a newly selected active speaker.
+///
+/// They were spoken before they were recognized as speech, so each new listener gets them from the
+/// history in one burst.
 extension Core {
-    /// Packets of all bursts that wait for the next batch; past it a listener begins with what
-    /// comes live.
+    /// Maximum number of packets held for the next batch; further listeners start live.
     private static let replayLimit = 65_536
 
-    /// Notes what a slot is to carry of what came since `start`.
+    /// Holds the packets since `start` for replay to a slot.
     ///
-    /// Packets that have come but were not let out yet go the usual way, and packets that a
-    /// returning listener has had already are left out: nothing goes twice.
+    /// Received packets that are not sent yet go the usual way, and packets that a returning
+    /// listener has had are left out: none is sent twice.
     mutating func prepareReplay(to slot: Int, since start: Instant) {
         let publication = Int(slots[slot].publication)
         guard slots[slot].kind == .audio, publication >= 0, publications[publication].isOpen,
@@ -47,9 +48,9 @@ extension Core {
         }
     }
 
-    /// Sends what was noted; `true` where the output is full and more is left.
+    /// Sends the held packets; returns `true` if the output is full and more are left.
     ///
-    /// No place of the pool is given back before, so each still holds what it held.
+    /// No place of the pool is released before, so each still holds its packet.
     mutating func sendReplays(sendTime: UInt32, into output: inout Batch) -> Bool {
         while nextReplay < replays.count {
             guard output.free > 0 else { return true }
@@ -77,7 +78,7 @@ extension Core {
         return false
     }
 
-    /// The right is gone: what was held back under it must not leave.
+    /// Cancels the replays of a publication whose permission was revoked.
     mutating func cancelReplays(of publication: Int) {
         for index in 0..<replays.count where replays[index].publication == Int32(publication) {
             replays[index].publication = -1

@@ -1,20 +1,21 @@
 import RTP
 import WorkerInterface
 
-/// What sfud says of what it sends and gets: RTCP out.
+/// Outgoing RTCP: sender reports, receiver reports and bandwidth estimates.
 extension Core {
-    /// Sender and receiver reports go out this often (RFC 3550 §6.2 leaves five seconds).
+    /// Interval of sender and receiver reports; RFC 3550 §6.2 allows five seconds.
     static let reportMilliseconds: Int64 = 1_000
-    /// Sender reports of one datagram; the others follow in the next.
+    /// Maximum number of sender reports in one datagram; the others follow in the next.
     private static let reportsPerDatagram = 8
-    /// Bytes of RTCP in one datagram before it is encrypted: every path carries so much, and the
-    /// largest report and NACK fit.
+    /// Maximum number of bytes of RTCP in one datagram before encryption.
+    ///
+    /// Every path carries that many, and the largest report and NACK fit.
     private static let maximumLength = 1_200
 
     /// Encrypts and queues one RTCP datagram that `fill` writes.
     ///
-    /// Where the peer did not agree to reduced-size RTCP, a report and the CNAME lead
-    /// (RFC 3550 §6.1); feedback alone would be thrown away.
+    /// Unless the peer agreed to reduced-size RTCP, a receiver report and the CNAME come first (RFC
+    /// 3550 §6.1); feedback alone would be discarded.
     mutating func sendRTCP(
         from transport: Int,
         startsWithReport: Bool = false,
@@ -47,7 +48,7 @@ extension Core {
         destinations[transport].count(length: total)
     }
 
-    /// The reports of the last second: one for each stream sent and each received.
+    /// Sends the periodic reports: one for each stream sent and each received.
     mutating func sendReports(from transport: Int, at now: Instant, into output: inout Batch) {
         var reports = List<ReceptionReport>(capacity: 8)
         collectReceptions(of: transport, at: now, into: &reports)
@@ -99,7 +100,7 @@ extension Core {
         }
     }
 
-    /// The media SSRCs that a bandwidth estimate names.
+    /// Returns the media SSRCs that a bandwidth estimate (REMB) names, 16 at most.
     private func mediaSources(of transport: Int) -> List<SSRC> {
         var sources = List<SSRC>(capacity: 4)
         for index in 0..<transports[transport].streams.count
@@ -121,9 +122,11 @@ extension Core {
         }
     }
 
-    /// Says when, by our clock, what is on its way was captured, so that lips stay in sync.
+    /// Returns a sender report that maps the slot's RTP timestamps to the server's clock, for lip
+    /// sync.
     ///
-    /// Before the publisher's first report nobody knows, and a guess would make viewers jump.
+    /// Before the publisher's first report the mapping is unknown, and a guess would make playback
+    /// jump.
     private func senderReport(of slot: Int, at now: Instant) -> SenderReport? {
         guard slots[slot].isOpen, slots[slot].renumbering.hasStarted else { return nil }
         let span = slots[slot].renumbering.current

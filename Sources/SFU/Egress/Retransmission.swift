@@ -1,9 +1,9 @@
 import RTP
 import WorkerInterface
 
-/// What a viewer missed is sent again from the encoding's history (RFC 4588, RFC 4585 §6.2.1).
+/// Retransmission of lost packets from the encoding's history (RFC 4588, RFC 4585 §6.2.1).
 extension Core {
-    /// What came before a keyframe is sent again for so long, in ms.
+    /// Age up to which packets before the last keyframe are retransmitted, in ms.
     private static let supersededMilliseconds: Int64 = 200
 
     /// Answers one NACK, within the slot's budget and the output's room.
@@ -30,11 +30,11 @@ extension Core {
         }
     }
 
-    /// What a slot is sent, if what is asked for begins with what is not kept any more and no
-    /// keyframe has made up for since: the picture does not go on for the rest of it.
+    /// Returns the slot's encoding if a NACK asks first for a packet that cannot be repaired.
     ///
-    /// Viewers list what is missing from the oldest on. After an outage the rest would only come
-    /// late, and have their jitter buffers believe that the path delays by as much.
+    /// The packet has left the history, and no keyframe came after it, so the picture does not
+    /// recover with the rest. Receivers list missing packets from the oldest on. After an outage
+    /// the rest would only arrive late and make the jitter buffer expect such delays.
     private func encodingBeyondRepair(_ request: borrowing GenericNACK, of slot: Int) -> Int? {
         guard slots[slot].kind == .video, case .flowing(let flowing) = slots[slot].source,
             request.count > 0,
@@ -52,8 +52,10 @@ extension Core {
         return encoding
     }
 
-    /// Whether a picture has begun anew since, and not just now: nobody shows what was before, and
-    /// so late it is what the rest of an outage would be.
+    /// Whether a packet precedes the last keyframe and is older than `supersededMilliseconds`.
+    ///
+    /// No receiver displays such a picture any more, and it would arrive as late as the rest of an
+    /// outage.
     private func isSuperseded(_ place: Int32) -> Bool {
         let encoding = Int(pool[place].encoding)
         let epoch = encodings[encoding].epoch
@@ -101,7 +103,7 @@ extension Core {
         )
         rewriting.opusPayloadType = outlet.slot.opusPayloadType
         rewriting.stripsRED = outlet.slot.stripsRED
-        // What was left out has been filled with nothing, and is once more.
+        // A packet that was replaced by a filler is replaced by one again.
         rewriting.isFiller = !pool[place].points.contains(span.point)
         var packetIndex = index
         if let rtx = mapping.rtxPayloadType, let ssrc = slotRecords[slot].configuration.rtxSSRC {
@@ -113,7 +115,7 @@ extension Core {
             rewriting.original = number
             rewriting.stamp(from: &outlet, sendTime: sendTime)
         } else if slots[slot].stampsPackets || index < slotRecords[slot].firstRepeatable {
-            // Sent twice under one index it would have to be the same to the last bit.
+            // A packet sent twice under one index would have to be identical to the last bit.
             return
         } else if rewriting.isFiller {
             rewriting.padding = 1
@@ -136,10 +138,10 @@ extension Core {
         put(outlet)
     }
 
-    /// Whether a picture of that span is still worth a repair.
+    /// Whether a picture of that span is still worth a retransmission.
     ///
-    /// On a path that is too narrow the keyframe of the encoding that came after makes up for it,
-    /// and needs the room.
+    /// On a path that is too narrow, a keyframe of another encoding replaces the picture and needs
+    /// the bandwidth.
     private func isUseful(_ span: Renumbering.Span, to slot: Int) -> Bool {
         guard slots[slot].kind == .video, slotRecords[slot].share.value.limit == .bandwidth else {
             return true

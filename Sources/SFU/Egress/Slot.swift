@@ -1,60 +1,62 @@
 import RTP
 import WorkerInterface
 
-/// One m-line on which a participant receives: one continuous stream, whatever it carries.
+/// M-line on which a participant receives: one continuous stream from changing sources.
 ///
-/// This is what a forwarded packet touches of it, in two cache lines; `SlotRecord` is the rest.
-/// The order of the fields leaves no gap between them: a test holds the size.
+/// These are the fields that the packet path touches, in two cache lines; `SlotRecord` holds the
+/// rest. The order of the fields leaves no gap between them: a test checks the size.
 struct Slot: BitwiseCopyable {
-    /// Where its pictures come from.
+    /// Source of a slot's media, with indexes of encodings.
     enum Source: BitwiseCopyable {
-        /// It carries nothing, or is held silent.
+        /// Carries nothing, or is silenced.
         case idle
-        /// Waits for the first packet that can be played by itself.
+        /// Waits for the first packet that can be decoded on its own.
         case waiting
         case flowing(Int32)
-        /// Forwards one encoding until a keyframe of the other comes.
+        /// Forwards `from` until a keyframe of `to` arrives.
         case switching(from: Int32, to: Int32)
     }
 
-    /// A viewer may ask for a quarter of its packets again, and for this burst (in quarters).
+    /// Largest burst of retransmissions, in quarters of a packet.
+    ///
+    /// In the long run a subscriber may have a quarter of its packets sent again.
     static let maximumCredit: UInt16 = 4 * 256
-    /// Bytes of a MID that lie here; of a longer one the record has all.
+    /// Bytes of a MID that are stored here; the record has longer ones.
     static let shortMID = 6
 
     var renumbering: Renumbering
     var source = Source.idle
     let kind: MediaKind
-    /// The last payload type that came; `payloadType` is what it becomes.
+    /// Last payload type that arrived; `payloadType` is its mapping.
     var incomingPayloadType: UInt8 = 0xff
     var isOpen = false
     private let place: Int32
     private(set) var ssrc: SSRC
-    /// The publication that it carries, or -1.
+    /// Index of the publication that it carries, or -1.
     var publication: Int32 = -1
 
     private(set) var packets: UInt64 = 0
     private(set) var bytes: UInt64 = 0
     /// Payload bytes without padding, as a sender report counts them (RFC 3550 §6.4.1).
     private(set) var octets: UInt32 = 0
-    /// Retransmissions allowed, in quarters of a packet.
+    /// Retransmissions allowed at present, in quarters of a packet.
     var retransmissionCredit = Self.maximumCredit
 
-    /// `nil` where the viewer has no such codec.
+    /// Outgoing payload type; `nil` if the subscriber has no such codec.
     var payloadType: UInt8?
-    /// What RED headers name.
+    /// Opus payload type that RED headers name.
     private(set) var opusPayloadType: UInt8 = 0
     var stripsRED = false
-    /// Whether packets carry send time and transport-wide number.
+    /// Whether packets carry a send time and a transport-wide sequence number.
     var stampsPackets = true
-    /// A long MID or a high id needs the two-byte form for all elements (RFC 8285 §4.3).
+    /// Whether a long MID or a high id needs the two-byte form for all extensions (RFC 8285 §4.3).
     private(set) var needsTwoByteForm = false
-    /// Whether the control plane knows what is being forwarded.
+    /// Whether the control plane was told the encoding and layer being forwarded.
     var isLayerNoted = false
-    /// The layers of the wanted encoding that its viewer is to get.
+    /// Layers of the selected encoding that the subscriber is to get.
     var point = LayerPoint.top
     private(set) var extensions: ExtensionMap
-    /// Bytes of the MID that go out with each packet: 0 where it is not negotiated.
+    /// Bytes of the MID sent with each packet; 0 if it is not negotiated.
     private(set) var midLength: UInt8 = 0
     private(set) var mid = [6 of UInt8](repeating: 0)
 
@@ -72,7 +74,7 @@ struct Slot: BitwiseCopyable {
 
     var hasLongMID: Bool { Int(midLength) > Self.shortMID }
 
-    /// Takes over what a new offer changed; the numbering goes on.
+    /// Applies a new negotiation; the numbering continues.
     mutating func configure(_ configuration: SlotConfiguration) {
         ssrc = configuration.ssrc
         extensions = configuration.extensions
@@ -88,7 +90,7 @@ struct Slot: BitwiseCopyable {
         needsTwoByteForm = hasHighID || length > 16
     }
 
-    /// Counts one packet sent, of so many bytes with all that is around its payload.
+    /// Counts one sent packet of `length` bytes in all, `octets` of them payload.
     mutating func count(length: Int, octets: Int) {
         packets &+= 1
         bytes &+= UInt64(length)

@@ -1,42 +1,46 @@
 import RTP
 import WorkerInterface
 
-/// What of a slot no forwarded packet touches: what was agreed, what came before, what is asked.
+/// Slot state outside the packet path: negotiation, earlier spans, subscription and statistics.
 struct SlotRecord: ~Copyable {
     var configuration: SlotConfiguration
-    /// How its numbering went before the present span.
+    /// Sequence spans before the current one.
     var earlier = Renumbering.none
 
-    /// What the last payload type that came is mapped to.
+    /// Mapping of the last payload type that arrived.
     var outgoing: FormatMapping?
-    /// The first packet index that may be sent again as it was: what went before was written in
-    /// another way, and one index must never carry two packets (RFC 7714 §8).
+    /// First packet index that may be retransmitted unchanged.
+    ///
+    /// Packets before it were written with another mapping, and one index must never carry two
+    /// packets (RFC 7714 §8).
     var firstRepeatable: Int64 = 0
-    /// The last RTX packet index.
+    /// Last packet index of the RTX stream.
     var rtxIndex: Int64
 
-    /// Counts what the slot was told to carry, so that what waits for one binding is not taken for
-    /// another's.
+    /// Number of times that the slot was closed or bound to another publication.
+    ///
+    /// It tells packets held for one binding from those of another.
     var bindings: UInt32 = 0
     var subscription: UInt64 = 0
-    /// What the viewer wants at most, and what its role allows.
+    /// Highest layers that the subscriber asks for, and that its role allows.
     var preference = LayerCap.none
     var roleCap = LayerCap.none
-    /// The higher is served first, 0 to 1000.
+    /// Priority of the subscription, 0 to 1000; higher ones are served first.
     var priority: Int16 = 0
-    /// Video may be switched off where the path is too thin for it.
+    /// Whether video may be paused if the path is too narrow for it.
     var mayFallBack = true
-    /// What it is to be sent; where that needs a keyframe, what is sent may still be another.
+    /// Selected layers; other ones may still be sent until the keyframe that the change needs.
     var target = LayerTarget.nothing
-    /// What the allocation gave it; audio has none.
+    /// Result of the bandwidth allocation; audio has none.
     var share = LaterBox<SlotShare>()
-    /// The subscriber was told that media flows.
+    /// Whether the subscriber was told that media flows.
     var hasStarted = false
-    /// The encoding that the control plane was told of; `.max` before the first.
+    /// Encoding that the control plane was last told; `.max` before the first.
     var encodingSent = UInt32.max
-    /// The spatial layer of it, likewise; `.max` where it has but one.
+    /// Spatial layer that the control plane was last told; `.max` if the encoding has only one.
     var spatialSent = UInt8.max
-    /// Copies that a fence has counted, or will: the others went out under the present right.
+    /// Packets that a fence has counted or will count; the others went out under the present
+    /// permission.
     var fencedPackets: UInt64 = 0
 
     var retransmissions: UInt64 = 0
@@ -54,10 +58,10 @@ struct SlotRecord: ~Copyable {
 }
 
 extension SlotConfiguration {
-    /// What the viewer calls a publisher's format.
+    /// Returns the subscriber's mapping for a publisher's format.
     ///
     /// An H.264 decoder of a higher profile plays a lower one (RFC 6184 §8.1), and no WebRTC
-    /// encoder uses what Baseline has beyond Constrained Baseline.
+    /// encoder uses the features that Baseline has beyond Constrained Baseline.
     func mapping(for format: MediaFormat) -> FormatMapping? {
         var found: FormatMapping?
         for candidate in formats where candidate.format.codec == format.codec {
@@ -70,10 +74,10 @@ extension SlotConfiguration {
 }
 
 extension Core {
-    /// A viewer may have what its slot carries no longer, whichever of the two gates closed.
+    /// Handles the loss of a subscriber's permission to receive, whichever of the two gates closed.
     ///
-    /// The next fence tells how many copies went out under the right, retransmissions apart. Each
-    /// is counted once: a second gate that closes finds nothing more.
+    /// The next fence reports how many copies were sent under that permission, without
+    /// retransmissions. Each copy is counted once: a second gate that closes adds none.
     mutating func loseRight(of slot: Int) {
         let copies = slots[slot].packets &- slotRecords[slot].retransmissions
         packetsUnderLostRights &+= copies &- slotRecords[slot].fencedPackets

@@ -1,18 +1,18 @@
-/// The packet indexes of a slot that were passed over: below the newest, and never sent.
+/// Packet indexes of a slot that were passed over: below the newest one, and never sent.
 ///
 /// One SRTP index must never carry two packets (RFC 3711 §9.1, RFC 7714 §8). So a packet gets an
-/// index at or below the newest only where that index is noted here, and only once. While numbers
-/// follow one another nothing is noted, so forwarding in order does not touch this.
+/// index at or below the newest one only if that index is recorded here, and only once. Consecutive
+/// numbers record nothing, so forwarding in order does not touch this.
 struct UnsentIndexes: BitwiseCopyable {
-    /// As far back as a receiver's replay window reaches: what is older is never sent late.
+    /// Size of a receiver's replay window; older packets are never sent late.
     static let reach = Int64(SRTPSession.replayWindow)
     private static let words = 16
 
-    /// A bit an index, 64 to a word; a word is of the 64 indexes that its block names.
+    /// One bit per index, 64 to a word; `blocks` says which 64 indexes a word stands for.
     private var bits = [16 of UInt64](repeating: 0)
     private var blocks = [16 of Int64](repeating: -1)
 
-    /// Notes that all indexes of a range were passed over; only the newest of them matter.
+    /// Records that all indexes of a range were passed over; only the newest of them matter.
     mutating func passOver(_ range: Range<Int64>) {
         var index = max(range.lowerBound, range.upperBound &- Self.reach, 0)
         while index < range.upperBound {
@@ -23,7 +23,7 @@ struct UnsentIndexes: BitwiseCopyable {
                 blocks[word] = block
                 bits[word] = 0
             }
-            // A shift by 64 gives no bit, and one less than that all.
+            // A shift by 64 gives 0, and 0 minus one gives all bits.
             let ones = (1 as UInt64) << UInt64(end &- index) &- 1
             bits[word] |= ones << UInt64(index & 63)
             index = end
@@ -35,13 +35,13 @@ struct UnsentIndexes: BitwiseCopyable {
         return blocks[word] == index >> 6 && bits[word] & bit != 0
     }
 
-    /// Notes that an index has been used now.
+    /// Records that an index is used now.
     mutating func remove(_ index: Int64) {
         let (word, bit) = Self.place(of: index)
         if blocks[word] == index >> 6 { bits[word] &= ~bit }
     }
 
-    /// Forgets all from `index` on: the newest index is below it again.
+    /// Forgets all indexes from `index` on, when the newest index moves below it.
     mutating func removeAll(from index: Int64) {
         for word in 0..<Self.words {
             let first = blocks[word] << 6

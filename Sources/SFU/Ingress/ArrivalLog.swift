@@ -1,14 +1,14 @@
 import RTP
 
-/// When each transport-wide sequence number came, until the publisher is told
+/// Arrival times of packets by transport-wide sequence number, kept until reported to the publisher
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 struct ArrivalLog: ~Copyable {
-    /// Numbers that may wait for one feedback; older ones are forgotten.
+    /// Sequence numbers that may be pending for one feedback; older ones are discarded.
     static let capacity = 1_024
     static let intervalMilliseconds: Int64 = 50
 
     private var times = Ring<Int64>(capacity: capacity, filledWith: -1)
-    /// The first number not yet reported, wraps counted.
+    /// First number not reported, with wraps counted.
     private var base = 0
     private var end = 0
     private var isStarted = false
@@ -16,7 +16,7 @@ struct ArrivalLog: ~Copyable {
 
     var isEmpty: Bool { base == end }
 
-    /// Notes an arrival; duplicates keep the first time.
+    /// Records an arrival; a duplicate keeps the first time.
     mutating func receive(_ number: SequenceNumber, at now: Instant) {
         if !isStarted {
             isStarted = true
@@ -25,7 +25,7 @@ struct ArrivalLog: ~Copyable {
         }
         let newest = end &- 1
         let extended = newest &+ number.distance(from: SequenceNumber(truncating: newest))
-        // Reported as lost already, or from before a jump: too late to matter.
+        // Numbers before the base were reported as lost or precede a jump: too late to matter.
         guard extended >= base else { return }
         if extended >= end {
             guard extended &- base < Self.capacity else {
@@ -46,16 +46,16 @@ struct ArrivalLog: ~Copyable {
         times[extended] = now.nanoseconds
     }
 
-    /// The first number that the next feedback reports.
+    /// First number of the next feedback.
     var baseNumber: SequenceNumber { SequenceNumber(truncating: base) }
 
-    /// Copies the waiting times out, -1 for what did not come.
+    /// Copies the pending arrival times, -1 for packets that have not arrived.
     func copy(into scratch: inout List<Int64>) {
         scratch.removeAll()
         for number in base..<end { scratch.append(times[number]) }
     }
 
-    /// The first `count` numbers have been reported.
+    /// Removes the first `count` numbers, which have been reported.
     mutating func reported(_ count: Int) {
         base &+= min(count, end &- base)
         feedbackCount &+= 1

@@ -1,37 +1,41 @@
 import RTP
 
-/// The layers of one encoding as its dependency descriptors tell them (RTP Payload Format for
-/// AV1, appendix A): the last structure, and who got the last frames.
+/// Layers of one encoding according to its dependency descriptors (RTP Payload Format for AV1,
+/// appendix A).
 ///
-/// Decode targets are the only truth about who needs a frame, and chains and frame differences
-/// about where one may begin.
+/// It holds the last structure and the recipients of the recent frames. Decode targets decide which
+/// layer points need a frame. Frame differences and switch indications decide where a subscriber
+/// may switch up.
 struct DependencyLayout: ~Copyable {
     struct Frame: BitwiseCopyable {
         var number: UInt32 = .max
         var points = LayerPoints.none
     }
 
-    /// Frames whose followers are remembered.
+    /// Recent frames whose recipients are remembered.
     private static let frameCapacity = 128
 
     private var templates = List<DependencyTemplate>(capacity: 8)
-    /// The highest layers of each decode target.
+    /// Highest spatial and temporal layer of each decode target.
     private var targets = List<LayerPoint>(capacity: 8)
     private var firstTemplateID: UInt8 = 0
     private var activeTargets: UInt32 = .max
-    /// Whether what a lower layer needs is all among what a higher one needs.
+    /// Whether every frame that a lower layer needs is also needed by the higher ones.
     private var isNested = true
-    /// The points that stand for each decode target, as many as there are targets.
+    /// Layer points that follow each decode target, one entry per target.
     private var followers = List<LayerPoints>(capacity: 8)
     private var frames = Ring<Frame>(capacity: frameCapacity, filledWith: Frame())
-    /// The frame that brought the structure: all get it, or nobody could read what follows.
+    /// Number of the frame that carried the structure.
+    ///
+    /// It is sent to all, because later frames cannot be parsed without the structure.
     private var structureFrame: UInt16?
 
     init() {}
 
-    /// Reads one packet's element and notes who is to get the packet.
+    /// Reads one packet's dependency descriptor and records which layer points need the packet.
     ///
-    /// Returns a new structure's sizes, where it came with some; what cannot be read goes to all.
+    /// Returns the resolutions of a new structure if it has some. A packet whose descriptor cannot
+    /// be read is sent to all.
     mutating func read(_ element: Span<UInt8>, into info: inout PacketInfo) -> [PictureSize]? {
         guard let descriptor = DependencyDescriptor(element) else { return nil }
         var sizes: [PictureSize]?
@@ -93,8 +97,8 @@ struct DependencyLayout: ~Copyable {
         return true
     }
 
-    /// Gives each point the highest active decode target that does not go beyond it: the most
-    /// spatial layers, then the most temporal ones.
+    /// Assigns each layer point to the highest active decode target within its layers: first by
+    /// spatial, then by temporal layer.
     private mutating func assignFollowers() {
         followers.removeAll()
         for _ in 0..<targets.count { followers.append(.none) }
@@ -148,7 +152,7 @@ struct DependencyLayout: ~Copyable {
         )
     }
 
-    /// The points whose followers have had all that a frame needs.
+    /// Returns the layer points that have been sent all the frames that a frame depends on.
     private func bases(of needs: FrameNeeds, at number: UInt16) -> LayerPoints {
         guard !needs.reachesFurther else { return .none }
         var bases = LayerPoints.all

@@ -1,51 +1,55 @@
 import RTP
 import WorkerInterface
 
-/// One incoming stream of a publication: a simulcast layer, or all there is.
+/// Incoming RTP stream of a publication: one simulcast layer, or the whole publication.
 struct Encoding: ~Copyable {
     /// Index of its publication.
     let publication: Int
-    /// Its place among the publication's encodings, as the offer listed them.
+    /// Position among the publication's encodings, in the offer's order.
     let position: Int
     let kind: MediaKind
 
     var ssrc: SSRC?
     var rtxSSRC: SSRC?
-    /// Names one numbering of one stream, unique in the worker: a new one at each restart.
+    /// Identifier of the current sequence numbering, unique in the worker; renewed at each restart.
     var epoch: UInt32
     var window = SequenceWindow()
-    /// Whether what came last was left out as too late: what comes next does not follow it.
+    /// Whether the last packet was discarded as stale, so that the next one does not continue the
+    /// stream.
     var isBroken = false
     var losses = LossTracker()
     var reception = ReceptionStatistics()
     var rate = RateMeter()
-    /// What holds its publisher to the rate that it may send at, whatever its SSRC.
+    /// Rate limiter of the encoding, kept when its SSRC changes.
     var police: RatePolice
     var keyframes = KeyframeRequests()
-    /// From the publisher's last sender report; the same at the home and at its mirrors.
+    /// Capture time from the publisher's last sender report; the same at the home and at its
+    /// mirrors.
     var captured: CaptureTime?
-    /// In a mirror: the home's name for the numbering that `epoch` names here.
+    /// Epoch of the numbering at the home, in a mirror only; `epoch` is the local one.
     var homeEpoch: UInt32?
     var history: History
 
-    /// The mapping of the last packet's payload type, so that few packets look it up.
+    /// Mapping of the last packet's payload type, cached to avoid lookups.
     var mapping: FormatMapping?
-    /// Pixels of its highest layer, from the last keyframe that told; 0 while unknown.
+    /// Width in pixels of the highest layer, from the last keyframe that carried it; 0 while
+    /// unknown.
     var width = 0
     var height = 0
     var layers: LayerMeter
-    /// What its dependency descriptors refer to, once one has told.
+    /// State for parsing dependency descriptors; `nil` before the first one.
     var dependencies: DependencyLayout?
-    /// Whether media came lately, as last looked at.
+    /// Whether media arrived recently, as of the last review.
     var isLive = false
-    /// Whether viewers may be given it: it is live, or rests because nobody wanted it and comes
-    /// when asked for.
+    /// Whether subscribers may be given it: it is live, or paused for lack of demand and expected
+    /// to resume on request.
     var isOffered = false
-    /// When it was asked for, until it comes.
+    /// Time when the publisher was asked to resume it; `nil` once it arrives.
     var askedFor: Instant?
-    /// The highest of it when it last was live.
+    /// Highest layer option when it was last live.
     var lastOption: LayerOption?
-    /// What a lower layer needs is all among what a higher one needs, as last seen.
+    /// Whether all packets of a lower layer also belong to the higher ones, according to the last
+    /// packet.
     var nestsLayers = true
     var nacksSent: UInt64 = 0
     var pictureLossesSent: UInt64 = 0
@@ -67,18 +71,19 @@ struct Encoding: ~Copyable {
         layers = LayerMeter(isEnabled: kind == .video)
     }
 
-    /// The outgoing wall clock's RTP time at a sender report's moment, for lip sync.
+    /// RTP clock rate, in hertz.
     var clockRate: Int { kind == .audio ? 48_000 : 90_000 }
 
-    /// Whether media came lately enough for this layer to be offered.
+    /// Returns whether media arrived recently enough for this layer to be offered.
     ///
-    /// Four frames that did not come are no jitter; a slow screen share has its own measure.
+    /// The limit is four frame intervals, between 400 ms and 2 s: beyond ordinary jitter, yet
+    /// tolerant of slow screen shares.
     func isActive(at now: Instant) -> Bool {
         let interval = rate.frameRate > 0 ? 4_000 / rate.frameRate : 1_000
         return rate.isActive(within: Int64(saturating: min(2_000, max(400, interval))), at: now)
     }
 
-    /// Another SSRC took this encoding over: nothing of the old numbering holds.
+    /// Resets the receive state for a new SSRC or numbering.
     mutating func restart(with ssrc: SSRC?, epoch: UInt32, pool: inout PacketPool) {
         self.ssrc = ssrc
         self.epoch = epoch

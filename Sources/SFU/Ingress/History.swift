@@ -1,20 +1,22 @@
 import RTP
 import WorkerInterface
 
-/// The newest packets of one encoding, for all of its viewers: of video what may be asked for again
-/// (RFC 4588 §4), of audio what a listener who comes to it is to hear of the words just begun.
+/// Recent packets of one encoding, shared by all its subscribers.
 ///
-/// It holds pool places; what is older than `retentionMilliseconds` is given back.
+/// Video is kept for retransmission (RFC 4588 §4), audio for replay to listeners of a new speaker.
+/// The packets occupy pool places, which are released after `retentionMilliseconds`.
 struct History: ~Copyable {
-    /// Of who is silent: a detector dates the start of speech back by no more than it looked at.
+    /// Retention of audio from a participant who is not a candidate speaker.
+    ///
+    /// Speech is back-dated by no more than the detector's own history.
     static let quietMilliseconds: Int64 = 80
-    /// Of who may be promoted soon.
+    /// Retention of audio that may soon be promoted to an active speaker.
     static let prerollMilliseconds: Int64 = 400
 
     private var places: Ring<Int32>
     private let capacity: Int
     var retentionMilliseconds: Int64
-    /// Kept are the numbers from `oldest` up to `end`, wraps counted.
+    /// Range of the stored numbers, from `oldest` up to `end`, with wraps counted.
     private var oldest = 0
     private var end = 0
 
@@ -26,10 +28,12 @@ struct History: ~Copyable {
         places = Ring(capacity: capacity, filledWith: -1)
     }
 
-    /// The numbers that are looked at, some of which may not be there.
+    /// Range of the stored numbers, some of which may be missing.
     var numbers: Range<Int> { oldest..<end }
 
-    /// Keeps a packet; `false` where it is too old or there already, and stays the caller's.
+    /// Stores a packet.
+    ///
+    /// Returns `false` if it is too old or already stored; the place then stays with the caller.
     mutating func insert(
         _ place: Int32,
         number: Int,
@@ -53,13 +57,13 @@ struct History: ~Copyable {
         return true
     }
 
-    /// The place of a packet that is still kept, or -1.
+    /// Returns the pool place of a packet, or -1 if it is not stored.
     func place(of number: Int) -> Int32 {
         guard number >= oldest, number < end else { return -1 }
         return places[number]
     }
 
-    /// Gives back what nobody will ask for any more.
+    /// Releases packets past their retention.
     mutating func trim(at now: Instant, pool: inout PacketPool) {
         while oldest < end {
             let place = places[oldest]
@@ -71,7 +75,7 @@ struct History: ~Copyable {
         }
     }
 
-    /// Gives everything back.
+    /// Releases all packets.
     mutating func removeAll(from pool: inout PacketPool) {
         while oldest < end { removeOldest(from: &pool) }
     }

@@ -1,56 +1,63 @@
 import RTP
 import WorkerInterface
 
-/// Decides when one encoding's publisher is asked for a keyframe.
+/// Scheduler of keyframe requests to the publisher of one encoding.
 ///
-/// All wishes go through here: those that come while a request is under way share its answer,
-/// those that come in a rush wait for each other, and keyframes take a bounded share of the bits.
+/// All keyframe requests of subscribers pass through it. Those that arrive while a request is
+/// pending share its answer, those that arrive in a rush are combined, and keyframes take a bounded
+/// share of the bitrate.
 struct KeyframeRequests: BitwiseCopyable {
-    /// What a wish came to.
+    /// Result of a subscriber's request.
     enum Outcome: BitwiseCopyable {
-        /// The publisher is asked now.
+        /// The publisher is asked immediately.
         case asked
-        /// A request is under way or due: its answer serves this wish too.
+        /// A request is pending or scheduled; its answer serves this one too.
         case shared
-        /// The last request is too fresh.
+        /// The request is delayed because the last one is too recent.
         case held
-        /// Keyframes have had their share of the bits.
+        /// The request is delayed because keyframes have used their share of the bitrate.
         case bounded
     }
 
     private enum State: BitwiseCopyable {
-        /// Nobody waits.
+        /// No subscriber waits for a keyframe.
         case satisfied
-        /// Somebody waits since then; the publisher is asked at this time, having been asked so
-        /// often.
+        /// A subscriber has been waiting since `since`; the next request is due at `askAt`, after
+        /// `tries` requests.
         case wanted(since: Instant, askAt: Instant, tries: Int64)
     }
 
     static let intervalMilliseconds: Int64 = 400
-    /// An encoder that does not answer is asked ever less often, but every 3.2 s at the least: it
-    /// may be the requests that are lost, and pictures must be back soon when they no longer are.
+    /// Highest number of doublings of the interval between unanswered requests.
+    ///
+    /// At most 3.2 s pass between two requests: the requests themselves may be lost, and video must
+    /// return soon after that ends.
     static let maximumBackoff: Int64 = 3
-    /// Who comes so soon after another is waited for, while the request is not out.
+    /// Delay that each further request adds before the first is sent, so that a rush shares one
+    /// keyframe.
     static let rushMilliseconds: Int64 = 100
-    /// Nobody waits longer than this for the request, so that a second is enough for a picture.
+    /// Longest delay of a request, which leaves time to show a picture within a second.
     static let longestMilliseconds: Int64 = 960
-    /// Keyframes that were asked for take this share of an encoding's bits at most.
+    /// Largest share of an encoding's bitrate for requested keyframes.
     static let share = 0.2
-    /// A keyframe that nobody asked for is an answer for another encoding, with keyframes of all:
-    /// libwebrtc hears no further request so soon after.
+    /// Minimum time from an unrequested keyframe to the next request.
+    ///
+    /// Such a keyframe often answers a request for another encoding, because the encoder makes
+    /// keyframes for all of them. libwebrtc ignores further requests that soon.
     static let unaskedMilliseconds: Int64 = 300
-    /// An encoding that sends little leaves room for keyframes, as if it had so many bits a second.
+    /// Bitrate assumed for an encoding that sends less, in bits a second, so that it has room for
+    /// keyframes.
     static let leastBitrate = 150_000
 
     private var state = State.satisfied
     private var lastAsked: Instant?
     private var lastCame: Instant?
-    /// Whether somebody had waited for that one.
+    /// Whether a subscriber had waited for that keyframe.
     private var wasWanted = false
-    /// Bytes of the last keyframe, or of what has come of it.
+    /// Bytes of the last keyframe received so far.
     private var keyframeBytes = 0
     private var keyframeTimestamp: UInt32?
-    /// The last keyframe's first packet: its number, wraps counted, and which numbering it is of.
+    /// Epoch and extended sequence number of the last keyframe's first packet.
     private var last: (epoch: UInt32, number: Int64)?
 
     var isWanted: Bool {
@@ -60,7 +67,7 @@ struct KeyframeRequests: BitwiseCopyable {
         }
     }
 
-    /// When to ask next, if somebody waits.
+    /// Time of the next request; `nil` if no subscriber waits.
     var deadline: Instant? {
         switch state {
         case .satisfied: nil
@@ -68,9 +75,10 @@ struct KeyframeRequests: BitwiseCopyable {
         }
     }
 
-    /// Somebody needs a keyframe of an encoding with this bitrate; 0 where that is not known.
+    /// Registers a subscriber's need for a keyframe.
     ///
-    /// Sooner than `notBefore` it would be of no use to it.
+    /// `bitrate` is the encoding's, in bits a second, 0 if unknown. A keyframe before `notBefore`
+    /// would be of no use to the subscriber.
     mutating func want(at now: Instant, bitrate: Int, notBefore: Instant? = nil) -> Outcome {
         if case .wanted(let since, let askAt, let tries) = state {
             guard tries == 0, askAt > now else { return .shared }
@@ -88,7 +96,8 @@ struct KeyframeRequests: BitwiseCopyable {
         return affordable > fresh ? .bounded : .held
     }
 
-    /// The time in which the share of the bits makes up for the last keyframe, in nanoseconds.
+    /// Returns the time, in nanoseconds, after which the last keyframe is within the share of the
+    /// bitrate.
     private func cost(_ bitrate: Int) -> Int64 {
         guard wasWanted else { return Self.unaskedMilliseconds * 1_000_000 }
         guard bitrate > 0 else { return 0 }
@@ -98,15 +107,16 @@ struct KeyframeRequests: BitwiseCopyable {
             * 1_000_000
     }
 
-    /// The publisher is heard after a silence: what it was asked meanwhile may never have come, so
-    /// it need not wait for as long as it was asked in vain.
+    /// Shortens the backoff when the publisher resumes after a silence.
+    ///
+    /// Requests during the silence may never have arrived.
     mutating func hear(at now: Instant) {
         guard case .wanted(let since, let askAt, let tries) = state, tries > 0 else { return }
         let again = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
         state = .wanted(since: since, askAt: min(askAt, max(now, again)), tries: 0)
     }
 
-    /// Counts a packet; a keyframe that begins is what everybody waited for.
+    /// Counts a packet; the start of a keyframe answers all pending requests.
     mutating func receive(_ info: borrowing PacketInfo, bytes: Int) {
         if info.flags.contains(.keyframeStart) {
             wasWanted = isWanted
@@ -124,22 +134,24 @@ struct KeyframeRequests: BitwiseCopyable {
         }
     }
 
-    /// The number of the last keyframe's first packet in the numbering `epoch`, if it is of that.
+    /// Returns the extended sequence number of the last keyframe's first packet, or `nil` if it is
+    /// of another epoch.
     func lastNumber(in epoch: UInt32) -> Int64? {
         last.flatMap { $0.epoch == epoch ? $0.number : nil }
     }
 
-    /// Nobody waits any more, and what came before does not count against who comes next.
+    /// Cancels the pending request and forgets the last keyframe, so that it does not delay the
+    /// next request.
     mutating func restart() {
         state = .satisfied
         lastCame = nil
         last = nil
     }
 
-    /// Nobody waits any more.
+    /// Cancels the pending request.
     mutating func satisfy() { state = .satisfied }
 
-    /// Whether to ask now; if so, the next time is set.
+    /// Returns whether a request is due, and schedules the next one if so.
     mutating func isDue(at now: Instant) -> Bool {
         guard case .wanted(let since, let askAt, let tries) = state, askAt <= now else {
             return false

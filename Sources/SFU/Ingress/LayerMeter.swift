@@ -1,61 +1,62 @@
 import RTP
 
-/// What each layer of one encoding is: its size, and its rates with all that it needs.
+/// Meter of one encoding's layers: resolutions, and the rates of each layer with all that it
+/// depends on.
 ///
-/// Measured over windows of about a second; a layer of which nothing came in a whole window is
-/// no longer there. What it took when it was there last is kept: an encoder that starts anew sends
-/// little at first, and would look cheap.
+/// Rates are measured over windows of about a second. A layer without packets in a whole window is
+/// no longer live. Its last rate is kept, because an encoder that restarts sends little at first
+/// and would look cheap.
 struct LayerMeter: ~Copyable {
     struct Count: BitwiseCopyable {
         var bytes: UInt64 = 0
         var frames = 0
         var bitrate = 0
         var frameRate = 0.0
-        /// It has been there for a whole window.
+        /// Whether the rates cover a whole window.
         var isMeasured = false
-        /// The most that it took of late, in bits a second; 0 where that was never measured.
+        /// Recent maximum of the bitrate, in bits a second; 0 if never measured.
         var usual = 0
-        /// What its sender says that it is to take, in bits a second; 0 where nothing was said.
+        /// Bitrate announced by the sender, in bits a second; 0 if none.
         var stated = 0
-        /// Frames a second, likewise.
+        /// Frame rate announced by the sender, in frames a second.
         var statedFrames: UInt8 = 0
-        /// Windows that it has been there, up to where its encoder is in its stride.
+        /// Windows that it has been live, counted up to the end of the encoder's ramp-up.
         var windows = 0
 
         var isRamping: Bool { windows < LayerMeter.rampWindows }
     }
 
-    /// Pixels of one spatial layer; 0 while unknown.
+    /// Resolution of one spatial layer, in pixels; 0 while unknown.
     struct Size: Equatable, BitwiseCopyable {
         var width: UInt16 = 0
         var height: UInt16 = 0
     }
 
-    /// How long something has to come before a rate can be guessed.
+    /// Shortest time from which a rate can be estimated.
     private static let leastNanoseconds: Int64 = 200_000_000
     private static let windowNanoseconds: Int64 = 900_000_000
-    /// Windows in which an encoder comes to its rate.
+    /// Windows of an encoder's ramp-up.
     static let rampWindows = 3
-    /// Of the most that a layer took it has so much less to take after each window, as a divisor.
+    /// Divisor of the decay of the recent maximum after each window.
     private static let forgetting = 8
-    /// No sender can say more than this, in bits a second.
+    /// Highest bitrate that a sender can announce, in bits a second.
     private static let mostStated = 50_000_000
 
     private var counts: Ring<Count>
     private var sizes = Ring<Size>(capacity: 8, filledWith: Size())
     private var windowStart: Instant?
-    /// It came, or came back, in this window.
+    /// Whether the encoding started or resumed in this window.
     private var isBack = false
-    /// Layers of which something came in this window.
+    /// Layers with packets in this window.
     private var seen = LayerPoints.none
-    /// Layers that are there.
+    /// Layers that are live.
     private(set) var live = LayerPoints.none
 
     init(isEnabled: Bool) {
         counts = Ring(capacity: isEnabled ? LayerPoint.count : 1, filledWith: Count())
     }
 
-    /// The highest spatial and the highest temporal layer that are there.
+    /// Highest spatial and highest temporal layer that are live.
     var highest: LayerPoint {
         var temporal: UInt8 = 0
         while temporal < 3, live.rawValue & LayerPoints(from: 0, temporal + 1).rawValue != 0 {
@@ -65,10 +66,10 @@ struct LayerMeter: ~Copyable {
         return LayerPoint(spatial: UInt8(spatial), temporal: temporal)
     }
 
-    /// The size of a spatial layer.
+    /// Returns the resolution of a spatial layer.
     func size(of spatial: UInt8) -> Size { sizes[Int(min(spatial, 7))] }
 
-    /// Notes a size; returns whether it is another than before.
+    /// Stores a resolution; returns whether it has changed.
     mutating func set(_ size: Size, of spatial: UInt8) -> Bool {
         guard size != sizes[Int(min(spatial, 7))] else { return false }
         sizes[Int(min(spatial, 7))] = size
@@ -80,7 +81,7 @@ struct LayerMeter: ~Copyable {
         let layer = LayerPoint(index: Int(info.layer))
         let isNew = !live.contains(layer)
         if isNew {
-            // A window that began before would make little of it.
+            // A window that began before would underestimate the rate.
             if live == .none { begin(at: info.arrival) }
             live.formUnion(LayerPoints(layer))
         }
@@ -127,7 +128,7 @@ struct LayerMeter: ~Copyable {
     private mutating func close(_ index: Int, isThere: Bool, after elapsed: Int64) {
         let before = counts[index]
         let rate = rate(of: index, over: elapsed)
-        // One keyframe makes no other layer of it.
+        // The mean of two windows, since a single keyframe does not change a layer's rate.
         let steady = before.isMeasured ? (before.bitrate + rate.bitrate) / 2 : rate.bitrate
         let kept =
             before.isRamping ? before.usual : before.usual - before.usual / Self.forgetting
@@ -142,20 +143,22 @@ struct LayerMeter: ~Copyable {
         )
     }
 
-    /// What a layer takes, with all that it needs, once its encoder is in its stride: bits a
-    /// second, 0 where nobody knows.
+    /// Returns the bitrate of a layer with all that it depends on once its encoder has ramped up,
+    /// in bits a second; 0 if unknown.
     ///
-    /// What the sender says counts only until it has been measured for a while.
+    /// The sender's announcement counts only until the ramp-up has been measured.
     func usualRate(of layer: LayerPoint) -> Int {
         let count = counts[layer.index]
         return count.isRamping ? max(count.usual, count.stated) : count.usual
     }
 
-    /// Layers that may be followed: of an encoding that has just come back all that it had, for
-    /// they will come.
+    /// Layers that may be selected.
+    ///
+    /// Just after an encoding has resumed, these are all layers that it had before, because they
+    /// are expected to return.
     var offered: LayerPoints { isBack ? live.union(known) : live }
 
-    /// Layers that have been measured, whether they are there or not.
+    /// Layers that have been measured, whether live or not.
     var known: LayerPoints {
         var known = LayerPoints.none
         for index in 0..<counts.capacity where counts[index].usual > 0 {
@@ -164,14 +167,14 @@ struct LayerMeter: ~Copyable {
         return known
     }
 
-    /// Takes down what the sender says that a layer is to take, in bits and frames a second.
+    /// Stores the rates that the sender announces for a layer, in bits and frames a second.
     mutating func state(_ bitsPerSecond: Int, _ framesPerSecond: UInt8, of layer: LayerPoint) {
         guard counts.capacity > layer.index else { return }
         counts[layer.index].stated = min(max(bitsPerSecond, 0), Self.mostStated)
         counts[layer.index].statedFrames = framesPerSecond
     }
 
-    /// The sender says something new.
+    /// Clears the announced rates before a new announcement.
     mutating func forgetStated() {
         for index in 0..<counts.capacity {
             counts[index].stated = 0
@@ -179,7 +182,7 @@ struct LayerMeter: ~Copyable {
         }
     }
 
-    /// Bits and frames a second up to a layer; 0 while nobody knows.
+    /// Returns the bitrate and frame rate up to a layer, per second; 0 while unknown.
     func rate(of layer: LayerPoint, at now: Instant) -> (bitrate: Int, frameRate: Double) {
         let count = counts[layer.index]
         if count.isMeasured { return (count.bitrate, count.frameRate) }
@@ -196,7 +199,7 @@ struct LayerMeter: ~Copyable {
         return (Int(saturating: bits), Double(count.frames) / seconds)
     }
 
-    /// Forgets all layers but not their sizes.
+    /// Resets all layers but keeps their resolutions.
     mutating func removeAll() {
         for index in 0..<counts.capacity { counts[index] = Count() }
         live = .none

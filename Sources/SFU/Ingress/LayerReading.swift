@@ -1,9 +1,10 @@
 import RTP
 
-/// What descriptors say of a packet's layers.
+/// Layers of a packet, read from its payload descriptor.
 extension PacketInfo {
-    /// VP8 has temporal layers only; Y says that a frame needs the lowest one alone
-    /// (RFC 7741 §4.2).
+    /// Reads VP8's layers, which are temporal only.
+    ///
+    /// The Y bit marks a frame that depends on the lowest layer alone (RFC 7741 §4.2).
     mutating func readLayers(_ descriptor: VP8Descriptor) {
         if pictureIDOffset > 0 { flags.insert(.countsPictures) }
         guard let temporal = descriptor.temporalID else { return }
@@ -12,12 +13,13 @@ extension PacketInfo {
         marks = flags.contains(.marker) ? points : .none
         flags.insert(.nestsLayers)
         guard descriptor.layerSync, temporal > 0, descriptor.startsFrame else { return }
-        // Layers between may need what came before: up by one at a time.
+        // Frames between may depend on earlier ones of their layer: switch up one layer at a time.
         switches = LayerPoints(temporal: temporal)
         bases = LayerPoints(from: 0, temporal - 1)
     }
 
-    /// VP9's layers all nest: who follows one gets those below (RFC 9628 §4.2).
+    /// Reads VP9's layers, which are all nested: a subscriber of a layer is sent those below it
+    /// (RFC 9628 §4.2).
     mutating func readLayers(_ descriptor: VP9Descriptor) {
         guard descriptor.hasLayerIndices else { return }
         let spatial = descriptor.spatialID
@@ -30,15 +32,17 @@ extension PacketInfo {
             marks.formUnion(LayerPoints(spatial: spatial).intersection(points))
         }
         guard descriptor.switchingUpPoint, descriptor.startsFrame else { return }
-        // U at the lowest layer frees all above it. At a higher one encoders say with it that
-        // the frame itself needs only lower layers.
+        // At the lowest temporal layer the U bit is a switching point for all layers. At a higher
+        // one, encoders set it when the frame itself depends only on lower layers.
         switches = temporal == 0 ? .all : LayerPoints(temporal: temporal)
         bases = LayerPoints(from: 0, temporal > 0 ? temporal - 1 : 0)
     }
 }
 
 extension Core {
-    /// Notes what a dependency descriptor says of a packet's layers, whatever its codec.
+    /// Reads the dependency descriptor of a packet, whatever its codec.
+    ///
+    /// Returns whether a resolution has changed.
     mutating func readDependencies(_ info: inout PacketInfo, place: Int32, encoding: Int) -> Bool {
         let start = Int(info.dependencyDescriptor.offset)
         let end = start + Int(info.dependencyDescriptor.length)
@@ -60,10 +64,10 @@ extension Core {
 }
 
 extension Core {
-    /// Notes what a sender says that its layers are to take, by the `video-layers-allocation00`
-    /// header extension.
+    /// Reads the layer bitrates that the sender announces in the `video-layers-allocation00` header
+    /// extension.
     ///
-    /// It is believed only where nothing has been measured yet.
+    /// They are used only until the layers have been measured.
     mutating func noteAllocation(_ info: PacketInfo, _ place: Int32, encoding: Int) {
         let start = Int(info.layersAllocation.offset)
         let end = start + Int(info.layersAllocation.length)
@@ -74,7 +78,7 @@ extension Core {
         var below = 0
         for index in 0..<allocation.layerCount {
             let layer = allocation[index]
-            // What other encodings take their own packets say.
+            // Other encodings are announced in their own packets.
             guard layer.stream == allocation.streamIndex else { continue }
             var bitrate = 0
             for temporal in 0..<layer.temporalLayerCount {
@@ -85,14 +89,16 @@ extension Core {
                     of: LayerPoint(spatial: layer.spatialID, temporal: UInt8(temporal))
                 )
             }
-            // Who follows a higher layer gets those that it builds on too.
+            // With nested layers, a subscriber of a higher layer is sent those below it too.
             if info.flags.contains(.nestsLayers) { below = bitrate }
             guard let resolution = layer.resolution else { continue }
             noteStated(LayerMeter.Size(resolution), of: layer.spatialID, encoding: encoding)
         }
     }
 
-    /// Keyframes are believed rather; but those that are encrypted end to end tell nothing.
+    /// Stores an announced resolution, unless one is known already.
+    ///
+    /// Resolutions in keyframes take precedence, but end-to-end encrypted keyframes reveal none.
     private mutating func noteStated(
         _ size: LayerMeter.Size,
         of spatial: UInt8,

@@ -1,10 +1,10 @@
 import RTP
 import WorkerInterface
 
-/// Which media goes to nobody, as it has waited too long to be received.
+/// Received media to discard because it is stale.
 package enum Leaving: UInt8, BitwiseCopyable {
     case nothing
-    /// Video with many viewers: what makes the most work for what is too late.
+    /// Video of publications with many subscribers, which costs the most work.
     case crowdsVideo
     case video
     case everything
@@ -21,13 +21,15 @@ extension Core {
         }
     }
 
-    /// Takes note that a packet is left out: what comes next does not follow it.
+    /// Records that a packet was discarded as stale, so that the next one does not continue the
+    /// stream.
     mutating func leaveOut(_ encoding: Int) {
         encodings[encoding].losses.removeAll()
         encodings[encoding].isBroken = true
     }
 
-    /// After a hole that nothing fills: the numbers close over it, and a picture begins anew.
+    /// Resumes the stream after an unrepairable gap: it gets a new epoch, which closes the gap in
+    /// outgoing sequence numbers, and a keyframe is requested.
     mutating func goOn(_ encoding: Int, at now: Instant) {
         encodings[encoding].isBroken = false
         encodings[encoding].epoch = takeEpoch()

@@ -1,18 +1,20 @@
 import RTP
 import WorkerInterface
 
-/// Step 7b: who speaks. Each publication's home listens to the loudness of what passed the gate.
+/// Step 7b: speech detection, at each publication's home, from the loudness of packets that passed
+/// the gate.
 extension Core {
-    /// Takes a packet's loudness from its level extension (RFC 6464).
+    /// Measures a packet's loudness, from its audio level extension (RFC 6464) or else from its
+    /// Opus payload.
     mutating func listen(to info: PacketInfo, place: Int32, encoding: Int) {
         let publication = encodings[encoding].publication
         let start = Int(info.payloadOffset) + Int(info.primaryOffset)
         let end = Int(info.payloadOffset) + Int(info.payloadLength)
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: end)
-        // End-to-end encrypted sound has no readable start: most packets hold this much.
+        // The duration of end-to-end encrypted audio cannot be parsed; most packets hold 20 ms.
         let opus = OpusPacket(packet.extracting(start..<end))
-        // Rounded up: 2.5 ms are 3.
+        // Rounds up: 2.5 ms become 3.
         let milliseconds = ((opus?.samples ?? 960) + 47) / 48
         if info.audioLevel.length == 1 {
             let level = AudioLevel(element: packet[Int(info.audioLevel.offset)])
@@ -30,7 +32,7 @@ extension Core {
             isCandidate ? History.prerollMilliseconds : History.quietMilliseconds
     }
 
-    /// Whether packets hold nothing but Opus.
+    /// Returns whether packets hold plain Opus.
     private func isPlain(_ encoding: Int) -> Bool {
         encodings[encoding].mapping?.format.codec == .opus
     }
@@ -50,7 +52,7 @@ extension Core {
         )
     }
 
-    /// Lets a publication's detector hear one packet.
+    /// Passes one packet's level to a publication's speech detector.
     mutating func hear(
         _ level: AudioLevel,
         milliseconds: Int,
@@ -71,9 +73,9 @@ extension Core {
         schedule(transport)
     }
 
-    /// Ends the speech of those of whom nothing has come for too long.
+    /// Ends the speech of publications whose packets have stopped.
     ///
-    /// What comes puts a deadline off: then this is early, and comes again.
+    /// Packets postpone the deadline, so the timer may fire early; it is then set again.
     mutating func expireSpeech(of transport: Int, at now: Instant) {
         var next: Instant?
         for index in 0..<transports[transport].publications.count {
@@ -86,7 +88,9 @@ extension Core {
         transports[transport].speechDue = next
     }
 
-    /// Tells the control plane, which ranks: only of changes, so that silence costs nothing.
+    /// Reports the start or end of speech to the control plane, which ranks the speakers.
+    ///
+    /// Only changes are reported, so silence costs nothing.
     mutating func note(_ change: SpeechDetector.Change?, of publication: Int) {
         let id = publications.handle(at: publication)
         switch change {

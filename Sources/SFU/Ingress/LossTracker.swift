@@ -1,6 +1,6 @@
 import RTP
 
-/// What is missing of a stream, and when to ask the publisher for it (RFC 4585 §6.2.1).
+/// Missing packets of a stream, with the times of their NACKs (RFC 4585 §6.2.1).
 struct LossTracker: ~Copyable {
     /// Not private: Swift 6.3.1 fails to link a private element of a generic owner.
     struct Missing: BitwiseCopyable {
@@ -10,28 +10,28 @@ struct LossTracker: ~Copyable {
         var tries: UInt8
     }
 
-    /// Numbers waited for at once; a larger hole is a case for a keyframe.
+    /// Missing packets tracked at once; a larger gap is left to a keyframe.
     static let capacity = 256
-    /// A packet is often merely late.
+    /// Delay before the first NACK, as packets are often only reordered.
     static let reorderMilliseconds: Int64 = 5
-    /// After that nobody would show it any more.
+    /// Age after which a packet is too late to be shown.
     static let patienceMilliseconds: Int64 = 1_000
     static let maximumTries: UInt8 = 10
-    /// Numbers missing after a silence longer than that patience from which on it was an outage: of
-    /// a slow screen share so many are not lost at once.
+    /// Number of missing packets from which a gap counts as an outage, if it follows a silence
+    /// longer than `patienceMilliseconds`; a slow screen share does not lose so many at once.
     static let outageGap = 10
 
     private var missing = List<Missing>(capacity: 16)
-    /// Numbers given up; a sign that a keyframe is needed.
+    /// Packets given up; an increase means that a keyframe is needed.
     private(set) var abandoned: UInt64 = 0
 
     var isEmpty: Bool { missing.isEmpty }
 
-    /// Notes `gap` numbers before `newest` as missing; `silence` is how long ago the last packet
-    /// came before them, in milliseconds.
+    /// Records `gap` numbers before `newest` as missing; `silence` is the time since the last
+    /// packet before them, in milliseconds.
     ///
-    /// What an outage has lost is not waited for: it would come too late to be shown, and have a
-    /// viewer's jitter buffer believe that the path delays like that.
+    /// Packets lost in an outage are not requested: they would arrive too late to be shown, and
+    /// inflate the delay estimate of subscribers' jitter buffers.
     mutating func expect(gap: Int, before newest: Int, silence: Int64, at now: Instant) {
         guard gap > 0 else { return }
         let isOutage = gap >= Self.outageGap && silence > Self.patienceMilliseconds
@@ -46,7 +46,7 @@ struct LossTracker: ~Copyable {
         }
     }
 
-    /// It came after all.
+    /// Removes a number that has arrived late.
     mutating func found(_ number: Int) {
         for index in 0..<missing.count where missing[index].number == number {
             missing.remove(swappingAt: index)
@@ -56,7 +56,7 @@ struct LossTracker: ~Copyable {
 
     mutating func removeAll() { missing.removeAll() }
 
-    /// When the next request is due.
+    /// Time of the next NACK; `nil` if no packet is missing.
     var deadline: Instant? {
         guard !missing.isEmpty else { return nil }
         var earliest = missing[0].askAt
@@ -66,7 +66,7 @@ struct LossTracker: ~Copyable {
         return earliest
     }
 
-    /// Appends the numbers to ask for now, ascending, and gives up those past hope.
+    /// Appends the numbers to request now, in ascending order, and gives up the hopeless ones.
     mutating func collect(
         dueAt now: Instant,
         retryMilliseconds: Int64,
@@ -95,7 +95,7 @@ struct LossTracker: ~Copyable {
         sort(&due, from: start)
     }
 
-    /// Insertion sort by age: few elements, mostly in order already.
+    /// Sorts by age; insertion sort suits few elements that are mostly in order.
     private func sort(_ due: inout List<SequenceNumber>, from start: Int) {
         guard due.count - start > 1 else { return }
         for index in (start + 1)..<due.count {

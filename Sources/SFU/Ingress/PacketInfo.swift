@@ -1,11 +1,11 @@
 import RTP
 import WorkerInterface
 
-/// What ingress found out about one packet in clear, so that nobody parses it twice.
+/// Parsed metadata of one decrypted packet, so that it is parsed only once.
 ///
-/// All offsets count from the packet's first byte; an offset of 0 means "not there".
+/// All offsets count from the packet's first byte; an offset of 0 means that the field is absent.
 struct PacketInfo: BitwiseCopyable {
-    /// An element that is carried through to subscribers as it is.
+    /// Position and length of a header extension element in the packet.
     struct Element: BitwiseCopyable {
         var offset: UInt16 = 0
         var length: UInt8 = 0
@@ -14,53 +14,54 @@ struct PacketInfo: BitwiseCopyable {
     struct Flags: OptionSet, BitwiseCopyable {
         let rawValue: UInt8
         static let marker = Self(rawValue: 1)
-        /// The first packet of a picture that needs no other.
+        /// First packet of a keyframe.
         static let keyframeStart = Self(rawValue: 2)
         static let longPictureID = Self(rawValue: 4)
-        /// Came as a retransmission (RFC 4588).
+        /// Received as a retransmission (RFC 4588).
         static let repaired = Self(rawValue: 8)
-        /// Padding only: subscribers' numbering closes over it.
+        /// Padding only; the gap is closed in the subscribers' sequence numbers.
         static let skipped = Self(rawValue: 16)
-        /// `pictureID` is the dependency descriptor's frame number.
+        /// `pictureID` holds the dependency descriptor's frame number.
         static let frameNumbered = Self(rawValue: 32)
-        /// Decoders count pictures by `pictureID`: one that is dropped must leave no gap (VP8).
+        /// Decoders expect consecutive values of `pictureID`, so a dropped picture must leave no
+        /// gap (VP8).
         static let countsPictures = Self(rawValue: 64)
-        /// What a lower layer needs is all among what a higher one needs.
+        /// All packets of a lower layer also belong to the higher ones.
         static let nestsLayers = Self(rawValue: 128)
     }
 
     var arrival = Instant(nanoseconds: 0)
-    /// Index of the encoding that it belongs to.
+    /// Index of its encoding.
     var encoding: UInt32 = 0
-    /// Which numbering of that encoding, unique in the worker.
+    /// Epoch of the encoding's sequence numbering, unique in the worker.
     var epoch: UInt32 = 0
     var timestamp: UInt32 = 0
     var sequence = SequenceNumber(rawValue: 0)
-    /// The sequence number with its wraps counted; never goes back when the sender starts anew.
+    /// Sequence number with wraps counted; it never goes back when the sender restarts.
     var number: Int64 = 0
     var payloadOffset: UInt16 = 0
     var payloadLength: UInt16 = 0
     var payloadType: UInt8 = 0
     var flags: Flags = []
 
-    /// Followers of these layers get it; a stream without layers goes to all.
+    /// Layer points that the packet is sent to; all for a stream without layers.
     var points = LayerPoints.all
-    /// For these it is the last packet of a picture: the marker is theirs.
+    /// Layer points for which it is the last packet of a picture, so that the marker bit is set.
     var marks = LayerPoints.none
-    /// With this first packet of a frame one may go over to these, from one of `bases`.
+    /// Layer points that can be switched to at this first packet of a frame, from one of `bases`.
     var switches = LayerPoints.none
     var bases = LayerPoints.none
-    /// The layer that it belongs to itself, as a `LayerPoint`.
+    /// The packet's own layer, as a `LayerPoint`.
     var layer: UInt8 = 0
 
-    /// VP8's and VP9's picture id, or the dependency descriptor's frame number.
+    /// Picture ID of VP8 and VP9, or the dependency descriptor's frame number.
     var pictureID: UInt16 = 0
     var pictureIDOffset: UInt16 = 0
     var tl0PictureIndex: UInt8 = 0
     var tl0PictureIndexOffset: UInt16 = 0
-    /// Bytes at the payload's start that hold what rewriting changes.
+    /// Bytes at the start of the payload that hold the fields to rewrite.
     var descriptorLength: UInt16 = 0
-    /// Where a RED packet's primary block begins in the payload; 0 for all others.
+    /// Offset of a RED packet's primary block in the payload; 0 for other packets.
     var primaryOffset: UInt16 = 0
 
     var audioLevel = Element()
@@ -68,13 +69,13 @@ struct PacketInfo: BitwiseCopyable {
     var playoutDelay = Element()
     var absoluteCaptureTime = Element()
     var dependencyDescriptor = Element()
-    /// Not carried through: viewers are sent other layers.
+    /// Parsed but not forwarded: subscribers are sent other layers than it describes.
     var layersAllocation = Element()
 
-    /// Bytes of RTP padding that lie after the payload in the pool, for who may send it along.
+    /// Bytes of RTP padding that lie after the payload in the pool, and may be sent along.
     var padding: UInt8 = 0
-    /// The next arrival of the same publication in this batch, as a pool index; -1 at the end.
+    /// Pool index of the publication's next packet in this batch; -1 at the end.
     var next: Int32 = -1
-    /// What becomes of it: `nil` once a subscriber has been sent it.
+    /// Reason why no subscriber has been sent it; `nil` once one has.
     var drop: DropReason? = .noSubscriber
 }

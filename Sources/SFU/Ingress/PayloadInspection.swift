@@ -1,12 +1,12 @@
 import RTP
 import WorkerInterface
 
-/// Step 5: what the payload says that forwarding needs: keyframes, picture ids, sizes.
+/// Step 7: payload inspection for keyframes, picture IDs and resolutions.
 ///
-/// A descriptor that cannot be read makes a packet unremarkable, never fatal: end-to-end
-/// encrypted payloads are forwarded as they are.
+/// A packet with an unreadable descriptor is forwarded as an ordinary one: the payload may be
+/// encrypted end to end.
 extension Core {
-    /// Returns why the packet goes no further.
+    /// Inspects a packet's payload; returns the reason to drop it, or `nil`.
     mutating func inspect(
         _ info: inout PacketInfo,
         place: Int32,
@@ -33,7 +33,7 @@ extension Core {
         if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
         let highest = encodings[encoding].layers.highest.temporal
         if info.switches != .none, LayerPoint(index: Int(info.layer)).temporal >= highest {
-            // With nothing above it, this is all that could be wanted.
+            // At the highest temporal layer, the switching point counts for all temporal layers.
             info.switches.formUnion(LayerPoints(from: 0, highest))
         }
         if info.dependencyDescriptor.length > 0,
@@ -45,7 +45,7 @@ extension Core {
         return nil
     }
 
-    /// Returns whether an encoding has another size than before.
+    /// Stores an encoding's resolution; returns whether it has changed.
     private mutating func noteSize(
         _ size: PictureSize,
         codec: Codec,
@@ -58,7 +58,7 @@ extension Core {
             || encodings[encoding].height != Int(size.height)
         encodings[encoding].width = Int(size.width)
         encodings[encoding].height = Int(size.height)
-        // What follows in the descriptor tells of each of AV1's layers.
+        // AV1's dependency descriptor is read later and has each layer's resolution.
         guard codec != .av1 else { return isOther }
         guard codec == .vp9, let descriptor = VP9Descriptor(payload) else {
             return encodings[encoding].layers.set(LayerMeter.Size(size), of: 0) || isOther
@@ -70,7 +70,7 @@ extension Core {
         return isOther
     }
 
-    /// Counts a packet of a video for its layers; `isNews` where its viewers' choice may change.
+    /// Counts a video packet for its layers; `isNews` if the layers on offer may have changed.
     mutating func noteVideo(_ info: PacketInfo, place: Int32, isNews: Bool, encoding: Int) {
         let publication = encodings[encoding].publication
         if info.layersAllocation.length > 0 { noteAllocation(info, place, encoding: encoding) }
@@ -83,12 +83,13 @@ extension Core {
             encodings[encoding].keyframes.hear(at: info.arrival)
             scheduleKeyframe(of: encoding)
         }
-        // After that: what viewers have just begun to want has come.
+        // Processed last, because a keyframe also answers the requests that the lines above have
+        // made.
         encodings[encoding].keyframes.receive(info, bytes: length)
         scheduleReview(of: publication, at: info.arrival)
     }
 
-    /// Looks at a publication's layers soon.
+    /// Schedules a review of a publication's layers.
     mutating func scheduleReview(of publication: Int, at now: Instant) {
         let due = now.advanced(milliseconds: Self.layersMilliseconds)
         guard let transport = publications[publication].transport else {
@@ -106,7 +107,8 @@ extension Core {
 }
 
 extension PacketInfo {
-    /// Notes what rewriting and gating need; returns the picture's size where the packet tells.
+    /// Records the fields for rewriting and gating; returns the picture's resolution if the packet
+    /// carries it.
     mutating func inspect(
         _ packet: Span<UInt8>,
         payload: Span<UInt8>,

@@ -1,28 +1,29 @@
 import RTP
 import WorkerInterface
 
-/// One m-line on which a participant sends, with all of its encodings and viewers.
+/// One m-line on which a participant sends, with all of its encodings and subscribers.
 struct Publication: ~Copyable {
-    /// Where its packets come from.
+    /// Source of a publication's packets.
     enum Origin: BitwiseCopyable {
-        /// This worker's transport with that index: this is the publication's home.
+        /// Transport with this index: the worker is the publication's home.
         case transport(Int)
-        /// Another worker hands them on: this is a mirror.
+        /// Relay from another worker: this is a mirror.
         case mirror(of: RelayTarget)
     }
 
-    /// Where to packets are handed on.
+    /// Mirror that packets are relayed to.
     struct Outlet: BitwiseCopyable {
         let target: RelayTarget
-        /// The ring there was full: the next packet says so.
+        /// Whether the relay ring was full; the next packet carries a gap mark.
         var hasGap = false
-        /// It gets nothing before it has asked for its beginning, or this time has come.
+        /// End of the hold; until then, or until the mirror has asked for held audio, nothing is
+        /// relayed.
         var heldUntil: Instant?
-        /// What it has asked for.
+        /// Time since which the mirror has asked for held audio.
         var since: Instant?
     }
 
-    /// RIDs that an offer may name.
+    /// RIDs accepted per m-line of an offer.
     static let maximumEncodings = 4
 
     var configuration: PublicationConfiguration
@@ -30,49 +31,51 @@ struct Publication: ~Copyable {
     /// Indices of its encodings, in the offer's order.
     var encodings = List<Int32>(capacity: 1)
     let kind: MediaKind
-    /// Indices of the slots that carry it, in their order: so they are walked in memory order.
+    /// Indices of the slots that carry it, sorted so that they are visited in memory order.
     var subscribers = List<Int32>()
-    /// More than anybody else on the worker could wait for without noticing.
+    /// Whether forwarding to all subscribers takes long enough to delay the worker's other media.
     var hasManyViewers: Bool { subscribers.count > 16 }
-    /// Payload types, flat, so that a lookup touches no array.
+    /// Negotiated payload types, stored flat to keep arrays out of the lookup.
     var formats = List<FormatMapping>()
 
-    /// `false`: its packets go no further (mute, role, state).
+    /// Whether its packets are forwarded; `false` because of mute, role or state.
     var isOpen = true
-    /// A mirror's gate opened then: what the home received before is of an older right.
+    /// Time when the gate last opened or closed; packets received earlier belong to an older right.
     var openedAt = Instant(nanoseconds: 0)
-    /// What of it could be sent as last looked at, lowest first.
+    /// Layers on offer at the last review, lowest first.
     var options = List<LayerOption>(capacity: 4)
-    /// The encodings that the control plane knows to be wanted here, a bit each.
+    /// Encodings last reported to the control plane as in demand here, one bit each.
     var wanted: UInt8
-    /// Since when fewer are.
+    /// Time since which fewer encodings have been in demand.
     var unwantedSince: Instant?
-    /// When any encoding was last live, and whether its viewers know that none is.
+    /// Time when any encoding was last live, and whether the subscribers have been told that none
+    /// is.
     var lastLive: Instant?
     var isInterrupted = false
-    /// A mirror whose layers are looked at.
+    /// Whether a mirror's layers are under regular review.
     var isBusy = false
-    /// In a mirror: what it asks its home for, and how often it still does.
+    /// Time since which a mirror requests held audio from its home, and how many more requests it
+    /// sends.
     var wantsSince: Instant?
     var asks = 0
 
-    /// Its mirrors in other workers, which get all that passes the gate.
+    /// Mirrors in other workers, which are sent all packets that pass the gate.
     var mirrors = List<Outlet>(capacity: 1)
 
-    /// The packets of the batch under way, as a chain of pool places.
+    /// Packets of the current batch, as a chain of pool places.
     var firstArrival: Int32 = -1
     var lastArrival: Int32 = -1
     var arrivalCount = 0
     var isQueued = false
-    /// Whether they are in the batch that has been put aside.
+    /// Whether they belong to a preempted batch.
     var isAside = false
 
-    /// Whether somebody speaks; at the home of audio alone.
+    /// Speech detector, used at the home of audio only.
     var speech = SpeechDetector()
-    /// What is known of its sound where packets do not tell how loud they are.
+    /// Loudness measurement state for packets without an audio level.
     var sound = OpusLevels.Stream()
 
-    /// What the control plane was told last.
+    /// Layers last reported to the control plane.
     var reported: [LayerDescription] = []
     var reportedCodec: Codec?
 
@@ -80,7 +83,7 @@ struct Publication: ~Copyable {
         self.configuration = configuration
         self.origin = origin
         kind = configuration.kind
-        // A publisher sends all at first; nobody watches a new mirror.
+        // At first, a publisher sends all encodings, and a new mirror has no subscribers.
         wanted =
             switch origin {
             case .transport: .max
@@ -89,10 +92,10 @@ struct Publication: ~Copyable {
         for format in configuration.formats { formats.append(format) }
     }
 
-    /// Whether anybody could be watching, in this worker or in another.
+    /// Whether it has subscribers in this worker or mirrors in others.
     var hasViewers: Bool { !subscribers.isEmpty || !mirrors.isEmpty }
 
-    /// The home's transport; a mirror has none.
+    /// Transport that it arrives on; a mirror has none.
     var transport: Int? {
         switch origin {
         case .transport(let transport): transport
@@ -100,7 +103,7 @@ struct Publication: ~Copyable {
         }
     }
 
-    /// What a mirror mirrors; a home has nothing.
+    /// Home publication of a mirror; `nil` for a home.
     var home: RelayTarget? {
         switch origin {
         case .transport: nil
@@ -108,7 +111,7 @@ struct Publication: ~Copyable {
         }
     }
 
-    /// The mapping whose media or retransmission payload type this is.
+    /// Returns the mapping with this media or RTX payload type.
     func mapping(of payloadType: UInt8) -> FormatMapping? {
         for index in 0..<formats.count {
             let format = formats[index]

@@ -2,12 +2,12 @@ import RTP
 
 /// Token bucket for one transport's RTCP.
 ///
-/// A datagram costs one token, and the blocks in it that take most time cost more where one token
-/// does not cover them: transport-wide feedback one each, and a NACK one for each 64 packets that
-/// it names. Only what was authentic is charged: somebody who forges a participant's address cannot
-/// use up its budget.
+/// A datagram costs one token. Expensive blocks cost more if that token does not cover them:
+/// transport-wide feedback one each, and a NACK one for each 64 packets that it names. Only
+/// authenticated datagrams are charged, so an attacker who forges a participant's address cannot
+/// exhaust its budget.
 struct RTCPBudget {
-    /// Packets that a NACK names for a token.
+    /// Packets named in a NACK per token.
     private static let packetsNamed = 64
 
     /// Returns a block's cost in tokens.
@@ -23,9 +23,9 @@ struct RTCPBudget {
     private var tokens: Int64?
     private var filled = Instant(nanoseconds: 0)
 
-    /// Fills up what has come since the last time, at most half a second's worth.
+    /// Adds the tokens gained since the last call, up to half a second's worth.
     ///
-    /// - Returns: Whether anything is left.
+    /// - Returns: Whether any token is left.
     mutating func fill(_ perSecond: Int, at now: Instant) -> Bool {
         let nanosecondsPerToken = max(1_000_000_000 / Int64(max(perSecond, 1)), 1)
         let most = Int64(max(perSecond / 2, 1))
@@ -38,13 +38,13 @@ struct RTCPBudget {
         let gained = min(passed / nanosecondsPerToken, most)
         if gained > 0 {
             self.tokens = min(tokens &+ gained, most)
-            // The rest of a token's time counts for the next.
+            // The remainder counts toward the next token.
             filled = now.advanced(nanoseconds: -(passed % nanosecondsPerToken))
         }
         return (self.tokens ?? 0) > 0
     }
 
-    /// Charges some tokens, if there are so many.
+    /// Takes `cost` tokens if there are enough; returns whether it did.
     mutating func charge(_ cost: Int64 = 1) -> Bool {
         guard let tokens, tokens >= cost else { return false }
         self.tokens = tokens &- cost

@@ -1,6 +1,6 @@
 import RTP
 
-/// Bits and frames a second of one encoding, over windows of about a second.
+/// Meter of one encoding's bitrate and frame rate, over windows of about a second.
 struct RateMeter: BitwiseCopyable {
     private var windowStart: Instant?
     private var bytes: UInt64 = 0
@@ -24,7 +24,7 @@ struct RateMeter: BitwiseCopyable {
         guard let windowStart else { return false }
         let elapsed = now.nanoseconds(since: windowStart)
         guard elapsed >= 900_000_000 else { return false }
-        // No line is faster, and sums of rates stay far from overflow.
+        // Capped above any link rate, so that sums of rates cannot overflow.
         bitrate = Int(saturating: min(Double(bytes) * 8_000_000_000 / Double(elapsed), 1e12))
         frameRate = Double(frames) * 1_000_000_000 / Double(elapsed)
         bytes = 0
@@ -33,7 +33,7 @@ struct RateMeter: BitwiseCopyable {
         return true
     }
 
-    /// Whether anything came within `milliseconds` before `now`.
+    /// Returns whether media arrived within `milliseconds` before `now`.
     func isActive(within milliseconds: Int64, at now: Instant) -> Bool {
         guard let lastArrival else { return false }
         return now.milliseconds(since: lastArrival) < milliseconds

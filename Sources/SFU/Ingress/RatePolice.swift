@@ -1,11 +1,12 @@
 import RTP
 import WorkerInterface
 
-/// Holds one publication to bits and packets a second: two leaky buckets, kept as points in time.
+/// Rate limiter of one encoding: two leaky buckets, for bits and packets a second.
 ///
-/// A bucket is as full as its time lies ahead of now, so that a packet costs two additions.
+/// Each bucket is stored as a point in time and is as full as that lies ahead of now, so a packet
+/// costs two additions.
 struct RatePolice: BitwiseCopyable {
-    /// What a publication may send, in bits and packets a second.
+    /// Limits of an encoding, in bits and packets a second.
     struct Limits: BitwiseCopyable {
         var bitrate: Int
         var packetRate: Int
@@ -15,12 +16,12 @@ struct RatePolice: BitwiseCopyable {
     private var nanosecondsPerPacket: Int64
     private var bytesUntil = Instant(nanoseconds: .min / 2)
     private var packetsUntil = Instant(nanoseconds: .min / 2)
-    /// Whether what comes is dropped until there is room again.
+    /// Whether packets are being dropped until there is room again.
     private(set) var isHolding = false
-    /// Of the frame of which something was dropped.
+    /// RTP timestamp of the frame that was last cut.
     private var timestamp: UInt32 = 0
 
-    /// What a bucket holds, in time: a keyframe is several times its share of a second.
+    /// Capacity of a bucket, as time, which leaves room for keyframes.
     static let burstNanoseconds: Int64 = 1_000_000_000
 
     init(_ limits: Limits) {
@@ -28,20 +29,20 @@ struct RatePolice: BitwiseCopyable {
         nanosecondsPerPacket = 1_000_000_000 / Int64(max(1, limits.packetRate))
     }
 
-    /// Takes other limits; what is in the buckets stays.
+    /// Changes the limits; the fill of the buckets stays.
     mutating func limit(to limits: Limits) {
         let other = Self(limits)
         nanosecondsPerByte = other.nanosecondsPerByte
         nanosecondsPerPacket = other.nanosecondsPerPacket
     }
 
-    /// What becomes of a packet.
+    /// Decision for one packet.
     enum Verdict { case pass, passAgain, hold, holdFirst }
 
-    /// Judges one packet.
+    /// Decides whether one packet passes.
     ///
-    /// What is dropped is dropped whole: to the frame's end, and on until half of a bucket is free,
-    /// for what follows cannot be shown without it in any case.
+    /// After a drop the rest of the frame is dropped, and further frames until half of the bucket
+    /// is free: they could not be decoded without it.
     mutating func judge(bytes: Int, timestamp: UInt32, at now: Instant) -> Verdict {
         let nextBytes = max(bytesUntil, now).advanced(
             nanoseconds: Int64(bytes) &* nanosecondsPerByte
@@ -49,7 +50,7 @@ struct RatePolice: BitwiseCopyable {
         let nextPackets = max(packetsUntil, now).advanced(nanoseconds: nanosecondsPerPacket)
         let fill = max(nextBytes, nextPackets).nanoseconds(since: now)
         let limit = isHolding ? Self.burstNanoseconds / 2 : Self.burstNanoseconds
-        // The rest of a frame whose beginning is gone is of no use.
+        // The rest of a cut frame is of no use.
         guard fill <= limit, !isHolding || timestamp != self.timestamp else {
             self.timestamp = timestamp
             defer { isHolding = true }
@@ -63,11 +64,13 @@ struct RatePolice: BitwiseCopyable {
 }
 
 extension PublicationConfiguration {
-    /// What one of its encodings may send: twice what its publisher's role says, or what the worker
-    /// takes of anybody.
+    /// Returns the limits of one encoding.
     ///
-    /// What is above the role's rate goes to nobody as it is, by what was measured over a second
-    /// (`LayerCap`). This is for what comes faster than that can tell.
+    /// For video the bitrate is twice the role's, or the worker's limit `bitrate` if that is lower
+    /// or the role has none. For audio the limits are fixed.
+    ///
+    /// Layers above the role's bitrate are excluded by their measured rate anyway (`LayerCap`).
+    /// This limiter catches bursts faster than that measurement.
     func rateLimits(most bitrate: Int) -> RatePolice.Limits {
         switch kind {
         case .audio:
@@ -80,17 +83,20 @@ extension PublicationConfiguration {
         }
     }
 
-    /// Opus at its most (RFC 6716 §2.1.1), three times by RED (RFC 2198), in packets of 2.5 ms.
+    /// Audio bitrate limit: the highest of Opus (RFC 6716 §2.1.1), tripled for RED (RFC 2198), in
+    /// packets of 2.5 ms.
     private static let mostAudio = 2_000_000
     private static let mostAudioPackets = 500
     private static let mostVideoPackets = 10_000
-    /// A keyframe of the smallest picture has to fit.
+    /// Lowest video limit, which leaves room for a keyframe of the smallest resolution.
     private static let leastVideo = 200_000
 }
 
-/// A publisher that sends more than it may: what is beyond goes no further.
+/// Enforcement of the publishers' rate limits.
 extension Core {
-    /// Judges a packet that has its number already, so that what is dropped is not asked for again.
+    /// Checks a packet against the rate limit.
+    ///
+    /// Its sequence number is recorded already, so a dropped packet is not requested again.
     mutating func police(_ info: PacketInfo, length: Int, encoding: Int) -> DropReason? {
         let verdict = encodings[encoding].police.judge(
             bytes: length,
@@ -109,7 +115,7 @@ extension Core {
         }
     }
 
-    /// Holds a publication's encodings to what its configuration says now.
+    /// Applies the configured limits to a publication's encodings.
     mutating func limitRate(of publication: Int) {
         let rates = publications[publication].configuration
             .rateLimits(most: limits.publicationBitrate)
@@ -118,7 +124,8 @@ extension Core {
         }
     }
 
-    /// What they have cannot be gone on with: they wait for a keyframe.
+    /// Makes the encoding's subscribers wait for a keyframe, as they cannot decode past the dropped
+    /// packets.
     private mutating func holdViewers(of encoding: Int) {
         guard encodings[encoding].kind == .video else { return }
         let publication = encodings[encoding].publication

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// What peers say of what they send and what they get.
+/// Processing of received RTCP.
 extension Core {
     mutating func receiveRTCP(
         _ bytes: Span<UInt8>,
@@ -35,7 +35,8 @@ extension Core {
         }
     }
 
-    /// Each block stands alone; what follows a bad one is left (RFC 3550 A.2).
+    /// Processes a compound packet block by block; reading stops at a block of invalid length (RFC
+    /// 3550 A.2).
     private mutating func readBlocks(
         _ place: Int32,
         length: Int,
@@ -44,7 +45,7 @@ extension Core {
         into output: inout Batch
     ) {
         var position = 0
-        // Tokens that the datagram itself has paid and no block has used.
+        // Tokens that the datagram has paid for and no block has used.
         var covered: Int64 = 1
         while position < length {
             guard length - position >= 4 else { return }
@@ -109,7 +110,7 @@ extension Core {
         }
     }
 
-    /// The slot that sends with this SSRC, or -1.
+    /// Returns the slot that sends with this SSRC, or -1.
     private func slot(of ssrc: SSRC, transport: Int) -> Int {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
@@ -118,7 +119,7 @@ extension Core {
         return -1
     }
 
-    /// Keeps the publisher's clock, for lip sync and round trips (RFC 3550 §6.4.1).
+    /// Stores a sender report's clock, for lip sync and round-trip times (RFC 3550 §6.4.1).
     private mutating func note(_ report: SenderReport, from transport: Int, at now: Instant) {
         guard let stream = transports[transport].stream(of: report.sender),
             !stream.isRetransmission
@@ -128,7 +129,8 @@ extension Core {
         noteCaptureTimes(of: transport)
     }
 
-    /// What the streams' last reports mean by the clock as it is known now: one for all of them.
+    /// Converts the last sender reports of all the transport's streams to capture times, with one
+    /// clock offset for all.
     private mutating func noteCaptureTimes(of transport: Int) {
         for index in 0..<transports[transport].publications.count {
             let publication = Int(transports[transport].publications[index])
@@ -171,7 +173,8 @@ extension Core {
         noteEstimate(of: transport, at: now)
     }
 
-    /// Now less LSR less DLSR, in the 16.16 seconds of the reports (RFC 3550 §6.4.1).
+    /// Computes the round-trip time: now minus LSR minus DLSR, in the reports' 16.16 fixed-point
+    /// seconds (RFC 3550 §6.4.1).
     private mutating func noteRoundTrip(
         _ report: ReceptionReport,
         transport: Int,
@@ -181,12 +184,13 @@ extension Core {
         let passed =
             ntp(at: now).compact &- report.lastSenderReport
             &- report.delaySinceLastSenderReport
-        // More than ten seconds is a clock gone wrong, as is less than nothing.
+        // A value of ten seconds or more, or a negative one, which wraps around, means a clock
+        // error.
         guard passed < 10 << 16 else { return }
         transports[transport].roundTripNanoseconds = (Int64(passed) * 1_000_000_000) >> 16
     }
 
-    /// A viewer cannot show what it has: its encoding's publisher is asked for a keyframe.
+    /// Requests a keyframe for a subscriber that has sent PLI or FIR.
     private mutating func refreshPicture(of ssrc: SSRC, transport: Int, at now: Instant) {
         let slot = slot(of: ssrc, transport: transport)
         guard slot >= 0, slots[slot].kind == .video else { return }

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// Step 1 of a media packet's way: whose it is, and that it is genuine.
+/// Step 4: lookup of the transport by address, SRTP authentication and decryption.
 extension Core {
     mutating func receiveRTP(
         _ bytes: Span<UInt8>,
@@ -21,7 +21,7 @@ extension Core {
         let ssrc = SSRC(rawValue: bytes.u32(at: 8))
         guard transports[transport].admits(ssrc, limit: limits.newStreamsPerSecond, at: now)
         else { return drops.count(.streamRateLimited) }
-        // A caller that forgot to flush would make the queue grow without end.
+        // Bounds the queue even if the caller forgets to flush.
         guard arrivalCount < Self.batchCapacity else { return drops.count(.bufferFull) }
         let place = pool.allocate()
         guard place >= 0 else { return drops.count(.bufferFull) }
@@ -49,7 +49,7 @@ extension Core {
         return try transports[transport].unprotectRTP(bytes, into: &clear)
     }
 
-    /// Something authenticated came: the peer is there.
+    /// Records that an authenticated packet arrived, so the peer is alive.
     mutating func heard(from transport: Int, at now: Instant) {
         transports[transport].lastHeard = now
         if case .reconnecting = transports[transport].state, !transports[transport].lacksConsent {
@@ -58,9 +58,9 @@ extension Core {
         }
     }
 
-    /// Steps 2 to 5: which stream, is it new, may it pass, what is in it.
+    /// Finds the packet's stream (step 5) and passes it on to the further steps of ingress.
     ///
-    /// Returns why it goes no further; `nil` where the packet was kept.
+    /// Returns the reason to drop it, or `nil` if the packet was kept.
     private mutating func admit(
         _ place: Int32,
         length: Int,
@@ -115,7 +115,7 @@ extension Core {
         schedule(transport)
     }
 
-    /// Takes the retransmission header off: it is the original packet from here on (RFC 4588 §4).
+    /// Removes the RTX header, which restores the original packet (RFC 4588 §4).
     private mutating func unwrapRTX(
         _ info: inout PacketInfo,
         place: Int32,
@@ -137,7 +137,8 @@ extension Core {
         return nil
     }
 
-    /// Steps 4 to 6: numbering and statistics, the gate, the payload, and into the batch.
+    /// Steps 6 and 7: updates numbering and statistics, applies the gate and the rate limit,
+    /// inspects the payload, and adds the packet to the batch.
     private mutating func enter(
         _ info: PacketInfo,
         place: Int32,
@@ -208,7 +209,7 @@ extension Core {
             clockRate: encodings[encoding].clockRate,
             at: info.arrival
         )
-        // A burst of what came over seconds is no rate.
+        // A burst that was queued over seconds would distort the measured rate.
         guard leaving != .everything else { return }
         encodings[encoding].rate.receive(
             bytes: length,
@@ -218,7 +219,7 @@ extension Core {
         )
     }
 
-    /// Asks again for what is missing, where the publisher answers to that.
+    /// Tracks missing packets for NACKs, if the publisher supports them.
     private mutating func expectRetransmission(
         of gap: Int,
         before newest: Int,
@@ -228,8 +229,8 @@ extension Core {
         guard gap > 0, let transport = publications[encodings[encoding].publication].transport
         else { return }
         transports[transport].estimate.lose(gap)
-        // Retransmissions may come before the first packet of the stream itself: without its SSRC
-        // nothing can be asked for, and what waited for that would be due for ever.
+        // Retransmissions may arrive before the stream's first packet. Without the stream's SSRC no
+        // NACK can be sent, and its timer would stay due forever.
         guard encodings[encoding].ssrc != nil, let mapping = encodings[encoding].mapping,
             mapping.feedback.contains(.nack)
         else { return }
@@ -244,7 +245,7 @@ extension Core {
         }
     }
 
-    /// Puts the packet into the batch under way, and into the history of its encoding.
+    /// Adds the packet to the current batch and to its encoding's history.
     mutating func keep(
         _ info: PacketInfo,
         place: Int32,

@@ -1,9 +1,9 @@
 import RTP
 
-/// What a publisher without transport-wide feedback is told that it may send
+/// Bandwidth estimate for publishers without transport-wide feedback, sent as REMB
 /// (draft-alvestrand-rmcat-remb-03).
 ///
-/// It follows what arrives: half as much again while nothing is lost, less on loss.
+/// It follows the received rate: up to half as much again with little loss, less on heavy loss.
 struct ReceiverRate: BitwiseCopyable {
     static let start = 1_000_000
     static let minimum = 100_000
@@ -23,7 +23,7 @@ struct ReceiverRate: BitwiseCopyable {
 
     mutating func lose(_ count: Int) { lost &+= count }
 
-    /// Works the next estimate out from the interval that ends now.
+    /// Updates the estimate from the interval that ends now.
     mutating func update(at now: Instant) {
         defer {
             since = now

@@ -1,6 +1,6 @@
 import RTP
 
-/// What a receiver report says of one incoming stream (RFC 3550 §6.4, A.3, A.8).
+/// Reception statistics of one incoming stream for receiver reports (RFC 3550 §6.4, A.3, A.8).
 struct ReceptionStatistics: BitwiseCopyable {
     private(set) var packets: UInt64 = 0
     private(set) var bytes: UInt64 = 0
@@ -9,22 +9,22 @@ struct ReceptionStatistics: BitwiseCopyable {
     private var expectedBefore = 0
     private var packetsBefore: UInt64 = 0
     private var lastTransit: Int64 = 0
-    /// Times 16, as RFC 3550 A.8 keeps it.
+    /// Jitter times 16, as in RFC 3550 A.8.
     private var jitterTimes16: Int64 = 0
-    /// The last sender report: its NTP and RTP times and when it came.
+    /// NTP and RTP times and arrival of the last sender report.
     private(set) var senderNTP = NTPTime(rawValue: 0)
     private(set) var senderTimestamp: UInt32 = 0
     private(set) var senderReportArrival: Instant?
 
-    /// RTP timestamp units.
+    /// Interarrival jitter in RTP timestamp units.
     var jitter: UInt32 { UInt32(clamping: jitterTimes16 >> 4) }
 
-    /// Packets lost since the start; negative where duplicates came.
+    /// Packets lost since the start; negative after duplicates.
     var lost: Int64 { Int64(expected) &- Int64(clamping: packets) }
 
     private var expected: Int { packets == 0 ? 0 : highest &- first &+ 1 }
 
-    /// Counts one packet; `extended` is its sequence number with wraps.
+    /// Counts one packet; `extended` is its sequence number with wraps counted.
     mutating func receive(
         extended: Int,
         timestamp: UInt32,
@@ -47,7 +47,7 @@ struct ReceptionStatistics: BitwiseCopyable {
         bytes &+= UInt64(length)
     }
 
-    /// Forgets the numbering but not the totals: the sender started anew.
+    /// Resets the numbering but keeps the totals, for a sender that restarted.
     mutating func restart(at extended: Int) {
         let lostBefore = max(0, Int(clamping: lost))
         first = extended &- Int(clamping: packets) &- lostBefore
@@ -61,7 +61,7 @@ struct ReceptionStatistics: BitwiseCopyable {
         senderReportArrival = now
     }
 
-    /// The block for the next report; begins a new interval.
+    /// Returns the block for the next report, and begins a new interval.
     mutating func report(ssrc: SSRC, at now: Instant) -> ReceptionReport {
         let expectedInterval = expected &- expectedBefore
         let receivedInterval = Int(clamping: packets &- packetsBefore)

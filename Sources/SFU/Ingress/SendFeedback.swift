@@ -1,9 +1,9 @@
 import RTP
 import WorkerInterface
 
-/// What publishers are asked for and told: retransmissions, keyframes, arrival times.
+/// Feedback to publishers: NACKs, keyframe requests, transport-wide feedback.
 extension Core {
-    /// Tells a publisher when its packets came (transport-wide feedback).
+    /// Sends transport-wide feedback with the arrival times of the publisher's packets.
     mutating func sendTransportFeedback(
         from transport: Int,
         at now: Instant,
@@ -35,7 +35,7 @@ extension Core {
         }
     }
 
-    /// Asks a publisher for what is missing (RFC 4585 §6.2.1).
+    /// Sends NACKs for missing packets to a publisher (RFC 4585 §6.2.1).
     mutating func sendNACKs(from transport: Int, at now: Instant, into output: inout Batch) {
         var next: Instant?
         for index in 0..<transports[transport].publications.count {
@@ -75,7 +75,7 @@ extension Core {
         }
     }
 
-    /// A hole that will not be filled breaks the picture of all who watch.
+    /// Requests a keyframe after unrepairable loss, which breaks the video of all subscribers.
     mutating func refreshAfterLoss(of encoding: Int, _ now: Instant) {
         let publication = encodings[encoding].publication
         guard encodings[encoding].kind == .video, publications[publication].hasViewers else {
@@ -84,7 +84,7 @@ extension Core {
         wantKeyframe(of: encoding, at: now)
     }
 
-    /// Asks for the keyframes that are due.
+    /// Sends the keyframe requests that are due.
     mutating func sendKeyframeRequests(
         from transport: Int,
         at now: Instant,

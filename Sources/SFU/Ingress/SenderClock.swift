@@ -1,14 +1,15 @@
 import RTP
 
-/// How far a publisher's NTP clock is from ours, one figure for all of its streams.
+/// Offset between a publisher's NTP clock and the local clock, shared by all of its streams.
 ///
-/// With one offset for audio and video alike, viewers line them up as the publisher did.
+/// With one offset for audio and video, subscribers synchronize them as the publisher did.
 struct SenderClock: BitwiseCopyable {
-    /// Ours less theirs, in nanoseconds; the smallest seen, for that had the least delay.
+    /// Local time minus the publisher's, in nanoseconds; the smallest seen, because that sample had
+    /// the least delay.
     private var offset: Int64?
     private var lastNTP = NTPTime(rawValue: 0)
 
-    /// A jump by more is another clock, not another delay.
+    /// Largest change, in nanoseconds, that is taken for a change of delay and not of the clock.
     private static let maximumStep: UInt64 = 2_000_000_000
 
     mutating func receive(_ ntp: NTPTime, at now: Instant) {
@@ -22,7 +23,7 @@ struct SenderClock: BitwiseCopyable {
         self.offset = min(offset &+ 10_000, current)
     }
 
-    /// When, on our monotonic clock, their clock showed `ntp`.
+    /// Converts the publisher's NTP time to the local monotonic clock.
     func instant(of ntp: NTPTime) -> Instant? {
         guard let offset else { return nil }
         let theirs = ntp.nanoseconds(since: NTPTime(rawValue: 0x8000_0000_0000_0000))

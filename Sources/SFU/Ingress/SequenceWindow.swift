@@ -1,31 +1,31 @@
 import RTP
 
-/// Which of the newest sequence numbers of a stream have come, without wrap (RFC 3550 A.1).
+/// Receive window of a stream's recent sequence numbers, with wraps counted (RFC 3550 A.1).
 struct SequenceWindow: ~Copyable {
     enum Verdict: Equatable {
-        /// Newer than all before; `gap` numbers between were skipped.
+        /// The newest number so far; `gap` numbers before it were skipped.
         case newest(gap: Int)
-        /// Fills a hole.
+        /// An older number that had been missing.
         case late
         case duplicate
-        /// Further back than the window reaches.
+        /// Older than the window.
         case tooOld
-        /// So far from the others that the sender must have started anew.
+        /// A jump so large that the sender must have restarted.
         case restarted
     }
 
-    /// Numbers remembered.
+    /// Size of the window, in numbers.
     static let size = 1_024
-    /// A jump by more is a new start (RFC 3550 A.1, MAX_DROPOUT).
+    /// Largest jump that is not a restart (RFC 3550 A.1, MAX_DROPOUT).
     static let maximumJump = 3_000
 
-    /// The newest number with its wraps counted; `nil` before the first packet.
+    /// Newest number with wraps counted; `nil` before the first packet.
     private(set) var highest: Int?
     private var bits = Ring<UInt64>(capacity: size / 64, filledWith: 0)
 
-    /// Enters a number.
+    /// Records a number.
     ///
-    /// A retransmission repairs what there was: it never starts the stream anew.
+    /// A retransmission never counts as a restart of the stream.
     mutating func insert(_ number: SequenceNumber, isRepair: Bool = false) -> Verdict {
         guard let highest else {
             start(at: number)
@@ -52,12 +52,12 @@ struct SequenceWindow: ~Copyable {
         return .late
     }
 
-    /// Whether an extended number within the window has come.
+    /// Returns whether a number within the window, with wraps counted, has arrived.
     func contains(_ extended: Int) -> Bool { bits[word(extended)] & bit(extended) != 0 }
 
     private mutating func start(at number: SequenceNumber, after last: Int = 0) {
         for index in 0..<bits.capacity { bits[index] = 0 }
-        // The extended number never goes back, so it can order packets across a restart.
+        // Numbers with wraps counted never go back, so they order packets across a restart.
         let cycle = last / 65_536 &+ 1
         let extended = cycle &* 65_536 &+ Int(number.rawValue)
         bits[word(extended)] |= bit(extended)
@@ -79,6 +79,6 @@ struct SequenceWindow: ~Copyable {
 }
 
 extension SequenceNumber {
-    /// The 16 bits that go on the wire of a number whose wraps are counted.
+    /// Truncates a number with wraps counted to the 16 bits on the wire.
     init(truncating extended: Int) { self.init(rawValue: UInt16(truncatingIfNeeded: extended)) }
 }

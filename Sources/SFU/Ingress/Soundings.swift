@@ -1,8 +1,9 @@
 import RTP
 import WorkerInterface
 
-/// Sound whose publisher does not tell how loud it is: it waits until the batch has been let out,
-/// then the codec is asked, as often as the budget allows.
+/// Queue of audio payloads without an audio level extension, to be measured by decoding.
+///
+/// Decoding waits until the batch has been forwarded, and is limited by a budget.
 struct Soundings: ~Copyable {
     struct Packet: BitwiseCopyable {
         var publication: PublicationID
@@ -12,26 +13,26 @@ struct Soundings: ~Copyable {
         var arrival: Instant
     }
 
-    /// Packets that wait; a batch's further ones go unmeasured.
+    /// Packets queued; further ones of a batch are not measured.
     static let capacity = 64
-    /// Decodes a second and worker: the sound of forty people who talk at once.
+    /// Decodes per second and worker, enough for forty people who talk at once.
     static let decodesPerSecond: Int64 = 2_000
-    /// Decoders of one worker.
+    /// Decoders per worker.
     static let decoders = 64
-    /// Decodes that may come together.
+    /// Decodes in one burst.
     private static let burst: Int64 = 200
 
     private(set) var packets = List<Packet>(capacity: 1)
     private(set) var payloads = List<UInt8>(capacity: 1)
-    /// Millionths of a decode.
+    /// Remaining budget, in millionths of a decode.
     private var credit = burst * 1_000_000
     private var refilled = Instant(nanoseconds: 0)
 
     var isFull: Bool { packets.count >= Self.capacity }
-    /// Decodes that may be made now.
+    /// Decodes that the budget allows now.
     var allowed: Int64 { credit / 1_000_000 }
 
-    /// Keeps a copy of a payload; memory for it is taken when the first one comes.
+    /// Queues a copy of a payload; memory is allocated with the first one.
     mutating func append(
         _ payload: Span<UInt8>,
         of publication: PublicationID,
@@ -67,11 +68,11 @@ struct Soundings: ~Copyable {
 }
 
 extension Core {
-    /// Measures what waits, once the batch that it came with is on its way.
+    /// Measures the queued payloads, after the batch that they came with has been forwarded.
     mutating func measureSoundings(at now: Instant) {
         guard !soundings.packets.isEmpty else { return }
         soundings.refill(at: now)
-        // In hand, so that a payload can be looked at while the rest of the core changes.
+        // Taken out, so that payloads can be borrowed while the rest of the core is mutated.
         var taken = Soundings()
         swap(&taken, &soundings)
         let first = opusLevels.decodes
@@ -79,7 +80,7 @@ extension Core {
         for index in 0..<taken.packets.count {
             let packet = taken.packets[index]
             let publication = Int(packet.publication.index)
-            // What came before the gate closed, or opened, counts no more.
+            // Packets from before the gate closed or opened no longer count.
             guard publications.contains(packet.publication), publications[publication].isOpen,
                 packet.arrival > publications[publication].openedAt
             else { continue }

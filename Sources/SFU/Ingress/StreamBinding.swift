@@ -1,16 +1,17 @@
 import RTP
 import WorkerInterface
 
-/// What a packet says of the stream it belongs to, in its header extensions.
+/// Stream identifiers in a packet's header extensions.
 ///
-/// MID and RID are places in the packet (offset and length), for a comparison in place.
+/// MID and RID are stored as offset and length in the packet, and compared in place.
 struct StreamLabels: BitwiseCopyable {
     var mid = PacketInfo.Element()
     var rid = PacketInfo.Element()
     var repairedRID = PacketInfo.Element()
     var transportSequence: SequenceNumber?
 
-    /// Walks the extensions once, for the labels and for what is carried through.
+    /// Parses the header extensions once, for the stream identifiers and for the elements to
+    /// forward.
     mutating func read(_ packet: borrowing Packet, map: ExtensionMap, into info: inout PacketInfo) {
         var elements = packet.extensions
         while let element = elements.next() {
@@ -25,7 +26,7 @@ struct StreamLabels: BitwiseCopyable {
             case .repairedRID: repairedRID = place
             case .transportSequenceNumber where element.length >= 2:
                 transportSequence = SequenceNumber(rawValue: packet.bytes.u16(at: element.offset))
-            // What has another length than its specification says is not carried on.
+            // Elements of a length other than specified are not forwarded.
             case .audioLevel where element.length == 1: info.audioLevel = place
             case .videoOrientation where element.length == 1: info.videoOrientation = place
             case .playoutDelay where element.length == 3: info.playoutDelay = place
@@ -42,7 +43,7 @@ struct StreamLabels: BitwiseCopyable {
 }
 
 extension PacketInfo {
-    /// Takes over what the fixed header says.
+    /// Reads the fixed RTP header.
     mutating func describe(_ packet: borrowing Packet) {
         sequence = packet.sequenceNumber
         timestamp = packet.timestamp
@@ -58,11 +59,11 @@ extension PacketInfo {
     }
 }
 
-/// Step 2: which m-line and encoding an SSRC belongs to (RFC 8843 §9.2, RFC 8852).
+/// Step 5: association of SSRCs with m-lines and encodings (RFC 8843 §9.2, RFC 8852).
 extension Core {
     struct BindingError: Error { var reason: DropReason }
 
-    /// The stream of a packet, bound anew where its SSRC was never seen.
+    /// Returns a packet's stream, binding a new SSRC if necessary.
     mutating func find(
         _ ssrc: SSRC,
         info: PacketInfo,
@@ -94,7 +95,7 @@ extension Core {
         return .success(stream)
     }
 
-    /// Makes `stream` the one of its encoding; an SSRC that had that place before loses it.
+    /// Binds `stream` to its encoding, in place of the SSRC bound before.
     mutating func bind(_ stream: Transport.Stream, transport: Int) {
         let encoding = Int(stream.encoding)
         let old =
@@ -109,7 +110,7 @@ extension Core {
         transports[transport].bind(stream)
     }
 
-    /// An authenticated packet came from an SSRC that may be nobody's.
+    /// Records an SSRC with an authenticated packet, if it is unsignalled.
     mutating func noteStray(_ ssrc: SSRC, transport: Int) { transports[transport].noteStray(ssrc) }
 
     private mutating func forget(_ ssrc: SSRC, transport: Int) {
@@ -119,7 +120,8 @@ extension Core {
         }
     }
 
-    /// By MID; else by a payload type or RID that only one m-line has.
+    /// Finds the m-line by MID, or else by a payload type that only one m-line has; returns -1 if
+    /// none.
     private func publication(
         of info: PacketInfo,
         labels: StreamLabels,
@@ -133,7 +135,7 @@ extension Core {
                 let mid = publications[publication].configuration.mid
                 if equals(labels.mid, mid, place: place) { return publication }
             } else if publications[publication].mapping(of: info.payloadType) != nil {
-                // Two m-lines have it: without a MID nobody can tell.
+                // Two m-lines have the payload type: ambiguous without a MID.
                 guard found < 0 else { return -1 }
                 found = publication
             }
@@ -152,7 +154,7 @@ extension Core {
                 return publications[publication].encodings[position]
             }
         }
-        // A single encoding may carry a RID that the offer did not restrict.
+        // A single encoding may carry a RID that the offer does not name.
         return count == 1 ? publications[publication].encodings[0] : -1
     }
 

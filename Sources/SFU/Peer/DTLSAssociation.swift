@@ -2,22 +2,23 @@ internal import COpenSSL
 package import RTP
 package import WorkerInterface
 
-/// What has become of a handshake or an association.
+/// Result of processing a datagram or timeout of a DTLS association.
 package enum DTLSProgress: Sendable {
     case handshaking
-    /// The handshake is done; said once.
+    /// The handshake is done; reported once.
     case connected(SRTPProfile, SRTPKeys)
-    /// It was done before.
+    /// The handshake was done before.
     case established
     case failed(DisconnectReason)
-    /// The peer, or we, said goodbye.
+    /// The peer or this side closed the association.
     case closed
 }
 
-/// One DTLS association (RFC 6347) for SRTP keys (RFC 5764): OpenSSL over datagrams in memory.
+/// DTLS association (RFC 6347) that provides SRTP keys (RFC 5764), by OpenSSL over in-memory
+/// datagrams.
 ///
-/// It belongs to one thread. The peer's certificate is held against the fingerprints in both
-/// roles, before anything is `connected`.
+/// It belongs to one thread. In both roles the peer's certificate is checked against the
+/// fingerprints before the association is `connected`.
 @safe
 package struct DTLSAssociation: ~Copyable {
     private enum Phase {
@@ -32,12 +33,12 @@ package struct DTLSAssociation: ~Copyable {
     private var schedule: DTLSSchedule
     private var budget = DTLSBudget()
 
-    /// The largest datagram that is sent, in bytes.
+    /// Maximum size of a sent datagram, in bytes.
     package static let maxDatagram = 1_200
 
-    /// Starts a handshake; as client the first flight can be taken at once.
+    /// Starts a handshake; as client, the first flight can be taken at once.
     ///
-    /// Throws where OpenSSL has no memory.
+    /// Throws if OpenSSL has no memory.
     package init(
         identity: DTLSIdentity,
         role: DTLSRole,
@@ -54,7 +55,7 @@ package struct DTLSAssociation: ~Copyable {
 
     deinit { unsafe SSL_free(ssl) }
 
-    /// Takes a datagram from the peer; bytes that make no sense are ignored.
+    /// Processes a datagram from the peer; malformed bytes are ignored.
     package mutating func receive(_ datagram: Span<UInt8>, at now: Instant) -> DTLSProgress {
         switch phase {
         case .handshaking:
@@ -70,7 +71,7 @@ package struct DTLSAssociation: ~Copyable {
         }
     }
 
-    /// Does what is due: sends the last flight again, or gives up.
+    /// Handles the deadline: retransmits the last flight, or gives up.
     package mutating func expire(at now: Instant) -> DTLSProgress {
         switch phase {
         case .handshaking: break
@@ -86,34 +87,34 @@ package struct DTLSAssociation: ~Copyable {
         return unsafe ssl_handle_timeout(ssl) < 0 ? fail(.handshakeFailed) : .handshaking
     }
 
-    /// When `expire(at:)` next has something to do; `nil` after the handshake.
+    /// Deadline for the next call of `expire(at:)`; `nil` after the handshake.
     package var deadline: Instant? {
         if case .handshaking = phase { schedule.deadline } else { nil }
     }
 
-    /// Takes the next datagram to send, if any; `output` has room for `maxDatagram` bytes.
+    /// Takes the next datagram to send, if any; `output` must have room for `maxDatagram` bytes.
     package mutating func nextDatagram(into output: inout OutputSpan<UInt8>) -> Bool {
         guard let datagram = pipe.takeOutgoing() else { return false }
         output.append(copying: datagram.span)
         return true
     }
 
-    /// Ends the association; the goodbye, if one can be said, is the next datagram.
+    /// Closes the association; if established, a close_notify is the next datagram to send.
     package mutating func close() {
         guard case .established = phase else {
             phase = .closed
             return
         }
         ERR_clear_error()
-        // OpenSSL writes through a null pointer where its buffers were let go; reading, though
-        // there is nothing to read, brings them back.
+        // OpenSSL writes through a null pointer if its buffers were freed. A read allocates them
+        // again, although there is nothing to read.
         readIgnored()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
         phase = .closed
     }
 
-    /// Goes on with the handshake as far as the bytes allow.
+    /// Continues the handshake as far as the received bytes allow.
     private mutating func proceed(at now: Instant) -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -140,7 +141,7 @@ package struct DTLSAssociation: ~Copyable {
         return .connected(profile, keys)
     }
 
-    /// The keying material of RFC 5764 §4.2.
+    /// Exports the keying material of RFC 5764 §4.2.
     private func exportKeys(for profile: SRTPProfile) -> SRTPKeys? {
         let length = 2 * (profile.keyLength + profile.saltLength)
         let label = "EXTRACTOR-dtls_srtp"
@@ -162,22 +163,22 @@ package struct DTLSAssociation: ~Copyable {
         }
     }
 
-    /// Reads what came after the handshake: goodbyes count, application data does not.
+    /// Processes records after the handshake: alerts count, application data is discarded.
     ///
-    /// A client that has missed our last flight sends its own again; OpenSSL answers that here.
+    /// If a client missed our last flight, it sends its own again, and OpenSSL answers here.
     private mutating func drain() -> DTLSProgress {
         ERR_clear_error()
         defer { ERR_clear_error() }
         readIgnored()
-        // Both goodbyes, close_notify and a fatal alert, are noted here once they are proved
-        // genuine; `SSL_read` may fail for what anybody could have sent.
+        // OpenSSL sets this flag for close_notify and fatal alerts, once they are authenticated.
+        // `SSL_read` may fail because of records that anyone could have sent.
         if unsafe SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0 { phase = .closed }
         unsafe SSL_free_buffers(ssl)
         if case .closed = phase { return .closed }
         return .established
     }
 
-    /// Reads until there is no more.
+    /// Reads and discards all available application data.
     private func readIgnored() {
         unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1_024) { bytes in
             while unsafe SSL_read(ssl, bytes.baseAddress, Int32(bytes.count)) > 0 {}
@@ -208,7 +209,7 @@ package struct DTLSAssociation: ~Copyable {
         case .client: unsafe SSL_set_connect_state(ssl)
         case .server: unsafe SSL_set_accept_state(ssl)
         }
-        // No record is larger than a datagram; OpenSSL would keep room for one of 16 kB.
+        // No record exceeds a datagram; by default OpenSSL would reserve 16 kB.
         guard unsafe ssl_set_datagram_size(ssl, maxDatagram) == 1,
             unsafe ssl_set_record_size(ssl, maxDatagram) == 1
         else {

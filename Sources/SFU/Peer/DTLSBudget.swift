@@ -1,32 +1,34 @@
 import RTP
 
-/// What a peer may make OpenSSL remember before the handshake is done.
+/// Limit on the memory that a peer can make OpenSSL reserve before the handshake is done.
 ///
-/// OpenSSL reserves memory for a message by the length that its first fragment claims, for
-/// several messages ahead, and keeps records of the next epoch whole, in buffers of 16 kB.
+/// OpenSSL reserves memory for a message by the length that its first fragment claims, for several
+/// messages ahead. It also keeps whole records of the next epoch, in buffers of 16 kB.
 struct DTLSBudget {
-    /// The length claimed for each message, in bytes; no handshake has more of them.
+    /// Claimed length of each message, in bytes; no handshake has more messages than this.
     private var claimed = [16 of UInt32](repeating: 0)
     private var total: UInt32 = 0
     private var encrypted = 0
 
-    /// All messages of one side together, in bytes; a chain of certificates may have 16 kB.
+    /// Maximum size of all handshake messages from one side, in bytes; a certificate chain may have
+    /// 16 kB.
     private static let maxTotal: UInt32 = 24_576
     private static let maxEncrypted = 2
-    /// What AES-GCM adds to a record, in bytes (RFC 5288 §3).
+    /// Bytes that AES-GCM adds to a record (RFC 5288 §3).
     ///
-    /// Of a shorter one OpenSSL (since 3.0.19) says that the association is broken, though
-    /// anybody could have sent it.
+    /// On a shorter encrypted record, OpenSSL (since 3.0.19) reports the association as broken,
+    /// although anyone could have sent that record.
     private static let minEncryptedLength = 24
 
-    /// How many of the datagram's bytes are records that could be genuine.
+    /// Returns the length of the leading records of a datagram that could be genuine, in bytes.
     static func wholeRecords(of datagram: Span<UInt8>) -> Int {
         var start = 0
         while let end = end(ofRecordAt: start, of: datagram) { start = end }
         return start
     }
 
-    /// Where the record that begins at `start` ends; `nil` where none does that could be genuine.
+    /// Returns the end offset of the record at `start`, or `nil` if no possibly genuine record is
+    /// there.
     private static func end(ofRecordAt start: Int, of datagram: Span<UInt8>) -> Int? {
         guard start + 13 <= datagram.count else { return nil }
         let length = Int(datagram.u16(at: start + 11))
@@ -37,7 +39,9 @@ struct DTLSBudget {
         return start + 13 + length
     }
 
-    /// How many of the datagram's bytes OpenSSL may have: whole records up to one too much.
+    /// Returns how many leading bytes of the datagram to pass to OpenSSL.
+    ///
+    /// These are whole records, up to the first one that exceeds the budget.
     mutating func admit(_ datagram: Span<UInt8>) -> Int {
         var start = 0
         while let end = Self.end(ofRecordAt: start, of: datagram) {
@@ -52,7 +56,9 @@ struct DTLSBudget {
         return start
     }
 
-    /// Notes the messages that one handshake record has fragments of (RFC 6347 §4.2.2).
+    /// Records the messages whose fragments one handshake record holds (RFC 6347 §4.2.2).
+    ///
+    /// Returns `false` if they exceed the budget.
     private mutating func claim(_ record: Span<UInt8>) -> Bool {
         var start = 0
         while start + 12 <= record.count {

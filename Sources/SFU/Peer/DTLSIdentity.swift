@@ -1,29 +1,31 @@
 internal import COpenSSL
 package import WorkerInterface
 
-/// Why there is no DTLS at all: OpenSSL refused to set itself up.
+/// Failure to set up DTLS: OpenSSL refused a key, certificate or option.
 package enum DTLSError: Error, Equatable, Sendable { case unavailable }
 
-/// The process's certificate and what its DTLS handshakes have in common.
+/// The process's DTLS certificate and the OpenSSL context that all its handshakes share.
 ///
-/// Made once at start; immutable and shared by all workers after that, as OpenSSL allows for an
-/// `SSL_CTX`.
+/// Created once at startup. It is immutable after that, and all workers share it, as OpenSSL allows
+/// for an `SSL_CTX`.
 @safe
 package final class DTLSIdentity: @unchecked Sendable {
     let context: OpaquePointer
     let profiles: [SRTPProfile]
-    /// The certificate's SHA-256, for `a=fingerprint`.
+    /// SHA-256 hash of the certificate, for `a=fingerprint`.
     package let fingerprint: Fingerprint
 
-    /// The profiles that are offered and taken, in order of preference.
+    /// SRTP profiles that are offered and accepted, in order of preference.
     package static let profiles: [SRTPProfile] = [
         .aeadAes128Gcm, .aeadAes256Gcm, .aes128CmSha1_80,
     ]
 
-    /// Makes a key and a certificate and readies OpenSSL.
+    /// Generates a key and a certificate and sets up OpenSSL with the default profiles.
     package convenience init() throws(DTLSError) { try self.init(profiles: Self.profiles) }
 
-    /// With fewer profiles, or none: then handshakes fail for want of one.
+    /// Generates a key and a certificate and sets up OpenSSL with `profiles`.
+    ///
+    /// With no profiles, every handshake fails with `noSRTPProfile`.
     package init(profiles: [SRTPProfile]) throws(DTLSError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -47,7 +49,7 @@ package final class DTLSIdentity: @unchecked Sendable {
 
     deinit { unsafe SSL_CTX_free(context) }
 
-    /// A certificate's hash, or `nil` if OpenSSL cannot make it.
+    /// Returns the hash of a certificate, or `nil` if OpenSSL cannot compute it.
     static func digest(of certificate: OpaquePointer, _ kind: Fingerprint.Algorithm) -> [UInt8]? {
         let algorithm: OpaquePointer? =
             switch kind {
@@ -65,15 +67,15 @@ package final class DTLSIdentity: @unchecked Sendable {
     }
 
     private static func configure(_ context: OpaquePointer, _ profiles: [SRTPProfile]) -> Bool {
-        // 1.2 at least, and no upper bound: 1.3 comes with an OpenSSL that has it.
+        // DTLS 1.2 at least, with no upper bound: DTLS 1.3 is used once OpenSSL supports it.
         guard unsafe ssl_ctx_set_min_version(context, DTLS1_2_VERSION) == 1,
             unsafe SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM") == 1,
-            // The last two are for certificates that have such a key (Firefox can make them).
+            // P-384 and P-521 serve certificates with such keys, which Firefox can generate.
             unsafe ssl_ctx_set_groups(context, "X25519:P-256:P-384:P-521") == 1
         else { return false }
         if !profiles.isEmpty {
             let names = profiles.map(\.libraryName).joined(separator: ":")
-            // Unlike its neighbours this one answers 0 when all is well.
+            // Unlike the other calls, this one returns 0 on success.
             guard unsafe SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else { return false }
             unsafe SSL_CTX_set_client_hello_cb(context, DTLSPipe.greet, nil)
         }
@@ -81,15 +83,15 @@ package final class DTLSIdentity: @unchecked Sendable {
         unsafe ssl_ctx_disable_session_cache(context)
         unsafe ssl_ctx_limit_certificates(context, 16_384)
 
-        // The peer's certificate signs itself: what vouches for it is its hash in the SDP
-        // (RFC 8122 §6.2), so this replaces all of X.509's own verification.
+        // The peer's certificate is self-signed. Its hash in the SDP authenticates it (RFC 8122
+        // §6.2), so the callback replaces X.509 verification.
         let mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
         unsafe SSL_CTX_set_verify(context, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(context, DTLSPipe.verify, nil)
         return true
     }
 
-    /// A certificate that says nothing about us: a random name, valid for a while around now.
+    /// Creates a self-signed certificate with a random name, valid from a day ago for 365 days.
     private static func selfSigned(with key: OpaquePointer) throws(DTLSError) -> OpaquePointer {
         guard let certificate = unsafe X509_new() else { throw .unavailable }
         let day = 86_400
@@ -125,7 +127,7 @@ package final class DTLSIdentity: @unchecked Sendable {
 }
 
 extension SRTPProfile {
-    /// What OpenSSL calls it.
+    /// OpenSSL's name for the profile.
     fileprivate var libraryName: String {
         switch self {
         case .aes128CmSha1_80: "SRTP_AES128_CM_SHA1_80"

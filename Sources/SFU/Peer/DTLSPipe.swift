@@ -2,26 +2,26 @@ internal import COpenSSL
 import RTP
 import WorkerInterface
 
-/// Where OpenSSL reads and writes datagrams, and what its callbacks have to know.
+/// Datagram BIO for OpenSSL, and the state that OpenSSL's callbacks need.
 ///
-/// A memory BIO of OpenSSL's forgets where datagrams end; this one keeps them apart.
+/// OpenSSL's own memory BIO loses datagram boundaries; this one keeps them.
 @safe
 final class DTLSPipe {
-    /// Any one of these may match the peer's certificate.
+    /// Fingerprints from the SDP, one of which the peer's certificate must match.
     let fingerprints: [Fingerprint]
     let profiles: [SRTPProfile]
-    /// Whether the peer's certificate matched.
+    /// Whether the peer's certificate matched a fingerprint.
     private(set) var isVerified = false
-    /// Why we refused the peer, if we did.
+    /// Reason for refusing the peer, if it was refused.
     private(set) var refusal: DisconnectReason?
-    /// How often OpenSSL has written.
+    /// Number of writes by OpenSSL.
     private(set) var written = 0
     private var outgoing: [[UInt8]] = []
-    /// The datagram that is being read, valid during `deliver` only.
+    /// Datagram that OpenSSL is reading, valid during `deliver` only.
     private var incoming = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var timer: UnsafeMutablePointer<timeval>?
 
-    /// What a handshake may leave unsent, in datagrams; more are lost, as on any network.
+    /// Maximum number of unsent datagrams; further ones are dropped, as on any network.
     private static let maxOutgoing = 64
 
     init(fingerprints: [Fingerprint], profiles: [SRTPProfile]) {
@@ -29,7 +29,7 @@ final class DTLSPipe {
         self.profiles = profiles
     }
 
-    /// A new BIO over this pipe, for both directions of an `SSL`, which then owns it.
+    /// Creates a BIO over this pipe for both directions of an `SSL`, which then owns the BIO.
     func makeBIO() -> OpaquePointer? {
         guard let bio = unsafe BIO_new(Self.method) else { return nil }
         unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
@@ -46,15 +46,15 @@ final class DTLSPipe {
         }
     }
 
-    /// The oldest datagram that is still to be sent.
+    /// Removes and returns the oldest unsent datagram.
     func takeOutgoing() -> [UInt8]? {
         outgoing.isEmpty ? nil : outgoing.removeFirst()
     }
 
-    /// Makes OpenSSL's retransmission timer, if it runs, one that has run out.
+    /// Expires OpenSSL's retransmission timer at once, if it is running.
     ///
-    /// OpenSSL asks the system for the time, and nothing in its interface stands in for that;
-    /// but up to 3.1 it hands its BIO the timer itself, which lives as long as the `SSL`.
+    /// OpenSSL reads the system clock and its API offers no replacement. Up to 3.1, however,
+    /// OpenSSL hands the timer itself to its BIO, where it lives as long as the `SSL`.
     func expireTimer() {
         guard Self.timerIsShared, let timer = unsafe timer else { return }
         if unsafe timer.pointee.tv_sec != 0 || timer.pointee.tv_usec != 0 {
@@ -62,12 +62,13 @@ final class DTLSPipe {
         }
     }
 
-    /// Whether OpenSSL's timer can be run by us; later versions hand out a copy of it.
+    /// Whether OpenSSL hands out its own timer; versions from 3.2 on hand out a copy.
     private static let timerIsShared = OpenSSL_version_num() < 0x3020_0000
 
-    /// How long OpenSSL's own timer runs, in microseconds, after one of `previous`.
+    /// Returns the duration of OpenSSL's own timer, in microseconds, after one of `previous`.
     ///
-    /// Out of the way where we run it; elsewhere on our schedule, by its own clock.
+    /// If `expireTimer` works, OpenSSL's timer is set so long that it never fires by itself.
+    /// Otherwise it follows the schedule of `DTLSSchedule` by OpenSSL's clock.
     static func timerDuration(after previous: UInt32) -> UInt32 {
         if timerIsShared { return 3_600_000_000 }
         guard previous > 0 else { return DTLSSchedule.firstMilliseconds * 1_000 }
@@ -75,7 +76,7 @@ final class DTLSPipe {
     }
 }
 
-// OpenSSL calls these.
+// Callbacks from OpenSSL.
 extension DTLSPipe {
     private nonisolated(unsafe) static let method: OpaquePointer? = {
         let type = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
@@ -117,7 +118,7 @@ extension DTLSPipe {
             unsafe bio_set_retry_read(bio)
             return -1
         }
-        // What does not fit of a datagram is lost, as on a socket.
+        // The excess of a datagram that does not fit is lost, as on a socket.
         let length = unsafe min(capacity, incoming.count)
         let target = unsafe UnsafeMutableRawBufferPointer(start: output, count: length)
         unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: incoming.prefix(length)))
@@ -125,8 +126,10 @@ extension DTLSPipe {
         return Int32(length)
     }
 
-    /// Takes whole records, and packs those that fit into one datagram, as OpenSSL itself does
-    /// the first time only: a flight in five datagrams is lost five times as often.
+    /// Appends a record to the last datagram if it fits, or else starts a datagram.
+    ///
+    /// OpenSSL itself packs records only the first time that it sends a flight. A flight in five
+    /// datagrams is lost five times as often as one in a single datagram.
     private func write(_ bytes: UnsafeRawBufferPointer) {
         written &+= 1
         if let last = outgoing.last, last.count + bytes.count <= DTLSAssociation.maxDatagram {
@@ -137,8 +140,9 @@ extension DTLSPipe {
         outgoing.append(unsafe [UInt8](bytes))
     }
 
-    /// Turns away a client that offers no profile of ours, before any cost: OpenSSL's
-    /// `client_hello_cb`.
+    /// Refuses a client that offers none of our SRTP profiles, before any costly work.
+    ///
+    /// OpenSSL's `client_hello_cb`.
     static let greet:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<Int32>?, UnsafeMutableRawPointer?
@@ -153,7 +157,8 @@ extension DTLSPipe {
             return SSL_CLIENT_HELLO_ERROR
         }
 
-    /// Whether the hello's use_srtp extension (RFC 5764 §4.1.1) names a profile of ours.
+    /// Returns whether the ClientHello's use_srtp extension (RFC 5764 §4.1.1) lists one of our
+    /// profiles.
     private func hasCommonProfile(_ ssl: OpaquePointer) -> Bool {
         var start: UnsafePointer<UInt8>?
         var count = 0
@@ -176,7 +181,7 @@ extension DTLSPipe {
         return false
     }
 
-    /// Decides about the peer's certificate: OpenSSL's `cert_verify_callback`.
+    /// Accepts or refuses the peer's certificate: OpenSSL's `cert_verify_callback`.
     static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = {
         store,
         _ in
@@ -192,7 +197,7 @@ extension DTLSPipe {
     }
 
     private func accepts(_ store: OpaquePointer, _ ssl: OpaquePointer) -> Bool {
-        // A peer that will not do SRTP is told so by an alert, which it is too late for later.
+        // A peer without a common SRTP profile must get an alert now; later is too late.
         guard unsafe SSL_get_selected_srtp_profile(ssl) != nil else {
             refusal = .noSRTPProfile
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
@@ -218,7 +223,8 @@ extension DTLSPipe {
         return true
     }
 
-    /// Whether checking a signature by this certificate is cheap: not by RSA of 16,384 bits.
+    /// Returns whether verifying a signature of this certificate is cheap: EC, Ed25519, or RSA of
+    /// at most 8,192 bits.
     private static func isModest(_ certificate: OpaquePointer) -> Bool {
         guard let key = unsafe X509_get0_pubkey(certificate) else { return false }
         switch unsafe EVP_PKEY_get_base_id(key) {

@@ -1,9 +1,9 @@
 import RTP
 
-/// When a handshake's flights are sent again, and when it is given up.
+/// Retransmission timer and time limit of one DTLS handshake.
 ///
-/// Media cannot wait for the second that RFC 6347 §4.2.4.1 starts with; WebRTC stacks start
-/// well below.
+/// Media cannot wait for the initial timeout of one second of RFC 6347 §4.2.4.1. WebRTC stacks
+/// start well below that, and so does this timer.
 struct DTLSSchedule {
     private var interval: Int64
     private var next: Instant?
@@ -11,7 +11,7 @@ struct DTLSSchedule {
 
     static let firstMilliseconds: UInt32 = 100
     static let lastMilliseconds: UInt32 = 3_200
-    /// How long all of a handshake may take.
+    /// Time limit of the whole handshake.
     static let limitMilliseconds: Int64 = 30_000
 
     init(at now: Instant) {
@@ -23,13 +23,13 @@ struct DTLSSchedule {
 
     func hasEnded(at now: Instant) -> Bool { end <= now }
 
-    /// A new flight has left.
+    /// Starts the timer at its initial interval, after a new flight was sent.
     mutating func restart(at now: Instant) {
         interval = Int64(Self.firstMilliseconds)
         next = now.advanced(milliseconds: interval)
     }
 
-    /// Whether the last flight is due again; if so, the wait for the next time is twice as long.
+    /// Returns whether the last flight is due for retransmission; if so, doubles the interval.
     mutating func takeDue(at now: Instant) -> Bool {
         guard let due = next, due <= now else { return false }
         interval = min(2 * interval, Int64(Self.lastMilliseconds))

@@ -1,14 +1,14 @@
 internal import COpenSSL
 
-/// Hashes, random bytes and comparisons that take the same time whatever the bytes are.
+/// HMAC-SHA1, secure random bytes and constant-time comparison.
 package enum Digest {
     /// Length of an HMAC-SHA1, in bytes.
     package static let sha1Length = 20
 
-    /// The HMAC-SHA1 of `head` followed by `body` (RFC 2104), as STUN and SRTP use it.
+    /// Returns the HMAC-SHA1 of `head` followed by `body` (RFC 2104), for STUN and SRTP.
     ///
-    /// STUN hashes a header with another length in it than the packet has (RFC 8489 §14.5),
-    /// hence the two parts.
+    /// There are two parts because STUN hashes a header whose length field differs from that of the
+    /// packet (RFC 8489 §14.5).
     package static func hmacSHA1(
         key: Span<UInt8>,
         head: Span<UInt8>,
@@ -36,12 +36,12 @@ package enum Digest {
         return digest
     }
 
-    /// The HMAC-SHA1 of `message` (RFC 2104).
+    /// Returns the HMAC-SHA1 of `message` (RFC 2104).
     package static func hmacSHA1(key: Span<UInt8>, message: Span<UInt8>) -> [20 of UInt8] {
         hmacSHA1(key: key, head: message, body: message.extracting(0..<0))
     }
 
-    /// Whether both hold the same bytes; only their lengths show in the time it takes.
+    /// Returns whether both spans are equal, in a time that depends on their lengths only.
     package static func equal(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBufferPointer { left in
@@ -52,7 +52,7 @@ package enum Digest {
         }
     }
 
-    /// `count` bytes from the system's random generator, good for keys.
+    /// Returns `count` bytes from the system's random generator, suitable for keys.
     package static func randomBytes(_ count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let done = unsafe RAND_bytes(buffer.baseAddress, Int32(count))
@@ -61,10 +61,12 @@ package enum Digest {
         }
     }
 
-    /// OpenSSL looks algorithms up by name, slowly; this one is looked up once and kept.
+    /// HMAC algorithm, fetched once because OpenSSL's lookup by name is slow.
     private nonisolated(unsafe) static let hmac = unsafe EVP_MAC_fetch(nil, "HMAC", nil)
 
-    /// An empty key is a key: OpenSSL takes a null pointer for "the key from before".
+    /// Returns a non-null pointer even for an empty key.
+    ///
+    /// OpenSSL takes a null pointer to mean the previous key.
     private static func nonNull(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafePointer<UInt8>? {
         unsafe bytes.baseAddress ?? UnsafePointer(bitPattern: 1)
     }

@@ -1,28 +1,29 @@
 import WorkerInterface
 
-/// The destinations and the number of a handshake's datagrams.
+/// Destinations and number of the datagrams that one handshake has sent.
 ///
-/// A peer that finishes a handshake has seen our flights. It is at an address if they went there
-/// and to no other, as the source of what it sends proves nothing. Until then the address may be
-/// anybody's, so the datagrams of one handshake are counted.
+/// A peer that finishes a handshake has received our flights. This proves its address only if all
+/// flights went to that one address, as a packet's source address proves nothing. Until then the
+/// address may be a third party's, so the number of datagrams is limited.
 struct HandshakeFlights {
-    /// Datagrams of one handshake: several times what an honest peer needs on a lossy path.
+    /// Maximum number of datagrams in one handshake: several times the need of an honest peer on a
+    /// lossy path.
     static let limit = 100
 
     private var path: Path?
     private var isSplit = false
     private var count = 0
 
-    /// Whether one more may leave.
+    /// Whether another datagram may be sent.
     var isOpen: Bool { count < Self.limit }
 
-    /// Notes a datagram of the handshake that leaves.
+    /// Records a handshake datagram sent to `path`.
     mutating func note(_ path: Path) {
         count &+= 1
         if let known = self.path, known != path { isSplit = true }
         self.path = path
     }
 
-    /// Whether a finished handshake proves that the peer is at `path`.
+    /// Returns whether a finished handshake proves that the peer is at `path`.
     func isProof(of path: Path) -> Bool { self.path == path && !isSplit }
 }

@@ -1,14 +1,15 @@
 import RTP
 import WorkerInterface
 
-/// The lite side of one ICE session (RFC 8445 §2.4, §7.3): it answers, and asks for one thing.
+/// ICE-lite agent of one session (RFC 8445 §2.4, §7.3), which answers checks and sends its own only
+/// to verify an address.
 ///
-/// It keeps the addresses that passed a check and which of them the peer nominated. An ICE
-/// restart (RFC 8445 §9) changes credentials only: the path in use stays until a new check.
+/// It keeps the validated paths and the one that the peer nominated. An ICE restart (RFC 8445 §9)
+/// changes only the credentials: the selected path stays until a new check.
 ///
-/// A check says who made it, not where from: whoever has seen one can send it again from
-/// elsewhere, and a participant can forge another's address on its own. So media that flows
-/// moves to another address only when the peer has proven to be there (`PathMove`).
+/// A check authenticates its author, not its source address. An onlooker can replay it from
+/// elsewhere, and a participant can forge another's address. So media moves to another address only
+/// when the peer has proven that it is there (`PathMove`).
 struct ICEAgent {
     /// Credentials from before a restart.
     struct Former {
@@ -19,21 +20,23 @@ struct ICEAgent {
     }
 
     private(set) var credentials: ICECredentials
-    /// Bytes of what HMAC is keyed with and of the two halves of USERNAME.
+    /// UTF-8 bytes of the HMAC key and of both halves of USERNAME.
     private(set) var localPassword: [UInt8]
     private(set) var localFragment: [UInt8]
     private var remoteFragment: [UInt8]
-    /// Those before the last restart; good for addresses that are validated already.
+    /// Credentials from before the last restart, valid only on paths that are already validated.
     private(set) var previous: Former?
     private(set) var paths: [Path] = []
     private(set) var selected: Path?
-    /// Where the peer wants media to move to, until it has proven to be there.
+    /// Path that the peer nominated but has not yet proven to be at.
     private(set) var move: PathMove?
-    /// When a check of ours last left for such a place.
+    /// Time at which we last sent a check to such a path.
     private var wanted = Instant(nanoseconds: .min / 2)
 
-    /// Checks looked at in the second that began at `secondStart`, from validated addresses and
-    /// from others: a flood of the latter must not silence the former.
+    /// Checks processed in the second that began at `secondStart`, from validated and other
+    /// addresses.
+    ///
+    /// They are counted apart, so a flood from unknown addresses cannot block validated ones.
     private var knownChecks = 0
     private var otherChecks = 0
     private var secondStart = Instant(nanoseconds: .min / 2)
@@ -45,7 +48,7 @@ struct ICEAgent {
         remoteFragment = Array(credentials.remoteFragment.utf8)
     }
 
-    /// Takes new credentials; the old ones stay good for the addresses that have them.
+    /// Replaces the credentials; the previous ones stay valid on paths that are already validated.
     mutating func restart(with credentials: ICECredentials) {
         previous = Former(
             localFragment: localFragment,
@@ -63,19 +66,19 @@ struct ICEAgent {
         self.previous = previous
     }
 
-    /// Whether the peer's half of USERNAME is the one it offered.
+    /// Returns whether `fragment` is the peer's current ICE ufrag.
     func isPeer(_ fragment: Span<UInt8>) -> Bool { Self.equal(remoteFragment, fragment) }
 
-    /// Whether this is our fragment now.
+    /// Returns whether `fragment` is our current ICE ufrag.
     func isLocal(_ fragment: Span<UInt8>) -> Bool { Self.equal(localFragment, fragment) }
 
-    /// Whether it was ours until the last restart.
+    /// Returns whether `fragment` was our ICE ufrag before the last restart.
     func wasLocal(_ fragment: Span<UInt8>) -> Bool {
         guard let previous else { return false }
         return Self.equal(previous.localFragment, fragment)
     }
 
-    /// What a check is authenticated with.
+    /// Returns the password that authenticates the peer's checks.
     func password(isCurrent: Bool) -> [UInt8] {
         isCurrent ? localPassword : previous?.localPassword ?? localPassword
     }
@@ -86,7 +89,7 @@ struct ICEAgent {
         return true
     }
 
-    /// Another transport has this address now.
+    /// Removes a path that another transport now holds or that has closed.
     mutating func forget(_ path: Path) {
         paths.removeAll { $0 == path }
         if selected == path { selected = paths.last }
@@ -99,7 +102,9 @@ struct ICEAgent {
         move = nil
     }
 
-    /// Notes where media is to move to; returns the name of our own check, where one is due.
+    /// Records the path that media should move to.
+    ///
+    /// Returns the nonce of our own check, or `nil` if one was sent too recently.
     mutating func want(
         _ path: Path,
         nonce: @autoclosure () -> UInt64,
@@ -118,19 +123,19 @@ struct ICEAgent {
         return made.nonce
     }
 
-    /// Whether a nonce is that of our check to a new path, and an answer still counts.
+    /// Returns whether `nonce` belongs to our check on that path and the answer is in time.
     func isMove(_ nonce: UInt64, to path: Path, at now: Instant) -> Bool {
         guard let move, move.path == path, move.nonce == nonce else { return false }
         return now.milliseconds(since: move.askedAt) <= PathMove.answerMilliseconds
     }
 
-    /// What our own check is authenticated with: the peer's password (RFC 8445 §7.1.1).
+    /// Returns the password that authenticates our own checks: the peer's (RFC 8445 §7.1.1).
     func remotePassword(isCurrent: Bool) -> [UInt8] {
         guard !isCurrent, let previous else { return Array(credentials.remotePassword.utf8) }
         return previous.remotePassword
     }
 
-    /// USERNAME of our own check: the peer's fragment first.
+    /// Returns the USERNAME of our own checks: the peer's ufrag comes first.
     func outgoingUsername(isCurrent: Bool) -> [UInt8] {
         guard !isCurrent, let previous else { return remoteFragment + [0x3a] + localFragment }
         return previous.remoteFragment + [0x3a] + previous.localFragment
@@ -138,7 +143,9 @@ struct ICEAgent {
 
     func isValidated(_ path: Path) -> Bool { paths.contains(path) }
 
-    /// Counts a check from `path` against the limit a second.
+    /// Counts a check from `path`; returns whether it is within the limit per second.
+    ///
+    /// `limit` holds for all validated addresses together; others share 20 times as much.
     mutating func admitCheck(from path: Path, limit: Int, at now: Instant) -> Bool {
         if now.milliseconds(since: secondStart) >= 1_000 {
             secondStart = now
@@ -153,7 +160,9 @@ struct ICEAgent {
         return otherChecks <= limit &* Self.strangers
     }
 
-    /// Addresses at their limit that do not silence another one that is new.
+    /// Factor by which the limit for unvalidated addresses exceeds `limit`.
+    ///
+    /// So many addresses at their own limit do not block a further one.
     private static let strangers = 20
 
     private mutating func select(_ path: Path) {
@@ -161,7 +170,7 @@ struct ICEAgent {
         move = nil
     }
 
-    /// Notes that a check from `path` held; returns the address that had to make room, if any.
+    /// Records a valid check from `path`; returns the path that was evicted to make room, if any.
     mutating func validated(
         _ path: Path,
         isNominated: Bool,

@@ -3,16 +3,16 @@
     internal import COpenSSL
     internal import RTP
 
-    /// A worker's intel-ipsec-mb: the library's tables of functions for this processor, and the
-    /// packets that wait for their HMAC-SHA1 tags.
+    /// A worker's intel-ipsec-mb state: function tables for this processor, and packets that await
+    /// HMAC-SHA1 tags.
     ///
-    /// SHA-1 is slow for one packet and fast for many side by side (`core-cost --srtp`), so tags
-    /// are made together, at the end of a batch.
+    /// SHA-1 is slow for one packet and fast for many in parallel (`core-cost --srtp`), so tags are
+    /// computed together at the end of a batch.
     @safe
     final class MultiBufferManager {
         let state: UnsafeMutablePointer<MultiBufferState>
 
-        /// Returns `nil` where the library has no memory or fails its own test.
+        /// Creates the state, or returns `nil` if the library has no memory or fails its self-test.
         init?() {
             guard let wide = unsafe alloc_mb_mgr(0) else { return nil }
             var kind = IMB_ARCH_NONE
@@ -29,7 +29,7 @@
                 to: MultiBufferState(
                     wide,
                     narrow: narrow ?? wide,
-                    // Eight lanes of AVX2 are slower than two of SHA instructions.
+                    // Eight AVX2 lanes are slower than two with SHA instructions.
                     isWide: kind == IMB_ARCH_AVX512
                 )
             )
@@ -41,10 +41,10 @@
             unsafe state.deallocate()
         }
 
-        /// Completes the packets that wait for their tags.
+        /// Computes the tags of all packets that await one.
         func makeTags() { unsafe state.pointee.makeTags() }
 
-        /// The library's functions with the processor's SHA instructions, if it has any.
+        /// Returns the library's functions that use SHA instructions, if the processor has those.
         private static func shaExtensions(
             _ wide: UnsafeMutablePointer<IMB_MGR>
         ) -> UnsafeMutablePointer<IMB_MGR>? {
@@ -59,28 +59,27 @@
             return unsafe manager
         }
 
-        /// Whether this processor has what the library is fast with.
+        /// Whether this processor has the instructions that the library needs.
         static let isSupported = MultiBufferManager() != nil
     }
 
-    /// What a worker's transforms share; it lies on the heap and belongs to one thread.
+    /// State that a worker's transforms share, on the heap and used by one thread.
     @unsafe
     struct MultiBufferState {
-        /// The functions with the widest vectors.
+        /// Functions with the widest vectors.
         let wide: UnsafeMutablePointer<IMB_MGR>
-        /// Those with SHA instructions; the same as `wide` where there are none.
+        /// Functions with SHA instructions; the same as `wide` if the processor has none.
         private let narrow: UnsafeMutablePointer<IMB_MGR>
-        /// What the library keeps while it works on one packet with GCM.
+        /// GCM context of the packet in progress.
         let scratch: UnsafeMutablePointer<gcm_context_data>
-        /// A key that is prepared for one packet, and stays until the next, or until
-        /// `forgetPreparedKey`.
+        /// Key expanded for one packet, kept until the next one or `forgetPreparedKey`.
         let preparedKey: UnsafeMutablePointer<gcm_key_data>
-        /// So many bytes in all are hashed faster by `wide` than by `narrow`.
+        /// Total number of bytes from which `wide` hashes faster than `narrow`.
         private let wideFrom: Int
 
         private let jobs: UnsafeMutablePointer<IMB_JOB>
         private let tags: UnsafeMutablePointer<UInt8>
-        /// Where each tag goes.
+        /// Destination of each tag.
         private let places: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>>
         private var count = 0
         private var bytes = 0
@@ -107,7 +106,9 @@
             unsafe places = .allocate(capacity: Self.capacity)
         }
 
-        /// To be called when whoever may have prepared it goes.
+        /// Wipes the key in `preparedKey`.
+        ///
+        /// Call it when a transform that may have expanded its key there is destroyed.
         func forgetPreparedKey() {
             unsafe OPENSSL_cleanse(preparedKey, MemoryLayout<gcm_key_data>.size)
         }
@@ -124,8 +125,9 @@
             unsafe free_mb_mgr(wide)
         }
 
-        /// Notes that `length` bytes from `start` on get their tag, which replaces what follows
-        /// `tagOffset`; key and bytes stay where they are until `makeTags`.
+        /// Queues a tag for `length` bytes from `start`, to be written at `tagOffset`.
+        ///
+        /// Key and bytes must not move or change until `makeTags`.
         mutating func wantTag(
             of start: UnsafeMutablePointer<UInt8>,
             length: Int,
@@ -145,13 +147,13 @@
             if unsafe count == Self.capacity { unsafe makeTags() }
         }
 
-        /// Puts all tags that are wanted in their places.
+        /// Computes all queued tags and writes them to their destinations.
         mutating func makeTags() {
             guard unsafe count > 0 else { return }
             let manager = unsafe bytes >= wideFrom ? wide : narrow
             let isDone = unsafe mb_cm_make_tags(manager, jobs, UInt32(count)) == 1
-            // The library refuses bad arguments only, and they were ours. What waits for its
-            // tag is encrypted already, so nothing leaves in clear whatever happens.
+            // The library refuses only bad arguments, and these are ours. The queued packets are
+            // already encrypted, so nothing is ever sent as plaintext.
             precondition(isDone, "intel-ipsec-mb refuses to hash")
             for index in unsafe 0..<count {
                 let tag = unsafe tags + index * Self.tagStride
@@ -161,8 +163,8 @@
             unsafe bytes = 0
         }
 
-        /// The tag of one packet, or `nil` where the library refuses; what waits for others is
-        /// left alone.
+        /// Computes the tag of one packet apart from the queue; returns `nil` if the library
+        /// refuses.
         func tag(
             of start: UnsafePointer<UInt8>,
             length: Int,
@@ -178,10 +180,10 @@
             return isDone ? tag : nil
         }
 
-        /// What a batch holds at most, and what the library takes at once.
+        /// Maximum number of queued tags, which is also the library's maximum for one call.
         private static let capacity = Int(IMB_MAX_BURST_SIZE)
         private static let tagStride = 16
-        /// Five packets of 1,200 bytes, or fifty of 100: there both cost the same.
+        /// Break-even point of both function sets: five packets of 1,200 bytes, or fifty of 100.
         private static let wideFrom = 5_000
     }
 #endif

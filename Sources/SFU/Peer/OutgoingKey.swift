@@ -1,7 +1,7 @@
 import RTP
 
 #if canImport(CIPSecMB)
-    /// A session's cipher for outgoing RTP, at an address that stays its own.
+    /// A session's cipher for outgoing RTP, at a stable address.
     @safe
     struct OutgoingCipher: ~Copyable {
         private let transform: UnsafeMutablePointer<SRTPTransform>
@@ -19,7 +19,7 @@ import RTP
             unsafe transform.deallocate()
         }
 
-        /// The way here; it holds until the cipher goes.
+        /// Direct handle to this cipher, valid as long as the cipher.
         var key: OutgoingKey {
             unsafe OutgoingKey(
                 transform: transform,
@@ -29,23 +29,23 @@ import RTP
         }
     }
 
-    /// The short way to a session's outgoing key, for who sends many packets to many viewers.
+    /// Direct handle to a session's outgoing RTP key, for fan-out to many subscribers.
     ///
-    /// It does not keep the session alive: who has one forgets it when the session ends.
+    /// It does not keep the session alive; its holder must drop it when the session ends.
     @safe
     struct OutgoingKey: BitwiseCopyable {
         fileprivate let transform: UnsafeMutablePointer<SRTPTransform>
-        /// Where the prepared key lies, so that a hint needs not look.
+        /// Address of the expanded key, so that `prefetch` needs no memory access.
         fileprivate let start: UnsafeRawPointer
         fileprivate let byteCount: Int32
 
-        /// A hint that a packet will be protected soon.
+        /// Prefetches the key for a packet that will be protected soon.
         func prefetch() {
             unsafe Prefetch.read(transform, byteCount: MemoryLayout<SRTPTransform>.size)
             unsafe Prefetch.read(start, byteCount: Int(byteCount))
         }
 
-        /// As `SRTPSession.protectRTP`.
+        /// Encrypts as `SRTPSession.protectRTP` does.
         @_lifetime(output: copy output)
         func protectRTP(
             _ output: inout MutableSpan<UInt8>,
@@ -74,7 +74,7 @@ import RTP
         }
     }
 #else
-    /// Without intel-ipsec-mb there is no short way.
+    /// Placeholder without intel-ipsec-mb, which alone offers a direct handle.
     struct OutgoingKey: BitwiseCopyable {
         private init() {}
 

@@ -1,38 +1,42 @@
 import RTP
 import WorkerInterface
 
-/// The peer's consent to being sent media on a UDP path (RFC 7675), and our check that asks for it.
+/// The peer's consent to receive media on a UDP path (RFC 7675), and our consent checks.
 ///
-/// Consent begins with an answer to a check of ours, or with a handshake on that path, and lasts
-/// for 30 s. Nothing else counts: a participant can forge the source of anything that it sends, but
-/// answers only what has reached it. A TCP connection needs no consent: its peer is at its other
-/// end.
+/// Consent begins with an answer to one of our checks, or with a handshake on that path, and lasts
+/// 30 s. Nothing else counts: a participant can forge the source address of any packet, but can
+/// answer only packets that reach it. A TCP connection needs no consent, because its peer is at its
+/// other end.
 struct PathConsent {
-    /// How long one answer is good for, in milliseconds (RFC 7675 §5.1).
+    /// Lifetime of consent after one answer, in milliseconds (RFC 7675 §5.1).
     static let lifetimeMilliseconds: Int64 = 30_000
-    /// Between two checks, in milliseconds, give or take a fifth (RFC 7675 §5.1).
+    /// Interval between checks, in milliseconds, plus or minus a fifth (RFC 7675 §5.1).
     static let intervalMilliseconds: Int64 = 5_000
-    /// From a check without an answer to its repetition, in milliseconds, and how often that is
-    /// done: one packet that is lost must not count for five seconds.
+    /// Delay before an unanswered check is sent again, in milliseconds, and the number of retries.
+    ///
+    /// Without retries, one lost packet would cost a whole interval of five seconds.
     static let retryMilliseconds: Int64 = 500
     static let retries = 3
-    /// Between two checks where there is no consent, in milliseconds: each needs a message from
-    /// there that is authentic, so that forged ones cost no more than they bring.
+    /// Minimum interval between checks on a path without consent, in milliseconds.
+    ///
+    /// Each such check is triggered by an authenticated message from that path, so forged messages
+    /// yield no amplification.
     static let repeatMilliseconds: Int64 = 50
 
-    /// The address at which the peer has proven to be, until that is too long ago.
+    /// Path on which the peer has consented, until consent expires.
     private(set) var path: Path?
     private var given = Instant(nanoseconds: 0)
-    /// The nonce of the check under way, where it went, and since when it is in use: what is seen
-    /// at one address proves nothing at another.
+    /// Nonce of the outstanding check, its path, and the time at which the nonce was created.
+    ///
+    /// An answer from another path does not count.
     private var check: (nonce: UInt64, path: Path, madeAt: Instant)?
     private var asked = Instant(nanoseconds: .min / 2)
-    /// How often the check under way has been repeated.
+    /// Number of retransmissions of the outstanding check.
     private var repeats = 0
-    /// When the next check is due, or consent ends.
+    /// Deadline of the next check or of the end of consent, whichever is earlier.
     private(set) var due: Instant?
 
-    /// Notes proof that the peer is at `path`.
+    /// Records proof that the peer is at `path`, and renews consent.
     mutating func give(_ path: Path, at now: Instant, random: UInt64) {
         self.path = path
         given = now
@@ -40,8 +44,10 @@ struct PathConsent {
         plan(after: now, random: random)
     }
 
-    /// Whether a nonce is that of the check under way, and an answer from `path` still counts; it
-    /// does once, as `give` forgets the check.
+    /// Returns whether `nonce` belongs to the outstanding check on `path` and the answer is in
+    /// time.
+    ///
+    /// An answer counts once, as `give` clears the check.
     func isAsked(_ nonce: UInt64, on path: Path, at now: Instant) -> Bool {
         guard let check, check.nonce == nonce, check.path == path else { return false }
         return now.milliseconds(since: asked) <= PathMove.answerMilliseconds
@@ -52,10 +58,10 @@ struct PathConsent {
         path != nil && now.milliseconds(since: given) >= Self.lifetimeMilliseconds
     }
 
-    /// Notes that a check leaves for `target`.
+    /// Records that a check is sent to `target`.
     ///
-    /// One that is repeated before its answer can have come keeps its nonce.
-    /// - Returns: The nonce, or `nil` where the check before has only just left.
+    /// A check that is sent again before its answer can have arrived keeps its nonce.
+    /// - Returns: The nonce, or `nil` if the previous check was sent too recently.
     mutating func ask(
         _ target: Path,
         nonce: @autoclosure () -> UInt64,
@@ -77,13 +83,13 @@ struct PathConsent {
         return made
     }
 
-    /// Ends consent: media stops.
+    /// Ends consent, which stops media.
     mutating func end() {
         path = nil
         due = nil
     }
 
-    /// Leaves out a time in which the process stood still.
+    /// Extends consent by a period in which the process was suspended.
     mutating func forgive(_ nanoseconds: Int64, at now: Instant) {
         given = min(given.advanced(nanoseconds: nanoseconds), now)
     }
@@ -99,7 +105,7 @@ struct PathConsent {
 }
 
 extension Core {
-    /// Notes proof that the peer is at the path in use: media may go there.
+    /// Records proof that the peer is at the selected path, which allows media to be sent there.
     mutating func prove(_ transport: Int, at now: Instant) {
         guard let path = transports[transport].path else { return }
         transports[transport].consent.give(path, at: now, random: random.next())
@@ -108,13 +114,14 @@ extension Core {
         schedule(transport)
     }
 
-    /// Asks again for consent where there is none: something authentic came from the path in use.
+    /// Sends a consent check if consent is missing, after an authenticated packet from the selected
+    /// path.
     mutating func seekConsent(of transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].lacksConsent else { return }
         askConsent(of: transport, at: now, into: &output)
     }
 
-    /// Does what is due of the consent to the path in use.
+    /// Sends the consent check that is due on the selected path, or ends consent that has expired.
     mutating func expireConsent(of transport: Int, at now: Instant, into output: inout Batch) {
         guard !transports[transport].consent.isOver(at: now) else {
             return endConsent(of: transport)
@@ -138,16 +145,16 @@ extension Core {
         sendCheck(nonce, to: path, of: transport, isCurrent: false, into: &output)
     }
 
-    /// Takes note that the path in use is another than before, without a word from the peer.
+    /// Updates consent after the selected path changed without an action of the peer.
     ///
-    /// Consent to it may be of long ago.
+    /// Consent for the new path may have expired long ago.
     mutating func reviewConsent(of transport: Int) {
         if transports[transport].consent.isOver(at: now) { transports[transport].consent.end() }
         updateDestination(of: transport)
         schedule(transport)
     }
 
-    /// Media stops until the peer has proven again to be there (RFC 7675 §5.2).
+    /// Ends consent and stops media until the peer proves again that it is there (RFC 7675 §5.2).
     private mutating func endConsent(of transport: Int) {
         statistics.consentsEnded &+= 1
         transports[transport].consent.end()

@@ -1,15 +1,15 @@
 import RTP
 package import WorkerInterface
 
-/// Paths that can end by themselves: connections.
+/// Loss of paths that are TCP connections.
 extension Core {
-    /// Whether a check has validated `path`, and its transport has kept it since.
+    /// Whether a connectivity check has validated `path` and its transport still holds it.
     package func isValidated(_ path: Path) -> Bool { paths[path] >= 0 }
 
-    /// Takes note that a connection is no more: nothing goes to it from now on.
+    /// Removes the path of a closed connection; nothing is sent on it any more.
     ///
-    /// Media goes on over another path that a check has validated, or else waits for one. That is
-    /// silence like any other: liveness decides when the peer counts as lost.
+    /// Media continues on another validated path, or waits for one. The peer counts as lost only
+    /// when the usual liveness timeouts expire.
     package mutating func lose(_ path: Path) {
         let owner = paths[path]
         guard owner >= 0 else { return }

@@ -1,32 +1,36 @@
 import RTP
 import WorkerInterface
 
-/// A path that a nominated check has named while another is selected.
+/// Pending move of media to a path that the peer nominated while another is selected.
 ///
-/// One thing moves media there: an answer to our own check, which nobody gives who is not there.
-/// The source of a packet can be forged by the very participant who has the keys, and silence of
-/// the old path is its to keep, so both only begin a check, or repeat it.
+/// Only an answer to our own check moves media there, because only a peer at that address can
+/// answer. A participant that has the keys can forge the source of a packet, and can silence its
+/// old path at will. So these two events only trigger or repeat a check.
 struct PathMove {
     var path: Path
-    /// The nonce of our check; the answer has to know it.
+    /// Nonce of our check, which the answer must repeat.
     var nonce: UInt64
-    /// When the nonce was made, and when it was last sent.
+    /// Times at which the nonce was created and last sent.
     var madeAt: Instant
     var askedAt: Instant
 
-    /// Between two checks of ours to one path.
+    /// Minimum interval between two checks to one path, in milliseconds.
     static let repeatMilliseconds: Int64 = 50
-    /// How long a check is repeated under one nonce, in milliseconds: longer than a round trip, as
-    /// an answer to a nonce that has been replaced counts for nothing.
+    /// Period in which a check is sent again with the same nonce, in milliseconds.
+    ///
+    /// It exceeds a round trip, because an answer to a replaced nonce does not count.
     static let nonceMilliseconds: Int64 = 2_000
-    /// How long after a check left its answer counts, in milliseconds: a peer that was at an
-    /// address once, and kept an answer, proves nothing with it later.
+    /// Period after a check in which its answer counts, in milliseconds.
+    ///
+    /// It prevents a peer that has left an address from proving its presence with an old answer.
     static let answerMilliseconds: Int64 = 10_000
 }
 
 extension Core {
-    /// Whether a check from `path` may turn media there at once: the first path of a transport, to
-    /// which no media goes before the handshake, and a connection of the transport's own.
+    /// Returns whether a check from `path` may move media there without a challenge.
+    ///
+    /// It may for the first path of a transport, to which no media is sent before the handshake,
+    /// for the selected path, and for a TCP connection; never for a path of another transport.
     func mayMove(_ transport: Int, to path: Path) -> Bool {
         let owner = paths[path]
         if owner >= 0, Int(owner) != transport { return false }
@@ -34,9 +38,10 @@ extension Core {
         return selected == path || path.isConnection
     }
 
-    /// Asks who is at a path that the peer has named.
+    /// Sends our own check to a path that the peer has nominated.
     ///
-    /// It goes only where something authentic has come from, and once for each at most.
+    /// Each check is triggered by an authenticated packet from that path, at most one check for
+    /// each.
     mutating func challenge(
         _ path: Path,
         of transport: Int,
@@ -49,8 +54,9 @@ extension Core {
         sendCheck(nonce, to: path, of: transport, isCurrent: true, into: &output)
     }
 
-    /// Sends a check of ours, under the present credentials or those before a restart; the answer
-    /// has to know its nonce.
+    /// Sends our own check, with the current credentials or those from before a restart.
+    ///
+    /// The answer must repeat `nonce`.
     mutating func sendCheck(
         _ nonce: UInt64,
         to path: Path,
@@ -79,7 +85,7 @@ extension Core {
         }
     }
 
-    /// Takes an answer to our own check; what answers none comes to nothing.
+    /// Processes an answer to our own check; answers to no outstanding check are ignored.
     mutating func receiveAnswer(
         _ message: borrowing STUNMessage,
         on path: Path,
@@ -95,7 +101,7 @@ extension Core {
         let isConsent =
             transports[transport].path == path
             && transports[transport].consent.isAsked(nonce, on: path, at: now)
-        // Cheapest first: what answers nothing costs no HMAC.
+        // Cheapest test first: an answer to no outstanding check costs no HMAC.
         guard isMove || isConsent else { return }
         let key = transports[transport].ice.remotePassword(isCurrent: true)
         if !isAuthentic(message, key: key.span) {
@@ -110,7 +116,7 @@ extension Core {
         }
     }
 
-    /// A packet with good keys came: asks whether the peer is there, if media waits for that.
+    /// Sends a check after an authenticated packet from a path whose consent or move is pending.
     mutating func noteHeard(
         _ transport: Int,
         on path: Path,
@@ -144,7 +150,7 @@ extension Core {
         schedule(transport)
     }
 
-    /// Has media go over a path, which is got to know anew where it is another one.
+    /// Selects the path for media; if it differs, bandwidth estimation restarts.
     mutating func setPath(_ path: Path?, of transport: Int, at now: Instant) {
         let old = transports[transport].path
         transports[transport].path = path
@@ -157,7 +163,7 @@ extension Core {
         scheduleAllocation(of: transport, by: now)
     }
 
-    /// Enters a path as this transport's; whoever had it goes on over another, or waits.
+    /// Assigns a path to this transport; a previous owner falls back to another path, or waits.
     mutating func take(_ path: Path, for transport: Int) {
         let other = paths[path]
         let index = Int32(transport)
@@ -169,6 +175,7 @@ extension Core {
         paths.insert(path, transport: index)
     }
 
-    /// Of a peer-reflexive candidate (RFC 8445 §5.1.2.1), which no pair of ours competes with.
+    /// Priority of a peer-reflexive candidate (RFC 8445 §5.1.2.1); no candidate pair of ours
+    /// competes with it.
     private static let challengePriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
 }

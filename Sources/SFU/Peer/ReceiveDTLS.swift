@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// The handshake, and what comes on the association after it.
+/// DTLS handshakes, and records that arrive after them.
 extension Core {
     mutating func receiveDTLS(
         _ bytes: Span<UInt8>,
@@ -10,7 +10,7 @@ extension Core {
         into output: inout Batch
     ) {
         let owner = paths[path]
-        // No byte is answered to an address that has not passed an ICE check.
+        // Addresses that have not passed an ICE check get no answer.
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard !transports[transport].hasEnded else { return drops.count(.dtlsUnexpected) }
@@ -22,7 +22,7 @@ extension Core {
         take(progress, transport: transport, on: path, at: now, into: &output)
     }
 
-    /// Begins the handshake where it is ours to begin.
+    /// Starts the handshake if this side has the client role.
     mutating func startDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].configuration.dtlsRole == .client,
             transports[transport].dtls == nil, let path = transports[transport].path
@@ -50,7 +50,7 @@ extension Core {
         }
     }
 
-    /// Does what is due in the handshake.
+    /// Handles the deadline of the handshake.
     mutating func expireDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
         guard let progress = transports[transport].dtls?.expire(at: now),
             let path = transports[transport].path
@@ -68,7 +68,8 @@ extension Core {
         sendDTLS(transport, to: path, into: &output)
         switch progress {
         case .handshaking, .established:
-            // Not a sign of life: what OpenSSL could not authenticate it drops without a word.
+            // This does not count as a sign of life: OpenSSL silently drops records that it cannot
+            // authenticate.
             break
         case .connected(let profile, let keys):
             connect(transport, profile: profile, keys: keys, at: now, into: &output)
@@ -81,7 +82,8 @@ extension Core {
         schedule(transport)
     }
 
-    /// The handshake is done: the peer is there if it has answered there all that we sent there.
+    /// Records consent after a handshake if all flights went to `path`, or else sends a consent
+    /// check.
     private mutating func noteHandshake(
         of transport: Int,
         on path: Path,
@@ -134,13 +136,13 @@ extension Core {
         heard(from: transport, at: now)
         transports[transport].reportDue = Self.nextReport(after: now)
         emit(.transport(transports[transport].id, .connected))
-        // What this viewer waits for can be sent now.
+        // This subscriber's slots can be served now.
         for index in 0..<transports[transport].slots.count {
             wantKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
         }
     }
 
-    /// The association is over; the control plane closes the transport.
+    /// Ends the transport; the control plane closes it later.
     mutating func end(
         _ transport: Int,
         because reason: DisconnectReason,
@@ -153,7 +155,7 @@ extension Core {
         emit(.transport(transports[transport].id, .disconnected(reason)))
     }
 
-    /// Lets keys, addresses and the handshake go.
+    /// Releases keys, addresses and the DTLS association.
     mutating func release(_ transport: Int) {
         let index = Int32(transport)
         for path in transports[transport].ice.paths { paths.remove(path, transport: index) }

@@ -1,7 +1,8 @@
 import RTP
 import WorkerInterface
 
-/// Connectivity checks: the only way that an address gets anything from sfud (RFC 8445 §7.3).
+/// Processing of STUN connectivity checks (RFC 8445 §7.3), without which sfud sends nothing to an
+/// address.
 extension Core {
     mutating func receiveSTUN(
         _ bytes: Span<UInt8>,
@@ -13,7 +14,7 @@ extension Core {
             let message = try STUNMessage(bytes)
             statistics.stunIn &+= 1
             guard message.messageClass == .request, message.method == 1 else {
-                // Indications keep bindings alive.
+                // Indications, which only keep bindings alive, are ignored.
                 if message.messageClass == .success, message.method == 1 {
                     receiveAnswer(message, on: path, at: now, into: &output)
                 }
@@ -28,14 +29,14 @@ extension Core {
         }
     }
 
-    /// Answers a check; returns why not, where it is dropped without a word.
+    /// Answers a check, or returns the reason for dropping it silently.
     private mutating func check(
         _ message: borrowing STUNMessage,
         on path: Path,
         at now: Instant,
         into output: inout Batch
     ) -> DropReason? {
-        // Cheapest first: a flood of strangers' checks ends at the lookup.
+        // Cheapest test first: a flood of checks from unknown addresses ends at the lookup.
         guard message.integrityOffset != nil, message.hasFingerprint,
             let (transport, isCurrent) = owner(of: message, path: path)
         else { return .stunUnauthenticated }
@@ -58,8 +59,8 @@ extension Core {
             }
             return nil
         }
-        // A lite agent is always controlled: a peer that thinks so too must change its mind
-        // (RFC 8445 §7.3.1.1).
+        // An ICE-lite agent is always controlling here: a peer that claims the same role must
+        // switch (RFC 8445 §7.3.1.1).
         if message.iceControlled != nil {
             output.append(to: path) { bytes in
                 STUNWriter.bindingError(
@@ -95,8 +96,10 @@ extension Core {
         return nil
     }
 
-    /// Bounds what is spent on checks, before any HMAC: by transport, and of addresses that no
-    /// check has validated each by itself, so that one does not use up what is for all.
+    /// Limits the number of checks that are processed, before any HMAC is computed.
+    ///
+    /// There is a limit per transport, and one per unvalidated address, so that one address cannot
+    /// use up the transport's limit.
     private mutating func admits(_ path: Path, to transport: Int, at now: Instant) -> Bool {
         let limit = limits.stunChecksPerSecond
         if !transports[transport].ice.isValidated(path) {
@@ -106,7 +109,7 @@ extension Core {
         return transports[transport].ice.admitCheck(from: path, limit: limit, at: now)
     }
 
-    /// The transport whose fragment leads USERNAME, and whether it is the present one.
+    /// Returns the transport whose ufrag begins USERNAME, and whether that ufrag is current.
     private func owner(of message: borrowing STUNMessage, path: Path) -> (Int, Bool)? {
         let username = message.username
         guard let colon = username.first(0x3a) else { return nil }
@@ -118,12 +121,12 @@ extension Core {
         if transports[transport].ice.isLocal(local) {
             return transports[transport].ice.isPeer(remote) ? (transport, true) : nil
         }
-        // Credentials from before a restart are good for what they had validated, no more.
+        // Credentials from before a restart are valid only on paths that they validated.
         let wasLocal = transports[transport].ice.wasLocal(local)
         return wasLocal && transports[transport].ice.isValidated(path) ? (transport, false) : nil
     }
 
-    /// FNV-1a with the worker's own start, so that nobody can aim at one bucket.
+    /// Returns the FNV-1a hash of a ufrag from a per-worker seed, so nobody can aim at one bucket.
     func fragmentKey(_ fragment: Span<UInt8>) -> UInt64 {
         var hash = fragmentSeed
         for index in fragment.indices {
@@ -140,8 +143,7 @@ extension Core {
         return Digest.equal(expected.span, message.integrityTag)
     }
 
-    /// The peer answers for this address: what comes from it is looked at, and if it was
-    /// nominated, media goes there.
+    /// Validates a path after an authentic check, and selects it if nominated and allowed.
     private mutating func validate(
         _ path: Path,
         of transport: Int,
@@ -173,13 +175,13 @@ extension Core {
             seekConsent(of: transport, at: now, into: &output)
         }
         startDTLS(transport, at: now, into: &output)
-        // What waited for a path is due now.
+        // Deadlines that awaited a path are due now.
         schedule(transport)
     }
 }
 
 extension Span<UInt8> {
-    /// Where `byte` first stands.
+    /// Returns the first index of `byte`.
     func first(_ byte: UInt8) -> Int? {
         for index in indices where self[index] == byte { return index }
         return nil

@@ -2,14 +2,14 @@
     internal import CIPSecMB
 #endif
 
-/// Which library does the encryption.
+/// SRTP encryption library.
 package enum SRTPEngine: String, Sendable, CaseIterable {
-    /// Portable, and the one that the other is held against.
+    /// Portable, and the reference for the other engine.
     case libsrtp2
     /// Fast, on x86-64 only.
     case ipsecMB = "ipsec-mb"
 
-    /// The engines that this build has and this processor can run, the fastest first.
+    /// Engines that this build has and this processor supports, fastest first.
     package static let available: [Self] = {
         #if canImport(CIPSecMB)
             if MultiBufferManager.isSupported { return [.ipsecMB, .libsrtp2] }
@@ -20,9 +20,9 @@ package enum SRTPEngine: String, Sendable, CaseIterable {
     package static var best: Self { available.first ?? .libsrtp2 }
 }
 
-/// What the SRTP sessions of one worker share: its engine.
+/// SRTP engine that the sessions of one worker share.
 ///
-/// A worker makes one, keeps it on its own thread, and makes its sessions with it.
+/// A worker creates one, keeps it on its own thread, and creates its sessions with it.
 package final class SRTPContext {
     package let engine: SRTPEngine
     #if canImport(CIPSecMB)
@@ -30,11 +30,11 @@ package final class SRTPContext {
     #endif
     private let refusesReuse: Bool
 
-    /// Makes the context of one thread.
+    /// Creates the context of one thread.
     ///
     /// - Parameters:
-    ///   - engine: One of those `available`; without memory libsrtp2 takes its place.
-    ///   - refusesReuse: Whether debug builds and the simulator trap where a session encrypts a
+    ///   - engine: One of those `available`; libsrtp2 replaces it if there is no memory.
+    ///   - refusesReuse: Whether debug builds and the simulator trap if a session encrypts a
     ///     second, different packet under one index. Hostile peers in tests do that on purpose.
     package init(engine: SRTPEngine = .best, refusesReuse: Bool = false) {
         self.refusesReuse = refusesReuse
@@ -48,13 +48,13 @@ package final class SRTPContext {
     }
 
     #if DEBUG || SFUD_INDEX_GUARD
-        /// The record of one outgoing cipher, where there has to be one.
+        /// Creates the index-reuse detector of one outgoing cipher, if enabled.
         func sentIndexes() -> SentIndexes? { refusesReuse ? SentIndexes() : nil }
     #endif
 
-    /// Completes every packet whose encryption was begun, by whichever session.
+    /// Completes all packets whose encryption was begun, in any session.
     ///
-    /// Call it before any of them leaves; it costs nothing where there is none.
+    /// Call it before any of them is sent; it costs nothing if there are none.
     package func finish() {
         #if canImport(CIPSecMB)
             manager?.makeTags()

@@ -2,15 +2,15 @@
     internal import CIPSecMB
     internal import RTP
 
-    /// AES in counter mode with HMAC-SHA1 tags (RFC 3711 §4.1.1 and §4.2.1).
+    /// AES counter mode with HMAC-SHA1 tags (RFC 3711 §4.1.1 and §4.2.1).
     extension SRTPTransform {
-        /// Bytes of the tag that are sent.
+        /// Length of the tag that is sent, in bytes.
         static let sha1TagLength = 10
 
-        /// Encrypts now, and has the tag made by `MultiBufferState.makeTags`.
+        /// Encrypts the packet now and queues its tag for `MultiBufferState.makeTags`.
         ///
-        /// `bytes` has the whole packet in clear in its first `length` bytes, and room for the
-        /// tag. Returns `false` where the library refuses.
+        /// `bytes` holds the whole plaintext packet in its first `length` bytes, and has room for
+        /// the tag. Returns `false` if the library refuses.
         func beginCounterMode(
             _ bytes: inout MutableSpan<UInt8>,
             headerLength: Int,
@@ -21,7 +21,7 @@
             guard cipher(&bytes, headerLength..<length, ssrc: ssrc, index: index) else {
                 return false
             }
-            // The roll-over counter is part of what is hashed, and lies where the tag will.
+            // The roll-over counter is hashed too, and lies where the tag will be written.
             bytes.put(UInt32(truncatingIfNeeded: index >> 16), at: length)
             unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 guard let start = bytes.baseAddress else { return }
@@ -35,8 +35,10 @@
             return true
         }
 
-        /// The whole tag of `bytes`, of which the first `sha1TagLength` are sent; `nil` where the
-        /// library refuses.
+        /// Returns the untruncated tag of `bytes`, of which the first `sha1TagLength` bytes are
+        /// sent.
+        ///
+        /// Returns `nil` if the library refuses.
         func counterModeTag(_ bytes: Span<UInt8>) -> [12 of UInt8]? {
             unsafe bytes.withUnsafeBufferPointer { bytes in
                 guard let start = bytes.baseAddress else { return nil }
@@ -48,13 +50,13 @@
             }
         }
 
-        /// Whether `tag` is the one that `bytes` should have.
+        /// Returns whether `tag` is the correct tag of `bytes`.
         func isTag(_ tag: Span<UInt8>, of bytes: Span<UInt8>) -> Bool {
             guard let expected = counterModeTag(bytes) else { return false }
             return Digest.equal(tag, expected.span.extracting(0..<tagLength))
         }
 
-        /// Encrypts or decrypts a part in place; `false` where the library refuses.
+        /// Encrypts or decrypts a range in place; returns `false` if the library refuses.
         func cipher(
             _ bytes: inout MutableSpan<UInt8>,
             _ range: Range<Int>,
@@ -62,7 +64,7 @@
             index: UInt64
         ) -> Bool {
             precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
-            // The library takes no job of no length.
+            // The library refuses empty jobs.
             guard !range.isEmpty else { return true }
             return unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 guard let base = bytes.baseAddress else { return false }

@@ -1,24 +1,24 @@
-/// Roll-over counters and replay windows of the streams that come in (RFC 3711 §3.3.1–2).
+/// Roll-over counters and replay windows of incoming streams (RFC 3711 §3.3.1–2).
 ///
-/// What a packet would change is found first and noted after its tag has been found good. The
-/// decisions are those of libsrtp2, which the other engine leaves to libsrtp2 itself, but for
-/// `SRTPSearch`.
+/// State changes only after a packet's tag is verified. Decisions match those of libsrtp2, which
+/// does this itself in the other engine, except for `SRTPSearch`.
 @safe
 struct SRTPIncoming: ~Copyable {
-    /// One SSRC; it has the windows of RTP and RTCP in two pieces of `bits`.
+    /// State of one SSRC; its RTP and RTCP windows are two parts of `bits`.
     private struct Stream {
         var ssrc: UInt32
-        /// RTP packets in a row that were not accepted.
+        /// Number of consecutive RTP packets that were refused.
         var refused: UInt32 = 0
-        /// The highest RTCP index that was authenticated.
+        /// Highest authenticated RTCP index.
         var rtcpNewest: UInt32 = 0
-        /// The highest RTP index that was authenticated, roll-over counter included.
+        /// Highest authenticated RTP index, including the roll-over counter.
         var rtpNewest: UInt64 = 0
     }
 
     private var streams: UnsafeMutableBufferPointer<Stream>
-    /// For each stream the RTP window's words and then the RTCP window's; bit `index` modulo
-    /// the window's width stands for an index that was seen.
+    /// Replay windows: for each stream the words of RTP, then of RTCP.
+    ///
+    /// Bit `index` modulo the window's width is set if `index` was seen.
     private var bits: UnsafeMutableBufferPointer<UInt64>
     private(set) var count = 0
     private var latest = 0
@@ -27,7 +27,7 @@ struct SRTPIncoming: ~Copyable {
     private static let rtpWords = SRTPSession.replayWindow / 64
     private static let rtcpWords = SRTPSession.rtcpReplayWindow / 64
     private static let wordsPerStream = rtpWords + rtcpWords
-    /// A viewer sends RTCP with one SSRC and no RTP.
+    /// A subscriber sends RTCP with one SSRC and no RTP.
     private static let firstCapacity = 1
 
     init(maxStreams: Int) {
@@ -43,15 +43,15 @@ struct SRTPIncoming: ~Copyable {
         unsafe bits.deallocate()
     }
 
-    /// What is known of a packet before its tag is checked.
+    /// SSRC and index of a packet before its tag is verified.
     struct Candidate {
-        /// `nil` where the SSRC is a new one.
+        /// Position of the stream, or `nil` for a new SSRC.
         fileprivate var place: Int?
         fileprivate var ssrc: UInt32
         var index: UInt64
     }
 
-    /// The index that an RTP packet most likely has.
+    /// Estimates the index of an RTP packet.
     ///
     /// Throws `streamLimit`, `replay`, or `exhausted` after 2^48 packets.
     mutating func rtpCandidate(
@@ -71,7 +71,7 @@ struct SRTPIncoming: ~Copyable {
         return Candidate(place: place, ssrc: ssrc, index: index)
     }
 
-    /// Another index that a refused packet may have, now and then.
+    /// Returns a later index to try for a refused packet, as `SRTPSearch` schedules it.
     mutating func laterCandidate(_ ssrc: UInt32, sequence: UInt16) -> Candidate? {
         guard let place = find(ssrc) else { return nil }
         let refused = unsafe streams[place].refused
@@ -83,7 +83,7 @@ struct SRTPIncoming: ~Copyable {
         return Candidate(place: place, ssrc: ssrc, index: index)
     }
 
-    /// Checks the 31-bit index that an RTCP packet names.
+    /// Checks the 31-bit index in an RTCP packet against the replay window.
     ///
     /// Throws `streamLimit` or `replay`.
     mutating func rtcpCandidate(_ ssrc: UInt32, index: UInt32) throws(SRTPError) -> Candidate {
@@ -101,7 +101,7 @@ struct SRTPIncoming: ~Copyable {
         return Candidate(place: place, ssrc: ssrc, index: UInt64(index))
     }
 
-    /// Notes an RTP packet whose tag was good.
+    /// Records an RTP packet whose tag is verified.
     mutating func acceptRTP(_ candidate: Candidate) {
         let place = candidate.place ?? append(candidate.ssrc)
         let base = place * Self.wordsPerStream
@@ -111,7 +111,7 @@ struct SRTPIncoming: ~Copyable {
         unsafe streams[place].refused = 0
     }
 
-    /// Notes an RTCP packet whose tag was good.
+    /// Records an RTCP packet whose tag is verified.
     mutating func acceptRTCP(_ candidate: Candidate) {
         let place = candidate.place ?? append(candidate.ssrc)
         let base = place * Self.wordsPerStream + Self.rtpWords
@@ -120,7 +120,7 @@ struct SRTPIncoming: ~Copyable {
         unsafe streams[place].rtcpNewest = UInt32(max(newest, candidate.index))
     }
 
-    /// Forgets an SSRC.
+    /// Removes the state of an SSRC.
     mutating func remove(_ ssrc: UInt32) {
         guard let place = find(ssrc) else { return }
         count -= 1
@@ -165,8 +165,9 @@ struct SRTPIncoming: ~Copyable {
         unsafe bits = longer
     }
 
-    /// RFC 3711 appendix A, but that a stream in its first half round counts from 0: nothing
-    /// can have come before that.
+    /// Estimates the index by RFC 3711 appendix A, except at the start of a stream.
+    ///
+    /// A stream within its first half cycle counts from 0, as no packet can precede that.
     private static func estimate(_ sequence: UInt16, after newest: UInt64) -> UInt64 {
         let half = 1 << 15
         guard newest > half else { return UInt64(sequence) }
@@ -190,7 +191,7 @@ struct SRTPIncoming: ~Copyable {
     private mutating func mark(_ index: UInt64, newest: UInt64, width: Int, base: Int) {
         let mask = UInt64(width - 1)
         if index > newest {
-            // Indexes that were passed over have not been seen.
+            // Skipped indexes have not been seen.
             var passed = max(newest + 1, index >= mask ? index - mask : 0)
             while passed <= index {
                 let bit = Int(passed & mask)

@@ -1,19 +1,19 @@
 internal import COpenSSL
 
-/// Session keys from a master key and salt (RFC 3711 §4.3, RFC 7714 §11).
+/// Derivation of session keys from a master key and salt (RFC 3711 §4.3, RFC 7714 §11).
 ///
-/// The key derivation rate is 0, as DTLS-SRTP has it: each key is derived once.
+/// The key derivation rate is 0, as in DTLS-SRTP: each key is derived once.
 enum SRTPKeyDerivation {
-    /// Which key; the raw value is RFC 3711's label.
+    /// Kind of session key; the raw value is the label of RFC 3711.
     enum Label: UInt8 {
         case rtpEncryption, rtpAuthentication, rtpSalt
         case rtcpEncryption, rtcpAuthentication, rtcpSalt
     }
 
-    /// Fills `output` with the key of that label.
+    /// Fills `output` with the key for that label.
     ///
-    /// A salt of 12 bytes counts as one of 14 with zeros at its end. Throws `unavailable` where
-    /// OpenSSL refuses.
+    /// A 12-byte salt counts as a 14-byte one that ends in zeros. Throws `unavailable` if OpenSSL
+    /// refuses.
     static func derive(
         _ label: Label,
         key: Span<UInt8>,
@@ -53,7 +53,8 @@ enum SRTPKeyDerivation {
         guard done, Int(written) == output.count else { throw .unavailable }
     }
 
-    /// OpenSSL looks algorithms up by name, slowly, and a session asks for a dozen keys.
+    /// AES ciphers, fetched once because OpenSSL's lookup by name is slow and a session needs a
+    /// dozen keys.
     private nonisolated(unsafe) static let aes128 = unsafe EVP_CIPHER_fetch(nil, "AES-128-CTR", nil)
     private nonisolated(unsafe) static let aes256 = unsafe EVP_CIPHER_fetch(nil, "AES-256-CTR", nil)
 }

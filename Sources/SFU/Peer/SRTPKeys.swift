@@ -1,17 +1,17 @@
 internal import COpenSSL
 package import WorkerInterface
 
-/// The master keys and salts of both directions, as the DTLS exporter gave them.
+/// SRTP master keys and salts of both directions, from the DTLS exporter.
 ///
-/// One heap block that copies of the reference share and that is cleansed at the end: nothing of
-/// it is ever printed.
+/// They lie in one heap block that references share. It is wiped when freed and never printed.
 @safe
 package final class SRTPKeys: @unchecked Sendable, CustomStringConvertible {
-    /// Local key and salt, then remote key and salt; written in the initializer only.
+    /// Local key and salt, then remote key and salt; written only in the initializer.
     private let material: UnsafeMutableBufferPointer<UInt8>
     private let half: Int
 
-    /// Cuts up what the exporter gave (RFC 5764 §4.2): client and server key, then both salts.
+    /// Splits exported keying material (RFC 5764 §4.2): client key, server key, client salt, server
+    /// salt.
     ///
     /// `exported` has twice the profile's key and salt length.
     package init(profile: SRTPProfile, exported: Span<UInt8>, role: DTLSRole) {
@@ -39,13 +39,13 @@ package final class SRTPKeys: @unchecked Sendable, CustomStringConvertible {
         unsafe material.deallocate()
     }
 
-    /// Master key and salt of what we send, one after the other.
+    /// Local master key followed by its salt, for packets that we send.
     package var local: Span<UInt8> {
         @_lifetime(borrow self)
         get { slice(0) }
     }
 
-    /// Master key and salt of what the peer sends.
+    /// Remote master key followed by its salt, for packets that the peer sends.
     package var remote: Span<UInt8> {
         @_lifetime(borrow self)
         get { slice(half) }

@@ -2,11 +2,11 @@
     internal import COpenSSL
     internal import RTP
 
-    /// An SRTP session by intel-ipsec-mb.
+    /// SRTP session by intel-ipsec-mb.
     ///
-    /// The library only ciphers and hashes: indexes and windows are kept here.
+    /// The library only encrypts and hashes; indexes and replay windows are kept here.
     struct MultiBufferSRTP: ~Copyable {
-        /// Its key is prepared when the first packet has come: many peers send none.
+        /// Cipher whose key is expanded when the first packet arrives, as many peers send none.
         private var rtpIn: SRTPTransform
         private let rtcpIn: SRTPTransform
         private let rtpOut: OutgoingCipher
@@ -51,7 +51,7 @@
             return packet.count - profile.rtpOverhead
         }
 
-        /// Decrypts the packet if it has that index.
+        /// Decrypts and accepts the packet if its tag verifies with the candidate's index.
         private mutating func open(
             _ packet: Span<UInt8>,
             headerLength: Int,
@@ -85,7 +85,7 @@
             return packet.count - profile.rtcpOverhead
         }
 
-        /// The way to what protects RTP; it holds as long as this session.
+        /// Direct handle for RTP encryption, valid as long as this session.
         var outgoingKey: OutgoingKey { rtpOut.key }
 
         mutating func protectRTCP(
@@ -146,7 +146,7 @@
         ) throws(SRTPError) -> SRTPTransform {
             let key = master.extracting(0..<profile.keyLength)
             let salt = master.extracting(profile.keyLength..<master.count)
-            // On the stack, and wiped: encryption key, salt, authentication key.
+            // Encryption key, salt and authentication key, on the stack and wiped afterwards.
             var derived = [66 of UInt8](repeating: 0)
             var span = derived.mutableSpan
             defer { span.wipe() }
@@ -178,11 +178,11 @@
         }
     }
 
-    /// The SRTCP index of each SSRC that we send with (RFC 3711 §3.4).
+    /// SRTCP indexes of our sending SSRCs (RFC 3711 §3.4).
     struct SRTCPIndexes {
         private var last: [(ssrc: UInt32, index: UInt32)] = []
 
-        /// The next index, from 1 on; throws `exhausted` after 2^31 - 1.
+        /// Returns the next index, starting at 1; throws `exhausted` after 2^31 - 1.
         mutating func next(for ssrc: UInt32) throws(SRTPError) -> UInt32 {
             guard let place = last.firstIndex(where: { $0.ssrc == ssrc }) else {
                 last.append((ssrc, 1))
@@ -195,7 +195,7 @@
     }
 
     extension MutableSpan<UInt8> {
-        /// Overwrites all bytes, in a way that no optimizer takes out.
+        /// Overwrites all bytes in a way that no optimizer removes.
         fileprivate mutating func wipe() {
             unsafe withUnsafeMutableBufferPointer { bytes in
                 unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count)

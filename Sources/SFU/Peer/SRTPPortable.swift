@@ -1,11 +1,11 @@
 internal import CSRTP
 import RTP
 
-/// An SRTP session by libsrtp2: portable, and what the other engine is held against.
+/// SRTP session by libsrtp2: portable, and the reference for the other engine.
 ///
-/// libsrtp2 keeps roll-over counters and windows itself; what is kept beside it is a count of
-/// its incoming streams, because it has no limit, and where each outgoing stream is, because
-/// the caller numbers those.
+/// libsrtp2 keeps roll-over counters and replay windows itself. This type adds a limit on incoming
+/// streams, which libsrtp2 lacks, and the newest index of each outgoing stream, because the caller
+/// assigns indexes.
 @safe
 struct PortableSRTP: ~Copyable {
     private let inbound: srtp_t
@@ -19,13 +19,13 @@ struct PortableSRTP: ~Copyable {
 
     private struct IncomingStream {
         var ssrc: UInt32
-        /// RTP packets in a row that were not accepted.
+        /// Number of consecutive RTP packets that were refused.
         var refused: UInt32 = 0
     }
 
     private struct OutgoingStream {
         var ssrc: UInt32
-        /// The highest index protected so far.
+        /// Highest index protected so far.
         var newest: UInt64
     }
 
@@ -53,7 +53,8 @@ struct PortableSRTP: ~Copyable {
             return length
         } catch {
             guard let place, search(at: place) else { throw error }
-            // Whatever comes of it, the next packet is held against what libsrtp2 guesses.
+            // The next packet is checked with the counter that libsrtp2 estimates, whatever the
+            // result.
             defer { _ = unsafe srtp_set_stream_roc(inbound, ssrc, 0) }
             let length = try open(packet, into: &output)
             incoming[place].refused = 0
@@ -122,25 +123,25 @@ struct PortableSRTP: ~Copyable {
         guard let place = incoming.firstIndex(where: { $0.ssrc == ssrc }) else { return }
         incoming.swapAt(place, incoming.count - 1)
         incoming.removeLast()
-        // Unlike all its other calls, this one takes network byte order.
+        // Unlike all other libsrtp2 calls, this one takes network byte order.
         _ = unsafe srtp_remove_stream(inbound, ssrc.bigEndian)
     }
 
-    /// Where the SSRC is, or `nil` where it is a new one, for which there is room.
+    /// Returns the position of the SSRC, or `nil` if it is new and there is room for it.
     private func admit(_ ssrc: UInt32) throws(SRTPError) -> Int? {
         if let place = incoming.firstIndex(where: { $0.ssrc == ssrc }) { return place }
         guard incoming.count < maxStreams else { throw .streamLimit }
         return nil
     }
 
-    /// Sets another counter that a refused packet is held against, now and then.
+    /// Sets a later roll-over counter for a refused packet; returns whether to check it again.
     private mutating func search(at place: Int) -> Bool {
         let refused = incoming[place].refused
         incoming[place].refused = refused &+ 1
         guard let round = SRTPSearch.round(after: refused) else { return false }
         let ssrc = incoming[place].ssrc
         var counter: UInt32 = 0
-        // What libsrtp2 guesses may be the round before.
+        // libsrtp2's estimate may be the previous counter.
         guard unsafe srtp_get_stream_roc(inbound, ssrc, &counter) == srtp_err_status_ok else {
             return false
         }
@@ -148,9 +149,9 @@ struct PortableSRTP: ~Copyable {
             == srtp_err_status_ok
     }
 
-    /// Brings libsrtp2's roll-over counter to where `index` has it.
+    /// Sets libsrtp2's roll-over counter to that of `index`.
     ///
-    /// It guesses the counter from the sequence number, rightly so for steps below 2^15.
+    /// libsrtp2 estimates the counter from the sequence number, correctly for steps below 2^15.
     private mutating func follow(_ ssrc: UInt32, to index: UInt64) throws(SRTPError) {
         guard let place = outgoing.firstIndex(where: { $0.ssrc == ssrc }) else {
             if index >> 16 > 0 { try open(ssrc, at: index) }
@@ -166,9 +167,10 @@ struct PortableSRTP: ~Copyable {
         }
     }
 
-    /// Makes the stream, which libsrtp2 does on its first packet only, and turns its counter.
+    /// Creates a stream whose first counter is not 0.
     ///
-    /// The packet is thrown away, so its index has been used for nothing.
+    /// libsrtp2 creates a stream only with its first packet, so an empty packet is protected and
+    /// discarded. Its index is not used for anything else.
     private func open(_ ssrc: UInt32, at index: UInt64) throws(SRTPError) {
         var packet = [64 of UInt8](repeating: 0)
         packet[0] = 0x80
@@ -245,6 +247,6 @@ struct PortableSRTP: ~Copyable {
         }
     }
 
-    /// Set up once in the process, by whoever comes first.
+    /// Whether libsrtp2 was initialized; this happens once in the process, on first use.
     private static let libraryIsReady = srtp_init() == srtp_err_status_ok
 }

@@ -13,7 +13,7 @@ package enum SRTPProfile: UInt16, Sendable, CaseIterable {
         }
     }
 
-    /// What protection adds to an RTP packet, in bytes: the tag.
+    /// Bytes that protection adds to an RTP packet: the tag.
     package var rtpOverhead: Int {
         switch self {
         case .aes128CmSha1_80: 10
@@ -21,7 +21,7 @@ package enum SRTPProfile: UInt16, Sendable, CaseIterable {
         }
     }
 
-    /// What protection adds to an RTCP packet, in bytes: the tag and the index word.
+    /// Bytes that protection adds to an RTCP packet: the tag and the index word.
     package var rtcpOverhead: Int { rtpOverhead + 4 }
 
     /// Length of a master key, in bytes.
@@ -43,18 +43,18 @@ package enum SRTPProfile: UInt16, Sendable, CaseIterable {
     package var isAEAD: Bool { self != .aes128CmSha1_80 }
 }
 
-/// Why a packet was not protected or not accepted.
+/// Reason for refusing to protect or accept a packet.
 package enum SRTPError: Error, Equatable, Sendable {
-    /// The tag does not hold.
+    /// The authentication tag is wrong.
     case authentication
-    /// The index was seen before, or is older than the window reaches.
+    /// The index was seen before, or is behind the replay window.
     case replay
-    /// Not a packet, or shorter than its own header and tag.
+    /// The bytes are no packet, or are shorter than header and tag.
     case malformed
-    /// The keys' lifetime is over: 2^48 RTP or 2^31 RTCP packets (RFC 3711 §9.2).
+    /// The keys have reached their limit: 2^48 RTP or 2^31 RTCP packets (RFC 3711 §9.2).
     case exhausted
-    /// There are as many incoming SSRCs as there may be.
+    /// The session has reached its maximum number of incoming SSRCs.
     case streamLimit
-    /// The engine has no memory or no such cipher.
+    /// The engine lacks memory or the cipher.
     case unavailable
 }

@@ -1,9 +1,9 @@
 package import RTP
 
-/// One transport's SRTP state, both directions (RFC 3711, RFC 7714).
+/// SRTP and SRTCP state of one transport, both directions (RFC 3711, RFC 7714).
 ///
-/// It belongs to one thread. What no engine has to decide is decided here, so that both engines
-/// see well-formed packets only.
+/// It belongs to one thread. Checks that do not depend on the engine are made here, so engines see
+/// well-formed packets only.
 package struct SRTPSession: ~Copyable {
     package let profile: SRTPProfile
     private var portable: PortableSRTP?
@@ -11,13 +11,13 @@ package struct SRTPSession: ~Copyable {
         private var multiBuffer: MultiBufferSRTP?
     #endif
 
-    /// How far back the replay window reaches, in packets, for RTP and RTCP.
+    /// Replay windows of RTP and RTCP, in packets.
     static let replayWindow = 1024
     static let rtcpReplayWindow = 128
 
-    /// Derives the session keys; at most `maxStreams` incoming SSRCs are kept.
+    /// Derives the session keys and accepts at most `maxStreams` incoming SSRCs.
     ///
-    /// Throws `unavailable` where the engine's library refuses.
+    /// Throws `unavailable` if the engine's library refuses.
     package init(
         profile: SRTPProfile,
         keys: SRTPKeys,
@@ -45,11 +45,11 @@ package struct SRTPSession: ~Copyable {
         #endif
     }
 
-    /// Checks and decrypts a whole SRTP packet into `output`; returns the length in clear.
+    /// Authenticates and decrypts an SRTP packet into `output`; returns the plaintext length.
     ///
-    /// `output` must have room for `packet.count` bytes, more than the result: what lies beyond
-    /// the result is scratch. Roll-over counter, window and SSRC table change only after the tag
-    /// has been found good.
+    /// `output` must have room for `packet.count` bytes, more than the result; bytes beyond the
+    /// result are scratch space. Roll-over counter, replay window and SSRC table change only once
+    /// the tag is verified.
     @_lifetime(output: copy output)
     package mutating func unprotectRTP(
         _ packet: Span<UInt8>,
@@ -69,9 +69,9 @@ package struct SRTPSession: ~Copyable {
         return try portable?.unprotectRTP(packet, into: &output) ?? 0
     }
 
-    /// Checks and decrypts a whole SRTCP packet into `output`; returns the length in clear.
+    /// Authenticates and decrypts an SRTCP packet into `output`; returns the plaintext length.
     ///
-    /// As `unprotectRTP`. A packet that says it is not encrypted is refused.
+    /// `output` follows the rules of `unprotectRTP`. A packet whose E flag is not set is refused.
     @_lifetime(output: copy output)
     package mutating func unprotectRTCP(
         _ packet: Span<UInt8>,
@@ -81,7 +81,8 @@ package struct SRTPSession: ~Copyable {
         guard packet.count >= 8 + profile.rtcpOverhead, packet[0] >> 6 == 2 else {
             throw .malformed
         }
-        // The E bit leads the index word: the last word with GCM, before the tag otherwise.
+        // The index word, which begins with the E bit, is last with GCM and precedes the tag
+        // otherwise.
         let word = packet.count - (profile.isAEAD ? 4 : 4 + profile.rtpOverhead)
         guard packet[word] & 0x80 != 0 else { throw .authentication }
         #if canImport(CIPSecMB)
@@ -92,18 +93,19 @@ package struct SRTPSession: ~Copyable {
         return try portable?.unprotectRTCP(packet, into: &output) ?? 0
     }
 
-    /// Begins to encrypt one RTP packet into `output`; returns its length with the tag.
+    /// Begins the encryption of one RTP packet in `output`; returns its length with the tag.
     ///
-    /// `output` holds the header in its first `headerLength` bytes and after it `prefixLength`
-    /// bytes of rewritten payload in clear; `rest` is what follows of the payload, wherever it
-    /// lies. `index` is the packet's 48-bit index, the roll-over counter over the sequence
-    /// number that the header has: a stream starts with counter 0. The same index may be
-    /// protected again, up to `replayWindow` behind the newest, if the bytes are the same.
-    /// There must be room for all of it and `rtpOverhead`.
+    /// `output` holds the header in its first `headerLength` bytes, followed by `prefixLength`
+    /// bytes of rewritten plaintext payload. `rest` is the remaining payload, in any memory. There
+    /// must be room for all of it and `rtpOverhead`.
     ///
-    /// The bytes are final after `SRTPContext.finish()` only: until then the tag may be missing,
-    /// though nothing is in clear any more, and `output`'s memory has to stay where it is and
-    /// as it is. `rest` is not needed any longer.
+    /// `index` is the packet's 48-bit index: the roll-over counter followed by the sequence number
+    /// in the header. A stream starts with counter 0. The same index may be protected again, up to
+    /// `replayWindow` behind the newest, if the bytes are the same.
+    ///
+    /// The packet is complete only after `SRTPContext.finish()`. Until then its payload is
+    /// encrypted but its tag may be missing, so `output`'s memory must neither move nor change.
+    /// `rest` is no longer needed after this call.
     @_lifetime(output: copy output)
     package mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
@@ -134,7 +136,7 @@ package struct SRTPSession: ~Copyable {
         return try portable?.protectRTP(&output, length: length, index: index) ?? 0
     }
 
-    /// What holds of every packet to protect; throws `exhausted` past the last index.
+    /// Checks the preconditions of every packet to protect; throws `exhausted` past the last index.
     static func check(
         _ output: Span<UInt8>,
         headerLength: Int,
@@ -146,7 +148,7 @@ package struct SRTPSession: ~Copyable {
         guard index < 1 << 48 else { throw .exhausted }
     }
 
-    /// A short way to protect RTP, where the engine has one; it ends with the session.
+    /// Direct handle for RTP encryption, if the engine has one; valid only as long as the session.
     var outgoingKey: OutgoingKey? {
         mutating get {
             #if canImport(CIPSecMB)
@@ -157,10 +159,10 @@ package struct SRTPSession: ~Copyable {
         }
     }
 
-    /// Encrypts the `length` bytes of compound RTCP in `buffer`; returns the total length.
+    /// Encrypts `length` bytes of compound RTCP in `buffer`; returns the total length.
     ///
-    /// The session numbers the SRTCP index, for each SSRC of ours from 1 on. There must be room
-    /// for `rtcpOverhead`. The bytes are final at once, whatever RTP waits for `finish`.
+    /// The session assigns the SRTCP index, from 1 for each of our SSRCs. There must be room for
+    /// `rtcpOverhead`. The result is complete at once, even if RTP packets await `finish`.
     @_lifetime(buffer: copy buffer)
     package mutating func protectRTCP(
         _ buffer: inout MutableSpan<UInt8>,
@@ -175,7 +177,7 @@ package struct SRTPSession: ~Copyable {
         return try portable?.protectRTCP(&buffer, length: length) ?? 0
     }
 
-    /// Forgets what is kept for an incoming SSRC, which then counts no more.
+    /// Removes the state of an incoming SSRC, which no longer counts against `maxStreams`.
     package mutating func removeIncoming(_ ssrc: SSRC) {
         #if canImport(CIPSecMB)
             multiBuffer?.removeIncoming(ssrc.rawValue)
@@ -183,7 +185,8 @@ package struct SRTPSession: ~Copyable {
         portable?.removeIncoming(ssrc.rawValue)
     }
 
-    /// Length of what SRTP leaves in clear: fixed header, CSRCs and extension (RFC 3711 §3.1).
+    /// Returns the length of the unencrypted part: fixed header, CSRCs and extension (RFC 3711
+    /// §3.1).
     private static func headerLength(of packet: Span<UInt8>) throws(SRTPError) -> Int {
         do throws(PacketError) {
             return try Packet(encrypted: packet).headerLength

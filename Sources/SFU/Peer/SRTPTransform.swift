@@ -5,30 +5,31 @@
 
     /// One of a session's four ciphers with its session keys: RTP or RTCP, in or out.
     ///
-    /// It ciphers and checks single packets of known index; it remembers nothing.
+    /// It encrypts and authenticates single packets of known index, and keeps no state between
+    /// them.
     @safe
     struct SRTPTransform: ~Copyable {
-        /// Keeps what `state` points to; not touched for a packet.
+        /// Owner of the memory behind `state`; not accessed per packet.
         private let owner: MultiBufferManager
         let state: UnsafeMutablePointer<MultiBufferState>
-        /// `gcm_key_data` or `mb_cm_key`, or the bare key where it is not `isPrepared`.
+        /// Pointer to a `gcm_key_data` or `mb_cm_key`, or to the raw key if not `isPrepared`.
         private(set) var key: UnsafeMutableRawPointer
         private(set) var keySize: Int
-        /// A prepared GCM key has a kilobyte, and is quickly made of the bare one.
+        /// Whether the key is expanded; an expanded GCM key has a kilobyte, and expansion is fast.
         private var isPrepared: Bool
         let isAEAD: Bool
-        /// 1 for AES-256.
+        /// 1 for AES-256, otherwise 0.
         private let wide: Int32
         let tagLength: Int
-        /// The session salt, left-aligned, in four words.
+        /// Session salt in four words, left-aligned.
         private let salt: SIMD4<UInt32>
         #if DEBUG || SFUD_INDEX_GUARD
             var sent: SentIndexes?
         #endif
 
-        /// `authentication` has 20 bytes with HMAC-SHA1 and none with GCM.
+        /// Creates the cipher; `authentication` has 20 bytes for HMAC-SHA1 and none for GCM.
         ///
-        /// Where packets are `rare`, a GCM key is prepared for each anew.
+        /// With `rare`, a GCM key is expanded for each packet instead of once.
         init(
             profile: SRTPProfile,
             encryption: Span<UInt8>,
@@ -73,14 +74,14 @@
         }
 
         deinit {
-            // Packets may still wait for a tag that is made with this key.
+            // Packets may still await a tag that is computed with this key.
             unsafe state.pointee.makeTags()
             if !isPrepared { unsafe state.pointee.forgetPreparedKey() }
             unsafe OPENSSL_cleanse(key, keySize)
             unsafe key.deallocate()
         }
 
-        /// Prepares the key once for all packets to come.
+        /// Expands the key once for all later packets.
         mutating func prepare() {
             guard !isPrepared else { return }
             let size = MemoryLayout<gcm_key_data>.size
@@ -98,12 +99,13 @@
             isPrepared = true
         }
 
-        /// The library's wide loads want 64-byte alignment.
+        /// Allocates with the 64-byte alignment that the library's wide loads need.
         private static func allocate(_ size: Int) -> UnsafeMutableRawPointer {
             .allocate(byteCount: size, alignment: 64)
         }
 
-        /// As `SRTPSession.protectRTP`, for a known SSRC; `false` where the library refuses.
+        /// Encrypts as `SRTPSession.protectRTP` does, for a known SSRC; returns `false` if the
+        /// library refuses.
         func protectRTP(
             _ output: inout MutableSpan<UInt8>,
             headerLength: Int,
@@ -169,7 +171,7 @@
             return true
         }
 
-        /// Decrypts `packet` into `output`; `false` where its tag is not the one it should have.
+        /// Decrypts `packet` into `output`; returns `false` if its tag is wrong.
         func unprotectRTP(
             _ packet: Span<UInt8>,
             headerLength: Int,
@@ -199,7 +201,7 @@
             )
         }
 
-        /// As `SRTPSession.protectRTCP`, for a known index of 31 bits.
+        /// Encrypts as `SRTPSession.protectRTCP` does, for a known index of 31 bits.
         func protectRTCP(
             _ buffer: inout MutableSpan<UInt8>,
             length: Int,
@@ -244,7 +246,7 @@
             return true
         }
 
-        /// As `unprotectRTP`, for the index that the packet names.
+        /// Decrypts as `unprotectRTP` does, for the index in the packet.
         func unprotectRTCP(
             _ packet: Span<UInt8>,
             ssrc: UInt32,
@@ -324,8 +326,10 @@
             return Digest.equal(expected.span, tag)
         }
 
-        /// The initialization vector: RFC 7714 §8.1 and §9.1, 12 bytes; RFC 3711 §4.1.1, 16
-        /// bytes, with the index two bytes further left.
+        /// Passes the initialization vector to `body`.
+        ///
+        /// It has 12 bytes by RFC 7714 §8.1 and §9.1, or 16 by RFC 3711 §4.1.1, where the caller
+        /// shifts the index left by 16 bits.
         @inline(always)
         func withVector<Result>(
             _ ssrc: UInt32,
@@ -352,7 +356,7 @@
             return words
         }
 
-        /// What GCM authenticates of an RTCP packet beside its payload (RFC 7714 §9.2).
+        /// Returns the additional authenticated data of an RTCP packet (RFC 7714 §9.2).
         private static func rtcpAAD(_ packet: Span<UInt8>, _ word: UInt32) -> [12 of UInt8] {
             var aad = [12 of UInt8](repeating: 0)
             for index in 0..<8 { aad[index] = packet[index] }

@@ -1,14 +1,14 @@
 import RTP
 
-/// Numbers that nobody can guess from others: nonces of our own checks, seeds of hash tables.
+/// Unpredictable numbers, for nonces of our own checks and seeds of hash tables.
 ///
-/// HMAC-SHA1 of a counter under a key (NIST SP 800-108 §4.1). What `SplitMix` gives has been on
-/// the wire, and whoever has seen a few of its numbers knows all the others.
+/// HMAC-SHA1 of a counter under a key (NIST SP 800-108 §4.1). `SplitMix` is not enough here: its
+/// numbers appear on the wire, and a few of them reveal all the others.
 struct SecretNumbers {
     private let key: [UInt8]
     private var count: UInt64 = 0
 
-    /// Takes 32 bytes from the system's generator.
+    /// Creates the generator from a key of at least 16 bytes; pass 32 from the system's generator.
     init(key: [UInt8]) {
         precondition(key.count >= 16, "a secret has 128 bits or more")
         self.key = key

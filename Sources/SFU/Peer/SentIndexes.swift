@@ -1,24 +1,23 @@
 #if DEBUG || SFUD_INDEX_GUARD
     internal import RTP
 
-    /// Record of the packets under each index of one key (RFC 3711 §9.1, RFC 7714 §8).
+    /// Detector of SRTP index reuse under one key (RFC 3711 §9.1, RFC 7714 §8).
     ///
-    /// Debug builds and the simulator trap where an index carries a second, different packet.
-    ///
-    /// It stands at the cipher, behind every way that a packet can take there.
+    /// Debug builds and the simulator trap if a second, different packet is encrypted under the
+    /// same index. The check runs at the cipher, which every outgoing packet passes.
     final class SentIndexes {
         private struct Entry {
             var index = UInt64.max
             var hash = 0
         }
 
-        /// Further back than any receiver's replay window reaches.
+        /// Number of remembered indexes per SSRC, more than any receiver's replay window.
         private static let reach = 4_096
 
         private var streams: [UInt32: [Entry]] = [:]
 
-        /// Notes a packet in clear that is about to be encrypted: the first `length` bytes of one
-        /// span, and the rest.
+        /// Records a plaintext packet before its encryption: the first `length` bytes of `packet`,
+        /// then `rest`.
         func note(_ packet: Span<UInt8>, _ length: Int, _ rest: Span<UInt8>, index: UInt64) {
             let ssrc = packet.u32(at: 8)
             let hash = Self.hash(packet.extracting(0..<length), rest)

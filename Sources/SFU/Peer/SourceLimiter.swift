@@ -1,10 +1,10 @@
 import WorkerInterface
 
-/// Counts what comes from each source in a second, for sources that nothing is kept of.
+/// Per-second rate limiter by source address, for sources without any other state.
 ///
-/// A fixed table whose places sources share by a keyed hash: who shares one with another begins
-/// anew there, so it never refuses somebody for what others did. Whoever goes round it by many
-/// addresses meets the limit of the transport.
+/// A fixed hash table with a keyed hash. A source that collides with another restarts that slot's
+/// count, so no source is refused for another's traffic. An attacker who evades the limit with many
+/// addresses meets the transport's own limit.
 struct SourceLimiter: ~Copyable {
     struct Place: BitwiseCopyable {
         var source: UInt64
@@ -21,7 +21,7 @@ struct SourceLimiter: ~Copyable {
 
     init(seed: UInt64) { self.seed = seed }
 
-    /// Counts one from `address`; returns whether it is within `limit` for this second.
+    /// Counts one packet from `address`; returns whether it is within `limit` for this second.
     mutating func admit(_ address: Address, limit: Int, second: Int64) -> Bool {
         let source = hash(address)
         var place = table[source]

@@ -1,19 +1,19 @@
 import RTP
 import WorkerInterface
 
-/// One participant's ICE and DTLS association: its path, its keys, its m-lines.
+/// One participant's ICE and DTLS transport: its path, keys, and m-lines.
 struct Transport: ~Copyable {
-    /// How far it has come, and whether its peer is heard of.
+    /// Connection state, including whether the peer is silent.
     enum State: BitwiseCopyable {
         case connecting
         case connected
-        /// Silent for the first limit.
+        /// The peer has been silent for the first of two timeouts, or its consent has expired.
         case reconnecting
-        /// Over; kept until the control plane closes it.
+        /// The transport has ended and waits for the control plane to close it.
         case ended
     }
 
-    /// Which stream an incoming SSRC is.
+    /// Encoding, and media or RTX role, of an incoming SSRC.
     struct Stream: BitwiseCopyable {
         var ssrc: SSRC
         var encoding: Int32
@@ -27,47 +27,50 @@ struct Transport: ~Copyable {
     var srtp: SRTPSession?
     var profile: SRTPProfile?
     var state = State.connecting
-    /// When anything authenticated last came.
+    /// Time of the last authenticated packet.
     var lastHeard: Instant
-    /// Where media goes, once ICE has nominated it; `Destination` has it for those who send.
+    /// Selected path for media, once ICE has one; senders read the copy in `Destination`.
     var path: Path?
-    /// Whether the peer has proven to be there.
+    /// The peer's consent to receive media on a path.
     var consent = PathConsent()
-    /// The destinations of our handshake's flights.
+    /// Destinations of our handshake's datagrams.
     var flights = HandshakeFlights()
 
     var streams = List<Stream>(capacity: 8)
-    /// SSRCs without an m-line whose roll-over counter and replay window are kept all the same:
-    /// packets that were accepted once must not come back as a new stream (RFC 3711 §3.3.2).
+    /// Unsignalled SSRCs whose roll-over counter and replay window are kept.
+    ///
+    /// Packets that were accepted once must not be accepted again as a new stream (RFC 3711
+    /// §3.3.2).
     private(set) var strays = List<SSRC>(capacity: 4)
     private var oldestStray = 0
-    /// SSRCs that were new in this second, and the second.
+    /// Number of new SSRCs in the current second, and that second.
     private var newcomers = 0
     private var newcomersSecond: Int64 = .min
     static let strayLimit = 64
     var former = FormerStreams()
     var publications = List<Int32>()
     var slots = List<Int32>()
-    /// Of all m-lines together: an id means one thing on a bundled transport (RFC 8843 §9).
+    /// Header extension map of all m-lines: an id has one meaning on a bundled transport (RFC 8843
+    /// §9).
     var extensions = ExtensionMap()
-    /// Feedback comes from this SSRC where no slot is at hand.
+    /// SSRC of the sender of feedback, used when no slot's SSRC is available.
     let ssrc: SSRC
     let cname: [UInt8]
 
     var arrivals: ArrivalLog?
-    /// Whether this publisher hears transport-wide feedback, or else REMB.
+    /// Whether this publisher receives transport-wide feedback, or REMB instead.
     var sendsTransportFeedback = false
     var sendsREMB = false
     var estimate = ReceiverRate()
-    /// What its path carries downwards, where it agreed to report on that.
+    /// Estimator of the downlink bandwidth, if the peer agreed to send feedback for it.
     var bandwidth: PathBandwidth?
-    /// The estimate by which its slots were last shared out, in bits a second.
+    /// Estimate by which the slots were last allocated, in bits a second.
     var allocatedEstimate: Int?
-    /// When that was.
+    /// Time of that allocation.
     var allocatedAt: Instant?
-    /// What was given to them then, with all that is not bargained about, in bits a second.
+    /// Rate allocated then, including media that is not subject to allocation, in bits a second.
     var allocated = 0
-    /// Since when it has more than the estimate allows.
+    /// Time since which the allocation exceeds the estimate.
     var exceededSince: Instant?
     var clock = SenderClock()
 
@@ -77,9 +80,9 @@ struct Transport: ~Copyable {
     var keyframeDue: Instant?
     var layersDue: Instant?
     var allocationDue: Instant?
-    /// When silence of its publications may mean that somebody's speech has ended.
+    /// Deadline at which the silence of its publications may mark the end of speech.
     var speechDue: Instant?
-    /// The earliest deadline that the queue knows of.
+    /// Earliest deadline that is in the timer queue.
     var scheduled: Instant?
 
     var rtcpBudget = RTCPBudget()
@@ -97,13 +100,14 @@ struct Transport: ~Copyable {
         arrivals = nil
     }
 
-    /// Whether media may not go out for want of proof that the peer is where it would go.
+    /// Whether media is blocked because the peer has not consented on the selected path.
     var lacksConsent: Bool {
         guard srtp != nil, let path, !path.isConnection else { return false }
         return consent.path != path
     }
 
-    /// Whether media may go out: keys agreed, the peer proven to be at its address, not over.
+    /// Whether media may be sent: keys are agreed, the path has consent, and the transport has not
+    /// ended.
     var canSend: Bool {
         guard srtp != nil, path != nil, !lacksConsent else { return false }
         switch state {
@@ -119,7 +123,7 @@ struct Transport: ~Copyable {
         }
     }
 
-    /// Checks and decrypts; a transport without keys accepts nothing.
+    /// Authenticates and decrypts an RTP packet; throws `authentication` without keys.
     @_lifetime(output: copy output)
     mutating func unprotectRTP(
         _ packet: Span<UInt8>,
@@ -153,11 +157,12 @@ struct Transport: ~Copyable {
         return total
     }
 
-    /// The short way to the key with which RTP goes out, where the engine has one.
+    /// Direct handle for RTP encryption, if the engine has one.
     var outgoingKey: OutgoingKey? { mutating get { srtp?.outgoingKey } }
 
-    /// Begins to encrypt one packet whose new part lies in `output` already; it is final after
-    /// `SRTPContext.finish()`.
+    /// Begins the encryption of one packet whose header and prefix are in `output`.
+    ///
+    /// The packet is complete only after `SRTPContext.finish()`.
     @_lifetime(output: copy output)
     mutating func protectRTP(
         _ output: inout MutableSpan<UInt8>,
@@ -177,7 +182,7 @@ struct Transport: ~Copyable {
         return length
     }
 
-    /// The stream of an SSRC that was seen or declared before.
+    /// Returns the stream of an SSRC that was seen or signalled before.
     func stream(of ssrc: SSRC) -> Stream? {
         for index in 0..<streams.count where streams[index].ssrc == ssrc {
             return streams[index]
@@ -185,9 +190,9 @@ struct Transport: ~Copyable {
         return nil
     }
 
-    /// Whether a packet of this SSRC may be decrypted: of those never seen so many a second.
+    /// Returns whether a packet of this SSRC may be decrypted; new SSRCs are limited per second.
     ///
-    /// Only what was genuine has been counted, so that nobody without the keys can use them up.
+    /// Only authenticated packets count, so nobody without the keys can use up the limit.
     func admits(_ ssrc: SSRC, limit: Int, at now: Instant) -> Bool {
         guard newcomers >= limit, newcomersSecond == now.nanoseconds / 1_000_000_000 else {
             return true
@@ -195,7 +200,7 @@ struct Transport: ~Copyable {
         return stream(of: ssrc) != nil || strays.contains(ssrc)
     }
 
-    /// Counts an authenticated packet of an SSRC without a stream, where it is new.
+    /// Counts an authenticated packet from an SSRC without a stream, if the SSRC is new.
     mutating func noteNewcomer(_ ssrc: SSRC, at now: Instant) {
         guard !strays.contains(ssrc) else { return }
         let second = now.nanoseconds / 1_000_000_000
@@ -206,7 +211,7 @@ struct Transport: ~Copyable {
         newcomers &+= 1
     }
 
-    /// Keeps the SRTP state of an SSRC that no m-line claims, until too many others have come.
+    /// Keeps the SRTP state of an unsignalled SSRC, and evicts the oldest at `strayLimit`.
     mutating func noteStray(_ ssrc: SSRC) {
         guard stream(of: ssrc) == nil, !strays.contains(ssrc) else { return }
         guard strays.count >= Self.strayLimit else { return strays.append(ssrc) }
@@ -215,20 +220,20 @@ struct Transport: ~Copyable {
         oldestStray = (oldestStray + 1) % Self.strayLimit
     }
 
-    /// Takes a stream in.
+    /// Adds a stream.
     mutating func bind(_ stream: Stream) {
         strays.remove(stream.ssrc)
         streams.append(stream)
     }
 
-    /// Takes the stream at `index` out.
+    /// Removes the stream at `index`; its SRTP state is kept as for an unsignalled SSRC.
     mutating func removeStream(at index: Int) {
         let ssrc = streams[index].ssrc
         streams.remove(swappingAt: index)
         noteStray(ssrc)
     }
 
-    /// Retransmission requests are repeated after about a round trip.
+    /// Interval between NACKs for the same packet: about a round trip, within 30 and 500 ms.
     var nackRetryMilliseconds: Int64 {
         min(500, max(30, (roundTripNanoseconds ?? 100_000_000) / 1_000_000 + 10))
     }

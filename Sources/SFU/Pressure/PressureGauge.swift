@@ -1,34 +1,34 @@
 package import RTP
 package import WorkerInterface
 
-/// Turns what a worker measures of itself into how much it gives up: figures in, a share out.
+/// Overload controller of a worker: load samples in, share of video to keep out.
 ///
-/// Joins go by how busy the thread is over some seconds, as a burst of handshakes is no load that
-/// stays. Video goes by harm alone: a thread that is busy and has a queue that does not go away.
-/// The least wait of an interval tells that from a burst or a stall, of which it knows nothing
-/// (the idea of CoDel, RFC 8289 §3.2).
+/// Joins are refused when the thread is busy over some seconds, as a burst of handshakes is not a
+/// lasting load. Video is reduced only on actual harm: the thread is busy and its queue does not
+/// drain. The minimum delay of an interval tells that from a burst or a stall (the idea of CoDel,
+/// RFC 8289 §3.2).
 package struct PressureGauge: Sendable {
-    /// Between two samples, in milliseconds.
+    /// Interval between two samples, in milliseconds.
     package static let intervalMilliseconds: Int64 = 250
 
     private let limits: PressureLimits
-    /// The busy share, over some seconds.
+    /// Busy share of the thread, averaged over some seconds.
     private var average = 0.0
     private var lastSample: Instant?
     private var lastLag = 0.0
-    /// Samples in a row that told of harm.
+    /// Consecutive samples that showed harm.
     private var harms = 0
-    /// When something may be taken back, and how long to wait after the next harm.
+    /// Earliest time to restore video, and the delay after the next cut.
     private var mayRiseAt = Instant(nanoseconds: .min / 2)
     private var lastRise: Instant?
     private var restMilliseconds = Self.leastRest
-    /// The share that is kept of what all videos would take, 0 to 1.
+    /// Share kept of the bitrate that all videos would take, 0 to 1.
     package private(set) var kept = 1.0
     package private(set) var refusesJoins = false
 
     package init(_ limits: PressureLimits) { self.limits = limits }
 
-    /// Takes up a sample; returns whether `kept` is another now.
+    /// Processes a sample; returns whether `kept` has changed.
     package mutating func note(_ sample: PressureSample, at now: Instant) -> Bool {
         let elapsed = lastSample.map { max(0, now.milliseconds(since: $0)) }
         lastSample = now
@@ -57,7 +57,7 @@ package struct PressureGauge: Sendable {
         }
         harms += 1
         guard harms >= Self.patience else { return }
-        // What has been cut already lets the queue drain, if only slowly.
+        // Earlier cuts already let the queue drain, if only slowly.
         let isDraining = isLate && lag < lastLag * Self.draining && harms > Self.patience
         guard !isDraining || sample.leftOut else { return }
         let isSevere = lag >= limit * Self.severity || sample.leftOut
@@ -70,16 +70,17 @@ package struct PressureGauge: Sendable {
         mayRiseAt = now.advanced(milliseconds: restMilliseconds)
     }
 
-    /// The faster the wait grows the more there is to do: by so much in a second, by so many times.
+    /// Returns the factor of a strong cut, which is stronger the faster the delay grows.
     private func strongCut(_ lag: Double) -> Double {
         let growth = max(0, lag - lastLag) / Double(Self.intervalMilliseconds)
         return max(Self.strongestCut, min(Self.strongCut, Self.aim / (1 + growth)))
     }
 
-    /// Takes some back where there is room; what failed a moment ago is tried later.
+    /// Restores some video if there is room; a restore that led to another cut soon after is
+    /// retried later.
     private mutating func rise(busy: Double, lag: Double, at now: Instant) {
         guard kept < 1, busy < Self.roomy, lag < Double(limits.lagMilliseconds) / 2 else { return }
-        // Where there is room for nearly all again, the load is another than it was.
+        // At a very low load the earlier overload is over.
         let isCalm = busy < Self.calm
         guard isCalm || now >= mayRiseAt else { return }
         if isCalm { restMilliseconds = Self.leastRest }
@@ -93,25 +94,27 @@ package struct PressureGauge: Sendable {
 
     private func refuses() -> Bool {
         guard kept >= 1 else { return true }
-        // What is always reached says nothing: 100 leaves it to harm.
+        // A limit of 100 percent would often be reached, so it disables this criterion and leaves
+        // only harm.
         guard limits.loadPercent < 100 else { return false }
         let limit = Double(limits.loadPercent) / 100
         return average >= (refusesJoins ? limit - Self.hysteresis : limit)
     }
 
-    /// When the next sample is wanted; `nil`: there is nothing to follow.
+    /// Time of the next sample; `nil` if the worker is idle and nothing is reduced.
     package var deadline: Instant? {
         guard let lastSample, average >= Self.idle || kept < 1 else { return nil }
         return lastSample.advanced(milliseconds: Self.intervalMilliseconds)
     }
 
-    /// Whether a sample is due; without anything to follow the first chance is as good as another.
+    /// Returns whether a sample is due; the first one always is.
     package func isDue(at now: Instant) -> Bool {
         guard let lastSample else { return true }
         return now.milliseconds(since: lastSample) >= Self.intervalMilliseconds
     }
 
-    /// The figures, the step being what was found to give up.
+    /// Returns the figures to report; the step follows from the slots whose video is reduced or
+    /// stopped.
     package func pressure(reduced: Int, stopped: Int) -> WorkerPressure {
         var told = WorkerPressure()
         told.busyPercent = Int((average * 100).rounded())
@@ -123,17 +126,17 @@ package struct PressureGauge: Sendable {
         return told
     }
 
-    /// Over how many milliseconds the busy share is averaged.
+    /// Time constant of the average, in milliseconds.
     private static let memory = 4_000.0
     private static let fullyBusy = 0.9
-    /// Below that something may be taken back, and this is aimed at.
+    /// Busy share below which video may be restored, and the share aimed at.
     private static let roomy = 0.9
     private static let aim = 0.97
-    /// So little that it was not the load of before.
+    /// Busy share that shows that the earlier overload is over.
     private static let calm = 0.6
     private static let hysteresis = 0.1
     private static let fullBacklog = 0.5
-    /// Samples of harm in a row before anything is given up.
+    /// Consecutive samples of harm before video is reduced.
     private static let patience = 3
     private static let draining = 0.9
     private static let severity = 3.0

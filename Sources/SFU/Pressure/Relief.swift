@@ -1,20 +1,20 @@
 package import RTP
 package import WorkerInterface
 
-/// How much of its video a slot is sent while its worker is pressed.
+/// Reduction of a slot's video while its worker is overloaded.
 enum VideoCut: UInt8, BitwiseCopyable {
     case none
-    /// The lowest layer alone.
+    /// Only the lowest layer is sent.
     case lowest
-    /// Nothing.
+    /// No video is sent.
     case off
 }
 
-/// A worker that has more to do than it can: what it gives up, and whose.
+/// Load shedding: the video that an overloaded worker reduces, by slot.
 extension Core {
-    /// Takes up what the thread has measured of itself, and gives up video or takes it back.
+    /// Processes the worker's load sample, and reduces or restores video accordingly.
     ///
-    /// Between two batches: nothing of this is asked for each packet.
+    /// It runs between two batches, so no packet pays for it.
     package mutating func notePressure(_ sample: PressureSample, at now: Instant) {
         self.now = now
         let isOther = gauge.note(sample, at: now)
@@ -26,21 +26,21 @@ extension Core {
         emit(.pressure(told, transports: transports.count))
     }
 
-    /// When `notePressure` is next wanted, if ever.
+    /// Time of the next call of `notePressure`; `nil` if none is needed.
     package var pressureDeadline: Instant? { gauge.deadline }
 
     package func wantsPressure(at now: Instant) -> Bool { gauge.isDue(at: now) }
 
-    /// Shares the video that may still be sent out among all slots of the worker.
+    /// Distributes the bitrate that may still be sent among all slots of the worker.
     ///
-    /// The least important lose their higher layers first, then, once all are down to their
-    /// lowest, the least important lose that too.
+    /// The least important slots lose their higher layers first. When all are down to their lowest
+    /// layer, the least important lose that too.
     private mutating func relieve(at now: Instant) {
         guard gauge.kept < 1 || reducedSlots + stoppedSlots > 0 else {
             reliefDue = nil
             return
         }
-        // Slots come and go meanwhile.
+        // Repeated while overloaded, because slots come and go.
         reliefDue = gauge.kept < 1 ? now.advanced(milliseconds: Self.reliefMilliseconds) : nil
         var plan = ReliefPlan()
         for slot in 0..<slots.capacity where slots.isOccupied(slot) {
@@ -87,7 +87,8 @@ extension Core {
 }
 
 extension WorkerPressure {
-    /// Whether the control plane should hear of it: another step, or figures that moved notably.
+    /// Whether the control plane should be told: the step has changed, or a figure has moved
+    /// notably.
     func isNews(beside told: Self) -> Bool {
         step != told.step || Swift.abs(busyPercent - told.busyPercent) >= 5
             || Swift.abs(keptPermille - told.keptPermille) >= 50

@@ -1,27 +1,32 @@
-/// Who gives up how much of its video, so that all together take a share of what they would.
+/// Load-shedding plan: the cut of each slot's video, so that all together take at most a share of
+/// their demand.
 struct ReliefPlan {
-    /// One slot: what matters of it, what it would take, and how much of that it is to get.
+    /// One slot: its importance, its demand and its cut.
     struct Claim: BitwiseCopyable {
         var slot: Int32
-        /// The subscriber's, 0 to 1,000: lower ones give up first.
+        /// Subscriber's priority, 0 to 1,000; lower ones are cut first.
         var priority: Int
-        /// It is one of the many viewers of a publication: among equals first, as it is they who
-        /// make the work, and not a small room beside them.
+        /// Whether its publication has many subscribers.
+        ///
+        /// Among equals such slots are cut first, because they cause the load, not a small room
+        /// beside them.
         var isInCrowd: Bool
-        /// It shows somebody who talks or is pinned, or a screen: among equals last.
+        /// Whether it shows an active speaker, a pinned participant or a screen; among equals cut
+        /// last.
         var isFeatured: Bool
-        /// Its video may be switched off; others lose it only when none of these is left.
+        /// Whether its video may be switched off; other slots lose it only when none of these is
+        /// left.
         var mayStop: Bool
-        /// Bits a second with all its layers, and with the lowest alone.
+        /// Bitrate with all its layers and with the lowest alone, in bits a second.
         var whole: Int
         var lowest: Int
-        /// What it was cut to; `share` says what it is to be.
+        /// Current cut, which `share` updates.
         var cut: VideoCut
     }
 
     var claims: [Claim] = []
 
-    /// Cuts until what is left is at most `kept`, 0 to 1, of what all would take.
+    /// Cuts slots until the rest takes at most the share `kept`, 0 to 1, of the total demand.
     mutating func share(kept: Double) {
         guard kept < 1 else {
             for index in claims.indices { claims[index].cut = .none }
@@ -49,13 +54,15 @@ struct ReliefPlan {
         }
     }
 
-    /// The one on the edge stays as it is while the rates swing.
+    /// Returns whether to cut a slot; hysteresis keeps the borderline slot as it is while bitrates
+    /// fluctuate.
     private func isWorth(_ saved: Int, of excess: Int, _ wasCut: Bool) -> Bool {
         guard excess > 0 else { return false }
         return wasCut || excess >= saved / 2
     }
 
-    /// The least important first; of equals those that have given up already.
+    /// Returns the slots ordered from the least important; among equals those that are cut already
+    /// come first.
     private func order(_ wasCut: (Int) -> Bool) -> [Int] {
         claims.indices.sorted { left, right in
             let (one, other) = (claims[left], claims[right])

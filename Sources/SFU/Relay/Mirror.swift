@@ -1,13 +1,14 @@
 import RTP
 import WorkerInterface
 
-/// Publications whose home is another worker: their packets come out of a ring, and go on as if
-/// they had come in here.
+/// Mirrors: publications whose home is another worker.
+///
+/// Their packets come out of a ring and are forwarded as if they had been received here.
 extension Core {
-    /// How often a mirror that has nothing else to do is looked at.
+    /// Interval at which a mirror without other work is reviewed.
     private static let mirrorsMilliseconds: Int64 = 1_000
 
-    /// Makes a mirror, or brings it to what was agreed anew.
+    /// Creates a mirror, or updates it after a new negotiation.
     mutating func mirror(_ mirror: Mirror, at now: Instant) {
         let id = mirror.configuration.id
         let publication = Int(id.index)
@@ -44,7 +45,7 @@ extension Core {
         if mirrors.isEmpty { mirrorsDue = nil }
     }
 
-    /// Takes a relayed packet in: the steps of ingress that are left to do here.
+    /// Admits a relayed packet: the steps of ingress that remain for this worker.
     mutating func admit(_ message: RelayMessage, of reader: borrowing RelayReader, from other: Int)
     {
         statistics.relayedIn &+= 1
@@ -56,7 +57,7 @@ extension Core {
         }
     }
 
-    /// Returns why the packet goes no further; `nil` where it was kept.
+    /// Stores a relayed packet; returns the drop reason, or `nil` if it was kept.
     private mutating func enter(
         _ message: RelayMessage,
         of reader: borrowing RelayReader,
@@ -70,7 +71,7 @@ extension Core {
             home.publication == message.source,
             position < publications[publication].encodings.count
         else { return .unknownStream }
-        // The ring may hold what came to the home before the gate was closed and opened again.
+        // The ring may hold packets from before the gate was closed and opened again.
         guard publications[publication].isOpen,
             message.info.arrival > publications[publication].openedAt
         else { return .gated }
@@ -83,12 +84,13 @@ extension Core {
         var info = message.info
         info.encoding = UInt32(truncatingIfNeeded: encoding)
         info.epoch = encodings[encoding].epoch
-        // Padding did not come along: sizes are levelled anew for the viewers here.
+        // Padding is not relayed: GSO padding is decided again for the subscribers here.
         info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
         if encodings[encoding].kind == .audio {
             publications[publication].wantsSince = nil
-            // What comes here is heard: the next listener may come in the middle of a word.
+            // Relayed audio is being listened to, and the next listener may join in the middle of a
+            // word, so keep the preroll.
             encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         } else if !info.flags.contains(.skipped) {
             let isNews = noteSizes(message, encoding: encoding)
@@ -103,10 +105,11 @@ extension Core {
         return nil
     }
 
-    /// Takes over what the home knows of the encoding.
+    /// Adopts the home's epoch, capture time and rate of the encoding.
     private mutating func follow(_ message: RelayMessage, encoding: Int) {
         if encodings[encoding].homeEpoch != message.info.epoch {
-            // Another numbering: were its name not new here too, two packets could get one index.
+            // The home's numbering is another one. Without a new epoch here, two packets could get
+            // one index.
             encodings[encoding].homeEpoch = message.info.epoch
             encodings[encoding].epoch = takeEpoch()
             encodings[encoding].history.removeAll(from: &pool)
@@ -120,7 +123,7 @@ extension Core {
         )
     }
 
-    /// Takes over the sizes that the home knows; returns whether one is another than before.
+    /// Adopts the picture sizes that the home knows; returns whether any changed.
     private mutating func noteSizes(_ message: RelayMessage, encoding: Int) -> Bool {
         var isNews =
             encodings[encoding].width != Int(message.width)
@@ -132,7 +135,7 @@ extension Core {
         return isNews
     }
 
-    /// What the ring had no place for is in no history: only keyframes mend the pictures.
+    /// Asks for keyframes after a ring overflow: the lost packets are in no history.
     private mutating func mendGap(_ publication: Int, at now: Instant) {
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
@@ -148,7 +151,7 @@ extension Core {
         return false
     }
 
-    /// Asks the homes for the keyframes that are due, and tidies up.
+    /// Sends the keyframe requests that are due to the homes, and does periodic maintenance.
     mutating func expireMirrors(into port: inout RelayPort, at now: Instant) {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<mirrors.count {
@@ -178,7 +181,9 @@ extension Core {
         mirrorsDue = next
     }
 
-    /// A wish that finds the ring full is said again, like one that is not answered.
+    /// Asks the home for a keyframe.
+    ///
+    /// A request that finds the ring full is lost and repeated later, like an unanswered one.
     private mutating func askHome(
         of publication: Int,
         for position: Int,

@@ -1,13 +1,13 @@
 package import RTP
 import WorkerInterface
 
-/// Step 6a: a room spans workers, so what has passed ingress is handed on to those with viewers.
+/// Relay between workers: a room spans them, so received packets go to those with subscribers.
 extension Core {
-    /// Hands the received batch on to the mirrors in other workers, and says what mirrors here
-    /// want of their homes.
+    /// Relays the received batch to its mirrors, and sends requests of the mirrors here to their
+    /// homes.
     ///
-    /// Call it once for each batch, before `flush`, and publish the port at once: then the other
-    /// workers send while this one does.
+    /// Call it once for each batch, before `flush`, and publish the port at once: the other workers
+    /// then send while this one does.
     package mutating func relay(into port: inout RelayPort, at now: Instant) {
         if mirrorsDue.isDue(at: now) { expireMirrors(into: &port, at: now) }
         guard relayedCount > 0 else { return }
@@ -15,7 +15,7 @@ extension Core {
         if !held.isEmpty { releaseHeld(into: &port, at: now) }
         for index in 0..<queued.count {
             let publication = Int(queued[index])
-            // Nothing enters a ring that a fence would have to call back.
+            // No packet enters a ring from which a fence would have to recall it.
             guard publications[publication].isOpen else { continue }
             for mirror in 0..<publications[publication].mirrors.count {
                 relay(publication, to: mirror, into: &port)
@@ -34,15 +34,14 @@ extension Core {
         var place = publications[publication].firstArrival
         while place >= 0 {
             write(place, of: publication, to: &outlet, into: &port)
-            // As with a datagram that a socket then refuses: what is lost on the way out is
-            // counted there.
+            // `write` counts a loss on the way out itself, as a socket counts what it refuses.
             if !pool[place].flags.contains(.skipped) { pool[place].drop = nil }
             place = pool[place].next
         }
         publications[publication].mirrors[mirror] = outlet
     }
 
-    /// Writes one packet into the ring of a mirror's worker.
+    /// Writes one packet into the ring to a mirror's worker.
     mutating func write(
         _ place: Int32,
         of publication: Int,
@@ -80,7 +79,7 @@ extension Core {
         }
     }
 
-    /// The highest encoding that is live.
+    /// Returns the highest encoding that is live.
     func highestLive(of publication: Int) -> Int32? {
         var index = publications[publication].options.count
         while index > 0 {
@@ -91,9 +90,9 @@ extension Core {
         return nil
     }
 
-    /// Takes what other workers have handed to this one, as much as a batch may hold.
+    /// Receives packets and requests from other workers, as many as a batch may hold.
     ///
-    /// Flush after it; `true` says that more lies there.
+    /// Flush after it. Returns `true` if more is waiting.
     package mutating func receive(from port: inout RelayPort, at now: Instant) -> Bool {
         guard port.workers > 1 else { return false }
         let first = port.takeTurn()
@@ -108,7 +107,7 @@ extension Core {
     }
 
     private mutating func drain(_ reader: inout RelayReader, from other: Int, at now: Instant) {
-        // Wishes make no arrival: they have a bound of their own.
+        // Requests add no arrival, so they have a bound of their own.
         for _ in 0..<RelayRing.capacity where arrivalCount < Self.batchCapacity {
             guard !reader.isEmpty() else { return }
             let message = reader.message
@@ -121,7 +120,7 @@ extension Core {
         }
     }
 
-    /// A viewer in another worker waits: the wish is one among those of the viewers here.
+    /// Handles a keyframe request from a mirror like one of the subscribers here.
     private mutating func noteWish(_ message: RelayMessage, at now: Instant) {
         guard publications.contains(message.target) else { return }
         let publication = Int(message.target.index)
@@ -134,7 +133,7 @@ extension Core {
         wantKeyframe(of: encoding, at: now)
     }
 
-    /// Says to which mirrors a home's packets go from the next batch on.
+    /// Sets the mirrors that a home's packets are relayed to from the next batch on.
     mutating func relay(_ id: PublicationID, to targets: [RelayTarget]) {
         guard publications.contains(id), publications[Int(id.index)].home == nil else { return }
         setMirrors(of: Int(id.index), to: targets)
@@ -142,7 +141,7 @@ extension Core {
 
     mutating func setMirrors(of publication: Int, to targets: [RelayTarget]) {
         if !publications[publication].mirrors.isEmpty { relayedCount -= 1 }
-        // Who stays on the list keeps what is known of it.
+        // Targets that stay listed keep their state.
         for mirror in (0..<publications[publication].mirrors.count).reversed()
         where !targets.contains(publications[publication].mirrors[mirror].target) {
             publications[publication].mirrors.remove(swappingAt: mirror)

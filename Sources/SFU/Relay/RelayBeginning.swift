@@ -1,16 +1,16 @@
 import RTP
 import WorkerInterface
 
-// How a mirror that is made for a new talker gets the first words: it asks for them when it is
-// there, and the home hands nothing on before that. Neither worker need be first.
+// Preroll for a mirror that is created for a new active speaker: the mirror asks for it once it
+// exists, and the home relays nothing to it before. Either worker may be first.
 extension Core {
-    /// How long a home waits for the mirror's word.
+    /// Time that a home waits for the mirror's request.
     private static let holdMilliseconds: Int64 = 100
-    /// How often, and how many times, a mirror asks.
+    /// Interval and number of a mirror's requests.
     static let askMilliseconds: Int64 = 5
     static let asks = 20
 
-    /// Keeps what comes from a mirror that was just listed.
+    /// Holds back the packets to a newly listed mirror, until its request or the end of the wait.
     mutating func hold(_ id: PublicationID, for target: RelayTarget, at now: Instant) {
         guard publications.contains(id) else { return }
         let publication = Int(id.index)
@@ -22,7 +22,7 @@ extension Core {
         }
     }
 
-    /// A mirror is there and says from when on it wants to hear.
+    /// Records the time from which a mirror wants packets.
     mutating func noteBeginning(_ message: RelayMessage, from worker: Int) {
         guard publications.contains(message.target) else { return }
         let publication = Int(message.target.index)
@@ -33,7 +33,7 @@ extension Core {
         }
     }
 
-    /// Hands to mirrors what they have asked for, and lets those go live that asked for nothing.
+    /// Sends mirrors the history that they asked for, and starts those whose wait is over.
     mutating func releaseHeld(into port: inout RelayPort, at now: Instant) {
         var index = 0
         while index < held.count {
@@ -46,7 +46,7 @@ extension Core {
         }
     }
 
-    /// Returns whether none of a publication's mirrors is held any more.
+    /// Releases a publication's held mirrors; returns whether none is held any more.
     private mutating func release(
         _ publication: Int,
         into port: inout RelayPort,
@@ -75,7 +75,7 @@ extension Core {
         to outlet: inout Publication.Outlet,
         into port: inout RelayPort
     ) {
-        // Nothing enters a ring that a fence would have to call back.
+        // No packet enters a ring from which a fence would have to recall it.
         guard publications[publication].isOpen, port.reaches(outlet.target.worker) else { return }
         let end = firstPending(of: publication)
         for position in 0..<publications[publication].encodings.count {
@@ -88,7 +88,9 @@ extension Core {
         }
     }
 
-    /// The least number of the packets that wait to be let out, which go the usual way.
+    /// Returns the lowest number among the received packets that are not sent yet.
+    ///
+    /// Those go the usual way.
     func firstPending(of publication: Int) -> Int {
         var first = Int.max
         var pending = publications[publication].firstArrival
@@ -99,9 +101,9 @@ extension Core {
         return first
     }
 
-    /// In a mirror: asks the home for the beginning, until something comes.
+    /// Asks the home for the mirror's preroll, until packets arrive.
     ///
-    /// Returns when to ask again.
+    /// Returns the time of the next request, or `nil` if there is none.
     mutating func askForBeginning(
         of publication: Int,
         through port: inout RelayPort,

@@ -1,36 +1,36 @@
 import RTP
 import WorkerInterface
 
-/// What one worker tells another, by value: it lies in a place of a ring.
+/// Message from one worker to another, stored by value in a ring.
 struct RelayMessage: BitwiseCopyable {
     enum Kind: UInt8, BitwiseCopyable {
-        /// From the home: a packet that has passed ingress and gate; its bytes lie beside it.
+        /// From the home: a packet that passed ingress and gate; its bytes lie beside the message.
         case packet
-        /// From a mirror: somebody there waits for a keyframe of the encoding at `position`.
+        /// From a mirror: a request for a keyframe of the encoding at `position`.
         case keyframeWanted
-        /// From a mirror: it begins with what the home holds since `info.arrival`.
+        /// From a mirror: a request for the packets that the home holds since `info.arrival`.
         case soundWanted
     }
 
     var kind: Kind
-    /// The reader's publication.
+    /// Publication of the reader.
     var target: PublicationID
-    /// The writer's.
+    /// Publication of the writer.
     var source: PublicationID
-    /// Which of the publication's encodings is meant, as the offer lists them.
+    /// Position of the encoding within its publication, in the order of the offer.
     var position: UInt8
-    /// The highest encoding that is live, for who takes that one; `noPosition` before there is one.
+    /// Highest encoding that is live, for readers of the best one; `noPosition` if there is none.
     var best = Self.noPosition
-    /// Bytes of the packet.
+    /// Length of the packet, in bytes.
     var length: UInt16 = 0
-    /// Packets before this one found the ring full.
+    /// Whether packets before this one found the ring full.
     var followsGap = false
     /// Pixels of the encoding, and of the packet's own spatial layer; 0 while unknown.
     var width: UInt16 = 0
     var height: UInt16 = 0
     var layerSize = LayerMeter.Size()
     var captured: CaptureTime?
-    /// As the home's ingress found it, with the home's encoding and epoch.
+    /// Packet info of the home's ingress, with the home's encoding and epoch.
     var info = PacketInfo()
 
     static let noPosition = UInt8.max
@@ -43,9 +43,9 @@ struct RelayMessage: BitwiseCopyable {
     }
 }
 
-/// A point of a stream's RTP clock and of ours, for lip sync.
+/// Pair of an RTP timestamp and a time on our clock, for lip sync.
 struct CaptureTime: BitwiseCopyable {
-    /// When, on our monotonic clock, that was captured which has the timestamp.
+    /// Capture time of `timestamp`, on our monotonic clock.
     var instant: Instant
     var timestamp: UInt32
 }

@@ -1,35 +1,34 @@
 package import RTP
 package import WorkerInterface
 
-/// One packet as a tap gets it: in clear, with what ingress found out about it.
+/// Decrypted packet as a tap reads it, with the findings of ingress.
 package struct TapPacket: Sendable {
-    /// The mirror's handle among the tap's.
+    /// Handle of the mirror, among those of the tap.
     package var publication: PublicationID
     package var codec: Codec
-    /// Which of the publication's encodings it is of, as the offer lists them.
+    /// Position of the encoding within its publication, in the order of the offer.
     package var position: Int
-    /// The encoding that the home holds for the best; `nil` before there is one.
+    /// Position of the best live encoding at the home; `nil` before there is one.
     package var best: Int?
-    /// Names a numbering of the encoding: another one says that the sender began anew.
+    /// Sequence number epoch of the encoding; a new one means that the sender restarted.
     package var epoch: UInt32
-    /// The sequence number with its wraps counted.
+    /// Sequence number with its wraps counted.
     package var number: Int64
     package var timestamp: UInt32
-    /// When it came to its home, on our monotonic clock.
+    /// Time of arrival at its home, on our monotonic clock.
     package var arrival: Instant
-    /// From the publisher's last sender report: when, on our clock, that was captured which has
-    /// the timestamp beside it.
+    /// Capture time of an RTP timestamp, on our clock, from the publisher's last sender report.
     package var captured: (instant: Instant, timestamp: UInt32)?
     package var isKeyframeStart: Bool
     package var isMarked: Bool
-    /// It only fills the numbering and carries nothing.
+    /// Whether it only fills the numbering and carries no media.
     package var isPadding: Bool
-    /// The ring was full before it: packets are missing that nobody sends again.
+    /// Whether the ring was full before it: packets are missing and are not sent again.
     package var followsGap: Bool
     /// Pixels of the encoding, 0 while unknown.
     package var width: Int
     package var height: Int
-    /// With its payload descriptor; of a RED packet the primary block alone.
+    /// Payload with its descriptor; only the primary block of a RED packet.
     package var payload: [UInt8]
 
     package init(
@@ -58,13 +57,13 @@ package struct TapPacket: Sendable {
     }
 }
 
-/// A place among the workers that only reads: publications' mirrors, without slots behind them.
+/// Read-only endpoint of the relay: mirrors of publications, without slots.
 ///
-/// What a home hands to a worker it hands here, so all that holds for mirrors holds: only what
-/// has passed ingress and gate comes, and nobody waits for the reader. It is no part of the
-/// packet path and allocates.
+/// Homes relay to it as to a worker, so the rules for mirrors apply: only packets that passed
+/// ingress and gate arrive, and no writer waits for the reader. It is no part of the packet path
+/// and allocates.
 package struct TapPort: ~Copyable {
-    /// As far as packets are judged by it.
+    /// Mirror state that decides whether packets are read.
     fileprivate struct State {
         var mirror: Mirror
         var openedAt = Instant(nanoseconds: 0)
@@ -76,7 +75,7 @@ package struct TapPort: ~Copyable {
 
     package init(_ port: consuming RelayPort) { self.port = port }
 
-    /// Makes a mirror, or brings it to what was agreed anew.
+    /// Creates a mirror, or updates it after a new negotiation.
     package mutating func mirror(_ mirror: Mirror, at now: Instant) {
         let id = mirror.configuration.id
         guard let old = mirrors[id] else {
@@ -90,20 +89,22 @@ package struct TapPort: ~Copyable {
 
     package mutating func unmirror(_ id: PublicationID) { mirrors[id] = nil }
 
-    /// Opens or closes a mirror's gate; what came to the home before it opened is of an older
-    /// right, however long it lay in the ring.
+    /// Opens or closes a mirror's gate.
+    ///
+    /// Packets that arrived at the home before it opened belong to an earlier permission, however
+    /// long they lay in the ring, and are dropped.
     package mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
         guard let state = mirrors[id], state.mirror.open != open else { return }
         mirrors[id]?.mirror.open = open
         mirrors[id]?.openedAt = now
     }
 
-    /// Whether a mirror is there and its gate open.
+    /// Whether the mirror exists and its gate is open.
     package func isOpen(_ id: PublicationID) -> Bool { mirrors[id]?.mirror.open == true }
 
     package var mirrorCount: Int { mirrors.count }
 
-    /// Hands out what lies in the rings, at most as much as they hold.
+    /// Passes the packets in the rings to `body`, at most as many as the rings hold.
     package mutating func receive(_ body: (TapPacket) -> Void) {
         for other in 0..<port.workers where port.reaches(other) {
             for _ in 0..<RelayRing.capacity {
@@ -126,7 +127,7 @@ package struct TapPort: ~Copyable {
         swap(&bytes, &scratch)
     }
 
-    /// Returns `nil` for what is late: of a mirror that is gone, or of an older right.
+    /// Reads a packet; returns `nil` if its mirror is gone or it belongs to an earlier permission.
     private mutating func read(_ message: RelayMessage, from other: Int) -> TapPacket? {
         let home = RelayTarget(worker: other, publication: message.source)
         guard let state = mirrors[message.target], state.mirror.home == home, state.mirror.open,
@@ -160,7 +161,7 @@ package struct TapPort: ~Copyable {
 
     /// Asks a publication's home for a keyframe of one of its encodings.
     ///
-    /// A wish that finds the ring full is lost: it is to be said again while it stands.
+    /// A request that finds the ring full is lost: repeat it while the keyframe is needed.
     ///
     /// - Returns: the worker that has to be woken, if any.
     package mutating func wantKeyframe(of id: PublicationID, position: Int) -> Int? {
@@ -179,7 +180,7 @@ package struct TapPort: ~Copyable {
 }
 
 extension TapPort.State {
-    /// RED counts as what it carries.
+    /// Returns the codec of a payload type; RED counts as Opus, which it carries.
     fileprivate func codec(of payloadType: UInt8) -> Codec? {
         let format = mirror.configuration.formats.first { $0.payloadType == payloadType }
         return format.map { $0.format.codec == .red ? .opus : $0.format.codec }

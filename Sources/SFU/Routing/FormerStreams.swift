@@ -1,10 +1,10 @@
 import RTP
 
-/// SSRCs of m-lines that no longer send, for when they send again.
+/// Memory of the SSRCs of m-lines that stopped sending, for when they resume.
 ///
-/// A browser keeps its SSRCs over an m-line's time as `inactive`, and names MID and RID in its
-/// packets no more once it has heard that they arrived. Who knew the SSRC has to remember what it
-/// was (RFC 8843 §9.2: an entry of the table is replaced, not forgotten).
+/// A browser keeps its SSRCs while an m-line is `inactive`. It omits MID and RID from its packets
+/// once it has learned that they arrived, so the receiver must remember what the SSRC stood for
+/// (RFC 8843 §9.2: an entry of the table is replaced, not removed).
 struct FormerStreams {
     private struct Entry {
         var ssrc: SSRC
@@ -13,12 +13,12 @@ struct FormerStreams {
         var isRetransmission: Bool
     }
 
-    /// Enough for every encoding of eight m-lines with its retransmissions.
+    /// Capacity: every encoding of eight m-lines, with RTX.
     static let limit = 8 * 2 * Publication.maximumEncodings
 
     private var entries: [Entry] = []
 
-    /// Remembers an SSRC in place of the one that had its part before.
+    /// Remembers an SSRC in place of the previous one with the same role.
     mutating func keep(_ ssrc: SSRC, mid: String, rid: String?, isRetransmission: Bool) {
         entries.removeAll {
             $0.ssrc == ssrc
@@ -30,7 +30,7 @@ struct FormerStreams {
         )
     }
 
-    /// The SSRC that had this part last.
+    /// Returns the last SSRC with this role.
     func ssrc(mid: String, rid: String?, isRetransmission: Bool) -> SSRC? {
         entries.last {
             $0.mid == mid && $0.rid == rid && $0.isRetransmission == isRetransmission

@@ -1,13 +1,13 @@
 import RTP
 import WorkerInterface
 
-/// Where slots are aimed at, and what their viewers see of it.
+/// Layer switching of slots, and its notifications to subscribers.
 extension Core {
-    /// Sends a slot on to another target: at the next keyframe or decodable switch point going
-    /// up, at once going down where the codec allows.
+    /// Switches a slot to another target.
     ///
-    /// What is sent now goes on until then, so that the picture never stands still. `keyframeAt`
-    /// is when a keyframe is of use, if not at once.
+    /// A switch up happens at the next keyframe or decodable switch point, a switch down at once
+    /// where the codec allows it. The present layer is forwarded until then, so the picture does
+    /// not freeze. `keyframeAt` is the earliest time for a keyframe request, if not at once.
     mutating func aim(
         _ slot: Int,
         at target: LayerTarget,
@@ -24,19 +24,21 @@ extension Core {
         if slotRecords[slot].encodingSent != .max,
             slotRecords[slot].spatialSent != highestSent(slots[slot])
         {
-            // Its publisher has added a layer, or taken one away.
+            // The publisher has added or removed a spatial layer.
             slots[slot].isLayerNoted = false
         }
         let isWaiting = slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target)
-        // Said once: said again and again, a wish would look like a rush of them.
+        // A pending request is not repeated: repeated requests would look like a burst of new ones.
         let isSaid = !isOther && encodings[Int(target.encoding)].keyframes.isWanted
         if isWaiting, !isSaid {
             wantKeyframe(for: target, slot: slot, at: now, notBefore: keyframeAt ?? now)
         }
     }
 
-    /// The target's layers, or all where it takes in what there is: what is added to that is
-    /// judged before its first packet goes out.
+    /// Returns the target's layers, or the maximum where the target includes the highest ones.
+    ///
+    /// Layers that the publisher adds later are then evaluated before their first packet is
+    /// forwarded.
     private func point(of target: LayerTarget) -> LayerPoint {
         let highest = encodings[Int(target.encoding)].layers.highest
         return LayerPoint(
@@ -45,8 +47,9 @@ extension Core {
         )
     }
 
-    /// Other spatial layers of the same encoding begin with a keyframe; fewer need none where
-    /// they are among what is sent.
+    /// Whether a switch within the same encoding needs a keyframe.
+    ///
+    /// A higher spatial layer does. A lower one does not if it is nested in the layers sent now.
     private func needsKeyframe(_ slot: Int, for target: LayerTarget) -> Bool {
         guard case .flowing(target.encoding) = slots[slot].source else { return false }
         let encoding = Int(target.encoding)
@@ -71,13 +74,13 @@ extension Core {
         }
     }
 
-    /// What a slot's viewer saw before does not count any more.
+    /// Clears the record of the layer that a slot last sent.
     mutating func forgetLayer(of slot: Int) {
         slots[slot].isLayerNoted = false
         slotRecords[slot].encodingSent = .max
     }
 
-    /// The slot's viewer sees another layer from this packet on, or sees its first packet.
+    /// Reports the first packet of a slot, or of another layer in it.
     mutating func noteLayer(_ place: Int32, of outlet: inout Outlet) {
         let slot = outlet.index
         let encoding = Int(pool[place].encoding)
@@ -107,8 +110,8 @@ extension Core {
         emit(.layerChanged(id, subscription: subscription, from: from, to: to))
     }
 
-    /// The highest spatial layer that a slot's viewer has of what it follows; `.max` where there
-    /// is only one.
+    /// Returns the highest spatial layer sent of the slot's current encoding; `.max` if it has only
+    /// one.
     private func highestSent(_ slot: borrowing Slot) -> UInt8 {
         let span = slot.renumbering.current
         let encoding = Int(span.encoding)
@@ -127,7 +130,7 @@ extension Core {
 }
 
 extension Slot {
-    /// Turns to another encoding of the same publication; returns whether it needs a keyframe.
+    /// Switches to another encoding of the same publication; returns whether it needs a keyframe.
     mutating func follow(_ best: Int32) -> Bool {
         switch source {
         case .idle:

@@ -1,13 +1,12 @@
 import RTP
 import WorkerInterface
 
-/// What of a publication could be sent.
+/// Layers on offer from a publication.
 extension Core {
-    /// The options of a publication, lowest first: fewer pixels, then fewer frames.
+    /// Lists the options of a publication, lowest first: fewer pixels, then fewer frames.
     ///
-    /// Those that are live, or rest until somebody wants them, and none above what its publisher's
-    /// role allows. At most
-    /// `LayerOption.maximumCount`; `options` needs room for so many, or allocates.
+    /// They are its live layers and its paused ones, except those above the publisher's role cap.
+    /// There are at most `LayerOption.maximumCount`; if `options` has less room, it allocates.
     func options(of publication: Int, at now: Instant, into options: inout List<LayerOption>) {
         options.removeAll()
         let cap = publications[publication].configuration.cap
@@ -48,7 +47,7 @@ extension Core {
         )
     }
 
-    /// What was switched off, as it was.
+    /// Returns the option of a paused layer, as it was last.
     private func restingOption(_ layer: LayerPoint, of encoding: Int32) -> LayerOption {
         let index = Int(encoding)
         let size = encodings[index].layers.size(of: layer.spatial)
@@ -88,9 +87,10 @@ extension Core {
         return isLower(encoding: Int(left.target.encoding), than: Int(right.target.encoding))
     }
 
-    /// Where sizes say nothing, more frames or bits are higher, then the later in the offer.
+    /// Compares encodings of equal or unknown size: by frame rate, bitrate, then position in the
+    /// offer.
     private func isLower(encoding left: Int, than right: Int) -> Bool {
-        // A tenth of difference is noise; sizes may be equal by configuration.
+        // A difference of 10 % is noise; sizes may be equal by configuration.
         let (leftFrames, rightFrames) = (
             encodings[left].rate.frameRate, encodings[right].rate.frameRate
         )

@@ -1,12 +1,12 @@
 import RTP
 import WorkerInterface
 
-/// Step 6: what of a publication could be sent, and what each of its viewers is to get of it.
+/// Step 6: review of the layers on offer, and layer selection for each subscriber.
 extension Core {
-    /// How often layers are looked at.
+    /// Interval between layer reviews.
     static let layersMilliseconds: Int64 = 100
 
-    /// Looks at the layers of all publications of a transport.
+    /// Reviews the layers of all video publications of a transport.
     mutating func reviewLayers(of transport: Int, at now: Instant) {
         var isBusy = false
         for index in 0..<transports[transport].publications.count {
@@ -19,13 +19,13 @@ extension Core {
             isBusy ? now.advanced(milliseconds: Self.layersMilliseconds) : nil
     }
 
-    /// Measures a publication's layers, and chooses anew where they are others than before.
+    /// Measures a publication's layers, and selects layers again if they have changed.
     ///
-    /// Returns whether it is to be looked at again.
+    /// Returns whether another review is needed.
     mutating func review(_ publication: Int, at now: Instant) -> Bool {
         var isBusy = false
         var isNews = false
-        // Behind a closed gate nothing is seen of layers: they stay as they were.
+        // A closed publication's packets are not inspected, so its layers stay as they were.
         let isOpen = publications[publication].isOpen
         for position in 0..<publications[publication].encodings.count {
             let encoding = Int(publications[publication].encodings[position])
@@ -43,7 +43,7 @@ extension Core {
         return reviewWanted(of: publication, at: now) || isPending || isBusy
     }
 
-    /// Makes the list of what could be sent anew, and chooses for each viewer.
+    /// Rebuilds the list of layers on offer, and selects one for each subscriber.
     mutating func refreshLayers(of publication: Int, at now: Instant) {
         guard publications[publication].kind == .video, publications[publication].isOpen else {
             return
@@ -59,7 +59,7 @@ extension Core {
                 encodings[encoding].askedFor = nil
             }
         }
-        // What has fallen silent altogether goes on as it was when it comes again.
+        // A publication without any live encoding keeps its options for when it resumes.
         guard isLive else { return }
         var options = List<LayerOption>(capacity: LayerOption.maximumCount)
         self.options(of: publication, at: now, into: &options)
@@ -77,8 +77,7 @@ extension Core {
         }
     }
 
-    /// A viewer cannot go on without a keyframe of this encoding; sooner than `notBefore` it would
-    /// be of no use.
+    /// Requests a keyframe of this encoding for a subscriber, not earlier than `notBefore`.
     mutating func wantKeyframe(of encoding: Int, at now: Instant, notBefore: Instant? = nil) {
         let bitrate = encodings[encoding].rate.bitrate
         let outcome = encodings[encoding].keyframes
@@ -87,7 +86,8 @@ extension Core {
         scheduleKeyframe(of: encoding)
     }
 
-    /// Has the publisher asked when it is time.
+    /// Schedules the keyframe request to the publisher, or to the origin worker of a mirrored
+    /// publication.
     mutating func scheduleKeyframe(of encoding: Int) {
         guard let due = encodings[encoding].keyframes.deadline else { return }
         guard let transport = publications[encodings[encoding].publication].transport else {
@@ -99,7 +99,7 @@ extension Core {
         }
     }
 
-    /// Tells the control plane when a publication's layers look different.
+    /// Reports a noticeable change of a publication's layers to the control plane.
     private mutating func reportLayers(of publication: Int, at now: Instant) {
         var layers: [LayerDescription] = []
         var codec: Codec?
@@ -109,7 +109,7 @@ extension Core {
             if encodings[encoding].isLive { codec = encodings[encoding].mapping?.format.codec }
         }
         guard layers.differ(notablyFrom: publications[publication].reported) else { return }
-        // After a change of encodings none is live until its first packet.
+        // After a change of encodings none is live until its first packet arrives.
         guard let codec = codec ?? publications[publication].reportedCodec else { return }
         publications[publication].reported = layers
         publications[publication].reportedCodec = codec
@@ -130,7 +130,8 @@ extension Core {
 }
 
 extension [LayerDescription] {
-    /// Whether viewers would notice: a layer more or less, another size, twice or half the rate.
+    /// Whether subscribers would notice: a layer more or less, another size, double or half the
+    /// bitrate.
     func differ(notablyFrom others: Self) -> Bool {
         guard count == others.count else { return true }
         return zip(self, others).contains { layer, other in

@@ -1,13 +1,13 @@
 import RTP
 import WorkerInterface
 
-/// What a slot should be sent of its publication.
+/// Layer of its publication that a slot should be sent.
 struct LayerTarget: Hashable, BitwiseCopyable {
-    /// Index of the encoding; -1: nothing, its video is off.
+    /// Index of the encoding; -1 if video is off.
     var encoding: Int32
-    /// The highest spatial layer that is forwarded, 0 to 7.
+    /// Highest spatial layer that is forwarded, 0 to 7.
     var spatial: UInt8
-    /// The highest temporal layer that is forwarded, 0 to 3.
+    /// Highest temporal layer that is forwarded, 0 to 3.
     var temporal: UInt8
 
     static let nothing = Self(encoding: -1, spatial: 0, temporal: 0)
@@ -15,46 +15,49 @@ struct LayerTarget: Hashable, BitwiseCopyable {
     var point: LayerPoint { LayerPoint(spatial: spatial, temporal: temporal) }
 }
 
-/// One thing that could be sent, as measured.
+/// Layer on offer, with its measured size and rate.
 struct LayerOption: BitwiseCopyable {
-    /// Encodings, spatial and temporal layers that are told apart at most.
+    /// Largest number of options of one publication, over encodings, spatial and temporal layers.
     static let maximumCount = 32
 
     var target: LayerTarget
-    /// Pixels; 0 while unknown.
+    /// Size in pixels; 0 while unknown.
     var width: Int
     var height: Int
-    /// Frames a second of this layer with all that it needs; 0 while unknown.
+    /// Frame rate of this layer with the layers it depends on, in frames a second; 0 while unknown.
     var frameRate: Double
-    /// Bits a second, likewise.
+    /// Bitrate of the same layers, in bits a second; 0 while unknown.
     var bitrate: Int
-    /// The most that it took of late, or is said to be going to take; 0 while unknown.
+    /// Recent peak or announced bitrate, in bits a second; 0 while unknown.
     var usualBitrate = 0
 
     var pixels: Int { width * height }
 
-    /// What it takes, in bits a second, by measure or else by a guess from its size.
+    /// Measured bitrate in bits a second, or else a guess from its size.
     var likelyBitrate: Int {
         if bitrate > 0 { return bitrate }
         if usualBitrate > 0 { return usualBitrate }
         return pixels > 0 ? pixels * Self.usualBitsPerPixel : Self.usualBitrate
     }
 
-    /// What there must be room for before anybody turns to it, in bits a second: what starts anew
-    /// begins with little.
+    /// Bitrate that must fit before a slot climbs to it, in bits a second.
+    ///
+    /// It allows for a higher peak, as an encoding that resumes starts with little.
     var risingBitrate: Int { max(likelyBitrate, usualBitrate) }
 
-    /// What it may take when its picture moves, within `cap` if its publisher keeps to one, in bits
-    /// a second: a still one says little of that.
+    /// Bitrate that it may reach in motion, in bits a second; a still picture's own says little of
+    /// that.
+    ///
+    /// `cap` limits the guess if the publisher keeps to one.
     func livelyBitrate(within cap: Int?) -> Int {
         max(risingBitrate, min(pixels * Self.usualBitsPerPixel, cap ?? .max))
     }
 
-    /// Bits a second and pixel that encoders usually spend, and where not even the size is known.
+    /// Usual bits a second per pixel, and the usual bitrate if even the size is unknown.
     private static let usualBitsPerPixel = 2
     private static let usualBitrate = 300_000
 
-    /// Smooths the rate with that of the last window: one keyframe makes no other layer of it.
+    /// Averages the bitrate with that of the last window, so one keyframe does not distort it.
     mutating func steady(by others: borrowing List<LayerOption>) {
         for index in 0..<others.count where others[index].target == target {
             let before = others[index].bitrate
@@ -63,13 +66,13 @@ struct LayerOption: BitwiseCopyable {
     }
 }
 
-/// Where what is forwarded of one encoding ends: at a spatial and at a temporal layer.
+/// Layer up to which an encoding is forwarded: a spatial and a temporal one.
 struct LayerPoint: Hashable, BitwiseCopyable {
     let rawValue: UInt8
 
-    /// What an encoding has at most, told apart: eight spatial layers of four temporal ones.
+    /// Largest number of distinct points: eight spatial layers of four temporal ones.
     static let count = 32
-    /// Above every layer.
+    /// Point that includes every layer.
     static let top = Self(spatial: 7, temporal: 3)
 
     init(spatial: UInt8, temporal: UInt8) {
@@ -83,7 +86,7 @@ struct LayerPoint: Hashable, BitwiseCopyable {
     var index: Int { Int(rawValue) }
 }
 
-/// Some points, one bit for each: who of the followers a packet is for.
+/// Set of layer points, one bit for each, that a packet is forwarded to.
 struct LayerPoints: Hashable, BitwiseCopyable {
     var rawValue: UInt32
 
@@ -94,16 +97,16 @@ struct LayerPoints: Hashable, BitwiseCopyable {
 
     init(_ point: LayerPoint) { rawValue = 1 << UInt32(point.rawValue) }
 
-    /// All points that take a layer in, where higher ones build on lower ones.
+    /// Creates the set of all points that include a layer, if higher ones build on lower ones.
     init(from spatial: UInt8, _ temporal: UInt8) {
         let row = UInt32(0xf) << UInt32(min(temporal, 3)) & 0xf
         rawValue = (row &* 0x1111_1111) << UInt32(4 * min(spatial, 7))
     }
 
-    /// The points of one temporal layer.
+    /// Creates the set of the points of one temporal layer.
     init(temporal: UInt8) { rawValue = 0x1111_1111 << UInt32(min(temporal, 3)) }
 
-    /// The points of one spatial layer.
+    /// Creates the set of the points of one spatial layer.
     init(spatial: UInt8) { rawValue = 0xf << UInt32(4 * min(spatial, 7)) }
 
     func contains(_ point: LayerPoint) -> Bool {
@@ -117,14 +120,15 @@ struct LayerPoints: Hashable, BitwiseCopyable {
 }
 
 extension LayerCap {
-    /// Frame rates are measured: so much above a cap is still within it.
+    /// Factor by which a measured frame rate may exceed the cap.
     static let frameRateTolerance = 1.1
-    /// The same for what is being sent already.
+    /// The same factor for the layer that is sent already.
     static let keptTolerance = 1.25
 
-    /// Whether an option is within the cap; what is not known yet is.
+    /// Whether an option is within the cap; unknown values are.
     ///
-    /// Longer side is held against longer side, so that a portrait picture fits like any other.
+    /// The longer sides are compared with each other, and the shorter ones, so portrait pictures
+    /// fit as landscape ones do.
     func admits(
         _ option: LayerOption,
         tolerance: Double = frameRateTolerance

@@ -1,7 +1,7 @@
 import RTP
 import WorkerInterface
 
-/// Makes and ends a transport's publications and slots, as its offers say.
+/// Creation and removal of a transport's publications and slots, as its offers demand.
 extension Core {
     mutating func configurePublications(of transport: Int, at now: Instant) {
         let wanted = transports[transport].configuration.publications
@@ -32,7 +32,7 @@ extension Core {
         addEncodings(to: index)
     }
 
-    /// Takes over what an offer changed; viewers and, where they stay the same, encodings go on.
+    /// Applies an offer's changes; subscribers, and encodings that stay the same, continue.
     mutating func update(_ configuration: PublicationConfiguration, at now: Instant) {
         let index = Int(configuration.id.index)
         let old = publications[index].configuration
@@ -78,7 +78,7 @@ extension Core {
         recall(publication)
     }
 
-    /// Binds the SSRCs that were this m-line's before it stopped sending.
+    /// Binds the SSRCs that this m-line had before it stopped sending.
     private mutating func recall(_ publication: Int) {
         guard let transport = publications[publication].transport else { return }
         let mid = publications[publication].configuration.mid
@@ -106,7 +106,7 @@ extension Core {
         }
     }
 
-    /// Binds the SSRCs that the offer names, but for those that it named before.
+    /// Binds the SSRCs that the offer names and did not name before.
     private mutating func declare(from old: [EncodingConfiguration], of publication: Int) {
         guard let transport = publications[publication].transport else { return }
         let wanted = publications[publication].configuration.encodings
@@ -139,7 +139,9 @@ extension Core {
         bind(stream, transport: transport)
     }
 
-    /// `names`: what the encodings were in the offer that made them.
+    /// Removes all encodings of a publication.
+    ///
+    /// `names` describes them as the offer that created them did.
     private mutating func removeEncodings(
         of publication: Int,
         named names: [EncodingConfiguration]
@@ -221,7 +223,7 @@ extension Core {
         }
         var formats: [MediaKind: [FormatMapping]] = [:]
         for var configuration in wanted {
-            // Equal lists become one: with many slots they would be most of the memory.
+            // Equal lists share one array: with many slots they would take most of the memory.
             let list = formats[configuration.kind] ?? configuration.formats
             if list == configuration.formats { configuration.formats = list }
             formats[configuration.kind] = list

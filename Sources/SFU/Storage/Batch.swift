@@ -1,14 +1,15 @@
 package import WorkerInterface
 
-/// Datagrams that wait to be sent, each in a place of its own.
+/// Outgoing datagrams, each in a place of its own.
 ///
-/// The core fills it and the socket empties it. Consecutive datagrams of one path lie in order,
-/// so that equal sizes can leave in one call. It never grows: who fills it looks at `free`.
+/// The core fills the batch and the socket empties it. Consecutive datagrams of one path lie in
+/// order, so that those of equal size can leave in one call. It never grows: check `free` before
+/// adding.
 @safe
 package struct Batch: ~Copyable {
-    /// Bytes from one place to the next; what libsrtp2 and cache lines want.
+    /// Distance between places, in bytes, aligned for libsrtp2 and cache lines.
     package static let stride = 1_536
-    /// The largest datagram, in bytes: what an Ethernet path carries over IPv4.
+    /// Length of the largest datagram, in bytes: the most that an Ethernet path carries over IPv4.
     package static let maximumLength = 1_472
     private let storage: UnsafeMutablePointer<UInt8>
     private let contents: UnsafeMutablePointer<DatagramContent>
@@ -41,10 +42,10 @@ package struct Batch: ~Copyable {
         unsafe paths.deallocate()
     }
 
-    /// Places that are still empty.
+    /// Number of empty places.
     package var free: Int { capacity - count }
 
-    /// Where the next datagram is written before `commit`; the batch must not be full.
+    /// Space for the next datagram, to be written before `commit`; the batch must not be full.
     package var next: MutableSpan<UInt8> {
         @_lifetime(&self)
         mutating get {
@@ -55,7 +56,7 @@ package struct Batch: ~Copyable {
         }
     }
 
-    /// Adds what was written to `next`.
+    /// Adds the datagram written to `next`.
     package mutating func commit(length: Int, to path: Path, as content: DatagramContent = .other) {
         precondition(count < capacity && length > 0 && length <= Self.stride)
         unsafe contents[count] = content
@@ -64,8 +65,9 @@ package struct Batch: ~Copyable {
         count += 1
     }
 
-    /// Lets `fill` write up to `limit` bytes to `next`, and returns how much it wrote; `commit`
-    /// adds it.
+    /// Lets `fill` write up to `limit` bytes to `next`, and returns the number written.
+    ///
+    /// Call `commit` to add them.
     package mutating func compose(
         limit: Int = stride,
         _ fill: (inout OutputSpan<UInt8>) -> Void
@@ -81,7 +83,7 @@ package struct Batch: ~Copyable {
         return unsafe output.finalize(for: place)
     }
 
-    /// Adds a datagram that `fill` writes; none when it writes nothing.
+    /// Adds a datagram that `fill` writes; adds none if it writes nothing.
     package mutating func append(to path: Path, _ fill: (inout OutputSpan<UInt8>) -> Void) {
         let length = compose(fill)
         guard length > 0 else { return }

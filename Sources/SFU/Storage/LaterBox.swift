@@ -1,4 +1,4 @@
-/// A place on the heap for something that is made when it is first needed.
+/// Heap box for a value that is made when it is first needed.
 @safe
 struct LaterBox<Element: ~Copyable>: ~Copyable {
     private var place: UnsafeMutablePointer<Element>?
@@ -13,7 +13,7 @@ struct LaterBox<Element: ~Copyable>: ~Copyable {
 
     var isMade: Bool { unsafe place != nil }
 
-    /// Puts it there; nothing may be there yet.
+    /// Stores the value; the box must be empty.
     mutating func make(_ element: consuming Element) {
         precondition(!isMade, "made once")
         let made = UnsafeMutablePointer<Element>.allocate(capacity: 1)
@@ -21,7 +21,7 @@ struct LaterBox<Element: ~Copyable>: ~Copyable {
         unsafe place = made
     }
 
-    /// What was made; there must be something.
+    /// Stored value; the box must not be empty.
     var value: Element {
         unsafeAddress {
             guard let place = unsafe place else { preconditionFailure("not made yet") }

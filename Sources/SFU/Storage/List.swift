@@ -1,4 +1,5 @@
-/// A growing row of plain values that is walked without a retain, unlike an `Array`.
+/// Growing array of plain values without reference counts: unlike `Array`, iterating needs no
+/// retain.
 ///
 /// It grows on the control path only; nothing in the packet path appends past `reserve`.
 @safe
@@ -29,7 +30,7 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
         }
     }
 
-    /// The elements, borrowed.
+    /// Borrowed view of the elements.
     var span: Span<Element> {
         @_lifetime(borrow self)
         get {
@@ -44,7 +45,7 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
         count += 1
     }
 
-    /// Takes one out; the last one moves into its place.
+    /// Removes an element; the last one moves into its place.
     mutating func remove(swappingAt index: Int) {
         precondition(index >= 0 && index < count)
         count -= 1
@@ -59,13 +60,13 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
 
     mutating func removeAll() { count = 0 }
 
-    /// Takes out all from `index` on.
+    /// Removes all elements from `index` on.
     mutating func removeAll(from index: Int) {
         precondition(index >= 0 && index <= count)
         count = index
     }
 
-    /// Makes room for `minimum` elements in all.
+    /// Reserves capacity for `minimum` elements in all.
     mutating func reserve(_ minimum: Int) {
         while capacity < minimum { grow() }
     }
@@ -80,7 +81,7 @@ struct List<Element: BitwiseCopyable>: ~Copyable {
 }
 
 extension List where Element: Comparable {
-    /// Puts `element` in its order into a list that is sorted.
+    /// Inserts `element` into a sorted list.
     mutating func insert(sorted element: Element) {
         let place = place(ofSorted: element)
         append(element)
@@ -92,7 +93,7 @@ extension List where Element: Comparable {
         self[place] = element
     }
 
-    /// Takes `element` out of a list that is sorted, if it is there.
+    /// Removes `element` from a sorted list, if it is present.
     mutating func remove(sorted element: Element) {
         let place = place(ofSorted: element)
         guard place < count, self[place] == element else { return }
@@ -100,7 +101,7 @@ extension List where Element: Comparable {
         _ = removeLast()
     }
 
-    /// Where `element` is, or belongs.
+    /// Returns the index of `element`, or the index at which it would be inserted.
     private func place(ofSorted element: Element) -> Int {
         var low = 0
         var high = count
@@ -113,7 +114,7 @@ extension List where Element: Comparable {
 }
 
 extension List where Element: Equatable {
-    /// Takes `element` out if it is there.
+    /// Removes `element`, if it is present; the last one moves into its place.
     mutating func remove(_ element: Element) {
         for index in 0..<count where self[index] == element {
             remove(swappingAt: index)

@@ -1,10 +1,10 @@
-/// Packets in clear, each in a place of its own, with what ingress found out about it.
+/// Pool of decrypted packets, each in a place of its own, with the packet info from ingress.
 ///
-/// The places are reserved once; the system gives them memory when they are first touched, and
-/// the place freed last is taken next, so a quiet worker stays small.
+/// The places are reserved once, and the system backs them with memory at first touch. The place
+/// freed last is taken next, so a quiet worker stays small.
 @safe
 struct PacketPool: ~Copyable {
-    /// The places' bytes; copied to a local, it lends them out while the core changes.
+    /// Bytes of the places; a local copy lends views while the core changes.
     let packets: PacketBytes
     private let infos: UnsafeMutablePointer<PacketInfo>
     private let free: UnsafeMutablePointer<UInt32>
@@ -29,7 +29,7 @@ struct PacketPool: ~Copyable {
 
     var used: Int { touched - freeCount - retired.count }
 
-    /// Takes a place, or -1 where none is left.
+    /// Takes a place; returns -1 if none is left.
     mutating func allocate() -> Int32 {
         if freeCount > 0 {
             freeCount -= 1
@@ -41,23 +41,23 @@ struct PacketPool: ~Copyable {
         return Int32(touched - 1)
     }
 
-    /// Gives a place back.
+    /// Releases a place.
     mutating func release(_ place: Int32) {
         precondition(place >= 0 && Int(place) < touched && freeCount < touched)
         unsafe free[freeCount] = UInt32(bitPattern: place)
         freeCount += 1
     }
 
-    /// Gives a place back at the next `reclaim`: the batch under way may still read it.
+    /// Releases a place at the next `reclaim`: the batch under way may still read it.
     mutating func retire(_ place: Int32) { retired.append(place) }
 
-    /// Frees the retired places, once the batch has been forwarded.
+    /// Releases the retired places, once the batch has been forwarded.
     mutating func reclaim() {
         for index in 0..<retired.count { release(retired[index]) }
         retired.removeAll()
     }
 
-    /// What is known about the packet at `place`.
+    /// Packet info of the packet at `place`.
     subscript(place: Int32) -> PacketInfo {
         unsafeAddress {
             precondition(place >= 0 && Int(place) < touched)
@@ -70,14 +70,14 @@ struct PacketPool: ~Copyable {
     }
 }
 
-/// The memory of a packet pool.
+/// Memory of a packet pool.
 ///
-/// It lives as long as its pool and never moves, and the core, which owns the pool, is the only
-/// one to copy it, within its own methods: so no view outlives the bytes. Views of one place may
-/// overlap a write to another, never to the same.
+/// It lives as long as its pool and never moves. Only the core, which owns the pool, copies it,
+/// within its own methods, so no view outlives the bytes. Views of one place may overlap a write to
+/// another, never to the same.
 @safe
 struct PacketBytes: BitwiseCopyable {
-    /// Bytes of one place: the largest datagram that is taken in.
+    /// Bytes of one place: the largest datagram that is accepted.
     static let stride = 1_536
 
     private let storage: UnsafeMutablePointer<UInt8>
@@ -94,7 +94,7 @@ struct PacketBytes: BitwiseCopyable {
 
     fileprivate func deallocate() { unsafe storage.deallocate() }
 
-    /// The first `count` bytes at `place`.
+    /// Returns the first `count` bytes at `place`.
     @_lifetime(borrow self)
     func bytes(at place: Int32, count: Int) -> Span<UInt8> {
         precondition(place >= 0 && Int(place) < capacity && count <= Self.stride)
@@ -103,7 +103,7 @@ struct PacketBytes: BitwiseCopyable {
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// Where a packet is decrypted to.
+    /// Returns the place that a packet is decrypted into.
     @_lifetime(&self)
     mutating func mutableBytes(at place: Int32) -> MutableSpan<UInt8> {
         precondition(place >= 0 && Int(place) < capacity)

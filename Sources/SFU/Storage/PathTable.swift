@@ -1,14 +1,14 @@
 import WorkerInterface
 
-/// Which transport an address belongs to: an open-addressed table with linear probing.
+/// Map from a path to its transport: an open-addressed table with linear probing.
 ///
-/// Only validated addresses are in it, so its size follows the transports, not the senders.
-/// The seed keeps an attacker from choosing colliding addresses.
+/// It contains validated paths only, so its size follows the transports, not the senders. The seed
+/// keeps an attacker from choosing colliding addresses.
 @safe
 struct PathTable: ~Copyable {
     private struct Entry: BitwiseCopyable {
         var path: Path
-        /// -1 marks an empty place.
+        /// Index of the transport; -1 marks an empty place.
         var transport: Int32
     }
 
@@ -31,7 +31,7 @@ struct PathTable: ~Copyable {
 
     deinit { unsafe entries.deallocate() }
 
-    /// The transport of `path`, or -1.
+    /// Transport of `path`, or -1.
     subscript(path: Path) -> Int32 {
         var index = hash(path) & mask
         while unsafe entries[index].transport >= 0 {
@@ -41,14 +41,14 @@ struct PathTable: ~Copyable {
         return -1
     }
 
-    /// Says whose `path` is from now on.
+    /// Assigns `path` to a transport.
     mutating func insert(_ path: Path, transport: Int32) {
         precondition(transport >= 0)
         if (count + 1) * 2 > mask { grow() }
         place(Entry(path: path, transport: transport))
     }
 
-    /// Forgets `path`, if it is that transport's.
+    /// Removes `path`, if it belongs to that transport.
     mutating func remove(_ path: Path, transport: Int32) {
         var index = hash(path) & mask
         while unsafe entries[index].path != path || entries[index].transport < 0 {
@@ -60,7 +60,7 @@ struct PathTable: ~Copyable {
         closeGap(at: index)
     }
 
-    /// Moves later entries back so that no probe ends too early.
+    /// Moves later entries back, so that no probe ends too early.
     private mutating func closeGap(at gap: Int) {
         var gap = gap
         var index = (gap + 1) & mask

@@ -1,8 +1,8 @@
 import RTP
 
-/// The rings between all workers, one for each ordered pair.
+/// Rings between all workers, one for each ordered pair.
 ///
-/// Safe: the memory lives as long as the mesh, and every port keeps the mesh.
+/// Safe: the memory lives as long as the mesh, and every port retains the mesh.
 @safe
 package final class RelayMesh: @unchecked Sendable {
     package let workers: Int
@@ -28,7 +28,7 @@ package final class RelayMesh: @unchecked Sendable {
         unsafe rings.deallocate()
     }
 
-    /// The ends of one worker; to be taken once for each.
+    /// Returns the ring ends of one worker; call it once for each.
     package func port(of worker: Int) -> RelayPort {
         precondition(worker >= 0 && worker < workers, "there is no such worker")
         return RelayPort(self, of: worker)
@@ -41,7 +41,7 @@ package final class RelayMesh: @unchecked Sendable {
 
 /// One worker's ends of the rings from and to all others.
 ///
-/// Safe: indices are checked, and being owned by one thread makes it each ring's only writer or
+/// Safe: indices are checked, and one thread owns the port, so it is each ring's only writer or
 /// reader.
 @safe
 package struct RelayPort: ~Copyable {
@@ -50,7 +50,7 @@ package struct RelayPort: ~Copyable {
     private let writers: UnsafeMutablePointer<RelayWriter>
     private let readers: UnsafeMutablePointer<RelayReader>
     private let mesh: RelayMesh
-    /// Whose ring is read first next time, so that none starves another.
+    /// Offset of the ring to read first, rotated so that no ring starves another.
     private var turn = 0
 
     fileprivate init(_ mesh: RelayMesh, of worker: Int) {
@@ -79,7 +79,7 @@ package struct RelayPort: ~Copyable {
     /// Whether there is a ring to and from this worker.
     func reaches(_ other: Int) -> Bool { other >= 0 && other < workers && other != worker }
 
-    /// Puts a message into the ring to another worker; `false` where it is full.
+    /// Writes a message into the ring to another worker; returns `false` if it is full.
     mutating func write(
         _ message: RelayMessage,
         _ packet: Span<UInt8>,
@@ -88,13 +88,14 @@ package struct RelayPort: ~Copyable {
         self[writer: other].write(message, packet)
     }
 
-    /// Lets another worker see what was written to it; `false` where that was nothing.
+    /// Makes the messages written to another worker visible to it; returns `false` if there are
+    /// none.
     package mutating func publish(to other: Int) -> Bool {
         guard reaches(other) else { return false }
         return self[writer: other].publish()
     }
 
-    /// Whether anything lies there to be read.
+    /// Returns whether any ring has a message to read.
     package mutating func hasNews() -> Bool {
         for other in 0..<workers where other != worker {
             if !self[reader: other].isEmpty() { return true }
@@ -102,13 +103,13 @@ package struct RelayPort: ~Copyable {
         return false
     }
 
-    /// The other workers in turn, one further on each call, as an offset to `worker`.
+    /// Returns the offset from `worker` of the ring to read first, one further with each call.
     mutating func takeTurn() -> Int {
         turn = turn + 1 < workers ? turn + 1 : 1
         return turn
     }
 
-    /// The ring to another worker.
+    /// Ring to another worker.
     private subscript(writer other: Int) -> RelayWriter {
         unsafeAddress {
             precondition(reaches(other), "there is no ring to that worker")
@@ -120,7 +121,7 @@ package struct RelayPort: ~Copyable {
         }
     }
 
-    /// The ring from another worker.
+    /// Ring from another worker.
     subscript(reader other: Int) -> RelayReader {
         unsafeAddress {
             precondition(reaches(other), "there is no ring from that worker")

@@ -1,25 +1,29 @@
 import RTP
 internal import Synchronization
 
-/// Places in memory through which one thread hands messages to one other, in order.
+/// Single-producer, single-consumer ring of messages between two threads.
 ///
-/// Safe: a handle on memory that its mesh owns and outlives. The counters only grow; the writer
-/// alone moves `written`, the reader alone `taken`, so each place has one owner at any time.
+/// Safe: a handle on memory that its mesh owns and outlives. The counters only grow. Only the
+/// writer moves `written` and only the reader moves `taken`, so each place has one owner at any
+/// time.
 @safe
 struct RelayRing: BitwiseCopyable {
-    /// Places, a power of two; the system gives them memory when they are first used.
+    /// Number of places, a power of two; the system backs them with memory at first use.
     static let capacity = 512
-    /// The largest packet, in bytes.
+    /// Length of the largest packet, in bytes.
     static let maximumLength = Batch.maximumLength
-    /// Each place begins with its message; the packet's bytes lie behind it, on their own lines.
+    /// Offset of the packet's bytes within a place: after the message, on cache lines of their own.
     private static let bytesOffset = 192
     private static let stride = bytesOffset + maximumLength
-    /// The counters lie two cache lines apart: the second is fetched along with the first.
+    /// Bytes reserved for the counters.
+    ///
+    /// They lie two cache lines apart, because the processor fetches the second line along with the
+    /// first.
     private static let countersLength = 256
 
     private let memory: UnsafeMutableRawPointer
 
-    /// Reserves the memory; `deallocate` gives it back.
+    /// Allocates the memory; `deallocate` frees it.
     init() {
         precondition(MemoryLayout<RelayMessage>.size <= Self.bytesOffset, "a message is too long")
         unsafe memory = .allocate(
@@ -34,12 +38,12 @@ struct RelayRing: BitwiseCopyable {
 
     func deallocate() { unsafe memory.deallocate() }
 
-    /// Messages that the reader has taken out.
+    /// Number of messages that the reader has taken out.
     fileprivate var taken: UnsafeMutablePointer<Atomic<Int>> {
         unsafe memory.assumingMemoryBound(to: Atomic<Int>.self)
     }
 
-    /// Messages that the writer has put in.
+    /// Number of messages that the writer has put in.
     fileprivate var written: UnsafeMutablePointer<Atomic<Int>> {
         unsafe (memory + Self.countersLength / 2).assumingMemoryBound(to: Atomic<Int>.self)
     }
@@ -53,18 +57,18 @@ struct RelayRing: BitwiseCopyable {
     }
 }
 
-/// The end of a ring that is written; one thread has it.
+/// Writing end of a ring, owned by one thread.
 @safe
 struct RelayWriter: ~Copyable {
     private let ring: RelayRing
     private var written = 0
     private var published = 0
-    /// How far the reader was when last looked at; often enough to know that there is room.
+    /// Reader's position when last read; often enough to know that there is room.
     private var taken = 0
 
     init(_ ring: RelayRing) { self.ring = ring }
 
-    /// Puts a message in, with the first bytes of a packet; `false` where the ring is full.
+    /// Writes a message and its packet; returns `false` if the ring is full.
     ///
     /// The reader sees it after `publish`.
     mutating func write(_ message: RelayMessage, _ packet: Span<UInt8>) -> Bool {
@@ -83,10 +87,11 @@ struct RelayWriter: ~Copyable {
         return true
     }
 
-    /// Lets the reader see what was written; `false` where that was nothing.
+    /// Makes the written messages visible to the reader; returns `false` if there are none.
     ///
-    /// Sequentially consistent: a reader about to sleep says so and then looks here, the writer
-    /// writes here and then looks whether the reader sleeps; one of the two sees the other.
+    /// Sequentially consistent: a reader about to sleep announces that and then checks this
+    /// counter, and the writer stores this counter and then checks whether the reader sleeps. One
+    /// of the two sees the other.
     mutating func publish() -> Bool {
         guard written != published else { return false }
         unsafe ring.written.pointee.store(written, ordering: .sequentiallyConsistent)
@@ -95,18 +100,18 @@ struct RelayWriter: ~Copyable {
     }
 }
 
-/// The end of a ring that is read; one thread has it.
+/// Reading end of a ring, owned by one thread.
 @safe
 struct RelayReader: ~Copyable {
     private let ring: RelayRing
     private var taken = 0
     private var released = 0
-    /// How far the writer was when last looked at.
+    /// Writer's position when last read.
     private var written = 0
 
     init(_ ring: RelayRing) { self.ring = ring }
 
-    /// Whether a message lies there, by a look at the writer's counter.
+    /// Returns whether the ring is empty; it may read the writer's counter.
     mutating func isEmpty() -> Bool {
         if taken == written {
             written = unsafe ring.written.pointee.load(ordering: .sequentiallyConsistent)
@@ -114,13 +119,13 @@ struct RelayReader: ~Copyable {
         return taken == written
     }
 
-    /// The oldest message; the ring must not be empty.
+    /// Oldest message; the ring must not be empty.
     var message: RelayMessage {
         precondition(taken < written, "the ring is empty")
         return unsafe ring.place(taken).loadUnaligned(as: RelayMessage.self)
     }
 
-    /// Copies the oldest message's packet out.
+    /// Copies the oldest message's packet to `output`.
     @_lifetime(output: copy output)
     func copyPacket(length: Int, into output: inout MutableSpan<UInt8>) {
         precondition(taken < written && length <= min(output.count, RelayRing.maximumLength))
@@ -131,13 +136,13 @@ struct RelayReader: ~Copyable {
         }
     }
 
-    /// Is done with the oldest message.
+    /// Consumes the oldest message.
     mutating func advance() {
         precondition(taken < written, "the ring is empty")
         taken += 1
     }
 
-    /// Gives the writer back the places that were advanced over.
+    /// Returns the places of the consumed messages to the writer.
     mutating func release() {
         guard taken != released else { return }
         unsafe ring.taken.pointee.store(taken, ordering: .releasing)

@@ -1,4 +1,4 @@
-/// A fixed circle of slots on the heap, indexed by an ever-growing number.
+/// Fixed ring buffer on the heap, indexed by an ever-growing number.
 ///
 /// Not an `InlineArray`: reading one through a borrowed `self` copies all of it (Swift 6.3).
 @safe
@@ -17,13 +17,13 @@ struct Ring<Element: BitwiseCopyable>: ~Copyable {
 
     var capacity: Int { mask + 1 }
 
-    /// By a hash rather than a number, likewise.
+    /// Element for a hash; safe for every value, as with an index.
     subscript(hash: UInt64) -> Element {
         get { unsafe slots[Int(truncatingIfNeeded: hash) & mask] }
         set { unsafe slots[Int(truncatingIfNeeded: hash) & mask] = newValue }
     }
 
-    /// Safe for every index: the mask keeps it inside the allocation.
+    /// Element for an index; safe for every value, as the mask keeps it inside the allocation.
     subscript(index: Int) -> Element {
         get { unsafe slots[index & mask] }
         set { unsafe slots[index & mask] = newValue }

@@ -1,13 +1,13 @@
 import WorkerInterface
 
-/// Objects at the places that the control plane's handles name.
+/// Storage of objects at the indexes named by the control plane's handles.
 ///
-/// It grows when an object is made, never in the packet path; the elements may own resources.
-/// The first begins a cache line: an element of one or two lines touches no third.
+/// It grows when an object is made, never in the packet path; the elements may own resources. The
+/// first element begins a cache line, so an element of one or two lines touches no third.
 @safe
 struct Slab<Element: ~Copyable, Kind>: ~Copyable {
     private var places: UnsafeMutablePointer<Element>
-    /// 0 marks an empty place.
+    /// Generation of the element at each place; 0 marks an empty place.
     private var generations: UnsafeMutablePointer<UInt32>
     private(set) var capacity: Int
     private(set) var count = 0
@@ -27,7 +27,7 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         unsafe generations.deallocate()
     }
 
-    /// Whether `handle` names what lives there now.
+    /// Whether `handle` names the element that is stored there now.
     func contains(_ handle: Handle<Kind>) -> Bool {
         let index = Int(handle.index)
         return unsafe index < capacity && handle.generation != 0
@@ -38,7 +38,7 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         unsafe index >= 0 && index < capacity && generations[index] != 0
     }
 
-    /// The handle of what lives at an occupied place.
+    /// Returns the handle of the element at an occupied place.
     func handle(at index: Int) -> Handle<Kind> {
         precondition(isOccupied(index), "an empty place has no handle")
         return Handle(index: UInt32(index), generation: unsafe generations[index])
@@ -54,7 +54,7 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         count += 1
     }
 
-    /// Moves the element out.
+    /// Moves the element at an occupied place out.
     mutating func remove(at index: Int) -> Element {
         precondition(isOccupied(index), "the place is empty")
         unsafe generations[index] = 0
@@ -73,7 +73,7 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         }
     }
 
-    /// Asks for the element at `index` to be fetched into the cache, if there is one.
+    /// Prefetches the element at `index` into the cache, if there is one.
     func prefetch(_ index: Int) {
         guard index < capacity else { return }
         unsafe Prefetch.read(places + index, byteCount: MemoryLayout<Element>.size)
@@ -88,7 +88,7 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
     }
 
     private mutating func grow() {
-        // By half, since places are large and those that stay empty cost memory too.
+        // Grow by half only: places are large, and unused ones cost memory too.
         let more = capacity + capacity / 2
         let larger = unsafe Self.allocate(capacity: more)
         let moreGenerations = UnsafeMutablePointer<UInt32>.allocate(capacity: more)

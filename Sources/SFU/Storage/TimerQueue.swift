@@ -1,10 +1,10 @@
 import RTP
 import WorkerInterface
 
-/// Which transport has something to do next: a binary heap.
+/// Deadlines of transports, in a binary heap.
 ///
-/// A transport that moves its deadline forward is entered again; the later entry finds nothing
-/// due when its time comes, which costs less than taking it out would.
+/// A transport that moves its deadline forward is entered again. The later entry finds nothing due
+/// when its time comes, which costs less than removing it would.
 struct TimerQueue: ~Copyable {
     struct Entry: BitwiseCopyable {
         var deadline: Instant
@@ -26,7 +26,7 @@ struct TimerQueue: ~Copyable {
         }
     }
 
-    /// Takes the first entry out if its time has come.
+    /// Removes and returns the first entry, if it is due.
     mutating func pop(dueAt now: Instant) -> Entry? {
         guard !heap.isEmpty, heap[0].deadline <= now else { return nil }
         let first = heap[0]

@@ -1,11 +1,11 @@
-/// What a microphone hears when nobody speaks: the least of the last seconds, as minimum
-/// statistics have it.
+/// Estimate of a microphone's noise floor by minimum statistics: the quietest level of the last
+/// seconds.
 ///
-/// Speech has gaps, so its least in some seconds is the room behind it; a fan has none.
+/// Speech has gaps, so its minimum over some seconds is the background noise. A fan has no gaps.
 struct NoiseFloor: BitwiseCopyable {
-    /// The loudness of noise, in dB below the loudest that can be.
+    /// Level of the noise, in -dBov.
     private(set) var level: UInt8 = Self.unknown
-    /// The least of each span, the present one included.
+    /// Quietest level of each span, including the current one.
     private var quietest = [12 of UInt8](repeating: Self.unknown)
     private var present = 0
     private var milliseconds = 0
@@ -20,19 +20,19 @@ struct NoiseFloor: BitwiseCopyable {
         quietest[present] = level
     }
 
-    /// Quiet counts at once, noise when it has lasted through all spans.
+    /// Updates the floor: it falls at once, and rises after noise has lasted through all spans.
     private mutating func measure() {
         var least: UInt8 = 0
         for index in quietest.indices { least = max(least, quietest[index]) }
         level = min(max(least, Self.loudest), Self.quietest)
     }
 
-    /// Of twelve: 4.8 s, longer than people speak without a gap.
+    /// Length of each of the twelve spans: 4.8 s in all, longer than people speak without a gap.
     private static let spanMilliseconds = 400
-    /// Until the first seconds are over, a room of this kind is supposed.
+    /// Floor assumed until the first seconds are over.
     private static let unknown: UInt8 = 60
-    /// Gated microphones send silence, which says nothing about the room.
+    /// Lowest floor; gated microphones send silence, which says nothing about the room.
     private static let quietest: UInt8 = 75
-    /// Above this, speech would have no room left.
+    /// Highest floor, which leaves a range for speech above it.
     private static let loudest: UInt8 = 30
 }

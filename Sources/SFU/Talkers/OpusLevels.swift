@@ -1,24 +1,24 @@
 internal import COpus
 import RTP
 
-/// Finds the loudness of Opus whose sender does not tell it: one for a worker.
+/// Loudness meter for Opus without an audio level extension, one per worker.
 ///
-/// Silence is known by its size or by a look now and then; what may be louder is decoded, at 8 kHz
-/// and in one channel. There are at most `limit` decoders: whoever was silent for long gives its
-/// one away.
+/// Silence is recognized by its packet size and by an occasional decode. Packets that may be louder
+/// are decoded, at 8 kHz mono. There are at most `limit` decoders: a stream that has been silent
+/// for long gives its decoder to another.
 @safe
 struct OpusLevels: ~Copyable {
-    /// What is known of one publication.
+    /// Measurement state of one publication.
     struct Stream: BitwiseCopyable {
         fileprivate var place = 0
-        /// Of the decoder at `place`, while it is this stream's; 0 is nobody's.
+        /// Ownership number of the decoder at `place`, while it is this stream's; 0 for none.
         fileprivate var ownership: UInt64 = 0
-        /// What silence has in bytes, and how loud it is, in dB below the loudest.
+        /// Packet size of silence in bytes, and its level in -dBov.
         fileprivate var quietBytes: Float = 0
         fileprivate var quietLevel: Float = 127
-        /// Packets still to be decoded although they may be silent.
+        /// Packets to decode even if they look silent.
         fileprivate var attention = Self.mostAttention
-        /// Packets since the last one that was decoded.
+        /// Packets since the last decoded one.
         fileprivate var unheard = 0
 
         init() {}
@@ -30,18 +30,18 @@ struct OpusLevels: ~Copyable {
     private struct Place {
         var decoder: OpaquePointer?
         var ownership: UInt64 = 0
-        /// The decode that was the last with it.
+        /// Number of the decode that last used it.
         var lastUse: UInt64 = 0
     }
 
     private let places: UnsafeMutableBufferPointer<Place>
     private let samples: UnsafeMutableBufferPointer<Int16>
     private var made = 0
-    /// Packets that were decoded.
+    /// Packets decoded.
     private(set) var decodes: UInt64 = 0
     private var ownerships: UInt64 = 0
 
-    /// - Parameter limit: decoders at one time, about 18 KB each, made when they are first needed.
+    /// - Parameter limit: Number of decoders, about 18 KB each, created when first needed.
     init(limit: Int) {
         unsafe places = .allocate(capacity: max(1, limit))
         unsafe places.initialize(repeating: Place())
@@ -55,9 +55,10 @@ struct OpusLevels: ~Copyable {
         unsafe samples.deallocate()
     }
 
-    /// How loud a packet is; nothing is said of the voice.
+    /// Returns the level of a packet, without a voice flag.
     ///
-    /// Returns `nil` where it cannot be known: no Opus, or no decoder is free.
+    /// Returns `nil` if it is unknown: the payload is not Opus, decoding fails, or no decoder is
+    /// free.
     mutating func level(of payload: Span<UInt8>, in stream: inout Stream) -> AudioLevel? {
         guard let packet = OpusPacket(payload) else { return nil }
         guard !packet.isSilence else {
@@ -74,19 +75,20 @@ struct OpusLevels: ~Copyable {
         return AudioLevel(level: level)
     }
 
-    /// Lets a packet go by unmeasured, because the budget of the worker is spent.
+    /// Skips a packet because the worker's decode budget is exhausted.
     ///
-    /// The next one that is measured will be off by little.
+    /// The next measured level is only slightly wrong.
     func skip(_ stream: inout Stream) { stream.unheard += 1 }
 
-    /// Whether the packet may be louder than silence, or it is time to look.
+    /// Returns whether the packet must be decoded: it may be louder than silence, or a periodic
+    /// check is due.
     private func wants(_ bytes: Int, _ stream: inout Stream) -> Bool {
         if stream.attention > 0 { return true }
         if Float(bytes) > stream.quietBytes * Self.louderRatio + Self.louderBytes { return true }
         return stream.unheard >= Self.lookEach
     }
 
-    /// Adjusts what silence is: at once to less, slowly to more.
+    /// Adapts the level and packet size of silence: fast downward, slowly upward.
     private func learn(_ level: Float, _ bytes: Float, _ stream: inout Stream) {
         let isLouder = level < stream.quietLevel - Self.louderLevel
         stream.attention =
@@ -119,18 +121,18 @@ struct OpusLevels: ~Copyable {
         return Self.level(meanSquare: Float(sum) / Float(count))
     }
 
-    /// In dB below a full square wave.
+    /// Converts a mean square to dB below a full-scale square wave.
     private static func level(meanSquare: Float) -> UInt8 {
         guard meanSquare > 0 else { return AudioLevel.silence }
-        // The binary logarithm, to 0.01: nothing here needs a library of mathematics.
+        // Approximates the binary logarithm to 0.01, which avoids a math library.
         let fraction = meanSquare.significand - 1
         let bits = Float(meanSquare.exponent) + fraction * (1.3465 - 0.3465 * fraction)
-        // 30 bits are the square of a full wave; a doubled square is 3.01 dB.
+        // A full-scale sample squared has 30 bits; each doubling is 3.01 dB.
         let decibels = (30 - bits) * 3.0103
         return UInt8(min(max(decibels.rounded(), 0), Float(AudioLevel.silence)))
     }
 
-    /// The stream's decoder, a new one, or one whose stream was silent for long.
+    /// Returns the stream's decoder, a new one, or one whose stream has been silent for long.
     private mutating func place(for stream: inout Stream) -> Int? {
         if stream.ownership != 0, unsafe places[stream.place].ownership == stream.ownership {
             return stream.place
@@ -164,17 +166,19 @@ struct OpusLevels: ~Copyable {
     }
 
     private static let sampleRate: Int32 = 8_000
-    /// 120 ms.
+    /// Samples of the longest packet, 120 ms.
     private static let mostSamples = 960
-    /// Silence of a publisher without DTX is looked at each third packet, so that a constant bit
-    /// rate hides no speech for longer than 40 ms.
+    /// Packets skipped between two decodes of silence.
+    ///
+    /// Every third packet is decoded for a publisher without DTX, so that a constant bitrate hides
+    /// speech for at most 40 ms.
     private static let lookEach = 2
     private static let louderRatio: Float = 1.5
     private static let louderBytes: Float = 6
-    /// In dB.
+    /// Rise above the level of silence that counts as louder, in dB.
     private static let louderLevel: Float = 6
-    /// In dB below the loudest: what is quieter is no speech anyhow.
+    /// Quietest level of speech, in -dBov.
     private static let audible: Float = 60
-    /// Decodes of each other decoder, a second of speech, after which one is idle.
+    /// Idle time of a decoder, in decodes of each other decoder: about a second of speech.
     private static let idleDecodes = 50
 }

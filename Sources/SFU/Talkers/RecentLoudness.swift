@@ -1,13 +1,13 @@
-/// Which of the last 640 ms were loud, in steps of 10 ms.
+/// Loudness history of the last 640 ms, in steps of 10 ms.
 struct RecentLoudness: BitwiseCopyable {
     static let stepMilliseconds = 10
 
-    /// The newest step is the lowest bit.
+    /// Steps that were loud; the lowest bit is the newest.
     private var loud: UInt64 = 0
-    /// A little quieter is enough: a first consonant is heard in front of its vowel.
+    /// Steps above a slightly lower threshold, as an initial consonant is quieter than its vowel.
     private var audible: UInt64 = 0
 
-    /// As loud as the middle of a syllable: the echo of a click is not.
+    /// Steps as loud as the middle of a syllable, which the echo of a click is not.
     private var full: UInt64 = 0
 
     var isSilent: Bool { loud == 0 }
@@ -20,28 +20,28 @@ struct RecentLoudness: BitwiseCopyable {
         if isFull { full |= newest }
     }
 
-    /// Lets silence pass.
+    /// Appends silence.
     mutating func pass(milliseconds: Int) {
-        // A shift beyond the width leaves nothing.
+        // A shift beyond the width clears all bits.
         loud <<= milliseconds / Self.stepMilliseconds
         audible <<= milliseconds / Self.stepMilliseconds
         full <<= milliseconds / Self.stepMilliseconds
     }
 
-    /// How much of the last `window` milliseconds was loud.
+    /// Returns the loud milliseconds within the last `window` milliseconds.
     func milliseconds(within window: Int) -> Int {
         let mask: UInt64 = 1 << UInt64(window / Self.stepMilliseconds) &- 1
         return (loud & mask).nonzeroBitCount * Self.stepMilliseconds
     }
 
-    /// Whether the last 300 ms have a syllable: 80 ms in a row about as loud as the loudest.
+    /// Whether the last 300 ms contain a syllable: 80 ms in a row nearly as loud as the peak.
     var hasSyllable: Bool {
         let pairs = full & full >> 1 & Self.lately
         let fours = pairs & pairs >> 2
         return fours & fours >> 4 != 0
     }
 
-    /// From the first sound that belongs to what is loud now, to its end.
+    /// Time since the onset of the current speech, in milliseconds.
     var millisecondsSinceOnset: Int {
         var onset = 0
         var quiet = 0
@@ -57,7 +57,7 @@ struct RecentLoudness: BitwiseCopyable {
         return onset * Self.stepMilliseconds
     }
 
-    /// Between syllables of one word, 100 ms.
+    /// Longest gap between syllables of one word, 100 ms.
     private static let gapSteps = 10
     private static let lately: UInt64 = 1 << 30 &- 1
 }

@@ -1,12 +1,14 @@
-/// The loudest of late: what is much quieter than it is its echo, not a syllable.
+/// Decaying peak level.
+///
+/// Sound much quieter than the peak is taken for its echo, not for a syllable.
 struct RecentPeak: BitwiseCopyable {
-    /// In dB below the loudest that can be.
+    /// Peak level in -dBov.
     private var level = Self.none
 
-    /// The quietest that can belong to the same speech, in dB below the loudest.
+    /// Quietest level of the same speech, in -dBov.
     var threshold: UInt8 { UInt8(min(level + Self.range, Self.none)) }
 
-    /// The quietest that a syllable has in its middle, in dB below the loudest.
+    /// Quietest level of a syllable's middle, in -dBov.
     var fullThreshold: UInt8 { UInt8(min(level + Self.syllable, Self.none)) }
 
     mutating func receive(_ heard: UInt8, milliseconds: Int) {
@@ -16,6 +18,7 @@ struct RecentPeak: BitwiseCopyable {
     private static let none: Float = 127
     private static let range: Float = 16
     private static let syllable: Float = 9
-    /// In dB a millisecond: a second after a cough, speech of any loudness is heard again.
+    /// Decay in dB per millisecond: a second after a cough, speech of any loudness is recognized
+    /// again.
     private static let fall: Float = 0.02
 }

@@ -1,14 +1,14 @@
 import RTP
 
-/// Finds out from the loudness of packets when somebody begins to talk and ends.
+/// Speech detector that finds the start and end of speech from packets' audio levels.
 ///
-/// It looks through three windows, after Volfin and Cohen, "Dominant speaker identification for
-/// multipoint videoconferencing" (2012): is this packet loud (immediate), was most of the last
-/// 300 ms (medium), and how much was spoken in the last seconds (long). The medium one begins
-/// speech, and the long one says how long a pause may be. `docs/talkers.md` has the reasons.
+/// It uses three windows, after Volfin and Cohen, "Dominant speaker identification for multipoint
+/// videoconferencing" (2012): whether this packet is loud (immediate), whether most of the last 300
+/// ms was (medium), and how much was spoken in the last seconds (long). The medium window starts
+/// speech, and the long one sets how long a pause may be. `docs/talkers.md` has the reasons.
 struct SpeechDetector: BitwiseCopyable {
     enum Change: Equatable, BitwiseCopyable {
-        /// Speech began, back-dated to its first syllable; said when it is certain.
+        /// Start of speech, back-dated to its first syllable and reported once it is certain.
         case started(at: Instant)
         case stopped
     }
@@ -18,15 +18,15 @@ struct SpeechDetector: BitwiseCopyable {
     private var recent = RecentLoudness()
     private var variation = Variation()
     private var peak = RecentPeak()
-    /// The long window, in milliseconds of speech.
+    /// Speech in the long window, in milliseconds.
     private var spoken = 0
     private var talking = false
-    /// When the last packet came that belonged to speech.
+    /// Arrival of the last packet that belonged to speech.
     private var lastSpeech = Instant(nanoseconds: 0)
     private var lastArrival: Instant?
-    /// How far the sound that came reaches, on our clock.
+    /// End of the received audio, on the local clock.
     private var heardUntil = Instant(nanoseconds: 0)
-    /// Packets shorter than a step, until they make one.
+    /// Milliseconds not yet counted as a whole step.
     private var fraction = 0
     private var tellsVoice = false
 
@@ -34,21 +34,22 @@ struct SpeechDetector: BitwiseCopyable {
 
     var isTalking: Bool { talking }
 
-    /// Loud of late: may be promoted soon, so its audio is worth keeping and its video worth
-    /// asking for.
+    /// Whether it is talking or was recently loud.
+    ///
+    /// A candidate may soon be promoted, so its audio is stored.
     var isCandidate: Bool {
         talking
             || recent.milliseconds(within: Self.latelyMilliseconds) >= Self.candidateMilliseconds
     }
 
-    /// When `expire(at:)` has something to do, if nothing comes until then.
+    /// Time when `expire(at:)` has something to do if no packet arrives before.
     var deadline: Instant? {
         guard let lastArrival else { return nil }
         if talking { return lastSpeech.advanced(milliseconds: Int64(patience)) }
         return recent.isSilent ? nil : lastArrival.advanced(milliseconds: Self.forgetMilliseconds)
     }
 
-    /// Takes the loudness of one packet, with so many milliseconds of sound.
+    /// Processes one packet's level, for `milliseconds` of audio.
     mutating func receive(
         _ level: AudioLevel,
         milliseconds: Int,
@@ -57,7 +58,8 @@ struct SpeechDetector: BitwiseCopyable {
         let length = min(max(milliseconds, 1), 120)
         pass(until: now, length)
         if level.voice == true { tellsVoice = true }
-        // Some senders set the bit always and some never; only who does both means it.
+        // Some senders always set the voice bit and some never do. A clear bit counts only after a
+        // set one.
         peak.receive(level.level, milliseconds: length)
         let mayBeVoice = !tellsVoice || level.voice != false
         let isLoud = mayBeVoice && level.level <= threshold
@@ -69,7 +71,7 @@ struct SpeechDetector: BitwiseCopyable {
         return decide(level.level, isLoud: isLoud, length, at: now)
     }
 
-    /// Silence without packets: discontinuous transmission, or a lost path.
+    /// Ends speech when packets have stopped, because of DTX or a lost path.
     mutating func expire(at now: Instant) -> Change? {
         guard let deadline, deadline <= now else { return nil }
         if talking { return stop() }
@@ -77,7 +79,8 @@ struct SpeechDetector: BitwiseCopyable {
         return nil
     }
 
-    /// The gate closed: no more talking, and no memory of what was but the noise floor.
+    /// Ends speech because the gate closed, and resets all state except the noise floor and the use
+    /// of the voice bit.
     mutating func close() -> Change? {
         let wasTalking = talking
         let (floor, tellsVoice) = (floor, tellsVoice)
@@ -87,13 +90,13 @@ struct SpeechDetector: BitwiseCopyable {
         return wasTalking ? .stopped : nil
     }
 
-    /// What is as loud may be speech.
+    /// Quietest level of speech, in -dBov.
     private var threshold: UInt8 {
         let aboveFloor = floor.level &- min(floor.level, Self.floorMargin)
         return min(aboveFloor, voice.threshold, peak.threshold, Self.quietestSpeech)
     }
 
-    /// How long a pause may be, in milliseconds: more where more was spoken.
+    /// Longest pause within speech, in milliseconds, which grows with the amount spoken.
     private var patience: Int { Self.shortestPatience + spoken * 7 / 20 }
 
     private mutating func decide(
@@ -129,7 +132,7 @@ struct SpeechDetector: BitwiseCopyable {
         return .stopped
     }
 
-    /// Lets the silence pass that came in no packet.
+    /// Accounts for silence that was not sent in packets.
     private mutating func pass(until now: Instant, _ length: Int) {
         let end = heardUntil.advanced(milliseconds: Int64(length))
         guard lastArrival != nil else {
@@ -156,24 +159,25 @@ struct SpeechDetector: BitwiseCopyable {
         spoken = isLoud ? min(spoken + length, Self.longMilliseconds) : max(0, spoken - length / 4)
     }
 
-    /// Longer than a cough must be what is loud in the medium window, by the two packets in which a
-    /// cough may begin and end.
+    /// Loud milliseconds in the medium window that are certain to be speech.
+    ///
+    /// Two packet lengths are added, in which a cough may begin and end.
     private static let certainMilliseconds = 150
-    /// As much more has the window, for what lies between syllables.
+    /// Extra length of the medium window, for the gaps between syllables.
     private static let gapMilliseconds = 100
-    /// So much in the window goes on to be speech.
+    /// Loud milliseconds in the window that continue speech.
     private static let heldMilliseconds = 100
     private static let candidateMilliseconds = 40
     private static let latelyMilliseconds = 300
     private static let longMilliseconds = 2_000
     private static let shortestPatience = 500
-    /// What came within these is no candidate any more.
+    /// Time without packets after which the loudness history is cleared.
     private static let forgetMilliseconds: Int64 = 300
-    /// What is later than this was not sent.
+    /// Longest delay taken for jitter; longer gaps are audio that was not sent.
     private static let jitterMilliseconds: Int64 = 200
-    /// In dB.
+    /// Margin above the noise floor, in dB.
     private static let floorMargin: UInt8 = 9
     private static let onsetMargin: UInt8 = 8
-    /// In dB below the loudest: nobody is heard as a talker who is quieter.
+    /// Quietest level of an active speaker, in -dBov.
     private static let quietestSpeech: UInt8 = 50
 }

@@ -1,13 +1,13 @@
-/// How unsteady what is loud is: a voice rises and falls from packet to packet, a fan does not.
+/// Fluctuation of loud levels: a voice rises and falls from packet to packet, a fan does not.
 struct Variation: BitwiseCopyable {
-    /// Mean difference of neighbours, in dB.
+    /// Mean difference between consecutive levels, in dB.
     private var mean: Float = 0
     private var count = 0
     private var last: UInt8?
 
     var isOfSpeech: Bool { count >= Self.leastCount && Self.ofSpeech ~= mean }
 
-    /// Takes one packet's level; where nothing was loud of late, something new begins.
+    /// Processes one packet's level, and starts over after recent silence.
     mutating func receive(_ level: UInt8, isLoud: Bool, wasSilent: Bool) {
         if wasSilent { (mean, count, last) = (0, 0, nil) }
         guard isLoud else {
@@ -22,9 +22,9 @@ struct Variation: BitwiseCopyable {
         last = level
     }
 
-    /// In dB; noise of 20 ms has half of it or less.
+    /// Mean difference of speech, in dB; noise in packets of 20 ms has at most half of it.
     private static let ofSpeech = (2 as Float)...6
-    /// One jump is no fluctuation.
+    /// Cap on a single difference, so that one jump does not count as fluctuation.
     private static let mostOfOne: Float = 12
     private static let leastCount = 3
     private static let mostCount = 12

@@ -1,17 +1,16 @@
-/// How loud somebody speaks, learned while talking.
+/// Estimate of a speaker's usual level, learned while talking.
 ///
-/// What is much quieter than one's own voice is somebody else's, out of a loudspeaker or from the
-/// next desk.
+/// Much quieter sound is taken for somebody else, from a loudspeaker or the next desk.
 struct VoiceLevel: BitwiseCopyable {
-    /// In dB below the loudest that can be.
+    /// Usual level, in -dBov.
     private var level = Self.usual
-    /// How long something was nearly loud enough, twice the time that it was not taken off.
+    /// Milliseconds of sound slightly below the threshold, reduced by twice the time without it.
     private var faint = 0
 
-    /// The quietest that can be this voice, in dB below the loudest.
+    /// Quietest level of this voice, in -dBov.
     var threshold: UInt8 { UInt8(level + Self.range) }
 
-    /// Takes what was heard while talking.
+    /// Learns from a packet while talking.
     mutating func receive(_ heard: UInt8, milliseconds: Int) {
         guard heard <= threshold else { return }
         faint = 0
@@ -19,10 +18,10 @@ struct VoiceLevel: BitwiseCopyable {
         level = min(max(level, Self.loudest), Self.quietest)
     }
 
-    /// Takes what was heard while not talking.
+    /// Adapts to a packet while not talking.
     ///
-    /// Who shouted may whisper, so what was learned is forgotten. And what is a little too quiet
-    /// but goes on like speech is a quiet voice.
+    /// The estimate decays, because a speaker who shouted may whisper next. Lasting sound slightly
+    /// below the threshold is taken for a quiet voice, and lowers it.
     mutating func receiveQuiet(_ heard: UInt8, milliseconds: Int) {
         faint +=
             Float(heard) <= Float(threshold) + Self.faintRange ? milliseconds : -2 * milliseconds
@@ -37,9 +36,9 @@ struct VoiceLevel: BitwiseCopyable {
     private static let usual: Float = 31.5
     private static let loudest: Float = 15
     private static let quietest: Float = 38
-    /// Between the mean of loud packets and the quietest of them.
+    /// Range from the mean of loud packets to the quietest of them, in dB.
     private static let range: Float = 11
-    /// In dB.
+    /// Width of the band below the threshold that counts as faint speech, in dB.
     private static let faintRange: Float = 4
     private static let faintMilliseconds = 1_500
     private static let learnMilliseconds: Float = 1_300

@@ -1,23 +1,23 @@
-/// Where a room's live stream goes.
+/// URL that a room's live stream is sent to.
 ///
-/// Its path mostly is a key that lets anybody stream in the room's name, so however it is
-/// printed it shows the server alone; `text` is for whoever connects.
+/// Its path usually contains a key with which anybody could stream in the room's name. So its
+/// printed forms show the server only; `text` has all of it, for the connection itself.
 package struct StreamURL: Hashable, Sendable {
     package let text: String
-    /// In small letters.
+    /// Scheme in lowercase.
     package let scheme: String
-    /// `rtmp://host:port`, without what is secret.
+    /// `rtmp://host:port`, without the secret parts.
     package let server: String
 
     package static let byteLimit = 2_048
 
-    /// A name's length in bytes (RFC 1035 §2.3.4); libavformat cuts what is longer than 255.
+    /// Longest host name, in bytes (RFC 1035 §2.3.4); libavformat truncates hosts longer than 255.
     private static let hostLimit = 253
 
-    /// Reads `scheme://[user[:password]@]host[:port]/path`, in ASCII without blanks.
+    /// Parses `scheme://[user[:password]@]host[:port]/path`, in ASCII without blanks.
     ///
-    /// `nil`: it is none, or two readers could find different servers in it. libavformat ends the
-    /// authority at `?` and `#` too, and others take `\` for `/`.
+    /// Returns `nil` if the text is no such URL, or if two parsers could find different servers in
+    /// it. libavformat ends the authority at `?` and `#` too, and others treat `\` as `/`.
     package init?(_ text: String) {
         guard (1...Self.byteLimit).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
@@ -34,7 +34,7 @@ package struct StreamURL: Hashable, Sendable {
         self.server = "\(scheme.lowercased())://\(server)"
     }
 
-    /// `userinfo` of RFC 3986 §3.2.1, not empty.
+    /// Whether text is a non-empty `userinfo` of RFC 3986 §3.2.1.
     private static func isUser(_ text: Substring) -> Bool {
         let marks = "-._~%!$&'()*+,;=:"
         return !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || marks.contains($0) }
@@ -51,7 +51,7 @@ package struct StreamURL: Hashable, Sendable {
         return nil
     }
 
-    /// `host`, `host:port`, `[address]` or `[address]:port`.
+    /// Whether text is `host`, `host:port`, `[address]` or `[address]:port`.
     private static func isServer(_ text: Substring) -> Bool {
         var host = text
         var port: Substring?
@@ -74,7 +74,7 @@ package struct StreamURL: Hashable, Sendable {
         }
         guard (1...hostLimit).contains(host.utf8.count) else { return false }
         guard let port else { return true }
-        // Swift reads a sign, too.
+        // Swift would accept a sign, too.
         guard port.allSatisfy(\.isNumber), let number = UInt16(port) else { return false }
         return number > 0
     }
@@ -88,16 +88,16 @@ extension StreamURL: CustomStringConvertible, CustomDebugStringConvertible, Cust
     }
 }
 
-/// What a live stream is, and where it goes.
+/// Destination and form of a live stream.
 package struct StreamTarget: Hashable, Sendable {
-    /// Who is seen.
+    /// Choice of the participants that are shown.
     package enum Layout: String, Hashable, Sendable, CaseIterable {
-        /// One picture: a shared screen, or else who talks.
+        /// One picture: a screen share, or else the active speaker.
         case stage
-        /// All in tiles.
+        /// Tiles with as many participants as there are tiles.
         case grid
 
-        /// Pictures that are shown at one time.
+        /// Maximum number of pictures shown at a time.
         package var tiles: Int {
             switch self {
             case .stage: 1
@@ -108,10 +108,10 @@ package struct StreamTarget: Hashable, Sendable {
 
     package var url: StreamURL
     package var layout: Layout
-    /// In pixels; even.
+    /// Size of the picture, in pixels; even.
     package var width: Int
     package var height: Int
-    /// Of the picture, in bits a second.
+    /// Video bitrate, in bits a second.
     package var bitrate: Int
 
     package init(url: StreamURL, layout: Layout, width: Int, height: Int, bitrate: Int) {

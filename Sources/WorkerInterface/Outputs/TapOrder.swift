@@ -1,43 +1,45 @@
-/// Names a tap; unique in the process.
+/// Identifier of a tap, unique in the process.
 package typealias TapID = UInt64
 
-/// What a room asks of the tap's thread, besides the commands about mirrors that any worker gets.
+/// Command from a room to the tap thread, besides the mirror commands that every worker gets.
 package enum TapOrder: Hashable, Sendable {
-    /// Makes the place ready where the tap's media goes.
+    /// Prepares the destination of the tap's media.
     ///
-    /// Fences behind it come back when it is.
+    /// Later fences are acknowledged when it is ready.
     case open(TapSetup)
-    /// The tap reads one more publication, which has a mirror there already.
+    /// Adds a publication to the tap; its mirror exists already.
     case attach(TapID, TapTrack)
     case detach(TapID, PublicationID)
-    /// What was read of a publication that is about to be detached is not to be seen or heard
-    /// any more: a right is gone, and not only the interest.
+    /// Discards the media read so far of a publication about to be detached.
+    ///
+    /// It is for a permission that was revoked: the media must not be seen or heard any more.
     case forget(TapID, PublicationID)
-    /// The streams whose pictures are shown, in the order of their tiles.
+    /// Sets the streams whose video is shown, in the order of their tiles.
     case tiles(TapID, [String])
-    /// Something happened in the room that goes into the record of it.
+    /// Records a room event in the recording.
     case note(TapID, TapNote)
-    /// Ends the tap; fences behind it come back when its files are closed, or after a limit.
+    /// Ends the tap; later fences are acknowledged when its files are closed, or after a time
+    /// limit.
     case close(TapID)
 }
 
-/// What becomes of what a tap reads.
+/// Use of the media that a tap reads.
 package enum TapPurpose: Hashable, Sendable {
     case recording
     case streaming(StreamTarget)
-    /// It goes on as plain RTP.
+    /// Forwarding as plain RTP.
     case output(TapOutput)
 }
 
-/// What a tap is for, and where its media goes.
+/// Purpose of a tap, and destination of its media.
 package struct TapSetup: Hashable, Sendable {
     package var id: TapID
-    /// As it is known outside.
+    /// Name in the public interface.
     package var name: String
     package var room: String
-    /// Of a recording, an absolute path; it is made.
+    /// Directory of a recording, an absolute path; it is created.
     package var directory: String
-    /// Unix time, in seconds.
+    /// Start time as Unix time, in seconds.
     package var started: Double
     package var purpose: TapPurpose
 
@@ -58,12 +60,12 @@ package struct TapSetup: Hashable, Sendable {
     }
 }
 
-/// A publication as the tap knows it.
+/// Publication that a tap reads.
 package struct TapTrack: Hashable, Sendable {
-    /// The mirror's handle among the tap's.
+    /// Handle of the mirror, among those of the tap.
     package var publication: PublicationID
     package var participant: String
-    /// What the participant is called; may be empty.
+    /// Display name of the participant; may be empty.
     package var name: String
     package var stream: String
     package var source: MediaSource
@@ -86,40 +88,40 @@ package struct TapTrack: Hashable, Sendable {
     }
 }
 
-/// What happens in a room beside its media.
+/// Room event besides media.
 package enum TapNote: Hashable, Sendable {
     case joined(participant: String, name: String)
     case left(participant: String)
-    /// Who talks now and is on the list of talkers, the newest start of speech first.
+    /// Active speakers now, the newest start of speech first.
     case talkers([String])
 }
 
-/// What the tap's thread tells of a tap.
+/// Report from the tap thread about a tap.
 package enum TapNotice: Hashable, Sendable {
-    /// The first of its media is on disk, or at the server.
+    /// The first media is on disk, or at the server.
     case started(TapID)
-    /// The server of a live stream is gone for now, for the reason that the word says.
+    /// The connection to a live stream's server is lost for now, for the reason in `cause`.
     case interrupted(TapID, cause: String)
-    /// It is there again.
+    /// The connection is there again.
     case resumed(TapID)
-    /// What has gone out of it as plain RTP; told at most once a second.
+    /// Counts of packets sent as plain RTP, reported at most once a second.
     case sent(TapID, TapCounts)
-    /// Its files as they are now; told at most once a second.
+    /// Present state of its files, reported at most once a second.
     case files(TapID, [TapFile])
-    /// It has ended: because it was closed, or for a reason of its own.
+    /// The tap has ended: it was closed, or ended by itself for `reason`.
     case ended(TapID, reason: String?, [TapFile])
 }
 
-/// One track of a stream, as it lies on disk.
+/// Recorded track of a stream on disk.
 package struct TapFile: Hashable, Sendable {
-    /// Absolute.
+    /// Absolute path.
     package var path: String
     package var participant: String
     package var stream: String
     package var kind: MediaKind
     /// Unix time of its first sample, in seconds.
     package var start: Double
-    /// In seconds, up to the last sample that was written.
+    /// Time up to the last sample that was written, in seconds.
     package var duration: Double
     package var gaps: [TapGap]
 
@@ -142,9 +144,9 @@ package struct TapFile: Hashable, Sendable {
     }
 }
 
-/// A time for which a file has no samples.
+/// Time span in which a file has no samples.
 package struct TapGap: Hashable, Sendable {
-    /// Unix times, in seconds.
+    /// First and last moment as Unix times, in seconds.
     package var start: Double
     package var end: Double
     /// `muted`, `lost` or `refused`.

@@ -1,16 +1,16 @@
 package import RTP
 
-/// Where a stream goes as plain RTP, for other tools.
+/// Destination of a stream as plain RTP, for other tools.
 package struct TapOutput: Hashable, Sendable {
-    /// The stream's audio, or its video.
+    /// Audio or video of the stream.
     package struct Line: Hashable, Sendable {
         package var kind: MediaKind
-        /// Where RTP goes; RTCP goes to the port above (RFC 3550 §11).
+        /// Destination of RTP; RTCP goes to the port above (RFC 3550 §11).
         package var address: Address
-        /// The only one that goes out here: receivers learn of it beforehand.
+        /// Only codec that is sent: receivers are told it beforehand.
         package var codec: Codec
         package var ssrc: SSRC
-        /// Of the first packet (RFC 3550 §5.1 wants both at random).
+        /// Sequence number and timestamp of the first packet, random as RFC 3550 §5.1 asks.
         package var firstNumber: UInt16
         package var firstTimestamp: UInt32
 
@@ -30,7 +30,7 @@ package struct TapOutput: Hashable, Sendable {
             self.firstTimestamp = firstTimestamp
         }
 
-        /// One of the dynamic ones (RFC 3551 §6), the same for a codec always.
+        /// Dynamic payload type (RFC 3551 §6), always the same for a codec.
         package var payloadType: UInt8 {
             switch codec {
             case .vp8: 96
@@ -43,7 +43,7 @@ package struct TapOutput: Hashable, Sendable {
     }
 
     package var stream: String
-    /// Audio before video, one of each at most.
+    /// Audio before video, at most one of each.
     package var lines: [Line]
 
     package init(stream: String, lines: [Line]) {
@@ -54,15 +54,15 @@ package struct TapOutput: Hashable, Sendable {
     package func line(_ kind: MediaKind) -> Line? { lines.first { $0.kind == kind } }
 }
 
-/// What a stream's way out has come to.
+/// Send counters of a stream's plain RTP output.
 package struct TapCounts: Hashable, Sendable {
-    /// RTP packets that the system took.
+    /// RTP packets that the kernel accepted.
     package var packets: UInt64 = 0
-    /// Their bytes, RTP headers among them.
+    /// Bytes of those packets, including RTP headers.
     package var bytes: UInt64 = 0
-    /// Packets that the system did not take: the socket is full, or there is no route.
+    /// Packets that the kernel did not accept: the socket buffer is full, or there is no route.
     package var dropped: UInt64 = 0
-    /// Packets that came to nothing because nobody listens there.
+    /// Packets refused by the destination: nothing listens on its port.
     package var refused: UInt64 = 0
 
     package init() {}

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Where the results of finished steps are kept until the whole is done.
+/// Working directory that keeps the results of finished steps until the file is complete.
 ///
-/// It lies in the recording's directory, and one program at a time works in it.
+/// It lies in the recording's directory and is locked by one process at a time.
 final class ComposeDirectory {
     let url: URL
     private let lock: FileHandle
 
-    /// Makes or finds the directory for these options.
+    /// Creates or opens the directory for these options, and locks it.
     ///
     /// - Throws: `ComposeError`.
     init(for options: ComposeOptions) throws(ComposeError) {
@@ -36,18 +36,20 @@ final class ComposeDirectory {
         FileManager.default.fileExists(atPath: url.appending(path: name).path)
     }
 
-    /// Removes what none of the steps makes: of an older plan, or half done.
+    /// Removes files that no step of the plan creates, from an older plan or an interrupted step.
     func keepOnly(_ names: Set<String>) {
         let kept = names.union(["lock"])
         for name in (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         where !kept.contains(name) { remove(name) }
     }
 
-    /// Removes what is there; what is not there needs no removing.
+    /// Removes a file if it exists.
     func remove(_ name: String) {
         try? FileManager.default.removeItem(at: url.appending(path: name))
     }
 
+    /// Writes a text file atomically.
+    ///
     /// - Throws: `ComposeError`.
     func write(_ text: String, to name: String) throws(ComposeError) {
         do {
@@ -57,6 +59,6 @@ final class ComposeDirectory {
         }
     }
 
-    /// Removes the directory with all that is in it.
+    /// Removes the directory and its contents.
     func removeAll() { try? FileManager.default.removeItem(at: url) }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Shows progress on standard error: one line that changes on a terminal, else a line now and then.
+/// Progress display on standard error: one updated line on a terminal, else a line every 10 %.
 final class ComposeMeter {
     private var progress: ComposeProgress
     private let begin = ContinuousClock.now
@@ -8,7 +8,7 @@ final class ComposeMeter {
     private var shown = -1
     private var width = 0
 
-    /// Percent between two lines where there is no terminal.
+    /// Percent between two lines if standard error is not a terminal.
     private static let step = 10
 
     init(_ progress: ComposeProgress) {
@@ -16,7 +16,7 @@ final class ComposeMeter {
         show(done: 0)
     }
 
-    /// Shows the progress with what the present step has done of its cost.
+    /// Shows the progress, including the finished part of the current step's cost.
     func show(done: Double) {
         var now = progress
         now.done += done
@@ -31,13 +31,13 @@ final class ComposeMeter {
         }
     }
 
-    /// A step is done that cost as much.
+    /// Adds the cost of a finished step.
     func finish(_ cost: Double) {
         progress.done += cost
         show(done: 0)
     }
 
-    /// Leaves the line.
+    /// Ends the line on a terminal.
     func close() {
         if isTerminal { FileHandle.standardError.write(Data("\n".utf8)) }
     }

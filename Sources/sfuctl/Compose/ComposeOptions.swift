@@ -1,14 +1,14 @@
-/// How the picture is divided among the people in it.
+/// Arrangement of the participants in the picture.
 enum ComposeLayout: String, CaseIterable, Codable, Sendable {
-    /// Everybody in tiles of one size.
+    /// All participants in tiles of equal size.
     case grid
-    /// The screen, or who speaks, large; the others in a row beneath.
+    /// The screen or the active speaker large, the others in a row below.
     case stage
-    /// The two who spoke last, in halves; with a screen, the screen and a column of people.
+    /// The last two speakers in halves; with a screen, the screen and a column of participants.
     case sideBySide = "side-by-side"
 }
 
-/// A width and a height in pixels.
+/// Width and height in pixels.
 struct PixelSize: Equatable, Hashable, Codable, Sendable {
     var width: Int
     var height: Int
@@ -16,38 +16,38 @@ struct PixelSize: Equatable, Hashable, Codable, Sendable {
     var area: Int { width * height }
 }
 
-/// What `sfuctl compose` is told.
+/// Options of `sfuctl compose`.
 struct ComposeOptions: Equatable, Sendable {
-    /// The recording's directory.
+    /// Directory of the recording.
     var directory = ""
     var output = ""
     var layout = ComposeLayout.grid
-    /// Of the picture; both even.
+    /// Size of the picture; both sides even.
     var size = PixelSize(width: 1_280, height: 720)
-    /// A font file for the names; `nil` for one of the system's.
+    /// Font file for the names; `nil` for a default font of the system.
     var font: String?
-    /// Print the plan and do nothing.
+    /// Whether only the plan is printed.
     var isDryRun = false
 }
 
 extension ComposeOptions {
-    /// The options' names that are followed by a value.
+    /// Names of the options that take a value.
     private static let valued = ["-o", "--output", "--layout", "--size", "--font"]
 
-    /// Whether `argument` is one of them, or one with `=` and its value.
+    /// Whether `argument` is such an option, or a long one with `=` and its value.
     static func isValued(_ argument: String) -> Bool {
         valued.contains {
             argument == $0 || argument.hasPrefix("--") && argument.hasPrefix("\($0)=")
         }
     }
 
-    /// Which sizes the picture may have.
+    /// Allowed widths of the picture, in pixels.
     static let widths = 320...3_840
     static let heights = 180...2_160
 
-    /// Takes one option, as `name` and `value`.
+    /// Applies one option.
     ///
-    /// - Throws: `UsageError` that names what makes no sense.
+    /// - Throws: `UsageError` that names the invalid value.
     mutating func take(_ name: String, _ value: String) throws(UsageError) {
         switch name {
         case "-o", "--output": output = value
@@ -70,7 +70,7 @@ extension ComposeOptions {
         }
     }
 
-    /// Checks that nothing is missing, once all options were taken.
+    /// Returns the options if none is missing; called after the last option.
     ///
     /// - Throws: `UsageError`.
     func checked() throws(UsageError) -> Self {
@@ -82,7 +82,7 @@ extension ComposeOptions {
 }
 
 extension PixelSize {
-    /// Reads a size of the picture, such as `1280x720`.
+    /// Parses a picture size such as `1280x720`; `nil` if invalid.
     fileprivate init?(_ text: String) {
         let parts = text.split(separator: "x", omittingEmptySubsequences: false)
         guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),

@@ -1,24 +1,24 @@
 import JSON
 
-/// What the composed file shows when, and from which files.
+/// Layout of the composed video over time, with the files it uses.
 struct ComposePlan: Equatable, Sendable {
     var options: ComposeOptions
     var clips: [Clip]
-    /// The length of the whole, in frames.
+    /// Length of the video, in frames.
     var frames: Int
-    /// In order, without gaps between them.
+    /// Segments in order, without gaps.
     var segments: [Segment]
 
-    /// A stretch in which the same tiles are seen.
+    /// Period with an unchanged set of tiles.
     struct Segment: Equatable, Sendable {
-        /// Frames since the session's begin.
+        /// Frames since the start of the session.
         var frames: Range<Int>
         var tiles: [Tile]
     }
 
     /// Frames a second.
     static let frameRate = 30
-    /// The shortest segment, in frames: what changes faster would flicker.
+    /// Shortest segment, in frames; shorter ones would flicker.
     static let shortest = 30
 
     init(_ session: RecordedSession, _ footage: Footage, _ options: ComposeOptions) {
@@ -35,16 +35,16 @@ struct ComposePlan: Equatable, Sendable {
         segments = Self.calmed(looks, frames: frames)
     }
 
-    /// The number of the frame at that second of the session.
+    /// Returns the frame number at a second of the session.
     static func frame(_ seconds: Double, _ rule: FloatingPointRoundingRule) -> Int {
         let limit = Footage.durationLimit
         return Int((min(max(seconds, -limit), limit) * Double(frameRate)).rounded(rule))
     }
 
-    /// Makes segments of looks, none shorter than `shortest`.
+    /// Merges layout changes into segments of at least `shortest` frames.
     ///
-    /// What comes to be soon after a change is shown from that change on: somebody who joins has
-    /// a camera a moment later, and a pause of half a second is none.
+    /// A change soon after another is shown from the first one on: a joining participant's camera
+    /// starts a moment later, and a pause of half a second is ignored.
     private static func calmed(
         _ looks: [(frame: Int, tiles: [Tile])],
         frames: Int
@@ -68,16 +68,16 @@ struct ComposePlan: Equatable, Sendable {
     }
 }
 
-/// Something that changes who is seen.
+/// Event that changes the visible participants.
 private enum Change {
     case came(String)
     case left(String)
-    /// A clip has samples from here on.
+    /// The clip has samples from here on.
     case began(Int)
     case ended(Int)
     case talkers([String])
 
-    /// All changes, in the order of their frames.
+    /// Returns all changes, ordered by frame.
     static func all(
         _ session: RecordedSession,
         _ footage: Footage,
@@ -107,9 +107,9 @@ private enum Change {
     }
 }
 
-/// Who is there at one moment of the session.
+/// Participants, clips and speakers at one moment of the session.
 private struct Stage {
-    /// All who ever are to be seen, in the order in which they came.
+    /// All participants that ever appear, in the order in which they joined.
     let people: [Person]
     private let clips: [Clip]
     private var present: Set<String> = []
@@ -135,7 +135,7 @@ private struct Stage {
     }
 
     var scene: Scene {
-        // The latest clip of somebody's camera is the one that holds.
+        // If a participant has several live camera clips, the one that started last is shown.
         let showing = live.sorted { clips[$0].span.lowerBound < clips[$1].span.lowerBound }
         var cameras: [String: Int] = [:]
         var screens: [String: Int] = [:]
@@ -169,7 +169,7 @@ private struct Stage {
 }
 
 extension Clip {
-    /// Where there are samples: the span without the gaps that are longer than `shortest` seconds.
+    /// Returns the parts of the span that have samples, ignoring gaps up to `shortest` seconds.
     func stretches(gapsOver shortest: Double = 0) -> [Range<Double>] {
         var stretches: [Range<Double>] = []
         var begin = span.lowerBound

@@ -1,11 +1,11 @@
-/// How far the work is, and how long it will take.
+/// Progress of the work, and an estimate of the remaining time.
 struct ComposeProgress: Equatable, Sendable {
-    /// What all steps cost together, and what those cost that an earlier run had done.
+    /// Cost of all steps, and of those that an earlier run finished.
     var total: Double
     var found: Double
-    /// The length of the composed file, in seconds.
+    /// Length of the composed file, in seconds.
     var duration: Double
-    /// What has been done, that of the earlier run with it.
+    /// Cost of all finished steps, including those of an earlier run.
     var done: Double
 
     init(total: Double, found: Double, duration: Double) {
@@ -15,10 +15,10 @@ struct ComposeProgress: Equatable, Sendable {
         done = found
     }
 
-    /// Rounded down, but for what sums of fractions lose.
+    /// Percent done, rounded down; the small addend makes up for rounding errors of sums.
     var percent: Int { Int((min(max(done / total + 1e-9, 0), 1) * 100).rounded(.down)) }
 
-    /// One line; `elapsed` is in seconds since this run began.
+    /// Returns the progress line; `elapsed` is the time since this run began, in seconds.
     func line(elapsed: Double) -> String {
         let number = String(percent)
         var line = String(repeating: " ", count: max(0, 3 - number.count)) + "\(number) %"
@@ -31,7 +31,7 @@ struct ComposeProgress: Equatable, Sendable {
         return line + "  \(Self.clock(left)) left"
     }
 
-    /// Hours where there are any, minutes and seconds.
+    /// Formats as minutes and seconds, with hours if there are any.
     static func clock(_ seconds: Double) -> String {
         let whole = Int(min(max(seconds, 0), 1e6).rounded())
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

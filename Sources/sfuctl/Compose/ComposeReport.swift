@@ -1,6 +1,6 @@
 import JSON
 
-/// A plan as it is printed.
+/// Text and JSON output of a plan.
 enum ComposeReport {
     static func text(_ plan: ComposePlan) -> String {
         var table = Table([
@@ -59,7 +59,7 @@ enum ComposeReport {
         ]
     }
 
-    /// Minutes, seconds and tenths.
+    /// Formats minutes, seconds and tenths.
     private static func time(_ frames: Int) -> String {
         let tenths = (frames * 10 + ComposePlan.frameRate / 2) / ComposePlan.frameRate
         return ComposeProgress.clock(Double(tenths / 10)) + ".\(tenths % 10)"

@@ -1,27 +1,27 @@
-/// One run of `ffmpeg`, whose result is kept until the whole is done.
+/// One run of `ffmpeg`, whose result is kept until the file is complete.
 struct ComposeStep: Equatable, Sendable {
     enum Kind: String, Sendable { case reel, part, sound }
 
     var kind: Kind
-    /// What `ffmpeg` is given, but for the file it writes.
+    /// Arguments of `ffmpeg` without the output file.
     var arguments: [String]
-    /// Which of the plan's clips it reads.
+    /// Indexes of the plan's clips that it reads.
     var sources: [Int]
-    /// The texts it draws, by the names of their files.
+    /// Texts that it draws, by file name.
     var texts: [String: String] = [:]
-    /// How much it makes, in seconds: its progress is told in these.
+    /// Length of the result, in seconds; `ffmpeg` reports progress in these.
     var seconds: Double
-    /// How long it takes, in seconds of a composed part of the usual size; roughly.
+    /// Approximate cost, in seconds of a composed part of the default size.
     var cost: Double
-    /// The name of what it makes, in the working directory; made of all that decides its content.
+    /// Name of the result in the working directory, derived from all that determines its content.
     var name: String
 }
 
-/// A number that stands for all bytes put into it (FNV-1a, 64 bits).
+/// FNV-1a hash of 64 bits.
 struct Fingerprint {
     private var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    /// Takes a text in, and where it ends.
+    /// Adds a text and a terminator.
     mutating func add(_ text: String) {
         for byte in text.utf8 { add(byte) }
         add(0xff)
@@ -37,7 +37,7 @@ struct Fingerprint {
     }
 }
 
-/// Seconds as `ffmpeg` takes them, to the microsecond.
+/// Formats seconds for `ffmpeg`, to the microsecond.
 func ffmpegSeconds(_ seconds: Double) -> String {
     let microseconds = Int((seconds * 1_000_000).rounded())
     let fraction = String(microseconds.magnitude % 1_000_000)

@@ -1,22 +1,22 @@
-/// A plan as the runs of `ffmpeg` that carry it out.
+/// The runs of `ffmpeg` that carry out a plan.
 struct ComposeSteps: Equatable, Sendable {
-    /// By clip.
+    /// Reels, by clip.
     var reels: [Int: ComposeStep]
-    /// In the order of their time.
+    /// Parts, in order of time.
     var parts: [ComposeStep]
     var sounds: [ComposeStep]
 
-    /// In the order in which they can be run.
+    /// All steps, in an order in which they can be run.
     var all: [ComposeStep] {
         reels.sorted { $0.key < $1.key }.map(\.value) + parts + sounds
     }
 
-    /// The longest part, in frames: more than that is not lost to an interruption.
+    /// Longest part, in frames; an interruption loses no more than one part.
     static let longestPart = 60 * ComposePlan.frameRate
 
-    /// Makes the steps of a plan, whose clips' files are at `paths`.
+    /// Creates the steps of a plan whose clips' files are at `paths`.
     ///
-    /// `identities` tell each file from another that once had its name.
+    /// `identities` distinguish a file from a former one with the same name.
     init(_ plan: ComposePlan, paths: [String], identities: [String]) {
         let named = Naming(identities: identities)
         let reels = plan.reels
@@ -67,7 +67,7 @@ struct ComposeSteps: Equatable, Sendable {
     }
 }
 
-/// Names steps by all that decides what they make.
+/// Naming of steps by everything that determines their result.
 private struct Naming {
     var identities: [String]
 
@@ -96,18 +96,18 @@ private struct Naming {
     }
 }
 
-/// What all encoded pictures have in common.
+/// Parameters of all encoded pictures.
 enum Encoding {
-    /// The times of both reels and parts are counted in these: a frame is a whole number of them.
+    /// Time base of reels and parts; a frame is a whole number of ticks.
     static let timescale = "\(1_000 * ComposePlan.frameRate)"
 
-    /// Cameras send BT.601, whatever the size, and their files seldom say so.
+    /// Cameras send BT.601 at any size, and their files seldom say so.
     static let colours = [
         "-pix_fmt", "yuv420p", "-color_range", "tv", "-colorspace", "smpte170m",
         "-color_primaries", "smpte170m", "-color_trc", "smpte170m",
     ]
 
-    /// Of tiles in which nothing is seen.
+    /// Color of tiles without a picture.
     static let tileColour = "0x26282c"
     static let talkingColour = "0x3fb068"
 }
@@ -122,8 +122,8 @@ extension Reel {
             time += "-clip(T+\(ffmpegSeconds(shift))-\(from),0,"
             time += "\(ffmpegSeconds(Double(cut.count) / rate)))"
         }
-        // Pictures change their size within a file; these filters follow, a new graph would
-        // begin its times anew.
+        // Picture sizes change within a file. These filters adapt to that; rebuilding the graph
+        // would restart the timestamps.
         let filters = [
             "setpts='(\(time))/TB'",
             "fps=fps=\(ComposePlan.frameRate):start_time=0",
@@ -155,8 +155,8 @@ extension SoundPlan.Window {
                 "-t", ffmpegSeconds(piece.span.upperBound - piece.span.lowerBound),
                 "-i", "file:\(paths[piece.clip])",
             ]
-            // Where packets are missing there is silence of their length, and a clock that runs
-            // fast or slow is followed by stretching.
+            // `aresample` fills missing packets with silence of their length, and follows clock
+            // drift by stretching.
             chains.append(
                 "[\(index):a:0]aresample=\(SoundPlan.sampleRate):async=480:min_comp=0.005"
                     + ":min_hard_comp=0.05:first_pts=0,"

@@ -1,7 +1,7 @@
 import Contract
 import Foundation
 
-/// Makes one file of a recording's directory.
+/// Composition of a recording's directory into one file.
 struct Composer {
     private let options: ComposeOptions
     private let isJSON: Bool
@@ -10,14 +10,14 @@ struct Composer {
     private let prober: Prober
     private let interruption = Interruption()
 
-    /// The fonts that names are drawn in: the first that there is.
+    /// Default fonts for names; the first existing one is used.
     private static let fonts = [
         "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
         "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
         "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
     ]
 
-    /// Does all that the options say, and tells of it on the standard streams.
+    /// Executes the options and reports on the standard streams.
     static func run(_ options: ComposeOptions, isJSON: Bool) -> Outcome {
         do {
             return try Composer(options, isJSON: isJSON).run()
@@ -74,7 +74,7 @@ struct Composer {
                 try make(plan, output, in: working)
                 break
             } catch let failure as ReelFailure {
-                // It could be read at its begin, and is of no use all the same.
+                // The file's first packets could be decoded, but not the whole clip.
                 warn("\(plan.clips[failure.clip].path) is left out: \(failure.cause)")
                 for (index, file) in session.files.enumerated()
                 where file.path == plan.clips[failure.clip].path { probes[index] = nil }
@@ -109,7 +109,7 @@ struct Composer {
         return URL(filePath: font).absoluteURL.path
     }
 
-    /// Gives the font a name that needs no quoting.
+    /// Links the font under a name that needs no quoting.
     private func link(
         font: String,
         in working: ComposeDirectory
@@ -171,7 +171,7 @@ struct Composer {
         meter.finish(finalCost)
     }
 
-    /// What tells a file from another of that name: its size and when it was written.
+    /// Returns the file's size and modification time, to detect a replaced file.
     private func identity(_ path: String) -> String {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let size = attributes?[.size] as? NSNumber
@@ -179,7 +179,7 @@ struct Composer {
         return "\(size?.int64Value ?? -1) \(written?.timeIntervalSince1970 ?? -1)"
     }
 
-    /// Puts the parts one behind the other, and the sound beside them.
+    /// Concatenates the parts and adds the sound.
     private func join(
         _ steps: ComposeSteps,
         _ plan: ComposePlan,
@@ -190,7 +190,7 @@ struct Composer {
         let parts = steps.parts.map { "file \($0.name)\n" }.joined()
         try working.write("ffconcat version 1.0\n" + parts, to: "parts.txt")
         try working.write(steps.sounds.map { $0.name + "\n" }.joined(), to: "sounds.txt")
-        // Beside the output, for only within a file system is a file moved in one step.
+        // Written beside the output, because a rename is atomic only within a file system.
         let half = output.deletingLastPathComponent()
             .appending(path: ".\(output.lastPathComponent).part")
         defer { try? FileManager.default.removeItem(at: half) }
@@ -228,7 +228,7 @@ struct Composer {
     }
 }
 
-/// A clip of which no reel can be made.
+/// Failure to create the reel of a clip.
 private struct ReelFailure: Error {
     var clip: Int
     var cause: String

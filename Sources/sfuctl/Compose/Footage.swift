@@ -1,26 +1,26 @@
 import Contract
 
-/// What a look into a file found.
+/// Findings about one file.
 struct Probe: Equatable, Sendable {
-    /// The file's time of its first sample, in seconds: `ffmpeg` takes that for 0.
+    /// Timestamp of the first sample, in seconds; `ffmpeg` maps it to 0.
     var begin: Double
-    /// The file's time at which its last sample ends.
+    /// Timestamp of the last sample's end, in seconds.
     var end: Double
-    /// Of the first picture.
+    /// Size of the first picture.
     var size: PixelSize?
 }
 
-/// What can be used of one file, on the session's clock: seconds since the recording began.
+/// The usable part of one file, in session time: seconds since the recording began.
 struct Clip: Equatable, Sendable {
     var path: String
     var participant: String
     var isVideo: Bool
     var isScreen: Bool
-    /// From the first sample to the last.
+    /// Time from the first sample to the last.
     var span: Range<Double>
-    /// Stretches of `span` without samples: sorted, and disjoint.
+    /// Parts of `span` without samples; sorted and disjoint.
     var gaps: [Range<Double>]
-    /// The largest picture, where known.
+    /// Largest picture size, if known.
     var size: PixelSize?
 
     init(
@@ -60,18 +60,18 @@ struct Clip: Equatable, Sendable {
     }
 }
 
-/// A session's usable files on one clock.
+/// All usable files of a session on one clock.
 struct Footage: Equatable, Sendable {
     var clips: [Clip]
-    /// When the session's second 0 is, in Unix seconds.
+    /// Unix time of the session's second 0.
     var origin: Double
-    /// Seconds from the recording's begin to its end.
+    /// Seconds from the start of the recording to its end.
     var duration: Double
 
-    /// The longest session that is composed, in seconds.
+    /// Longest session that can be composed, in seconds.
     static let durationLimit = 24.0 * 3_600
 
-    /// Whether a file's times can be those of a part of the session.
+    /// Whether a file's times can belong to the session.
     static func isPlausible(
         _ file: RecordedFile,
         _ probe: Probe,
@@ -84,17 +84,17 @@ struct Footage: Equatable, Sendable {
 }
 
 extension Footage {
-    /// Puts the files for which there is a probe on the session's clock.
+    /// Places the files that have a probe on the session's clock.
     ///
     /// `probes` has as many elements as the session has files.
     ///
-    /// - Throws: `ComposeError` where nothing is left.
+    /// - Throws: `ComposeError` if no file remains.
     init(_ session: RecordedSession, probes: [Probe?]) throws(ComposeError) {
         let usable = zip(session.files, probes).compactMap { file, probe in
             probe.map { (file, $0) }
         }
         let begins = usable.map { file, probe in file.start + probe.begin }
-        // A participant's clock may put what it sent first before the recording's begin.
+        // A participant's clock may place its first media before the start of the recording.
         let origin = min(session.started, begins.min() ?? session.started)
         let clips = usable.map { file, probe in Clip(session, file, probe, since: origin) }
         let last = clips.map(\.span.upperBound).max() ?? 0
@@ -134,7 +134,7 @@ extension Clip {
         )
     }
 
-    /// The largest picture that the events and the file's head tell of.
+    /// Returns the largest picture size given by events or by the file's header.
     private static func largest(
         _ session: RecordedSession,
         _ file: RecordedFile,

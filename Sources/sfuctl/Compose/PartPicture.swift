@@ -1,18 +1,19 @@
-/// The picture of a part: tiles that stand still, and in them what moves.
+/// Picture of one part: moving tiles on a still background.
 struct PartPicture {
     var tiles: [Tile]
     var frames: Range<Int>
     var size: PixelSize
     var reels: [Int: Reel]
-    /// The reels' files, by clip.
+    /// Files of the reels, by clip.
     var files: [Int: String]
 
-    /// The name under which the font lies in the working directory.
+    /// Name of the font in the working directory.
     static let font = "font"
 
-    /// What is drawn of text: each as the name of its file and its content.
+    /// Texts to draw, by file name.
     ///
-    /// Files, because a name may hold whatever a filter's description gives a meaning to.
+    /// They are passed as files because a name may contain characters with a meaning in filter
+    /// syntax.
     var texts: [String: String] {
         Dictionary(labels.map { ($0.file, $0.text) }) { first, _ in first }
     }
@@ -39,7 +40,7 @@ struct PartPicture {
         ] + Encoding.colours + ["-video_track_timescale", Encoding.timescale, "-f", "mp4"]
     }
 
-    /// The tiles in which something moves.
+    /// Tiles with moving pictures.
     private var shown: [Shown] {
         tiles.compactMap { tile in
             guard let clip = tile.face.clip, let reel = reels[clip], let file = files[clip] else {
@@ -49,7 +50,7 @@ struct PartPicture {
         }
     }
 
-    /// Draws all that stands still once, and repeats it.
+    /// Filter chains that draw the still background once and repeat it.
     private var background: [String] {
         var boxes: [String] = []
         for tile in tiles {
@@ -75,7 +76,7 @@ struct PartPicture {
         return chains
     }
 
-    /// A little more than `shape`, on all sides.
+    /// Returns `shape` enlarged a little on all sides.
     private func frame(about shape: PixelRect) -> PixelRect {
         let width = max(2, size.height / 360 * 2)
         return PixelRect(
@@ -109,24 +110,24 @@ struct PartPicture {
     }
 }
 
-/// A tile with what moves in it.
+/// A tile with a moving picture.
 private struct Shown {
     var tile: Tile
-    /// Where in the picture it goes.
+    /// Position in the picture.
     var rect: PixelRect
-    /// Arguments that open it.
+    /// Input arguments of `ffmpeg` for the reel.
     var input: [String]
     var chain: String
 
     init?(_ tile: Tile, _ reel: Reel, _ file: String, _ frames: Range<Int>) {
         self.tile = tile
         rect = tile.picture.fitting(reel.size)
-        // The camera may come a moment after its tile.
+        // The camera may start a moment after its tile.
         let late = max(0, reel.begin - frames.lowerBound)
         guard late < frames.count else { return nil }
         let first = min(reel.picture(for: frames.lowerBound + late), reel.count - 1)
         let rate = ComposePlan.frameRate
-        // Half a frame early, so that no rounding takes the wrong one.
+        // Seeks half a frame early, so that rounding cannot skip the frame.
         let seconds = (Double(first) - 0.5) / Double(rate)
         input = (first > 0 ? ["-ss", ffmpegSeconds(seconds)] : []) + ["-i", file]
         chain = "setpts=N/(\(rate)*TB),"
@@ -138,7 +139,7 @@ private struct Shown {
     }
 }
 
-/// A line of text in a rectangle of its own, which cuts off what is too long.
+/// A line of text in its own rectangle, truncated if too long.
 private struct Label {
     var text: String
     var rect: PixelRect
@@ -155,7 +156,7 @@ private struct Label {
         self.rect = rect
         self.colour = colour
         self.fontSize = fontSize
-        // An average letter is half as wide as it is high, or a little more.
+        // An average letter is a little more than half as wide as it is high.
         let room = max(4, rect.width * 20 / (fontSize * 11))
         let line = Table.printable(text)
         isWhole = line.count <= room
@@ -170,7 +171,7 @@ private struct Label {
     }
 
     var drawing: String {
-        // All names stand on one line, whether or not they have letters that reach below it.
+        // All names share one baseline, with or without descenders.
         "drawtext=fontfile=\(PartPicture.font):textfile=\(file):expansion=none"
             + ":fontsize=\(fontSize):fontcolor=white:x='max(2,(w-text_w)/2)'"
             + ":y='(h+\(fontSize)*0.72)/2-max_glyph_a'"

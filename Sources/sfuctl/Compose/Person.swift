@@ -1,15 +1,15 @@
-/// A participant of whom there is something to see or hear, and when it was there.
+/// A participant who sent usable media, with the times of its presence.
 struct Person: Equatable, Sendable {
     var participant: String
     var name: String
-    /// Seconds of the session: sorted, and disjoint.
+    /// Times of presence in seconds of the session; sorted and disjoint.
     var stays: [Range<Double>]
 }
 
 extension Person {
-    /// All of a session, in the order in which they came.
+    /// Returns the participants of a session in the order in which they joined.
     ///
-    /// Who sent nothing that can be used is not among them: an audience would fill the picture.
+    /// Participants without usable media are left out: an audience would fill the picture.
     static func all(_ session: RecordedSession, _ footage: Footage) -> [Person] {
         let clips = Dictionary(grouping: footage.clips) { $0.participant }
         let events = Dictionary(
@@ -36,7 +36,7 @@ extension Person {
         }
     }
 
-    /// When somebody was there, by the events and by what was sent; there is at least one.
+    /// Returns the times of presence, from events and media; at least one.
     private static func stays(
         _ clips: [Clip],
         _ events: [RecordedEvent],

@@ -2,19 +2,19 @@ import Contract
 import Foundation
 import JSON
 
-/// Looks into a recording's files, and tells which cannot be used.
+/// Inspection of a recording's files for usability.
 struct Prober {
     var ffprobe: Tool
     var directory: URL
     var interruption: Interruption
 
-    /// Pictures or packets of sound among which one has to be readable.
+    /// Video or audio packets at the start of a file, one of which must be decodable.
     private static let triedPackets = 100
 
-    /// What a file holds, or why it is of no use.
+    /// Content of a file, or the reason why it is unusable.
     enum Finding: Equatable {
         case usable(Probe)
-        /// The reason; and what can be used of it all the same.
+        /// The problem, and the part that can be used nevertheless.
         case damaged(String, Probe)
         case useless(String)
     }
@@ -47,14 +47,14 @@ struct Prober {
         return .usable(probe)
     }
 
-    /// Where a file of the recording is; `nil` for a path that leads elsewhere.
+    /// Returns the URL of a recording's file, or `nil` if the path leads outside.
     static func location(_ path: String, in directory: URL) -> URL? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let isWithin = !parts.contains { $0.isEmpty || $0 == ".." } && !path.contains("\0")
         return isWithin ? directory.appending(path: path) : nil
     }
 
-    /// Reads the first packets, and decodes them.
+    /// Reads and decodes the first packets.
     private func head(_ url: URL, _ kind: String) throws -> Probe? {
         var lines: [Substring] = []
         let ending = try ffprobe.run(
@@ -70,7 +70,7 @@ struct Prober {
         return Self.head(Array(lines.joined(separator: "\n").utf8))
     }
 
-    /// What `ffprobe` told of a file; `nil` where not one picture or sample could be decoded.
+    /// Parses the report of `ffprobe`; returns `nil` if no picture or sample could be decoded.
     static func head(_ report: [UInt8]) -> Probe? {
         guard let json = try? JSON(parsing: report),
             case .array(let streams)? = json["streams"], let stream = streams.first,
@@ -88,7 +88,7 @@ struct Prober {
         return Probe(begin: begin, end: begin, size: size)
     }
 
-    /// The time at which the last packet of a file ends that has no proper end.
+    /// Returns the end time of the last packet in an unfinished file.
     private func end(_ url: URL, _ kind: String) throws -> Double {
         var end = 0.0
         _ = try ffprobe.run(

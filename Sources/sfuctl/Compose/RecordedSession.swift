@@ -2,23 +2,23 @@ import Contract
 import Foundation
 import JSON
 
-/// What the `session.json` of a recording's directory tells (version 1).
+/// Contents of `session.json` in a recording's directory (version 1).
 ///
-/// Times are Unix seconds. What a later writer adds is passed over.
+/// Times are Unix seconds. Unknown members are ignored.
 struct RecordedSession: Codable, Equatable, Sendable {
     var version: Int
     var recording: String
     var room: String
     var started: Double
-    /// `nil` while the recording runs, and where a crash ended it.
+    /// `nil` while the recording runs, and if a crash ended it.
     var stopped: Double?
     var files: [RecordedFile]
     var events: [RecordedEvent]
 }
 
-/// One file of a recording: one kind of media of one stream.
+/// One file of a recording, with one kind of media of one stream.
 struct RecordedFile: Codable, Equatable, Sendable {
-    /// Relative to the directory.
+    /// Path relative to the directory.
     var path: String
     var participant: String
     var name: String?
@@ -27,37 +27,37 @@ struct RecordedFile: Codable, Equatable, Sendable {
     var source: String
     /// `audio` or `video`.
     var kind: String
-    /// When the file's own time 0 was.
+    /// Time of the file's timestamp 0.
     var start: Double
-    /// Seconds; `nil` or too short where its writer has not closed it.
+    /// Seconds; `nil` or too short if the writer did not close the file.
     var duration: Double?
     var complete: Bool
-    /// Where it holds no samples.
+    /// Periods without samples.
     var gaps: [RecordedGap]?
 }
 
-/// A stretch of a file without samples.
+/// A period of a file without samples.
 struct RecordedGap: Codable, Equatable, Sendable {
     var start: Double
-    /// `nil` while it lasts.
+    /// `nil` if the gap has not ended.
     var end: Double?
 }
 
-/// Something that happened while the recording ran; which members there are is up to `type`.
+/// An event during the recording; `type` determines which members exist.
 struct RecordedEvent: Codable, Equatable, Sendable {
     var time: Double
     var type: String
     var participant: String?
     var name: String?
-    /// Of `talkers`: who began to speak last comes first.
+    /// In `talkers` events: speakers, the one who began to speak last first.
     var talkers: [String]?
-    /// Of `size`.
+    /// In `size` events.
     var stream: String?
     var width: Int?
     var height: Int?
 }
 
-/// Why a session cannot be composed, in a sentence.
+/// Reason why a session cannot be composed, as a sentence.
 struct ComposeError: Error, Equatable {
     var message: String
 
@@ -65,15 +65,15 @@ struct ComposeError: Error, Equatable {
 }
 
 extension RecordedSession {
-    /// The name of the description in a recording's directory.
+    /// Name of the description in a recording's directory.
     static let fileName = "session.json"
 
-    /// The largest description that is read, in bytes.
+    /// Largest description that is read, in bytes.
     static let sizeLimit = 64 << 20
 
     /// Reads the description in `directory`.
     ///
-    /// - Throws: `ComposeError` that names what is wrong with it.
+    /// - Throws: `ComposeError` that names the problem.
     static func read(in directory: URL) throws(ComposeError) -> RecordedSession {
         let file = directory.appending(path: fileName)
         let bytes: [UInt8]
@@ -93,7 +93,7 @@ extension RecordedSession {
         }
     }
 
-    /// Reads the JSON text of a description.
+    /// Parses the JSON text of a description.
     ///
     /// - Throws: `ComposeError` with the cause.
     init(parsing bytes: [UInt8]) throws(ComposeError) {

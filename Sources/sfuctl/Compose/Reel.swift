@@ -1,24 +1,24 @@
-/// A clip's pictures as they are laid out: of one size, one for each frame of the session.
+/// Intermediate video of one clip: constant size, one picture for each frame of the session.
 ///
-/// Recordings have key frames only where somebody asked for one, sizes that change and times that
-/// stagger. From a reel any frame can be taken at once.
+/// Recordings have keyframes only on request, varying sizes and irregular timestamps. A reel allows
+/// quick access to any frame.
 struct Reel: Equatable, Sendable {
     var clip: Int
-    /// Of its pictures.
+    /// Size of its pictures.
     var size: PixelSize
-    /// The session's frame that is its first.
+    /// Session frame of the first picture.
     var begin: Int
-    /// How many frames it has.
+    /// Length in frames.
     var count: Int
-    /// Long gaps of the clip that are left out, in frames of the session.
+    /// Long gaps of the clip that are left out, in session frames.
     var cuts: [Range<Int>]
 
-    /// Frames of a gap that are kept at either end: a segment may reach a second into it.
+    /// Frames kept at either end of a gap, because a segment may extend a second into it.
     static let margin = 2 * ComposePlan.frameRate
-    /// Frames of the shortest cut.
+    /// Shortest cut, in frames.
     static let shortestCut = 10 * ComposePlan.frameRate
 
-    /// Makes the reel of a clip, with pictures of an even `size`.
+    /// Creates the reel of a clip, with pictures of an even `size`.
     init(of clip: Clip, index: Int, size: PixelSize) {
         self.clip = index
         self.size = size
@@ -32,19 +32,19 @@ struct Reel: Equatable, Sendable {
         count = end - begin - cuts.reduce(0) { $0 + $1.count }
     }
 
-    /// The number, from 0, of its picture for a frame of the session.
+    /// Returns the index, from 0, of the picture for a session frame.
     ///
-    /// Before its begin and behind its end that is no picture it has.
+    /// The index is out of range before the reel's start and after its end.
     func picture(for frame: Int) -> Int {
         cuts.reduce(frame - begin) { $0 - min(max(frame - $1.lowerBound, 0), $1.count) }
     }
 }
 
 extension ComposePlan {
-    /// The reels that the segments need, by clip.
+    /// Reels that the segments need, by clip.
     ///
-    /// A reel's pictures are as large as the largest tile that shows it, and never larger than
-    /// the clip's own.
+    /// A reel's pictures are as large as the largest tile that shows it, but never larger than the
+    /// clip's own.
     var reels: [Int: Reel] {
         var sizes: [Int: PixelSize] = [:]
         for tile in segments.lazy.flatMap(\.tiles) {

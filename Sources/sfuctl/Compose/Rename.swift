@@ -1,11 +1,11 @@
 import Foundation
 
-/// Gives files other names.
+/// Atomic renaming of files.
 enum Rename {
-    /// Puts `from` in the place of `to`, in one step: whoever opens `to` finds the old or the new.
+    /// Replaces `to` with `from` atomically: opening `to` gives the old or the new file.
     ///
-    /// The system's own call, for Foundation has none that does so on Linux. Both names are
-    /// strings that end in a zero for as long as the call lasts.
+    /// Uses the system call because Foundation has no such operation on Linux. Both names are
+    /// null-terminated strings for the duration of the call.
     ///
     /// - Throws: `ComposeError`.
     static func move(_ from: URL, to: URL) throws(ComposeError) {

@@ -1,20 +1,20 @@
-/// Which files are heard when: the session cut into windows that are mixed one by one.
+/// Division of the session's audio into windows that are mixed one at a time.
 ///
-/// A mix's memory and open files grow with the stretches in it, so a window has few of them.
+/// A mix needs memory and open files for each stretch, so a window has few of them.
 struct SoundPlan: Equatable, Sendable {
-    /// In order, without gaps between them.
+    /// Windows in order, without gaps.
     var windows: [Window]
 
-    /// Some minutes of sound.
+    /// At most five minutes of audio.
     struct Window: Equatable, Sendable {
-        /// Frames of the picture, `samplesPerFrame` samples each.
+        /// Frames of the picture, with `samplesPerFrame` samples each.
         var frames: Range<Int>
         var pieces: [Piece]
 
         var samples: Int { frames.count * SoundPlan.samplesPerFrame }
     }
 
-    /// A stretch of a clip that is in a window, in seconds of the session.
+    /// The part of a clip within a window, in seconds of the session.
     struct Piece: Equatable, Sendable {
         var clip: Int
         var span: Range<Double>
@@ -22,15 +22,15 @@ struct SoundPlan: Equatable, Sendable {
 
     static let sampleRate = 48_000
     static let samplesPerFrame = sampleRate / ComposePlan.frameRate
-    /// Frames of a window, where it holds few stretches.
+    /// Longest window, in frames.
     static let longest = 300 * ComposePlan.frameRate
-    /// Windows are not cut in two below this, in frames.
+    /// Shortest window after a division, in frames.
     static let shortest = 10 * ComposePlan.frameRate
-    /// Stretches of a window, while it is longer than `shortest`.
+    /// Most stretches in a window longer than twice `shortest`.
     static let pieceLimit = 64
-    /// A gap that is longer, in seconds, parts two stretches; others are filled with silence.
+    /// Longest gap that is filled with silence, in seconds; longer ones separate stretches.
     static let filled = 5.0
-    /// What is taken of a gap's ends, in seconds: packets and events do not agree to the last one.
+    /// Extension of each stretch into its gaps, in seconds, as packets and events differ slightly.
     static let margin = 0.1
 
     init(_ clips: [Clip], frames: Int) {

@@ -1,4 +1,4 @@
-/// A rectangle of the picture, in pixels from its upper left corner; all even.
+/// A rectangle of the picture, in pixels from its upper left corner; all values even.
 struct PixelRect: Equatable, Hashable, Codable, Sendable {
     var x: Int
     var y: Int
@@ -7,7 +7,7 @@ struct PixelRect: Equatable, Hashable, Codable, Sendable {
 
     var size: PixelSize { PixelSize(width: width, height: height) }
 
-    /// The rectangle in the middle of this one that has the shape of `size`, as large as can be.
+    /// Returns the largest centered rectangle with the aspect ratio of `size`.
     func fitting(_ size: PixelSize) -> PixelRect {
         let fitted = size.fitted(into: self.size)
         return PixelRect(
@@ -20,7 +20,7 @@ struct PixelRect: Equatable, Hashable, Codable, Sendable {
 }
 
 extension PixelSize {
-    /// The size of this shape that just fits into `room`: even, at least 2, and at most `room`.
+    /// Returns the largest size of this aspect ratio within `room`: even, at least 2.
     func fitted(into room: PixelSize) -> PixelSize {
         guard width > 0, height > 0 else { return room }
         let scale = min(
@@ -34,49 +34,49 @@ extension PixelSize {
     }
 }
 
-/// Somebody, or somebody's screen, who is to be seen.
+/// A participant or a shared screen to be shown.
 struct Face: Equatable, Sendable {
     var participant: String
     var name: String
     var isScreen = false
-    /// Whether this is who began to speak last.
+    /// Whether the participant began to speak last.
     var isTalking = false
-    /// Which of the footage's clips shows it; `nil` shows the name on a dark tile.
+    /// Index of the clip that shows it; `nil` for the name on a dark tile.
     var clip: Int?
 }
 
-/// A face with its place in the picture.
+/// A face with its position in the picture.
 struct Tile: Equatable, Sendable {
     var face: Face
-    /// Where the picture goes.
+    /// Position of the video.
     var picture: PixelRect
-    /// Where the name goes, beneath.
+    /// Position of the name, below the video.
     var label: PixelRect
 }
 
-/// Who can be seen, and who spoke.
+/// Visible participants, and the order in which they last spoke.
 struct Scene: Equatable, Sendable {
-    /// In the order in which they came; screens too.
+    /// Participants and screens in the order in which they appeared.
     var faces: [Face]
-    /// Participants, who spoke last first.
+    /// Participants, the last speaker first.
     var recency: [String]
 }
 
-/// Divides the picture.
+/// Division of the picture into tiles.
 struct TileLayout: Sendable {
     var kind: ComposeLayout
     var size: PixelSize
 
-    /// The most tiles in a grid: in more, nobody can be recognized.
+    /// Most tiles in a grid; with more, faces become unrecognizable.
     static let gridLimit = 16
-    /// The most people in the row beneath a stage.
+    /// Most participants in the row below a stage.
     static let rowLimit = 6
-    /// The most people in the column beside a screen.
+    /// Most participants in the column beside a screen.
     static let columnLimit = 4
 
-    /// Between tiles, and about the picture.
+    /// Pixels between tiles and around the picture.
     var gap: Int { max(2, size.height / 180 * 2) }
-    /// The height of names, in pixels.
+    /// Height of names, in pixels.
     var fontSize: Int { max(10, size.height / 36) }
     private var labelHeight: Int { fontSize * 4 / 5 * 2 }
 
@@ -107,9 +107,9 @@ struct TileLayout: Sendable {
         }
     }
 
-    /// At most `limit` of the faces: screens, then who spoke last, then who came first.
+    /// Returns at most `limit` faces: screens first, then recent speakers, then the earliest.
     ///
-    /// They stay in the order in which they came, so that nobody changes places for having spoken.
+    /// They keep their order of appearance, so that speaking does not move a tile.
     private func chosen(_ faces: [Face], _ limit: Int, _ recency: [String]) -> [Face] {
         guard faces.count > limit else { return faces }
         var ranks: [String: Int] = [:]
@@ -146,7 +146,7 @@ struct TileLayout: Sendable {
         faces.isEmpty ? [] : row(faces, in: area, width: area.width / faces.count)
     }
 
-    /// A row in the middle of `area`, of tiles as wide as those of a full one.
+    /// Returns a centered row whose tiles are as wide as those of a full row.
     private func row(_ faces: [Face], in area: PixelRect) -> [Tile] {
         row(faces, in: area, width: area.width / Self.rowLimit)
     }
@@ -186,21 +186,21 @@ struct TileLayout: Sendable {
 }
 
 extension PixelRect {
-    /// Cuts a strip off the lower end, and returns it.
+    /// Removes a strip from the bottom and returns it.
     fileprivate mutating func cutBottom(_ strip: Int) -> PixelRect {
         let strip = strip / 2 * 2
         height -= strip
         return PixelRect(x: x, y: y + height, width: width, height: strip)
     }
 
-    /// Cuts a strip off the right end, and returns it.
+    /// Removes a strip from the right and returns it.
     fileprivate mutating func cutRight(_ strip: Int) -> PixelRect {
         let strip = strip / 2 * 2
         width -= strip
         return PixelRect(x: x + width, y: y, width: strip, height: height)
     }
 
-    /// Half of `gap` taken off each side, and all of it made even.
+    /// Returns the rectangle reduced by half of `gap` on each side, with even values.
     fileprivate func inset(_ gap: Int) -> PixelRect {
         let margin = gap / 2
         func even(_ value: Int) -> Int { value / 2 * 2 }

@@ -1,19 +1,19 @@
 import Foundation
 import Kernel
 
-/// A program that is run, with its arguments as they are: no shell reads them.
+/// An external program that is run without a shell.
 struct Tool: Sendable {
     var url: URL
 
-    /// How a run ended.
+    /// Result of a run.
     struct Ending {
         var status: Int32
-        /// The last of what it wrote to standard error.
+        /// Last lines of standard error.
         var complaint: String
 
         var isSuccess: Bool { status == 0 }
 
-        /// Whether it failed for the disk, and not for what it was given to read.
+        /// Whether it failed for lack of disk space and not because of its input.
         var isOutOfSpace: Bool {
             ["No space left", "quota exceeded", "File too large"].contains {
                 complaint.contains($0)
@@ -34,9 +34,9 @@ struct Tool: Sendable {
         url = URL(filePath: found)
     }
 
-    /// Runs the program to its end, and hands on each line of its standard output.
+    /// Runs the program to its end and passes on each line of its standard output.
     ///
-    /// - Throws: `ComposeError` where it cannot be started, `Interrupted` where we were.
+    /// - Throws: `ComposeError` if it cannot be started, `Interrupted` after a signal.
     func run(
         _ arguments: [String],
         in directory: URL? = nil,
@@ -89,7 +89,7 @@ struct Tool: Sendable {
     }
 }
 
-/// The last bytes that a program wrote.
+/// Last bytes of a program's standard error.
 private final class Tail: Sendable {
     private static let limit = 8_192
     private let bytes = Locked<[UInt8]>([])
@@ -104,9 +104,9 @@ private final class Tail: Sendable {
 
     func finish() { end.signal() }
 
-    /// The last few lines, once there are no more.
+    /// Returns the last few lines after the end of the output.
     func text() -> String {
-        // A program that left children behind may hold the pipe open: what is there is enough.
+        // Child processes may keep the pipe open, so the wait is limited.
         _ = end.wait(timeout: .now() + 1)
         let lines = bytes.withLock { String(decoding: $0, as: UTF8.self) }
             .split(separator: "\n")
@@ -114,10 +114,10 @@ private final class Tail: Sendable {
     }
 }
 
-/// The user wants it to stop.
+/// Error after SIGINT or SIGTERM.
 struct Interrupted: Error {}
 
-/// Listens to SIGINT and SIGTERM, and ends the program that runs at that time.
+/// Handler of SIGINT and SIGTERM that kills the running program.
 final class Interruption: Sendable {
     private struct State {
         var isInterrupted = false
@@ -129,7 +129,7 @@ final class Interruption: Sendable {
 
     init() {
         let sources = [SIGINT, SIGTERM].map { number in
-            // By default these would end us before the source hears of them.
+            // The default action would end this process before the source is notified.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler { [weak self] in self?.interrupt() }
@@ -142,14 +142,14 @@ final class Interruption: Sendable {
     private func interrupt() {
         state.withLock { state in
             state.isInterrupted = true
-            // What it has made so far is of no use.
+            // Its partial result is not used.
             if let running = state.running { kill(running, SIGKILL) }
         }
     }
 
     /// Starts `process` and calls `body`, which waits for its end.
     ///
-    /// - Throws: `Interrupted` where that was the cause of the end, or nothing was started.
+    /// - Throws: `Interrupted` if a signal ended it or prevented its start.
     func whileRunning(_ process: Process, _ body: () throws -> Void) throws {
         try state.withLock { state in
             guard !state.isInterrupted else { throw Interrupted() }

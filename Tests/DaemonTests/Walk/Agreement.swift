@@ -1,17 +1,17 @@
 import JSON
 
-/// Holds what came against what should have come.
+/// Comparison of results with expectations, with placeholders for names that sfud chose.
 ///
-/// A word such as `$stream-7` in what is expected stands for a name that sfud chose: whatever comes
-/// in its place first is what it means from then on, and nothing else means the same (requests to
-/// change role apart: their names are their room's).
+/// A word such as `$stream-7` in an expectation stands for such a name: the first value in its
+/// place becomes its meaning from then on, and nothing else has the same meaning (except requests
+/// to change role: their names are their room's).
 struct Agreement {
     private var meanings: [String: String] = [:]
     private var taken: Set<String> = []
 
     func meaning(of word: String) -> String? { meanings[word] }
 
-    /// The params with sfud's names in them.
+    /// Returns the params with sfud's names in them.
     func resolved(_ json: JSON) -> JSON {
         switch json {
         case .string(let word): .string(meanings[word] ?? word)
@@ -21,7 +21,7 @@ struct Agreement {
         }
     }
 
-    /// Whether `actual` is what `expected` says; what was learnt is kept only then.
+    /// Whether `actual` matches `expected`; new meanings are kept only then.
     mutating func agree(_ expected: JSON, _ actual: JSON) -> Bool {
         var learnt: [String: String] = [:]
         guard match(expected, actual, &learnt) else { return false }

@@ -6,21 +6,21 @@ import RTP
 @testable import Rooms
 @testable import WorkerInterface
 
-/// Makes calls to the control plane and to the model, and stops where they disagree.
+/// A random walk that makes calls to the control plane and to the model, until they disagree.
 struct RandomWalk {
-    /// A call that has been made and not yet been answered.
+    /// A call that has not been answered.
     private struct Pending {
         var call: ReferenceCall
         var connection: ConnectionID
         var answer: ReferenceAnswer
-        /// What the workers must have passed before the reply.
+        /// Fences that the workers must pass before the reply.
         var fences: [(worker: Int, epoch: UInt64)] = []
     }
 
     private(set) var disagreement: String?
     private(set) var steps = 0
     private(set) var refusals = 0
-    /// Which methods met which codes.
+    /// Methods with the codes that they met.
     private(set) var met: Set<String> = []
     private var driver: ControlDriver
     private(set) var workers: [WalkWorker]
@@ -29,9 +29,9 @@ struct RandomWalk {
     private var calls: WalkCalls
     private let seed: UInt64
     private var pending: [Int64: Pending] = [:]
-    /// Of each room the calls that were taken, in order.
+    /// Accepted calls of each room, in order.
     private var queues: [String: [Int64]] = [:]
-    /// Of each room what is still to be told of the call that was answered last.
+    /// Events of each room that are still expected of the last answered call.
     private var untold: [String: [[ReferenceRoom.Told]]] = [:]
     private var seqs: [String: Int64] = [:]
     private(set) var transports: [String: (worker: Int, id: TransportID)] = [:]
@@ -53,7 +53,7 @@ struct RandomWalk {
             let together = calls.isOne(in: 3) ? 2 + calls.below(3) : 1
             for _ in 0..<together where disagreement == nil { makeCall() }
             if calls.isOne(in: 50) { wait(nanoseconds: 1_100_000_000) }
-            // Now and then a worker lags behind the other until more calls have come.
+            // Sometimes a worker lags behind the other until more calls have arrived.
             passFences(of: 0)
             if calls.isOne(in: 10) {
                 passFences(of: 1, atMost: calls.below(4))
@@ -71,7 +71,7 @@ struct RandomWalk {
 
     private mutating func makeCall() {
         var call = calls.next(model)
-        // A name that sfud has not told yet can be in nobody's call.
+        // A call cannot contain a name that sfud has not returned.
         for (key, value) in call.params {
             if case .string(let word) = value, word.hasPrefix("$"),
                 agreement.meaning(of: word) == nil
@@ -80,7 +80,8 @@ struct RandomWalk {
             }
         }
         steps += 1
-        // No two calls lie whole seconds apart: what expires just then is nobody's business.
+        // No two calls are whole seconds apart, so the order of simultaneous expiries does not
+        // matter.
         wait(nanoseconds: 1_000_003)
         call.time = driver.now.nanoseconds
         make(call)
@@ -140,7 +141,7 @@ struct RandomWalk {
         }
     }
 
-    /// Calls that belong to no room have an order of their own.
+    /// Returns the queue of a call; calls without a room have one of their own.
     private func queue(of call: ReferenceCall) -> String {
         call.method == "room.list" ? "" : call["room"]
     }
@@ -222,7 +223,7 @@ struct RandomWalk {
             return disagree("\(event.event) of \(room) has seq \(event.seq)")
         }
         seqs[room] = seq
-        // Whom pins and mutes make a talker is judged elsewhere, by a model of its own.
+        // Effects of pins and mutes on talkers are tested elsewhere, with a model of their own.
         guard event.event != "talkers.changed" else { return }
         guard var runs = untold[room], !runs.isEmpty else {
             return disagree("\(room) tells unasked: \(event)")
@@ -257,7 +258,7 @@ struct RandomWalk {
     }
 }
 
-// What must hold once all is told.
+// Invariants once all events have been received.
 extension RandomWalk {
     private mutating func checkSettled() {
         guard disagreement == nil else { return }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The control plane against a naive model of the contract, call by call.
+/// Comparison of the control plane with a naive model of the contract, call by call.
 @Suite struct RandomWalkTests {
-    /// `SFUD_WALK` says how many calls, `SFUD_WALK_SEED` with which numbers.
+    /// Reads `SFUD_WALK`, the number of calls, or `SFUD_WALK_SEED`, the seed.
     private static func number(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
     }

@@ -45,7 +45,7 @@ extension ReferenceRoom {
         ]
     }
 
-    /// Ends the subscriptions whose slots an offer has taken away.
+    /// Ends the subscriptions whose slots an offer has removed.
     private mutating func endUnheard(of id: String) {
         guard let viewer = person(id) else { return }
         for var subscription in subscriptions where subscription.participant == id {
@@ -107,7 +107,7 @@ extension ReferenceRoom {
         return stream
     }
 
-    /// What a call switches off, and the set that it leaves.
+    /// Returns whether a call switches off, and the resulting set.
     private func switches(_ call: ReferenceCall, _ off: Set<String>) -> (Bool, Set<String>) {
         var off = off
         var takes = false
@@ -234,14 +234,14 @@ extension ReferenceRoom {
     }
 }
 
-/// The offers that walks make: six m-lines, told apart by their directions.
+/// Offers of walks: six m-lines, told apart by their directions.
 ///
 /// A camera's video and its audio, a screen's, and a slot for each kind.
 enum WalkOffer {
     static let kinds = ["audio", "video", "video", "audio", "audio", "video"]
     static let sources: JSON = ["2": "screen", "3": "screen"]
 
-    /// An SDP for directions such as `ss--rr`.
+    /// Returns an SDP for directions such as `ss--rr`.
     static func text(_ directions: String) -> String {
         let words: [Character: String] = ["s": "sendonly", "r": "recvonly", "-": "inactive"]
         let lines = zip(kinds, directions).enumerated().map { mid, line in
@@ -250,7 +250,7 @@ enum WalkOffer {
         return TestOffer(lines).text
     }
 
-    /// What such directions offer; nothing where they are none.
+    /// Returns the m-lines of such directions; empty for anything else.
     static func lines(_ directions: String) -> [ReferenceRoom.Line] {
         guard directions.count == kinds.count else { return [] }
         return zip(kinds, directions).enumerated().map { mid, line in

@@ -1,7 +1,7 @@
 import JSON
 import Rooms
 
-/// Who hears which topic, and what was kept.
+/// Topics with their subscribers, and the messages kept.
 struct ReferenceMessages {
     struct Kept {
         var topic: String

@@ -1,7 +1,7 @@
 import JSON
 import Rooms
 
-// Coming, going, and what becomes of who is there.
+// Joining, leaving, and admission.
 extension ReferenceRoom {
     mutating func carryOutParticipant(
         _ call: ReferenceCall,
@@ -22,7 +22,7 @@ extension ReferenceRoom {
         }
     }
 
-    /// A mode by its name of today, and whether it was an old one.
+    /// Returns a mode by its present name, and whether an old name was used.
     private func mode(_ word: String) throws(Refusal) -> (mode: String, isOld: Bool) {
         let isOld = word == "CONFERENCE" || word == "VIEWER"
         if settings["strictModeVocabulary"] == true, let heardOldNames, heardOldNames != isOld {
@@ -105,7 +105,7 @@ extension ReferenceRoom {
         return ["state": present.isAwaited ? "awaited" : "joined", "room": shown]
     }
 
-    /// Lets somebody go; `reason` is that of the streams, `word` that of the participant.
+    /// Removes a participant; `reason` is that of the streams, `word` that of the participant.
     mutating func leave(_ person: Person, because reason: String, telling word: String?) {
         let before = self
         people.removeAll { $0.id == person.id }

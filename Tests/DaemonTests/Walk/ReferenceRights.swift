@@ -1,9 +1,9 @@
 import JSON
 import SFU
 
-// The one formula (A0-1), for every pair and at every step from scratch.
+// The one formula (A0-1), evaluated from scratch for every pair and at every step.
 extension ReferenceRoom {
-    /// Why an offer is refused here: what is in the way until there is another offer.
+    /// Returns why an offer is refused; the obstacle persists until another offer.
     func refusal(_ person: Person, _ line: Line) -> String? {
         guard person.mode == "SEND_AND_RECV" else { return "mode" }
         let publish = role(person.role)?["publish"]
@@ -15,13 +15,13 @@ extension ReferenceRoom {
         return nil
     }
 
-    /// Whether the participant may be seen and heard with this at all: mutes are another thing.
+    /// Whether the participant may publish this at all, mutes aside.
     private func mayPublish(_ person: Person, _ line: Line) -> Bool {
         isOnStage(person, line)
             && (!isLiveEvent || hosts.prefix(number("maxHosts") ?? 0).contains(person.id))
     }
 
-    /// Whether others see a stream of it; who waits for the host's place has one.
+    /// Whether others see a stream of it; a participant waiting for the host's place has one.
     func isOnStage(_ person: Person, _ line: Line) -> Bool {
         line.sends && line.refused == nil && !line.isWithdrawn
             && !person.isAwaited && refusal(person, line) == nil && state != "ended"
@@ -60,7 +60,7 @@ extension ReferenceRoom {
             && !subscription.off.contains(kind)
     }
 
-    /// Why a subscription has no video.
+    /// Returns why a subscription has no video.
     private func videoDisabled(_ subscription: Subscription, _ stream: Stream) -> String? {
         guard subscription.mids["video"] != nil, stream.kinds.contains("video") else { return nil }
         if person(stream.owner)?.hardMuted.contains("video") == true { return "muted" }
@@ -69,16 +69,16 @@ extension ReferenceRoom {
         return nil
     }
 
-    /// Brings streams and subscriptions to what the formula says now, and tells what came of it.
+    /// Updates streams and subscriptions to the formula, and reports the changes.
     ///
-    /// Call it within a call before anything else that follows from the call is told.
+    /// Call it within a call before any other event of the call is reported.
     mutating func settle(from before: ReferenceRoom, because reason: String) {
         seatHosts()
         settleStreams(from: before, because: reason)
         settleSubscriptions(from: before)
     }
 
-    /// Who begins to send takes the last place, who stops leaves the line.
+    /// Appends new senders to the line of hosts, and removes those who have stopped.
     private mutating func seatHosts() {
         guard isLiveEvent else { return }
         let wanting = people.filter { person in
@@ -112,7 +112,7 @@ extension ReferenceRoom {
                 alsoTell("stream.changed", ["stream": shown(stream)])
             }
         }
-        // Who waited outside comes after those who were in.
+        // Participants who waited outside come after those who were in.
         let waited = people.filter { before.person($0.id)?.isAwaited == true }.map(\.id)
         let inOrder =
             people.filter { !waited.contains($0.id) } + people.filter { waited.contains($0.id) }
@@ -150,15 +150,15 @@ extension ReferenceRoom {
         alsoTell("stream.created", ["stream": shown(stream)])
     }
 
-    /// A subscription goes where its last slot goes.
+    /// Removes a subscription's slots that no longer exist.
     func keepSlots(of subscription: inout Subscription, _ viewer: Person) {
         let slots = viewer.transports.flatMap(\.lines).filter(\.receives).map(\.mid)
         subscription.mids = subscription.mids.filter { slots.contains($0.value) }
-        // Of a slot that is gone there is nothing to tell.
+        // For a removed slot there is nothing to report.
         if subscription.mids["video"] == nil { subscription.disabled = nil }
     }
 
-    /// Slots that nothing is on, one for each kind that the stream has and nothing carries yet.
+    /// Takes free slots, one for each kind that the stream has and the subscription lacks.
     func takeFreeSlots(for subscription: inout Subscription, _ stream: Stream) {
         let id = subscription.participant
         let taken = subscriptions.filter { $0.participant == id }.flatMap(\.mids.values)
@@ -187,7 +187,7 @@ extension ReferenceRoom {
     }
 
     private mutating func settleSubscriptions(from before: ReferenceRoom) {
-        // The slots of streams that have ended are free for those that have got another kind.
+        // Slots of ended streams are free for subscriptions that have got another kind.
         let left = Set(streams.map(\.id))
         subscriptions.removeAll { !left.contains($0.stream) }
         var settled: [Subscription] = []

@@ -86,7 +86,7 @@ extension ReferenceRoom {
         return Self.fenced
     }
 
-    /// Gives roles, and lets follow what hangs on them.
+    /// Sets roles, and applies the consequences.
     mutating func setRoles(
         _ moves: [(Person, String)],
         by: JSON?,
@@ -109,7 +109,9 @@ extension ReferenceRoom {
         settle(from: before, because: "role-changed")
     }
 
-    /// A moderator needs no floor, and waits for nobody.
+    /// Admits a participant who became a moderator, and withdraws its request for the floor.
+    ///
+    /// A moderator needs neither admission nor floor.
     private mutating func leaveHall(_ person: Person, by: JSON?) {
         change(person.id) { $0.isAwaited = false }
         freeFloor(of: person)
@@ -122,7 +124,7 @@ extension ReferenceRoom {
         tellArrival(admitted, rejoined: false)
     }
 
-    /// The floor goes back, and the hand down.
+    /// Takes back the floor, and the request for it.
     mutating func freeFloor(of person: Person) {
         let named: [String: JSON?] = [
             "participant": .string(person.id), "name": .string(person.name),

@@ -1,10 +1,10 @@
 import JSON
 import SFU
 
-/// A room as the contract describes it, kept in the plainest way there is.
+/// Reference model of a room, as the contract describes it, kept as simple as possible.
 ///
-/// It shares nothing with the room that it is held against, and asks each question anew. What sfud
-/// chooses itself (ids, times) stands here as a word with a `$`; see `Agreement`.
+/// It shares no code with the real room, and derives every answer from scratch. A name that sfud
+/// chooses itself (ids, times) is a word with a `$` here; see `Agreement`.
 struct ReferenceRoom {
     /// An m-line.
     struct Line {
@@ -13,9 +13,9 @@ struct ReferenceRoom {
         var isScreen: Bool
         var sends = false
         var receives = false
-        /// Why the participant may not send here; the answer is `inactive`.
+        /// Reason why the participant may not send here; the answer is `inactive`.
         var refused: String?
-        /// Its stream was unpublished, and the client has not stopped sending since.
+        /// Whether its stream was unpublished, and the client has not stopped sending since.
         var isWithdrawn = false
     }
 
@@ -41,7 +41,7 @@ struct ReferenceRoom {
         var transport: String
         var isScreen: Bool
         var kinds: Set<String> = []
-        /// What the publisher has switched off.
+        /// Kinds that the publisher has switched off.
         var off: Set<String> = []
     }
 
@@ -51,9 +51,9 @@ struct ReferenceRoom {
         var stream: String
         /// Slots, by kind.
         var mids: [String: String] = [:]
-        /// What the viewer has switched off.
+        /// Kinds that the viewer has switched off.
         var off: Set<String> = []
-        /// Why it has no video, as its viewer was told last.
+        /// Reason for the lack of video, as last reported to its viewer.
         var disabled: String?
     }
 
@@ -61,13 +61,13 @@ struct ReferenceRoom {
         var id: String
         var by: String?
         var role: String
-        /// In nanoseconds.
+        /// Expiry in nanoseconds.
         var expires: Int64
     }
 
     struct Told {
         var event: String
-        /// `nil`: all.
+        /// Recipients; `nil`: all.
         var to: Set<String>?
         var data: [String: JSON]
     }
@@ -78,26 +78,26 @@ struct ReferenceRoom {
     var custom: JSON = [:]
     var isLocked = false
     var isHardMuted = false
-    /// In the order in which they came, those who wait included.
+    /// Participants in the order in which they came, waiting ones included.
     var people: [Person] = []
     var pins: [String] = []
     var hands: [String] = []
     var holder: String?
-    /// Who wants to be seen in a live event, in that order.
+    /// Participants who want to be seen in a live event, in order.
     var hosts: [String] = []
     var requests: [String: RoleRequest] = [:]
     var streams: [Stream] = []
     var subscriptions: [Subscription] = []
-    /// Whether the first name of a mode that was used was an old one.
+    /// Whether the first mode name that was used was an old one.
     var heardOldNames: Bool?
     var messages = ReferenceMessages()
     var seq: Int64 = 0
-    /// The calls whose fences are under way, and what they are in the way of.
+    /// Calls with pending fences, and the operation that each blocks.
     var inProcess: [Int64: String] = [:]
 
-    /// What the present call tells, in runs that have no order in themselves.
+    /// Events of the present call, in runs whose internal order is arbitrary.
     var told: [[Told]] = []
-    /// What makes the next name.
+    /// Source of the next name.
     var names: Names
 
     final class Names {
@@ -110,7 +110,7 @@ struct ReferenceRoom {
     }
 }
 
-// What settings say.
+// Settings.
 extension ReferenceRoom {
     var mode: String { settings["mode"]?.word ?? "" }
     var isLiveEvent: Bool { mode.hasPrefix("single_host") }
@@ -167,7 +167,7 @@ extension ReferenceRoom {
     ]
 }
 
-// Who is there, and how it is shown.
+// Participants, and how they are shown.
 extension ReferenceRoom {
     func person(_ id: String) -> Person? { people.first { $0.id == id } }
 
@@ -179,7 +179,8 @@ extension ReferenceRoom {
         Set(people.filter { $0.role == "moderator" && !$0.isAwaited }.map(\.id))
     }
 
-    /// Who hears of a participant: of one that waits only itself and moderators.
+    /// Returns the audience of events about a participant; for a waiting one, itself and
+    /// moderators.
     func audience(of person: Person) -> Set<String>? {
         person.isAwaited ? moderators.union([person.id]) : nil
     }
@@ -232,13 +233,13 @@ extension ReferenceRoom {
         ]
     }
 
-    /// Tells something in a run of its own, after all that was told before.
+    /// Reports an event in a run of its own, after all earlier ones.
     mutating func tell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
         told.append([])
         alsoTell(event, to: to, data)
     }
 
-    /// Tells something along with what was told last.
+    /// Reports an event in the same run as the last one.
     mutating func alsoTell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
         seq += 1
         if told.isEmpty { told.append([]) }

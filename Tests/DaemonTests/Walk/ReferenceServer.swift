@@ -1,18 +1,18 @@
 import JSON
 import Rooms
 
-/// A call as the model takes it; the names that sfud chose are the model's words for them.
+/// A call to the model; names that sfud chose are the model's words for them.
 struct ReferenceCall {
     var id: Int64
     var method: String
     var params: [String: JSON]
-    /// When it comes, in nanoseconds.
+    /// Time of arrival, in nanoseconds.
     var time: Int64 = 0
 
     subscript(key: String) -> String { params[key]?.word ?? "" }
 }
 
-/// A refusal, by what is for programs.
+/// The machine-readable part of a refusal.
 struct Refusal: Error, Equatable {
     var code: Int
     var reason: String
@@ -23,18 +23,18 @@ struct Refusal: Error, Equatable {
     }
 }
 
-/// What is to come of a call.
+/// Expected answer to a call.
 struct ReferenceAnswer {
     var outcome: Result<JSON, Refusal>
     var told: [[ReferenceRoom.Told]] = []
-    /// It must not be answered before the workers have passed its fence.
+    /// Whether it must not be answered before the workers have passed its fence.
     var isInProcess = false
 }
 
-/// All rooms, as the contract describes them.
+/// Reference model of all rooms, as the contract describes them.
 struct ReferenceServer {
     private(set) var rooms: [String: ReferenceRoom] = [:]
-    /// Of rooms that were; one of that name counts on.
+    /// Event counters of ended rooms; a new room of that name continues them.
     private var seqs: [String: Int64] = [:]
     private let names = ReferenceRoom.Names()
 
@@ -53,7 +53,7 @@ struct ReferenceServer {
         }
     }
 
-    /// A call's reply has come: it is in process no more.
+    /// Records that a call has been answered: it is no longer in process.
     mutating func settled(_ call: ReferenceCall) {
         rooms[call["room"]]?.inProcess[call.id] = nil
     }
@@ -129,7 +129,7 @@ extension ReferenceRoom {
         guard permits(by, permission) else { throw Refusal(code, "not-permitted") }
     }
 
-    /// The participant that a call is about.
+    /// Returns the participant that a call is about.
     func target(_ call: ReferenceCall, or code: Int = 4005) throws(Refusal) -> Person {
         guard let person = person(call["participant"]) else {
             throw Refusal(code, "no-such-participant")

@@ -1,6 +1,6 @@
 import JSON
 
-/// Makes up calls: of a few people in a few rooms, most of them sensible, a third refused.
+/// Generator of calls: of a few people in a few rooms, most of them sensible, a third refused.
 struct WalkCalls {
     private static let roomNames = ["r0", "r1", "r2"]
     private static let people = ["p0", "p1", "p2", "p3", "p4", "p5"]
@@ -9,7 +9,7 @@ struct WalkCalls {
         "SEND_AND_RECV", "SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY", "CONFERENCE", "VIEWER",
     ]
 
-    /// Words that settings are made of: names of roles mean the same in most rooms.
+    /// Role lists for settings: names of roles mean the same in most rooms.
     private static let roleLists: [JSON] = [
         [
             ["name": "participant", "publish": ["audio": true, "video": true, "screen": true]],
@@ -52,7 +52,7 @@ struct WalkCalls {
         list.randomElement(using: &random) ?? other
     }
 
-    /// The next call, as the model's rooms suggest.
+    /// Returns the next call, chosen by the state of the model's rooms.
     mutating func next(_ server: ReferenceServer) -> ReferenceCall {
         let name = pick(Self.roomNames, or: "")
         lastID += 1
@@ -78,7 +78,7 @@ struct WalkCalls {
     }
 
     private mutating func make(_ room: ReferenceRoom) -> (String, [String: JSON]) {
-        // What can go no further makes place.
+        // An ended room makes place for another.
         if room.state == "ended", isOne(in: 6) { return ("room.close", [:]) }
         if room.people.count < 2 || room.moderators.isEmpty, isOne(in: 2) {
             if room.isLocked, isOne(in: 2) { return ("room.unlock", [:]) }
@@ -107,13 +107,13 @@ struct WalkCalls {
         }
     }
 
-    /// Somebody who is there, or now and then is not.
+    /// Returns a participant who is present, or sometimes absent.
     mutating func person(_ room: ReferenceRoom) -> JSON {
         if isOne(in: 12) { return .string(pick(Self.people + ["nobody"], or: "")) }
         return .string(pick(room.people.map(\.id), or: "nobody"))
     }
 
-    /// On whose behalf: mostly of somebody who may, or of nobody.
+    /// Adds `by`: mostly a participant with the permission, or none.
     mutating func by(_ room: ReferenceRoom, _ params: [String: JSON]) -> [String: JSON] {
         var params = params
         switch below(20) {

@@ -3,9 +3,9 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-// Gates and slots: what the workers were told, against the formula for each pair.
+// Gates and slots: the workers' state, against the formula for each pair.
 extension RandomWalk {
-    /// The first gate or slot of which the workers think otherwise than the model.
+    /// Returns the first gate or slot on which workers and model differ.
     func wrongGate() -> String? {
         for room in model.rooms.values {
             for person in room.people {
@@ -62,7 +62,7 @@ extension RandomWalk {
         return (home, binding.open)
     }
 
-    /// What a slot is to carry.
+    /// Returns the publication that a slot should carry.
     private func carried(
         _ room: ReferenceRoom,
         _ viewer: ReferenceRoom.Person,

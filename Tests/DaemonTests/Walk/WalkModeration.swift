@@ -1,6 +1,6 @@
 import JSON
 
-// Calls about what people may do and what they send.
+// Calls about participants' rights and media.
 extension WalkCalls {
     mutating func offer(_ room: ReferenceRoom) -> [String: JSON] {
         let words: [Character] = ["s", "s", "s", "-"]

@@ -1,6 +1,6 @@
 import JSON
 
-// How calls and answers stand in a report of a disagreement.
+// Text of calls and answers in a report of a disagreement.
 extension JSON {
     /// One line, members in the order of their names.
     var text: String {
@@ -17,7 +17,7 @@ extension JSON {
         }
     }
 
-    /// The members in which two answers differ, each with both.
+    /// Returns the members in which two answers differ, each with both values.
     static func difference(_ wanted: JSON, _ came: JSON, at path: String = "") -> String {
         switch (wanted, came) {
         case (.string(let word), _) where word.hasPrefix("$"): return ""

@@ -1,6 +1,6 @@
 @testable import RTP
 
-// The macros of Testing cannot take an expression with a `Span` in it; they can take these.
+// Testing's macros cannot take an expression with a `Span` in it; they can take these.
 
 extension VP8Descriptor {
     init?(_ payload: [UInt8]) { self.init(payload.span) }

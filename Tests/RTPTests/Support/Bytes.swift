@@ -1,4 +1,4 @@
-/// The bytes that hexadecimal digits say; spaces and line breaks are for the reader.
+/// Decodes hexadecimal digits; spaces and line breaks are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     precondition(digits.count.isMultiple(of: 2), "half a byte")
@@ -8,7 +8,7 @@ func hex(_ text: String) -> [UInt8] {
     }
 }
 
-/// What `body` writes into a buffer of `capacity` bytes.
+/// Returns the bytes that `body` writes into a buffer of `capacity` bytes.
 func encoded(
     capacity: Int = 2048,
     _ body: (inout OutputSpan<UInt8>) -> Void
@@ -16,7 +16,7 @@ func encoded(
     [UInt8](capacity: capacity) { output in body(&output) }
 }
 
-/// Random numbers that are the same for the same seed (SplitMix64).
+/// Seeded, reproducible random numbers (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -31,7 +31,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Writes bits, most significant first.
+/// Bit writer, most significant bit first.
 struct BitWriter {
     private(set) var bytes: [UInt8] = []
     private var count = 0
@@ -44,7 +44,7 @@ struct BitWriter {
         }
     }
 
-    /// `ue(v)` (ITU-T H.264 §9.1).
+    /// Writes `ue(v)` (ITU-T H.264 §9.1).
     mutating func putExponentialGolomb(_ value: Int) {
         let width = Int.bitWidth - (value + 1).leadingZeroBitCount
         put(value + 1, bits: 2 * width - 1)

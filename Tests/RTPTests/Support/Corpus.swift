@@ -1,8 +1,8 @@
 import Foundation
 
-/// Sample files that lie beside the repository; where they do not, the tests over them do nothing.
+/// Sample files beside the repository; where they are missing, their tests do nothing.
 enum Corpus {
-    /// The bytes of each file in a folder of the corpora, by name.
+    /// Returns the bytes of each file in a folder of the corpora, by name.
     static func files(_ folder: String) -> [(name: String, bytes: [UInt8])] {
         let directory = root.appending(path: "corpora").appending(path: folder)
         let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -12,7 +12,7 @@ enum Corpus {
         }
     }
 
-    /// The UDP payloads of a capture, empty where it is not there.
+    /// Returns the UDP payloads of a capture; empty where the file is missing.
     static func datagrams(capture name: String) -> [[UInt8]] {
         files("pcap").filter { $0.name == name }.flatMap { udpPayloads($0.bytes) }
     }

@@ -1,4 +1,4 @@
-/// HMAC-SHA1 (RFC 2104, FIPS 180-4), slow and plain, to check STUN's integrity in tests.
+/// HMAC-SHA1 (RFC 2104, FIPS 180-4), slow and simple, to check STUN's integrity in tests.
 enum SHA1 {
     static func hmac(_ message: [UInt8], key: [UInt8]) -> [UInt8] {
         precondition(key.count <= 64, "long keys are hashed first, which no test needs")

@@ -3,7 +3,7 @@ import Testing
 @testable import SFU
 
 @Suite struct AllocationTests {
-    /// A slot in a table: its ladder in kbit/s and what it had.
+    /// A slot's demand in a table: its layers in kbit/s and its previous allocation.
     struct Wish {
         var ladder: [Int]
         var held = -1
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    /// A path is asked for no more than may be needed soon: pictures do not all begin to move.
+    /// Requests no more of a path than may soon be needed: not all still pictures start to move.
     @Test func `of still pictures the one with most to come is wanted as if it moved`() {
         var allocation = Allocation()
         for (bitrate, lively) in [(250_000, 1_800_000), (100_000, 400_000), (600_000, 500_000)] {
@@ -207,8 +207,10 @@ import Testing
         #expect(allocation.wanted == 250_000 + 100_000 + 600_000 + 1_550_000)
     }
 
-    /// Whatever is asked: never more than there is, but for what may not stop; nobody above its
-    /// ladder; and the same again when asked again with what was given.
+    /// Checks random demands.
+    ///
+    /// The sum never exceeds the estimate (except for unstoppable video), no slot gets more than
+    /// its highest layer, and allocating again from the result changes nothing.
     @Test(arguments: 1...2_000 as ClosedRange<UInt64>)
     func `a share is within the budget and stable`(seed: UInt64) {
         var random = SeededRandom(seed: seed)

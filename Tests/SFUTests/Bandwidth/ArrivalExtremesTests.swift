@@ -4,11 +4,11 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Arrival times are the viewer's to choose: whatever is made of them wraps, and nothing traps.
+/// Arrival times that the viewer chooses: arithmetic on them wraps, and nothing traps.
 @Suite struct ArrivalExtremesTests {
     static let times: [Int64] = [0, .max, .min, .max / 2, .min / 2, -1, 5_000_000_000]
 
-    /// Hands out packets that left one after the other and arrived at any time at all.
+    /// Tries packets that were sent in a row and arrived at arbitrary times.
     private func forAll(_ take: (_ sent: Int64, _ arrived: Int64) -> Void) {
         for round in 0..<Int64(30) {
             for (index, arrived) in Self.times.enumerated() {

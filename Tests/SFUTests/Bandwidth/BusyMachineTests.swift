@@ -2,11 +2,13 @@ import Testing
 
 @testable import SFU
 
-/// A machine on the way, a viewer's own or a relay, that is busy: it holds packets for moments and
-/// then lets them go all at once, on a path that carries a hundred times what is sent.
+/// A busy machine on the path (the viewer's own or a TURN relay).
+///
+/// It holds packets for moments and then releases them all at once, on a path that carries a
+/// hundred times what is sent.
 struct BusyMachineTests {
     struct Row: CustomTestStringConvertible, Sendable {
-        /// Milliseconds: about how long it runs, and how long it stops at most.
+        /// Average running time and longest stall, in milliseconds.
         var running: Double
         var longest: Double
         var loss = 0.0
@@ -39,7 +41,7 @@ struct BusyMachineTests {
         #expect(holds.isEmpty)
         let frames = call.viewer.frames
         let longest = zip(frames, frames.dropFirst()).map { $1.time - $0.time }.max() ?? .max
-        // What is lost is asked for again, which may have to wait for the machine twice.
+        // Lost packets are requested again, which may take two stalls.
         #expect(Double(longest) / 1e6 < (row.loss > 0 ? 3 : 1) * row.longest + 150)
     }
 

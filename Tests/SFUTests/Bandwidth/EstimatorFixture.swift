@@ -3,15 +3,15 @@ import Testing
 
 @testable import SFU
 
-/// Feedback of a viewer, written and parsed as on the wire.
+/// Feedback of a viewer, encoded and parsed as on the wire.
 enum ViewerFeedback {
-    /// Gives to an estimator one message about the packets from `base` on.
+    /// Gives an estimator one message about the packets from `base` on.
     ///
     /// - Parameters:
-    ///   - arrivals: Nanoseconds on the viewer's clock, negative for a packet that did not come.
+    ///   - arrivals: Nanoseconds on the viewer's clock, negative for a lost packet.
     ///   - base: The first packet's number.
-    ///   - estimator: Who hears of it.
-    ///   - now: When.
+    ///   - estimator: The estimator that takes the feedback.
+    ///   - now: The time of its arrival.
     static func give(
         _ arrivals: [Int64],
         from base: UInt16,
@@ -31,7 +31,7 @@ enum ViewerFeedback {
         give(bytes, to: &estimator, at: now)
     }
 
-    /// Gives bytes that may or may not be feedback.
+    /// Gives an estimator bytes that may or may not be valid feedback.
     static func give(_ bytes: [UInt8], to estimator: inout BandwidthEstimator, at now: Instant) {
         guard bytes.count >= 4 else { return }
         var blocks = RTCPBlocks(bytes.span)
@@ -42,19 +42,19 @@ enum ViewerFeedback {
     }
 }
 
-/// A sender of equal packets on a path without limits: what an estimator sees of it.
+/// A sender of equal packets on a path without limits, with the feedback on them.
 struct SteadySender {
     var now = Instant(nanoseconds: 1_000_000_000)
     var sequence: UInt16
-    /// What the viewer's clock shows beyond ours.
+    /// Offset of the viewer's clock from ours, in nanoseconds.
     var clockOffset: Int64 = 5_000_000_000
-    /// Whether feedback comes back at all.
+    /// Whether feedback arrives at all.
     var isHeard = true
-    /// Of a packet.
+    /// Size of a packet, in bytes.
     var bytes = 1_200
-    /// Milliseconds between two packets.
+    /// Interval between two packets, in milliseconds.
     var interval = 10
-    /// Milliseconds for which they wait on the way, beyond the 20 that it takes.
+    /// Queuing delay in milliseconds, in addition to the one-way delay of 20.
     var wait: Int64 = 0
     private var waiting: [Int64] = []
     private var base: UInt16
@@ -64,8 +64,10 @@ struct SteadySender {
         base = sequence
     }
 
-    /// Sends 1,200 bytes each 10 ms (960 kbit/s), or what it is set to, for a while, heard of each
-    /// 100 ms after 40 ms, or as soon as anything has come.
+    /// Sends packets for a while.
+    ///
+    /// By default 1,200 bytes each 10 ms (960 kbit/s). Feedback is sent each 100 ms, or as soon as
+    /// any packet has arrived, and takes 40 ms.
     mutating func run(
         milliseconds: Int,
         _ estimator: inout BandwidthEstimator,
@@ -82,13 +84,14 @@ struct SteadySender {
         }
     }
 
-    /// Leaves a number to who sends a packet of its own in between.
+    /// Leaves a sequence number for a packet that the caller sends itself.
     mutating func skip() {
         sequence &+= 1
         base = sequence
     }
 
-    /// Browsers report when something has come, and then on all that has not.
+    /// Sends feedback as browsers do: only after an arrival, and then on all packets missing before
+    /// it.
     private mutating func report(to estimator: inout BandwidthEstimator) {
         if isHeard {
             guard waiting.contains(where: { $0 >= 0 }) else { return }

@@ -4,7 +4,7 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Nothing that a viewer says makes an estimate that is none, or takes memory without bound.
+/// Invalid viewer feedback must not make the estimate invalid, nor memory grow without bound.
 struct EstimatorNonsenseTests {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `nonsense leaves a rate within its bounds`(seed: UInt64) {
@@ -46,7 +46,7 @@ struct EstimatorNonsenseTests {
                     #expect(probe.bytes > 0 && probe.bytes < 100_000)
                 }
             default:
-                // A jump of our own numbering, or a long rest.
+                // A jump of our own sequence, or a long pause.
                 if random.next() % 4 == 0 { sequence &+= UInt16(random.next() % 70) }
                 if random.next() % 20 == 0 { sequence = UInt16(truncatingIfNeeded: random.next()) }
                 if random.next() % 20 == 0 { now = now.advanced(milliseconds: 20_000) }
@@ -62,7 +62,7 @@ struct EstimatorNonsenseTests {
         }
     }
 
-    /// Well-formed feedback with any contents, or bytes that only begin like it.
+    /// Makes well-formed feedback with arbitrary contents, or bytes that only begin like it.
     private static func feedback(
         _ random: inout NetworkRandom,
         near sequence: UInt16,
@@ -75,7 +75,7 @@ struct EstimatorNonsenseTests {
             for _ in 0..<36 { bytes.append(UInt8(truncatingIfNeeded: random.next())) }
             bytes[12] = UInt8(base >> 8)
             bytes[13] = UInt8(base & 0xff)
-            // Often a run of more packets than there can be, all lost.
+            // Often a run of more packets than possible, all lost.
             if random.next() % 2 == 0 { bytes.replaceSubrange(14..<16, with: [0x1f, 0xff]) }
             if random.next() % 2 == 0 { bytes.replaceSubrange(20..<22, with: [0x1f, 0xff]) }
             return ViewerFeedback.give(bytes, to: &estimator, at: now)

@@ -16,7 +16,7 @@ struct BandwidthEstimatorTests {
     }
 
     @Test func `it is small until something is sent, and bounded after`() {
-        // And the least that an allocator gives for the place of the first packet.
+        // Plus 32 bytes, an allocator's smallest block, for the table of the first packet.
         #expect(MemoryLayout<BandwidthEstimator>.size + 32 <= 1_024)
         var sent = SentPackets()
         for number in 0..<100_000 {
@@ -64,7 +64,7 @@ struct BandwidthEstimatorTests {
                 late.sent(base + UInt16(index), bytes: 1_200, at: now, probe: nil)
             }
             let times = (0..<10).map { now.nanoseconds + 20_000_000 + Int64($0) * 1_000_000 }
-            // One of each ten is missing first, and told of a little later.
+            // One packet in ten is missing at first, and reported a little later.
             let holed = times.enumerated().map { $0 == 4 ? -1 : $1 }
             let heard = now.advanced(milliseconds: 50)
             ViewerFeedback.give(holed, from: base, to: &late, at: heard)
@@ -79,7 +79,7 @@ struct BandwidthEstimatorTests {
             var estimator = Self.estimator()
             var sender = SteadySender()
             sender.run(milliseconds: 3_000, &estimator)
-            // From here on there is less to send than the path is known to carry.
+            // From here on the application has less to send than the path is known to carry.
             estimator.setWanted(1_000_000, allocated: 160_000)
             sender.interval = 15
             var least = Int.max
@@ -113,7 +113,7 @@ struct BandwidthEstimatorTests {
             let base = UInt16(truncatingIfNeeded: round * 20)
             ViewerFeedback.give(Array(times[10...]), from: base &+ 10, to: &estimator, at: heard)
             ViewerFeedback.give(Array(times[..<10]), from: base, to: &estimator, at: heard)
-            // And the first once more.
+            // The first report is repeated.
             ViewerFeedback.give(Array(times[10...]), from: base &+ 10, to: &estimator, at: heard)
             estimator.expire(at: heard)
         }
@@ -172,14 +172,14 @@ struct BandwidthEstimatorTests {
         var estimator = Self.estimator()
         var sender = SteadySender()
         sender.run(milliseconds: 5_000, &estimator)
-        // A busy machine beside a join looks like a narrow path.
+        // To the estimator, a busy machine at a join looks like a narrow path.
         estimator.rates.limit(to: 60_000)
         estimator.setWanted(0, allocated: 960_000)
         sender.run(milliseconds: 300, &estimator)
         let estimate = estimator.estimate
         #expect(estimate > 850_000, "not 8 % more each second")
 
-        // What nobody is to be sent is no reason to send it again.
+        // Throughput above the present allocation does not raise the estimate.
         estimator.rates.limit(to: 60_000)
         estimator.setWanted(0, allocated: 30_000)
         sender.run(milliseconds: 300, &estimator)
@@ -256,7 +256,7 @@ struct BandwidthEstimatorTests {
     }
 
     @Test func `logarithms are right`() {
-        // From tables.
+        // Natural logarithms from tables.
         let known = [
             (1.0, 0.0), (2, 0.693147180559945), (10, 2.302585092994046),
             (1e-6, -13.815510557964274), (0.9, -0.105360515657826), (3_001, 8.006700845440367),
@@ -268,6 +268,6 @@ struct BandwidthEstimatorTests {
 }
 
 extension BandwidthEstimator {
-    /// The number that comes next, for tests that send without a sender of their own.
+    /// The next sequence number, for tests that send without `SteadySender`.
     var next: UInt16 { UInt16(truncatingIfNeeded: packets.end) }
 }

@@ -4,9 +4,9 @@ import WorkerInterface
 
 @testable import SFU
 
-/// What goes on while a viewer's path has become too narrow for what it is sent.
+/// Forwarding while a viewer's path has become too narrow for its media.
 struct FallTests {
-    /// Three temporal layers of one encoding, of which the lowest takes a sixth of the bits.
+    /// Sends three temporal layers of one encoding; the lowest takes a sixth of the bits.
     private static func send(_ step: UInt16, _ call: inout Call) {
         let layer = [0, 2, 1, 2][Int(step % 4)] as UInt8
         let sizes = layer == 0 ? [700] : [1_100, 1_100, 1_100]
@@ -34,7 +34,7 @@ struct FallTests {
         call.run(milliseconds: 33)
     }
 
-    /// A receiver report that tells of a tenth lost: from then on the estimate counts.
+    /// Sends a receiver report of 10 % loss: from then on the estimate limits forwarding.
     private static func reportLoss(_ call: inout Call) {
         call.sendRTCP(from: 1) { output in
             output.append(0x81)
@@ -68,7 +68,7 @@ struct FallTests {
             Self.send(step, &call)
         }
         #expect(call.keyframeRequests(at: 0) == asked)
-        // The lowest layer, and nothing else once the turn is made.
+        // The lowest layer, and nothing else once the switch has been made.
         #expect(call.peers[1].received.count >= 7)
     }
 }

@@ -3,15 +3,15 @@ import Testing
 
 @testable import SFU
 
-/// What the first packets say of a path.
+/// Estimates of a path from the first packets.
 struct FirstTrainTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// Milliseconds between two packets of 1,200 bytes as they leave, and as they come.
+        /// Spacing of packets of 1,200 bytes as they leave and as they arrive, in milliseconds.
         var sent: Double
         var arrived: Double
         var count = 20
-        /// Bits a second.
+        /// Expected estimate, in bits a second.
         var rate: Double?
     }
 
@@ -42,7 +42,7 @@ struct FirstTrainTests {
         var train = FirstTrain()
         for index in 0..<30 as Range<Int64> {
             let sent = index * 20_000_000
-            // From 200 to 350 ms nothing is handed on, then all.
+            // From 200 to 350 ms nothing is delivered, then everything at once.
             let isHeld = (200_000_000..<350_000_000).contains(sent)
             let left = isHeld ? 350_000_000 + index * 100_000 : sent
             train.add(bytes: 130, sent: sent, arrived: 777_000_000_000 + left)
@@ -80,7 +80,7 @@ struct FirstTrainTests {
         var sender = SteadySender()
         sender.bytes = 150
         let begin = sender.now
-        // The viewer's machine is busy with the call itself: what comes at 120 comes out at 67.
+        // The viewer's machine is busy with the call: media sent at 120 kbit/s arrives at 67.
         for _ in 0..<30 {
             sender.wait += 8
             sender.run(milliseconds: 10, &estimator)

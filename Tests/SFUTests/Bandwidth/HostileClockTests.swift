@@ -3,14 +3,13 @@ import Testing
 
 @testable import SFU
 
-/// Feedback whose clock runs as no clock does: each step is a valid message, and their sum is the
-/// weapon.
+/// Feedback with an impossible clock: each message is valid, and their sum is the attack.
 struct HostileClockTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        /// The step of the reference time from message to message, in units of 64 ms.
+        /// Step of the reference time from message to message, in units of 64 ms.
         var step: @Sendable (_ message: Int) -> Int32
-        /// The least share of the earlier estimate that is left five seconds after the last step.
+        /// Least share of the earlier estimate that remains five seconds after the last step.
         var share = 0.5
     }
 
@@ -19,7 +18,7 @@ struct HostileClockTests {
         Row(testDescription: "20,000 maximal steps backwards", step: { _ in -0x7f_ffff }),
         Row(testDescription: "20,000 steps of half the circle", step: { _ in -0x80_0000 }),
         Row(testDescription: "to and fro", step: { $0 % 2 == 0 ? 0x7f_ffff : -0x7f_ffff }),
-        // A path that delays by seconds more each time: the rate falls, and rises from the bottom.
+        // A path whose delay grows by seconds each time: the rate falls, and rises from the bottom.
         Row(testDescription: "just under the leap", step: { _ in 46 }, share: 0.015),
         Row(testDescription: "just under the leap, backwards", step: { _ in -46 }),
         Row(testDescription: "a leap in each hundred", step: { $0 % 100 == 0 ? 0x3f_ffff : 0 }),
@@ -74,7 +73,7 @@ struct HostileClockTests {
         let tick: Int64 = 64_000_000
         _ = clock.advance(to: 0, at: 0)
         var leaps: [Int] = []
-        // Each step is two seconds ahead of ours.
+        // Each step is two seconds ahead of our clock.
         for step in 1...2_000 {
             let reference = Int32(step * 47)
             let now = Int64(step) * (47 * tick - 2_000_000_000)
@@ -84,7 +83,7 @@ struct HostileClockTests {
         #expect(leaps == [1_801])
     }
 
-    /// A message on one packet, which arrived at `time` exactly, as on the wire.
+    /// Encodes a message on one packet that arrived at exactly `time`.
     private static func message(on number: UInt16, at time: Int32) -> [UInt8] {
         let reference = UInt32(bitPattern: time) & 0xff_ffff
         return [

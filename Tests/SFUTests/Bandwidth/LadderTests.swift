@@ -28,7 +28,7 @@ import Testing
         var roleCap = LayerCap.none
         var isScreen = false
         var options = LadderTests.camera
-        /// Encoding and temporal layer, as two digits.
+        /// Encoding and temporal layer of each rung, as two digits.
         var rungs: [Int]
         var limit = LayerLimit.none
         var testDescription: String { name }

@@ -4,8 +4,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a viewer of three encodings (150, 400 and 1,500 kbit/s) sees through paths of several
-/// rates; `SFUD_FIGURES=1` prints it.
+/// Layer selection for a viewer of three encodings (150, 400 and 1,500 kbit/s) on several paths.
+///
+/// `SFUD_FIGURES=1` prints it.
 struct LayerFollowingTests {
     private static let (top, middle, lowest) = (1_280, 640, 320)
 
@@ -28,7 +29,7 @@ struct LayerFollowingTests {
         print("FIGURE following \(name): \(changes.joined(separator: ", ")); stands \(stands) ms")
     }
 
-    /// In kbit/s, and what is seen through it, in pixels.
+    /// A path's rate in kbit/s, and the width that is shown through it, in pixels.
     struct Path: CustomTestStringConvertible, Sendable {
         var rate: Double
         var width: Int
@@ -52,7 +53,7 @@ struct LayerFollowingTests {
         let seen = call.changes
         #expect(seen.last?.width == path.width)
         #expect((seen.last?.second ?? end) <= 4)
-        // Not even for a moment another one.
+        // No other size, not even briefly.
         #expect(seen.count == 1)
     }
 
@@ -72,15 +73,17 @@ struct LayerFollowingTests {
         let up = call.changes(in: 60..<80)
         #expect(up.last?.width == Self.top && up.count <= 2)
         #expect((up.last?.second ?? 80) <= 68)
-        // Into a full queue a keyframe takes its time; where there is room it does not.
+        // A keyframe takes time when the queue is full, and none when there is room.
         let downwards = call.stands(in: 0..<60).max() ?? 0
         #expect(downwards <= 1_000)
         let upwards = call.stands(in: 60..<80).max() ?? 0
         #expect(upwards <= 200)
     }
 
-    /// A publisher as Chromium is: it switches off what nobody watches, and what comes back begins
-    /// with few frames and bits and comes to its rate in so many seconds.
+    /// A publisher that behaves like Chromium.
+    ///
+    /// It pauses unwatched encodings. A resumed encoding begins at a low frame and bit rate and
+    /// reaches its full rate in so many seconds.
     struct Ramp: CustomTestStringConvertible, Sendable {
         var seconds: Double
 
@@ -94,7 +97,7 @@ struct LayerFollowingTests {
         ramp: Ramp,
         seed: UInt64
     ) throws {
-        // When the path becomes narrow, narrower, and wide again.
+        // Times at which the path becomes narrow, narrower, and wide again.
         let (down, further, up) = Scenarios.isFull ? (10.0, 40.0, 60.0) : (5.5, 10.0, 14.0)
         let end = up + 8 + 2 * ramp.seconds
         var settings = LayeredCall.Settings()
@@ -104,7 +107,7 @@ struct LayerFollowingTests {
         call.run(until: end)
         tell("obeying, ramp \(ramp.seconds) s, wishes \(call.wishes)", call)
         let first = call.changes(in: 0..<down)
-        // Besides what the path takes to be known, the encoder has to come to its rate.
+        // Besides the time to probe the path, the encoder needs time to reach its rate.
         #expect(first.last?.width == Self.top && (first.last?.second ?? down) <= 5 + ramp.seconds)
         let middle = call.changes(in: down..<further)
         #expect(middle.map(\.width) == [Self.middle])
@@ -115,12 +118,12 @@ struct LayerFollowingTests {
         let last = call.changes(in: up..<end)
         #expect(last.last?.width == Self.top && last.count <= 2)
         #expect((last.last?.second ?? end) <= up + 8 + ramp.seconds)
-        // Within five seconds what nobody watches costs nothing.
+        // Unwatched encodings are paused within five seconds.
         let isOff = call.wishes.contains { (0...5).contains($0.second) && $0.mask == 4 }
         #expect(isOff || ramp.seconds > 1)
     }
 
-    /// Without media only probes tell that there is room again, which takes seconds.
+    /// Without media only probes reveal new capacity, which takes seconds.
     @Test(.enabled(if: Scenarios.isFull), arguments: Scenarios.seeds)
     func `what nobody could be sent is asked for again when there is room`(
         seed: UInt64
@@ -139,7 +142,7 @@ struct LayerFollowingTests {
         #expect(returned == [nil])
     }
 
-    /// A still picture takes few bits, so what is sent says little of what there is room for.
+    /// A still picture takes few bits, so the sent rate says little about the path's capacity.
     @Test(arguments: Scenarios.seeds)
     func `O-12 a picture that takes few bits is large as soon as it is wanted so`(
         seed: UInt64
@@ -162,7 +165,7 @@ struct LayerFollowingTests {
             times.append(try #require(first.map { Double($0.time) / 1e9 - begin }))
         }
         tell("wishes on 10,000 kbit/s: \(times.map { Int($0 * 1_000) }) ms", call)
-        // At first the path has to show that it has room; the middle one is seen meanwhile.
+        // The path has to prove its capacity first; meanwhile the middle encoding is shown.
         #expect(times[1] <= 0.5)
         times.remove(at: 1)
         #expect((times.max() ?? 3) <= 0.2)
@@ -186,7 +189,7 @@ struct LayerFollowingTests {
         #expect((first?.time ?? .max) <= 48_000_000_000)
     }
 
-    /// On a path that sound alone fills, the queue that it makes says that there is even less.
+    /// On a path that audio alone fills, its queue makes the estimate even lower.
     @Test(arguments: Scenarios.seeds)
     func `O-9 video is soon back on a path that sound alone had filled`(seed: UInt64) throws {
         var settings = LayeredCall.Settings()

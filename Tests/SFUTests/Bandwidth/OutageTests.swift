@@ -4,7 +4,7 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Paths that carry nothing for a while, and as much as before afterwards.
+/// Paths that carry nothing for a while, and then as much as before.
 struct OutageTests {
     private static func settled(_ sender: inout SteadySender) -> BandwidthEstimator {
         var made = BandwidthEstimator(
@@ -42,9 +42,9 @@ struct OutageTests {
     }
 
     @Test(arguments: [
-        // A policer that fills its bucket once a second.
+        // A policer that refills its bucket once a second.
         (period: 100, passed: 50, most: 800_000), (period: 100, passed: 70, most: 850_000),
-        // And one that lets a packet by now and then.
+        // A policer that passes a packet now and then.
         (period: 30, passed: 1, most: 200_000), (period: 60, passed: 2, most: 200_000),
     ])
     func `what loses all again and again is full`(period: Int, passed: Int, most: Int) {
@@ -67,7 +67,7 @@ struct OutageTests {
         let arrivals = (0..<100).map { begin + Int64($0) * 10_000_000 }
         let holed = arrivals[..<10] + [Int64](repeating: -1, count: 10)
         ViewerFeedback.give(Array(holed), from: first, to: &estimator, at: now)
-        // What would have told of the fifty between is lost itself.
+        // The feedback on the fifty packets between is lost.
         ViewerFeedback.give(Array(arrivals[70...]), from: first &+ 70, to: &estimator, at: now)
         let state = estimator.packets.place(of: first &+ 15).map { estimator.packets[$0].state }
         #expect(state == .lost)

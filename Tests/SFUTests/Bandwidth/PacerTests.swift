@@ -6,7 +6,8 @@ import Testing
 struct PacerTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
-    /// What left, and when, of packets put in at once; in steps of a millisecond.
+    /// Returns packets with their send times, in steps of a millisecond, for packets queued at
+    /// once.
     private static func drain(
         _ pacer: inout Pacer,
         milliseconds: Int64,
@@ -86,7 +87,7 @@ struct PacerTests {
         var sent = 0
         for millisecond: Int64 in 0..<10_000 {
             let now = Self.start.advanced(milliseconds: millisecond)
-            // Something waits always, little enough that nothing is late.
+            // The queue is never empty, but short enough that nothing is late.
             while pacer.waitingBytes < 3_000 {
                 _ = pacer.enqueue(0, bytes: 1_000, class: .video, at: now)
             }
@@ -118,7 +119,7 @@ struct PacerTests {
         }
         #expect(left == 60)
         #expect(rounds <= 20, "runs, not single packets: \(rounds)")
-        // The last of it waits for half a burst to drain, beyond its 30 ms.
+        // Its last packet waits for half a burst to drain, beyond its 30 ms.
         #expect(now.nanoseconds(since: Self.start) <= 36_000_000)
     }
 

@@ -59,7 +59,7 @@ struct ProbingTests {
         while let probe = prober.take(Self.situation(wanted: 200e3), at: 0) {
             Self.send(probe, &prober)
         }
-        // Little more is no new wish.
+        // A slight increase is no new demand.
         prober.noteWish(390e3)
         let early = prober.take(Self.situation(wanted: 390e3), at: 1_100_000_000)
         #expect(early == nil)
@@ -100,7 +100,7 @@ struct ProbingTests {
         #expect(satisfied == nil)
     }
 
-    /// Sends a probe's packets a millisecond apart and has them come `gap` apart.
+    /// Sends a probe's packets a millisecond apart and has them arrive `gap` apart.
     private static func result(gap: Int64, losing: Int = 0) -> Double? {
         let probe = Probe(
             id: ProbeID(rawValue: 3),
@@ -137,7 +137,7 @@ struct ProbingTests {
             return Double(part.count { test($0.1) }) / Double(part.count)
         }
         if ProcessInfo.processInfo.environment["SFUD_FIGURES"] != nil {
-            // When the right layer came after each change, and how long others were sent later.
+            // Delay of the right estimate after each change, and time spent outside it later.
             let bounds = [
                 (0.0, 20.0, 1.8e6...9e9), (20, 50, 400e3...1.8e6), (80, 110, 1.8e6...9e9),
             ]

@@ -3,17 +3,18 @@ import Testing
 
 @testable import SFU
 
-/// What a queue says of the path that it stands before.
+/// Bottleneck rate estimates from the draining of a queue.
 struct QueuePaceTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        /// Milliseconds between two packets of 1,200 bytes as they leave, and as they come once
-        /// twenty have come as they left.
+        /// Spacing of packets of 1,200 bytes in milliseconds, as they leave and as they arrive.
+        ///
+        /// The arrival spacing applies after twenty packets that arrived as they left.
         var sent: Double
         var arrived: Double
-        /// Packets after these twenty.
+        /// Number of packets after these twenty.
         var count = 30
-        /// Bits a second.
+        /// Expected estimate, in bits a second.
         var rate: Double?
     }
 

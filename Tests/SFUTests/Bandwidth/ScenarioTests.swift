@@ -3,8 +3,9 @@ import Testing
 
 @testable import SFU
 
-/// The bars of bandwidth estimation and RFC 8867, in virtual time; `docs/bandwidth.md` has the
-/// figures, which `SFUD_FIGURES=1` prints.
+/// Acceptance limits of bandwidth estimation and RFC 8867, in virtual time.
+///
+/// `docs/bandwidth.md` has the figures, which `SFUD_FIGURES=1` prints.
 struct BandwidthScenarioTests {
     private func tell(_ network: SimulatedNetwork, _ seconds: ClosedRange<Double>) {
         guard ProcessInfo.processInfo.environment["SFUD_FIGURES"] != nil else { return }
@@ -18,7 +19,7 @@ struct BandwidthScenarioTests {
         )
     }
 
-    /// Equal flows get from half of the even share to twice it.
+    /// Expects equal flows to get from half of the even share to twice it.
     private func expectFair(
         _ network: SimulatedNetwork,
         _ flows: Range<Int>,
@@ -56,7 +57,7 @@ struct BandwidthScenarioTests {
             let seconds = 15...(network.samples.last?.second ?? 15)
             tell(network, seconds)
             #expect(network.utilization(seconds) >= 0.85)
-            // At 300 kbit a second three packets alone take 100 ms.
+            // At 300 kbit/s three packets alone take 100 ms.
             #expect(network.queueP95(seconds) <= (capacity < 500e3 ? 110 : 100))
         }
     }
@@ -77,7 +78,7 @@ struct BandwidthScenarioTests {
         for seconds in [10.0...25, 35...50, 60...75, 85...100, 110...125] {
             tell(network, seconds)
             #expect(network.utilization(seconds) >= 0.8, "\(seconds)")
-            // Halved all at once, a path is shared unevenly for a while; nobody starves.
+            // After a sudden halving the path is shared unevenly for a while, but no flow starves.
             for flow in 0..<2 {
                 let rate = network.rate(flow, seconds)
                 #expect(rate > 0.1 * network.samples[0].capacity / 8, "\(seconds)")

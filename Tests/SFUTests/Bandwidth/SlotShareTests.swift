@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a slot remembers of rises that its path did not carry.
+/// Backoff of a slot after switches up that its path did not carry.
 struct SlotShareTests {
     private static let widths = [320, 640, 1_280]
 
@@ -70,7 +70,7 @@ struct SlotShareTests {
         let better = share.mayRise(to: Self.option(2), within: 800_000, at: now)
         let unbound = share.mayRise(to: Self.option(2), within: nil, at: now)
         #expect(!same && lower && better && unbound)
-        // Just after a fall nothing is tried, whatever the estimate.
+        // Right after a fall no rise is tried, whatever the estimate.
         let resting = share.mayRise(to: Self.option(1), within: 800_000, at: Self.second(52))
         #expect(!resting)
     }

@@ -6,9 +6,10 @@ import RTP
 
 /// Pictures of a capture beside the repository, as one encoding sends them.
 enum CapturedStream {
-    /// Empty where the capture is not there.
+    /// Returns the pictures; empty where the capture is missing.
     ///
-    /// Numbers and times are made even, since what the capture lost is not to be found here.
+    /// Sequence numbers and times are made even, since the packets that the capture lost cannot be
+    /// restored.
     static func pictures(
         _ name: String,
         coding: Coding
@@ -63,7 +64,7 @@ enum CapturedStream {
         }
     }
 
-    /// With the picture id that a sender without losses would have had.
+    /// Sets the picture id that a sender without losses would have used.
     private static func renumbered(_ payload: [UInt8], _ index: Int, _ codec: Codec) -> [UInt8] {
         var payload = payload
         var offset = 0
@@ -102,7 +103,7 @@ enum CapturedStream {
         }
     }
 
-    /// The UDP payloads of a little-endian capture of Ethernet frames with IPv4.
+    /// Returns the UDP payloads of a little-endian capture of Ethernet frames with IPv4.
     private static func datagrams(_ name: String) -> [[UInt8]] {
         let root =
             ProcessInfo.processInfo.environment["SFUD_SHARED"].map { URL(filePath: $0) }

@@ -3,15 +3,17 @@ import WorkerInterface
 
 @testable import SFU
 
-/// What a decoder behind one slot sees: it takes packets by their numbers and says what is wrong
-/// with them, knowing nothing of how they were chosen.
+/// Model of a decoder behind one slot.
+///
+/// It takes packets by their sequence numbers and reports faults, knowing nothing of how layers
+/// were selected.
 struct DecoderModel {
-    /// A packet in clear, as it came.
+    /// A received, decrypted packet.
     private struct Arrival {
         var sequence: UInt16
         var timestamp: UInt32
         var marker: Bool
-        /// `nil` for a packet without a payload.
+        /// Origin by the payload; `nil` for a packet without one.
         var origin: Origin?
         var pictureID: UInt16?
         var tl0: UInt8?
@@ -26,12 +28,12 @@ struct DecoderModel {
         var needs: [UInt16]
         var positions: Set<UInt8> = []
         var isMarked = false
-        /// Numbers were missing or empty right before it.
+        /// Whether sequence numbers right before it were missing or empty.
         var followsHole = false
     }
 
     let coding: Coding
-    /// Input packets that never came, by encoding and number.
+    /// Input packets that were never received, by encoding and number.
     var lost: Set<UInt64> = []
     private var pending: [Int: Arrival] = [:]
     private var highest: Int?
@@ -41,35 +43,35 @@ struct DecoderModel {
     private var previous: Arrival?
     private var previousFrame: Frame?
     private var lastTL0: UInt8?
-    /// Frames that came, and whether all of them and of what they need did.
+    /// Received frames, and whether they and all that they depend on were complete.
     private var decoded: [UInt32: Bool] = [:]
     private var structure: DependencyStructure?
-    /// Frame numbers of the dependency descriptors that came.
+    /// Frame numbers of the received dependency descriptors.
     private var numbers: Set<UInt16> = []
     private var lastNumbers: [UInt16] = []
 
     private(set) var violations: [String] = []
     private(set) var packets = 0
-    /// Packets that have come, retransmissions aside, whether looked at or not.
+    /// Number of received packets, retransmissions aside, whether inspected or not.
     private(set) var arrivals = 0
     private(set) var frames = 0
     private(set) var fillers = 0
     private(set) var holes = 0
     private(set) var broken = 0
     private(set) var highestLayer = (spatial: UInt8(0), temporal: UInt8(0))
-    /// Keeps what is long past from being counted as missing.
+    /// Number of packets after which an older one no longer counts as missing.
     private static let window = 300
 
     init(_ coding: Coding) { self.coding = coding }
 
-    /// Numbers that are still missing.
+    /// Sequence numbers that are still missing.
     var missing: [UInt16] {
         guard let next, let highest else { return [] }
         return (next..<highest).filter { pending[$0] == nil }
             .map { UInt16(truncatingIfNeeded: $0) }
     }
 
-    /// Takes a packet, or what a retransmission brings (RFC 4588 §4).
+    /// Takes a packet, or the original within a retransmission (RFC 4588 §4).
     mutating func receive(_ bytes: [UInt8], isRetransmission: Bool) {
         var bytes = bytes
         if isRetransmission {
@@ -105,7 +107,7 @@ struct DecoderModel {
         return highest + step < next || pending[highest + step] != nil
     }
 
-    /// Takes what is left.
+    /// Processes the remaining packets.
     mutating func finish() {
         drain(upTo: (highest ?? -1) + 1)
         if holes > lost.count { fail("\(holes) holes for \(lost.count) lost packets") }
@@ -160,7 +162,8 @@ struct DecoderModel {
         } else if step <= 0 || step > 10 * 90_000 {
             fail("timestamp steps by \(step) over a switch")
         }
-        // Who begins anew with a keyframe has left the picture before, which nothing needs.
+        // A switch that begins with a keyframe leaves the previous picture incomplete, which is
+        // fine.
         if step != 0, !previous.marker, before.encoding == origin.encoding, !hasHole,
             !origin.isKeyframe, lost.isEmpty
         {
@@ -179,7 +182,7 @@ struct DecoderModel {
             arrival.map {
                 $0.origin?.encoding != closed.origin.encoding || $0.origin?.isKeyframe == true
             } ?? true
-        // In S modes the first picture's lowest layer goes along for its descriptor alone.
+        // In S modes the first picture's lowest layer is forwarded for its descriptor alone.
         let isForDescriptor =
             coding == .av1Independent && closed.origin.isKeyframe && closed.origin.spatial == 0
         if !isWhole, !isCutOff, !isForDescriptor, !isExplained(closed) {
@@ -190,7 +193,7 @@ struct DecoderModel {
         previousFrame = closed
     }
 
-    /// Whether packets of the frame itself never came in.
+    /// Whether packets of the frame itself were never received by the core.
     private func isExplained(_ frame: Frame) -> Bool {
         let first = frame.origin.number &- UInt32(frame.origin.position)
         return (0..<UInt32(frame.origin.count)).contains { step in
@@ -221,7 +224,7 @@ struct DecoderModel {
         if coding.codec == .av1, let number = frame.pictureID {
             if !numbers.insert(number).inserted { fail("frame number \(number) twice") }
             lastNumbers.append(number)
-            // They wrap.
+            // Frame numbers wrap.
             if lastNumbers.count > 4_000 {
                 numbers.subtract(lastNumbers.prefix(2_000))
                 lastNumbers.removeFirst(2_000)
@@ -248,7 +251,7 @@ struct DecoderModel {
         switch coding.codec {
         case .vp8: if step != 1 { fail("picture id steps by \(step)") }
         default:
-            // References are told by picture ids: what is left out leaves its gap.
+            // Picture ids express references: omitted pictures leave a gap.
             let steps = (frame.origin.timestamp &- before.origin.timestamp) / 3_000
             let isRestart = frame.origin.isKeyframe && step == 1
             if UInt32(step) != steps, !isRestart {
@@ -264,7 +267,7 @@ struct DecoderModel {
         if violations.count < 20 { violations.append("\(coding) packet \(packets): \(what)") }
     }
 
-    /// Frame numbers and differences, as a receiver reads them with the stream's structure.
+    /// Reads frame number and differences with the stream's structure, as a receiver does.
     private mutating func read(descriptor: [UInt8], into arrival: inout Arrival) {
         guard let head = DependencyDescriptor(descriptor.span) else { return }
         arrival.pictureID = head.frameNumber

@@ -4,14 +4,14 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a viewer gets that is limited by caps alone, and how often keyframes are asked for.
+/// Layer selection under caps alone, and the number of keyframe requests.
 struct LayerChoiceTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var preference = LayerCap.none
         var roleCap = LayerCap.none
         var isScreen = false
-        /// Width, height, frames and kilobits a second.
+        /// Width, height, frame rate and kbit/s of each layer.
         var options = Self.simulcast
         var chosen: Int
 
@@ -150,7 +150,7 @@ struct LayerChoiceTests {
         return binding
     }
 
-    /// A simulcast publisher and a viewer; `change` is made after two of six seconds.
+    /// Makes a simulcast publisher and a viewer; `change` is made after two of six seconds.
     static func layers(
         cap: LayerCap = .none,
         _ change: (inout Call) -> Void

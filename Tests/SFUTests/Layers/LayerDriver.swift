@@ -4,10 +4,10 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// A publisher with layers, a bad network before the core, and viewers who are aimed at now this
-/// layer, now that.
+/// Drives a publisher with layers, a bad network before the core, and viewers whose target layers
+/// change.
 struct LayerDriver: ~Copyable {
-    /// What the publisher's network does.
+    /// Quality of the publisher's network.
     enum Network: String, CaseIterable, Sendable { case clean, disordered, lossy }
 
     static let viewers = 3
@@ -21,9 +21,9 @@ struct LayerDriver: ~Copyable {
     private var streams: [SyntheticStream] = []
     private var frames: UInt32 = 0
     private var wanted: Set<UInt32> = []
-    /// What the network holds back, and for how many pictures.
+    /// Packets that the network delays, and by how many pictures.
     private var held: [(bytes: [UInt8], rollover: UInt64, delay: Int)] = []
-    /// What was lost and may be sent again.
+    /// Lost packets that may be retransmitted.
     private var losses: [(bytes: [UInt8], origin: Origin, delay: Int)] = []
     private var rtxIndex: UInt64 = 1
     private var picture = 0
@@ -67,7 +67,7 @@ struct LayerDriver: ~Copyable {
         for index in 0..<Self.viewers { call.bind(slot: UInt32(index), publication: 1) }
     }
 
-    /// One picture of each encoding, and what happens in its time.
+    /// Sends one picture of each encoding, and runs what falls due in its time.
     mutating func step(aims: Bool = true) {
         takeRequests()
         var packets: [(bytes: [UInt8], rollover: UInt64)] = []
@@ -88,7 +88,7 @@ struct LayerDriver: ~Copyable {
         takeReceived()
     }
 
-    /// Sends a picture of somebody else's making.
+    /// Sends a picture that the caller made.
     mutating func step(picture packets: [(bytes: [UInt8], origin: Origin)]) {
         var passed: [(bytes: [UInt8], rollover: UInt64)] = []
         for (bytes, origin) in packets { pass(bytes, origin, into: &passed) }
@@ -100,7 +100,7 @@ struct LayerDriver: ~Copyable {
         takeReceived()
     }
 
-    /// Brings all that the network still holds, and ends.
+    /// Delivers all that the network still holds, and finishes.
     mutating func finishCapture() {
         for index in held.indices { held[index].delay = 0 }
         for index in losses.indices { losses[index].delay = 0 }
@@ -112,10 +112,10 @@ struct LayerDriver: ~Copyable {
         for index in models.indices { models[index].finish() }
     }
 
-    /// Lets the network run empty, and all who want something again have it.
+    /// Drains the network, and answers all outstanding retransmission requests.
     mutating func finish() {
         for _ in 0..<40 { step(aims: false) }
-        // The last picture's, too.
+        // This includes the last picture.
         for index in held.indices { held[index].delay = 0 }
         send([])
         for _ in 0..<4 { askAgain() }
@@ -151,7 +151,7 @@ struct LayerDriver: ~Copyable {
         }
     }
 
-    /// Some of what was lost comes as a retransmission, some never.
+    /// Retransmits some of the lost packets; the rest stay lost.
     private mutating func repair() {
         for index in losses.indices { losses[index].delay -= 1 }
         for loss in losses where loss.delay <= 0 {
@@ -193,7 +193,7 @@ struct LayerDriver: ~Copyable {
         }
     }
 
-    /// Aims all viewers at the highest or the lowest.
+    /// Points all viewers at the highest or the lowest layer.
     mutating func aim(atHighest: Bool) {
         for slot in 0..<Self.viewers {
             let count = call.core.publications[1].options.count

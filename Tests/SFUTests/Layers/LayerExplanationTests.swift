@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What `subscription.explain` names.
+/// Reasons that `subscription.explain` gives.
 struct LayerExplanationTests {
     @Test(arguments: Coding.allCases)
     func `each spatial layer of an encoding is named, the lowest first`(coding: Coding) throws {

@@ -4,11 +4,11 @@ import WorkerInterface
 
 @testable import SFU
 
-/// What a layer is thought to take.
+/// Measurement of the layers' bit rates.
 struct LayerMeterTests {
     private static let base = LayerPoint(spatial: 0, temporal: 0)
 
-    /// An encoding of one layer, thirty frames a second of one packet each.
+    /// An encoding of one layer: thirty frames a second of one packet each.
     private struct Encoder: ~Copyable {
         var meter = LayerMeter(isEnabled: true)
         var now = Instant(nanoseconds: 5_000_000_000)
@@ -43,7 +43,7 @@ struct LayerMeterTests {
         let (measured, usual) = (encoder.measured, encoder.usual)
         #expect((150_000...250_000).contains(measured))
         #expect(usual == away)
-        // Where it stays with that, it is believed in the end.
+        // A rate that persists is accepted in the end.
         encoder.send(bitsPerSecond: 200_000, milliseconds: 30_000)
         let believed = encoder.usual
         #expect((190_000...220_000).contains(believed))
@@ -52,7 +52,7 @@ struct LayerMeterTests {
     @Test func `the first window of what comes back begins with its first packet`() {
         var encoder = Encoder()
         encoder.send(bitsPerSecond: 600_000, milliseconds: 3_000)
-        // Whatever part of a window has passed, it would make less of it.
+        // A window that began before the first packet would measure less, whatever its phase.
         for pause in [2_000, 2_300, 2_600, 2_900] {
             encoder.send(bitsPerSecond: 0, milliseconds: pause)
             encoder.send(bitsPerSecond: 600_000, milliseconds: 950)
@@ -95,7 +95,7 @@ struct LayerMeterTests {
         for (index, rid) in ["q", "h"].enumerated() {
             var element = allocation
             element[0] = index == 0 ? 0x11 : 0x51
-            // A byte is missing: nothing of it counts.
+            // A byte is missing: the whole allocation is ignored.
             let isWhole = index == 1
             let packet = Media.packet(
                 payloadType: 96,

@@ -4,9 +4,9 @@ import Testing
 
 @testable import SFU
 
-/// Random layer switches, watched by a decoder's model.
+/// Random layer switches, checked by a decoder model.
 struct LayerSwitchTests {
-    /// How many switches there are in all: a million in a run that `SFUD_SWITCHES` asks for.
+    /// Total number of switches: a million in a run that `SFUD_SWITCHES` asks for.
     static let switches =
         ProcessInfo.processInfo.environment["SFUD_SWITCHES"].flatMap { Int($0) } ?? 6_000
 
@@ -17,7 +17,7 @@ struct LayerSwitchTests {
     ) throws {
         var driver = try LayerDriver(coding, network, seed: 7)
         var share = Self.switches / (Coding.allCases.count * LayerDriver.Network.allCases.count)
-        // Where layers build on one another, one that comes late is what most goes wrong with.
+        // Dependent layers that arrive late are the commonest cause of faults.
         if coding == .vp9Layers, network == .disordered { share *= 5 }
         while driver.switches < share { driver.step() }
         driver.finish()
@@ -35,7 +35,7 @@ struct LayerSwitchTests {
     func `what a slot is aimed at it gets in the end, and nothing above it`(coding: Coding) throws {
         var driver = try LayerDriver(coding, .clean, seed: 3)
         for _ in 0..<60 { driver.step() }
-        // Again and again, because each measurement chooses anew.
+        // Repeats because each measurement may select another layer.
         let rest: (inout LayerDriver, Bool, Int) -> Void = { driver, isHighest, count in
             for _ in 0..<count {
                 driver.step(aims: false)
@@ -51,7 +51,7 @@ struct LayerSwitchTests {
             let target = driver.call.core.slotRecords[slot].target
             let span = driver.call.core.slots[slot].renumbering.current
             let point = driver.call.core.slots[slot].point
-            // Which of H.264's equal encodings is the highest, noise decides.
+            // Measurement noise decides which of H.264's equal encodings is the highest.
             guard coding != .h264Simulcast else { continue }
             #expect(span.encoding == UInt32(target.encoding) && span.point == point)
         }
@@ -74,7 +74,7 @@ struct LayerSwitchTests {
         network: LayerDriver.Network
     ) throws {
         let pictures = CapturedStream.pictures(capture.name, coding: capture.coding)
-        // Each slice of an H.264 keyframe counts as its start: a first one that comes late is lost.
+        // Each slice of an H.264 keyframe counts as its start, so a late first one is lost.
         let isSafe = capture.coding != .h264Simulcast || network == .clean
         guard !pictures.isEmpty, isSafe else { return }
         for seed in 1...3 as ClosedRange<UInt64> {

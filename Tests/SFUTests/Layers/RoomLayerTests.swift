@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What the control plane tells workers of wishes and of roles' caps.
+/// Commands to workers for layer preferences and caps of roles.
 struct RoomLayerTests {
     private static func story() throws -> RoomStory {
         var settings = Room.Settings()

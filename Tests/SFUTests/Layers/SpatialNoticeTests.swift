@@ -3,11 +3,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What the control plane hears of spatial layers within one encoding.
+/// Notices to the control plane about spatial layers within one encoding.
 struct SpatialNoticeTests {
     static let codings: [Coding] = [.vp9Layers, .av1Layers, .av1Independent]
 
-    /// The turns of each viewer in a stretch of pictures that are sent to it up to one layer.
+    /// Returns each viewer's layer notices for a series of pictures sent up to one layer.
     private static func turns(
         _ driver: inout LayerDriver,
         atHighest: Bool,

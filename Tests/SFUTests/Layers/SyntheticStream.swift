@@ -3,23 +3,23 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// What lies at the end of each made packet's payload, so that a receiver knows what it was.
+/// Origin of a synthetic packet, written at the end of its payload.
 struct Origin: Hashable {
     static let size = 36
 
     var encoding: UInt8 = 0
-    /// Its sequence number with its wraps.
+    /// Sequence number with its roll-over counter.
     var number: UInt32 = 0
-    /// Names the layer frame, over all encodings; from 1.
+    /// Id of the layer frame, unique over all encodings; from 1.
     var frame: UInt32 = 0
     var timestamp: UInt32 = 0
     var spatial: UInt8 = 0
     var temporal: UInt8 = 0
-    /// Its place among the frame's packets, and how many there are.
+    /// Position among the frame's packets; below, their number.
     var position: UInt8 = 0
     var count: UInt8 = 1
     var isKeyframe = false
-    /// Frames that this one needs; 0 for none.
+    /// Ids of frames that this one depends on; 0 for none.
     var needs: [UInt32] = [0, 0, 0, 0]
 
     var bytes: [UInt8] {
@@ -31,7 +31,7 @@ struct Origin: Hashable {
 
     init() {}
 
-    /// `nil` for a payload that has none.
+    /// Reads an origin; `nil` for a payload that has none.
     init?(payload: ArraySlice<UInt8>) {
         guard payload.count >= Self.size else { return nil }
         let tail = Array(payload.suffix(Self.size))
@@ -43,7 +43,7 @@ struct Origin: Hashable {
     }
 }
 
-/// How a stream is coded.
+/// Codec and layer structure of a stream.
 enum Coding: String, CaseIterable, Sendable {
     case vp8Simulcast, vp9Layers, av1Layers, av1Independent, h264Simulcast
 
@@ -67,8 +67,9 @@ enum Coding: String, CaseIterable, Sendable {
     var temporalLayers: Int { self == .h264Simulcast ? 1 : 3 }
 }
 
-/// One encoding of a stream whose pictures are made up, with the layers of a real one: pictures
-/// of temporal layers 0 2 1 2, each of all spatial layers.
+/// One encoding of a stream of synthetic pictures with realistic layers.
+///
+/// Pictures have the temporal layers 0 2 1 2, each with all spatial layers.
 struct SyntheticStream {
     static let pattern = [0, 2, 1, 2]
 
@@ -82,7 +83,7 @@ struct SyntheticStream {
     private var tl0: UInt8
     private var step = 0
     private var isNew = true
-    /// The last frames of each spatial layer, by temporal layer: their names and DD numbers.
+    /// Last frames of each spatial layer, by temporal layer: their ids and frame numbers.
     private var last: [[(frame: UInt32, number: UInt16)]]
 
     init(_ coding: Coding, encoding: Int, noise: inout Noise) {
@@ -97,7 +98,7 @@ struct SyntheticStream {
         last = Array(repeating: Array(repeating: (0, 0), count: 3), count: 3)
     }
 
-    /// The packets of the next picture.
+    /// Makes the packets of the next picture.
     mutating func picture(
         isKeyframe: Bool,
         frames: inout UInt32,
@@ -111,7 +112,7 @@ struct SyntheticStream {
         let temporal = coding.temporalLayers == 1 ? 0 : Self.pattern[step % 4]
         if temporal == 0 { tl0 &+= 1 }
         var packets: [(bytes: [UInt8], origin: Origin)] = []
-        // What AV1's descriptors call a switch must be one.
+        // A frame that AV1's descriptor calls a switch must be one.
         let isFree = coding.codec == .av1 || noise.next() % 4 == 0
         let isSync = step % 4 != 3 && (step < 4 || isFree)
         for spatial in 0..<coding.spatialLayers {
@@ -141,10 +142,10 @@ struct SyntheticStream {
         var needs: [(frame: UInt32, number: UInt16)] = []
         if !isKeyframe {
             needs.append(last[spatial][0])
-            // The first of two pictures of layer 2 comes before layer 1 of its round.
+            // The first of two pictures of layer 2 precedes layer 1 of its cycle.
             if temporal > 0, !isSync { needs.append(last[spatial][1]) }
         }
-        // Of S modes, all spatial layers begin with one keyframe, each by itself.
+        // In S modes all spatial layers begin with one keyframe, each independently.
         if spatial > 0, coding != .av1Independent {
             needs.append(last[spatial - 1][temporal])
         }
@@ -232,7 +233,7 @@ struct SyntheticStream {
             return [isStart ? 0x18 : (isFirst ? 0x10 : 0x90), 0x32]
         case .h264:
             if isKeyframe, isFirst { return [0x67, 0x42, 0xe0, 0x1f, 0x8c, 0x8d, 0x40] }
-            // The rest of a keyframe is a fragment of its picture.
+            // Later packets of a keyframe carry fragments of its picture.
             return isKeyframe ? [0x7c, 0x05] : [0x41]
         case .opus, .red:
             return []
@@ -240,13 +241,13 @@ struct SyntheticStream {
     }
 }
 
-/// A dependency descriptor of three spatial and three temporal layers, written bit by bit
-/// (RTP Payload Format for AV1 §A.8).
+/// Writer of dependency descriptors with three spatial and three temporal layers (RTP Payload
+/// Format for AV1 §A.8).
 struct TestDescriptor {
     private(set) var bytes: [UInt8] = []
     private var bit = 0
 
-    /// Each layer has a template of its own, whose differences each frame replaces.
+    /// Writes a descriptor; each layer has its own template, whose differences each frame replaces.
     init(
         _ origin: Origin,
         frameNumber: UInt16,
@@ -264,7 +265,7 @@ struct TestDescriptor {
         put(0, 1)
         if isStructured { putStructure(isIndependent: isIndependent) }
         for difference in differences {
-            // In nibbles, least first, of the difference less one.
+            // In nibbles, least significant first, of the difference less one.
             let value = UInt32(difference - 1)
             let size: UInt32 = value < 16 ? 1 : value < 256 ? 2 : 3
             put(size, 2)
@@ -292,8 +293,9 @@ struct TestDescriptor {
         }
     }
 
-    /// As libwebrtc has it: what the highest spatial layer begins anew is a switch, what lies
-    /// below it is required.
+    /// Returns libwebrtc's indication.
+    ///
+    /// The highest spatial layer that a frame refreshes is a switch; layers below it are required.
     private static func indication(_ layer: Int, _ target: Int, isIndependent: Bool) -> UInt32 {
         let (spatial, temporal) = (layer / 3, layer % 3)
         let (topSpatial, topTemporal) = (target / 3, target % 3)
@@ -312,7 +314,7 @@ struct TestDescriptor {
 }
 
 extension Media {
-    /// An RTP packet with two-byte header extensions, for elements of any length.
+    /// Makes an RTP packet with two-byte header extensions, for elements of any length.
     static func twoByteFormPacket(
         payloadType: UInt8,
         sequence: UInt16,

@@ -5,9 +5,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Who is let in, by what the workers have measured.
+/// Admission by the workers' measured load.
 struct LoadBookTests {
-    /// One step of a story: what is told or asked, and whether somebody is let in.
+    /// One step of a story: a report or an admission request with its outcome.
     enum Step: Sendable {
         case told(worker: Int, busy: Int, WorkerPressure.Step, transports: Int)
         case passed(seconds: Int)

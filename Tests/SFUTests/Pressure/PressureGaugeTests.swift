@@ -4,11 +4,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// How much a pressed worker gives up, and when it takes it back; in virtual time.
+/// Load shedding of an overloaded worker and its recovery, in virtual time.
 struct PressureGaugeTests {
-    /// A thread with so much to do, and the queue in front of it.
+    /// A worker thread with a given load, and its receive queue.
     private struct Thread {
-        /// What sound and all videos would take, in shares of what the thread can.
+        /// Costs of audio and of all video, in shares of the thread's capacity.
         var audio = 0.05
         var video: Double
         var queue = 0.0
@@ -22,7 +22,7 @@ struct PressureGaugeTests {
             let random = Double(noise.next() % 1_000) / 500 - 1
             let load = (audio + video * gauge.kept) * (1 + swing * random)
             queue = max(0, queue + (load - 1) * interval)
-            // The kernel keeps no more than this.
+            // The kernel's receive buffer holds no more.
             queue = min(queue, 4_000)
             let busy = queue > 0 ? 1 : load
             done += min(1, busy)
@@ -38,7 +38,7 @@ struct PressureGaugeTests {
     struct Load: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var video: Double
-        /// The least share of what it can that the thread has done over a minute.
+        /// Least share of its capacity that the thread has used over a minute.
         var done: Double
     }
 
@@ -66,7 +66,7 @@ struct PressureGaugeTests {
         #expect(!thread.gauge.refusesJoins)
     }
 
-    /// Samples that are no overload, however bad each looks.
+    /// Samples that are no overload, however high each one is.
     struct Calm: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var samples: [PressureSample]

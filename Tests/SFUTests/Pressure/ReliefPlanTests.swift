@@ -2,7 +2,7 @@ import Testing
 
 @testable import SFU
 
-/// Whose video a pressed worker leaves out, and in which order.
+/// Selection and order of the video that an overloaded worker drops.
 struct ReliefPlanTests {
     private static func claim(
         _ slot: Int32,
@@ -24,7 +24,8 @@ struct ReliefPlanTests {
         )
     }
 
-    /// Four viewers: of a talker, with a priority, without either, who may not be stopped.
+    /// Four viewers: of an active speaker, with a priority, with neither, and with unstoppable
+    /// video.
     private static let four = [
         claim(0, isFeatured: true), claim(1, priority: 5), claim(2), claim(3, mayStop: false),
     ]
@@ -32,7 +33,7 @@ struct ReliefPlanTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var kept: Double
-        /// What becomes of the four.
+        /// Expected cuts of the four.
         var cuts: [VideoCut]
     }
 

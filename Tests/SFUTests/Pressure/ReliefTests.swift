@@ -5,11 +5,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a viewer of three encodings sees while its worker has more to do than it can.
+/// Layers that a viewer of three encodings gets while its worker is overloaded.
 struct ReliefTests {
     private static let (top, lowest) = (1_280, 320)
 
-    /// Lets time pass, the thread being as busy as that.
+    /// Advances the clock with the thread at a given load.
     private func press(
         _ call: inout LayeredCall,
         seconds: Double,
@@ -45,7 +45,7 @@ struct ReliefTests {
         call.run(until: 4)
         var seen = self.width(call)
         #expect(seen == Self.top)
-        // A queue that stays and neither grows nor shrinks.
+        // A queue that neither empties nor grows nor shrinks.
         var told = press(&call, seconds: 4, busy: 1) { _ in 60 }
         #expect(told.last?.step == .layers)
         var limit = self.limit(call)

@@ -4,17 +4,17 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Feedback of a viewer with keys that no honest one sends: what it says is ignored or bounded.
+/// Absurd feedback of a viewer with valid keys: it is ignored, or its effect is bounded.
 struct AbsurdFeedbackTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
-        /// 205, of transports, or 206, of payloads.
+        /// RTCP type: 205 for transport, 206 for payload-specific feedback.
         var type: UInt8 = 205
         var format: UInt8
         var words: [UInt32]
-        /// Keyframes that it may cost the publisher.
+        /// Most keyframes that it may cost the publisher.
         var keyframes = 0
-        /// Packets that each may have sent again, of the ten that there were.
+        /// Most retransmissions that it may cause for each of the ten packets sent.
         var repeats = 0
 
         var testDescription: String { name }

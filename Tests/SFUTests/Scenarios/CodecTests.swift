@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What each codec needs on its way, and what peers with other wishes get.
+/// Forwarding of each codec, and negotiation with peers that want something else.
 struct CodecTests {
     static func format(_ codec: Codec, _ payloadType: UInt8) -> FormatMapping {
         FormatMapping(
@@ -14,7 +14,7 @@ struct CodecTests {
         )
     }
 
-    /// A publisher and a viewer of one codec, with the dependency descriptor negotiated.
+    /// Makes a publisher and a viewer of one codec, with the dependency descriptor negotiated.
     static func call(_ codec: Codec) throws -> Call {
         var call = try Call()
         var published = Media.video(1, ssrc: 0x2222)
@@ -32,7 +32,7 @@ struct CodecTests {
         return call
     }
 
-    /// A codec's packet that plays by itself, and one that does not.
+    /// A codec's independently decodable packet, and one that is not.
     static let starts: [(codec: Codec, start: [UInt8], delta: [UInt8])] = [
         (
             .vp8, Media.vp8Payload(pictureID: 1, isKeyframe: true),
@@ -128,7 +128,7 @@ struct CodecTests {
         _ = call.takeEvents()
     }
 
-    /// RED from the publisher, and what the viewer has of RED and Opus.
+    /// Viewers with and without RED; the payload type and bytes that each receives.
     static let redViewers:
         [(name: String, formats: [FormatMapping], first: UInt8, bytes: [UInt8])] =
             [

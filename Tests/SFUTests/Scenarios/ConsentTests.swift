@@ -5,12 +5,14 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Nobody is sent media who has not proven to be there, and who stops to answer is sent none any
-/// more (RFC 7675).
+/// Consent to receive (RFC 7675).
+///
+/// Media is sent only to a peer that has proven its address, and stops when the peer stops
+/// answering.
 struct ConsentTests {
     private static let victim = Path.from(port: 443, host: 0xc000_0201)
 
-    /// A publisher (0), and two viewers (1 and 2) of its video.
+    /// Makes a publisher (0), and two viewers (1 and 2) of its video.
     private static func call() throws -> Call {
         var call = try PathMoveTests.call()
         _ = call.takeEvents()
@@ -32,7 +34,7 @@ struct ConsentTests {
         }
     }
 
-    /// Sends something of a peer's from another address than its own, to which nothing comes.
+    /// Sends a peer's packet from an address that is not its own and that gets no answers.
     private static func spoof(_ call: inout Call, from index: Int, as path: Path, rtcp: Bool) {
         let own = call.peers[index].path
         var sent = Batch(capacity: 4)
@@ -82,7 +84,7 @@ struct ConsentTests {
             }
         }
         #expect(call.misdirectedMedia == 0)
-        // To each forged datagram an answer and a check of ours at most, none over 128 bytes.
+        // At most an answer and a check of ours for each forged datagram, none over 128 bytes.
         #expect(call.misdirected <= 2 * checks)
         #expect(call.misdirectedBytes <= call.misdirected * 128)
         #expect(call.peers[2].received.count == 601, "the other viewer has missed nothing")
@@ -92,7 +94,7 @@ struct ConsentTests {
         var call = try ForwardingTests.call()
         call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
         call.bind(slot: 5, publication: 1)
-        // All that the third peer sends after its hello seems to come from the victim.
+        // All packets of the third peer after its ClientHello seem to come from the victim.
         let own = call.peers[2].path
         var hellos = 0
         call.loses = { toCore, datagram in
@@ -174,7 +176,7 @@ struct ConsentTests {
         #expect(call.misdirectedMedia == 0)
         #expect((2...10).contains(call.misdirected), "\(call.misdirected) datagrams")
         #expect(call.misdirectedBytes <= 8_000)
-        // A hello that comes again has the flight repeated, up to a limit.
+        // A repeated ClientHello causes the flight to be sent again, up to a limit.
         let hello = try #require(forged.last)
         for _ in 0..<repeats {
             call.inject(hello, on: Self.victim)
@@ -186,7 +188,7 @@ struct ConsentTests {
 
     @Test func `media stops 30 s after the last answer, and comes back with the next`() throws {
         var call = try Self.call()
-        // The first viewer answers no check of ours.
+        // The first viewer does not answer our checks.
         let key = call.peers[1].path
         call.answers = { path in path != key }
         var last = 0
@@ -235,7 +237,8 @@ struct ConsentTests {
         var call = try Self.call()
         var noise = Noise(seed: seed)
         call.peers[1].path = .from(port: 6_666, host: 0x0a00_0001)
-        // A third is lost each way; the client checks each 200 ms and sends feedback each 50.
+        // A third is lost in each direction; the client checks each 200 ms and sends feedback each
+        // 50.
         call.loses = { _, _ in noise.next() % 3 == 0 }
         let before = call.peers[1].datagrams
         var back: Int64?
@@ -255,7 +258,7 @@ struct ConsentTests {
 
     @Test func `an ICE restart that is not completed leaves media where it is`() throws {
         var call = try Self.call()
-        // The client has never heard of the answer: it knows its old credentials alone.
+        // The answer never reached the client: it knows its old credentials only.
         call.reconfigure(1) { configuration in
             configuration.ice = ICECredentials(
                 localFragment: "again",

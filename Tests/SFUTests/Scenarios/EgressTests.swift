@@ -4,13 +4,13 @@ import WorkerInterface
 
 @testable import SFU
 
-/// What a forwarded packet touches of a viewer, and in which order viewers have their turn.
+/// Memory layout of a viewer's hot state, and the order in which viewers are served.
 struct EgressTests {
     @Test func `a slot has two cache lines and its destination one`() {
         #expect(MemoryLayout<Slot>.stride == 128)
         #expect(MemoryLayout<Destination>.stride == 64)
         #expect(MemoryLayout<SlotRecord>.stride <= 256)
-        // What every packet of a stream needs lies in the first line.
+        // Every packet of a stream touches only the first cache line.
         #expect(MemoryLayout<Renumbering>.size <= 56)
     }
 
@@ -35,7 +35,7 @@ struct EgressTests {
         #expect(found == Array(mid.utf8))
     }
 
-    /// Two publishers, and five viewers of their audio and two videos.
+    /// Makes two publishers, and five viewers of their audio and two videos.
     private static func meeting() throws -> Call {
         var call = try Call()
         call.join(publications: [Media.audio(0), Media.video(1)])
@@ -59,7 +59,7 @@ struct EgressTests {
         return call
     }
 
-    /// A batch of frames of both videos and of audio, the videos first.
+    /// Makes a batch of frames of both videos and of audio, the videos first.
     private static func batch(_ call: inout Call, packets: Int) -> [(peer: Int, bytes: [UInt8])] {
         let sizes = Array(repeating: 300, count: packets)
         let first = call.frame(sizes: sizes).map { (peer: 0, bytes: $0) }
@@ -89,7 +89,7 @@ struct EgressTests {
             expected += Array(repeating: first + 1, count: packets)
             expected += Array(repeating: first, count: packets)
         }
-        // 60 packets of each fill the output several times; the order of viewers is their own.
+        // 60 packets of each fill the output several times; the order of viewers does not matter.
         #expect(order.sorted() == expected.sorted())
         let viewers: [UInt32] = order.map { $0 / 10 }
         let turns: [Int] = viewers.indices.filter { index in
@@ -124,7 +124,7 @@ struct EgressTests {
         call.sendTogether(Self.batch(&call, packets: 3))
     }
 
-    /// Publications are walked in their slots' order, however these came and went.
+    /// Checks that publications are visited in the order of their slots, whatever came and went.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a sorted list stays sorted`(seed: UInt64) {
         var noise = Noise(seed: seed)

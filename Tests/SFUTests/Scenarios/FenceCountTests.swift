@@ -4,12 +4,12 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a fence tells of the rights that were taken away: each copy once, with its own right.
+/// Packet counts of fences for revoked rights: each copy once, under its own right.
 struct FenceCountTests {
     struct Step: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var commands: [WorkerCommand]
-        /// Of 10 packets to the viewer before, and 3 more after the first fence.
+        /// Expected counts, with 10 packets to the viewer before, and 3 more after the first fence.
         var packets: [UInt64]
     }
 

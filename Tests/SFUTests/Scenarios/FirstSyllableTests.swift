@@ -7,21 +7,22 @@ import WorkerInterface
 @testable import Rooms
 @testable import SFU
 
-/// How much of the first syllable a listener misses who is turned to a talker: with real Opus, and
-/// by what comes out of the listener's decoder.
+/// Loss of the first syllable for a listener who is switched to a new active speaker.
+///
+/// Measured with real Opus, at the output of the listener's decoder.
 struct FirstSyllableTests {
-    /// A room's noise of half a second, then a sentence.
+    /// Half a second of room noise, then a sentence.
     private static let onsetStep = 25
-    /// What may be missed of a word, in milliseconds of the word.
+    /// Most that may be missed of a word, in milliseconds of the word.
     private static let mostMissed = 50
 
-    /// A publisher of real Opus, and a listener who is turned to it when it is heard to speak.
+    /// A publisher of real Opus, and a listener that is switched to it when it begins to speak.
     private struct Scene: ~Copyable {
         var call: Call
         let trace: OpusTrace
         let tells: Bool
         var sequence: UInt16 = 0
-        /// The steps whose packets were sent, in order.
+        /// Steps whose packets were sent, in order.
         var sent: [Int] = []
 
         init(_ trace: OpusTrace, tells: Bool) throws {
@@ -37,7 +38,7 @@ struct FirstSyllableTests {
             _ = call.takeEvents()
         }
 
-        /// Lets 20 ms of the sound come; says when speech was heard to have begun in it.
+        /// Receives 20 ms of the sound; returns the time of a detected start of speech.
         mutating func pass(_ step: Int) -> Instant? {
             if let packet = trace.steps[step].packet { send(packet, step) }
             call.run(milliseconds: 20)
@@ -61,8 +62,9 @@ struct FirstSyllableTests {
             sent.append(step)
         }
 
-        /// Plays the trace, and turns the listener as the room does; how late, in milliseconds of
-        /// sound, and how long after speech began.
+        /// Plays the trace, and switches the listener as the room does.
+        ///
+        /// Returns the delay in milliseconds of sound since speech began.
         mutating func promotion() throws -> Int {
             var promoted: Int?
             for step in trace.steps.indices {
@@ -81,13 +83,13 @@ struct FirstSyllableTests {
             return try #require(promoted)
         }
 
-        /// From how many milliseconds of the word on the listener hears what it should.
+        /// Returns the milliseconds of the word that the listener misses.
         func missed() throws -> Int {
             let heard = call.peers[1].payloads(of: 0xbbbb)
             let expected = sent.suffix(heard.count).compactMap { trace.steps[$0].packet }
             try #require(heard == expected, "all from some packet on, and unchanged")
             let first = try #require(sent.suffix(heard.count).first)
-            // What somebody hears who has listened all the time, and what this one does.
+            // The output of a permanent listener, and of this one.
             let before = try OpusListener()
             let late = try OpusListener()
             var isRight: [Bool] = []
@@ -96,13 +98,13 @@ struct FirstSyllableTests {
                 let silence = [Int16](repeating: 0, count: 960)
                 let found = step < first ? silence : late.play(sound.packet)
                 guard step >= FirstSyllableTests.onsetStep else { continue }
-                // A decoder that begins in mid-sound takes some milliseconds: right is what is
-                // within 3 dB.
+                // A decoder that begins in mid-sound takes some milliseconds: output within 3 dB is
+                // right.
                 isRight += zip(OpusListener.loudness(truth), OpusListener.loudness(found)).map {
                     $0 < -60 || abs($0 - $1) <= 3
                 }
             }
-            // And stays so for 60 ms.
+            // It has to stay right for 60 ms.
             let begin = isRight.indices.dropLast(12).first { block in
                 isRight[block..<block + 12].allSatisfy { $0 }
             }

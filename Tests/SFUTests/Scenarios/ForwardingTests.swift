@@ -5,9 +5,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// One publisher, one viewer: what arrives is one continuous stream.
+/// One publisher, one viewer: the viewer receives one continuous stream.
 struct ForwardingTests {
-    /// A call of a publisher (peer 0) and a viewer (peer 1) whose slot 0 shows its video.
+    /// Makes a call of a publisher (peer 0) and a viewer (peer 1) whose slot 0 shows its video.
     static func call() throws -> Call {
         var call = try Call()
         call.join(publications: [Media.audio(0), Media.video(1)])
@@ -439,7 +439,7 @@ extension Call {
         return count
     }
 
-    /// All numbers that were asked for, each request once.
+    /// Sequence numbers that were requested, each request once.
     func nacks(at peer: Int) -> [UInt16] {
         var numbers: [UInt16] = []
         for report in peers[peer].reports {
@@ -456,7 +456,7 @@ extension Call {
 }
 
 extension WorkerStatistics {
-    /// Whether every packet in is accounted for.
+    /// Whether every received packet is accounted for.
     var isBalanced: Bool {
         let firstRTP = DropReason.malformedRTP.index
         var beforeRTP: UInt64 = 0

@@ -5,12 +5,12 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// ClientHellos of others while peers join: they find no association that is not theirs.
+/// ClientHellos of attackers while peers join: they reach no association but their own.
 ///
-/// Where a server takes the first hello that comes, whoever sends one between a peer's ICE check
-/// and its own hello ends that peer's handshake before it began.
+/// A server that took the first ClientHello to arrive would let an attacker that sends one between
+/// a peer's ICE check and its ClientHello end the peer's handshake before it began.
 struct HelloRaceTests {
-    /// A client's first flight, once as it is and once with suites that nobody can take.
+    /// Makes a client's first flight, once unchanged and once with unacceptable suites.
     private static func hellos(_ identity: DTLSIdentity, at now: Instant) throws -> [[UInt8]] {
         var association = try DTLSAssociation(
             identity: identity,
@@ -21,7 +21,7 @@ struct HelloRaceTests {
         let hello = [UInt8](capacity: Batch.maximumLength) { output in
             _ = association.nextDatagram(into: &output)
         }
-        // Behind both headers, the version and the random: session id, cookie, suites.
+        // After both headers, the version and the random: session id, cookie, suites.
         let session = 13 + 12 + 2 + 32
         let cookie = session + 1 + Int(hello[session])
         let suites = cookie + 1 + Int(hello[cookie])
@@ -34,14 +34,15 @@ struct HelloRaceTests {
         return [hello, spoiled]
     }
 
-    /// E2: the peer's address is validated, its own hello is still to come.
+    /// E2: the peer's address is validated, and its own ClientHello has not arrived.
     @Test func `E2 none of a thousand peers loses the race against a stranger's hello`() throws {
         var call = try Call()
         let hellos = try Self.hellos(call.identity, at: call.now)
         var noise = Noise(seed: 20_261_121)
         for _ in 0..<Noise.count(1_000) {
             let index = call.join()
-            // The answer to the first check is lost, so the peer's hello waits for the second.
+            // The answer to the first check is lost, so the peer's ClientHello waits for the
+            // second.
             call.loses = { toCore, _ in !toCore }
             var sent = Batch(capacity: 4)
             call.peers[index].peer.connect(
@@ -70,7 +71,7 @@ struct HelloRaceTests {
         #expect(call.misdirected == 0)
     }
 
-    /// E1: a flood from everywhere, before and while a hundred join.
+    /// E1: a flood of spoofed ClientHellos, before and while a hundred peers join.
     @Test func `E1 a hundred join through a hundred thousand spoofed hellos`() throws {
         var call = try Call()
         let hellos = try Self.hellos(call.identity, at: call.now)

@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What an authenticated participant may try: nothing traps, and nobody else is harmed.
+/// Attacks of an authenticated participant: nothing traps, and nobody else is harmed.
 struct HostilePeerTests {
     @Test func `arrivals that make the largest feedback fit a datagram`() throws {
         var call = try ForwardingTests.call()
@@ -67,7 +67,7 @@ struct HostilePeerTests {
         #expect(senders.count == 40)
     }
 
-    /// What a viewer says of our last report: when that was, and how long it has had it, in
+    /// Echoes of our last report (LSR and DLSR): time of the report and the claimed delay, in
     /// milliseconds before now.
     static let echoes: [(name: String, sent: Int64, held: Int64, roundTrip: Int64?)] = [
         ("one like any", 80, 30, 50), ("at once", 20, 20, 0),
@@ -204,7 +204,7 @@ struct HostilePeerTests {
         }
         #expect(call.occupancy == before)
         call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
-        // Of new ones so many a second, the peer's own among them.
+        // The rate of new SSRCs is limited, the peer's own included.
         call.now = call.now.advanced(milliseconds: 1_000)
         call.sendVideo(ssrc: 0x2299, sequence: 9, pictureID: 3, isKeyframe: true)
         #expect(call.numbers(at: 1).isContiguous)
@@ -234,7 +234,7 @@ struct HostilePeerTests {
         #expect(statistics.isBalanced)
     }
 
-    /// As when a camera comes back on an m-line that was inactive: a timer was due for ever.
+    /// Reactivating a camera on an inactive m-line once left a timer that was always due.
     @Test func `holes between retransmissions of a stream that was never seen are not asked for`()
         throws
     {

@@ -5,16 +5,16 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Connectivity checks: who gets an answer, and where media goes.
+/// Connectivity checks: which are answered, and where media goes.
 struct ICETests {
-    /// What is wrong with a check, and what becomes of it.
+    /// A check with its fault, and the expected outcome.
     struct Check: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var username = "core0:load1"
         var password = "corepassword0-0123456789"
         var extra: [UInt8] = []
         var fingerprint = true
-        /// The error's code, 0 for success, `nil` for silence.
+        /// Error code of the answer; 0 for success, `nil` for silence.
         var answer: Int?
     }
 
@@ -59,7 +59,7 @@ struct ICETests {
         #expect(call.core.paths.count == (expected == 0 ? 1 : 0))
     }
 
-    /// A Binding request with its attributes in the order that RFC 8489 asks for.
+    /// Encodes a Binding request with its attributes in the order that RFC 8489 requires.
     static func request(_ check: Check) -> [UInt8] {
         let name = Array(check.username.utf8)
         var body = [0, 6] + UInt16(name.count).bytes + name
@@ -99,7 +99,7 @@ struct ICETests {
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         let old = call.peers[1].path
         call.peers[1].path = .from(port: 7_777)
-        // Authentic SRTCP from the new address alone is dropped and moves nothing.
+        // Authentic SRTCP from the new address alone is dropped and does not move the path.
         call.nack(1, from: 1, ssrc: 0xaaaa)
         call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
         #expect(call.peers[1].received.count == 1)

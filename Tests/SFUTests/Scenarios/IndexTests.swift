@@ -4,10 +4,11 @@ import WorkerInterface
 
 @testable import SFU
 
-/// No packet index carries two packets, whatever happens; and where nothing is lost on the way
-/// to sfud, viewers see one continuous stream.
+/// No packet index carries two packets, whatever happens.
+///
+/// Viewers get one continuous stream unless packets are lost on the way to sfud.
 struct IndexTests {
-    /// The lossy runs, and those in which the publishers' network is perfect.
+    /// Lossy runs, and runs in which the publishers' network is perfect.
     static let runs = (0..<UInt64(Noise.count(80))).flatMap { [($0 + 1, true), ($0 + 1, false)] }
 
     struct Run: CustomTestStringConvertible, Sendable {
@@ -25,8 +26,8 @@ struct IndexTests {
         }
     }
 
-    /// Layer switches, RTX and its resends, wraps, restarts, other slots and sources, mute, ICE
-    /// restarts, RTCP: all that is sent is decrypted and compared.
+    /// Decrypts and compares all that is sent through layer switches, RTX and its retransmissions,
+    /// wraps, restarts, other slots and sources, mute, ICE restarts, and RTCP.
     @Test(arguments: wildRuns)
     func `no key and index carries two plaintexts`(_ run: Run) throws {
         var story = try IndexStory(
@@ -58,7 +59,7 @@ struct IndexTests {
         #expect(ledger.undecryptable == 0)
         #expect(ledger.packets > 200)
         let undecryptable = (2..<4).map { story.call.peers[$0].undecryptable }
-        // Repeats without RTX are bit-identical, and SRTP takes each once.
+        // Retransmissions without RTX are bit-identical, and SRTP accepts each once.
         #expect(undecryptable.reduce(0, +) == ledger.repeats)
         let isBalanced = story.call.statistics().isBalanced
         #expect(isBalanced)

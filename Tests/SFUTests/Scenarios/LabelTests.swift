@@ -5,13 +5,13 @@ import WorkerInterface
 
 @testable import SFU
 
-/// C7: what a publisher says of its streams in MID, RID and RRID, once it is somebody's.
+/// C7: MID, RID and RRID that a publisher sends for its streams after they are bound.
 struct LabelTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         /// Header extension elements, by id.
         var elements: [(id: UInt8, data: [UInt8])]
-        /// Whether a stream that was never seen is taken in with them.
+        /// Whether an unknown SSRC with these elements is bound to a stream.
         var binds = false
     }
 
@@ -41,7 +41,7 @@ struct LabelTests {
         Row(testDescription: "nothing at all", elements: []),
     ]
 
-    /// Two who publish, each with sound and two layers, and somebody who watches each.
+    /// Makes two publishers, each with audio and two layers, and a viewer of each.
     private static func call() throws -> Call {
         var call = try Call()
         call.join(publications: [Media.audio(0), Media.video(1, rids: ["a", "b"])])
@@ -68,7 +68,7 @@ struct LabelTests {
         return call
     }
 
-    /// With elements of any length (RFC 8285 §4.3).
+    /// Makes a packet with two-byte header extensions, for elements of any length (RFC 8285 §4.3).
     private static func packet(_ row: Row, sequence: UInt16, ssrc: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [0x90, 0x80 | 96]
         bytes += sequence.bytes + (UInt32(sequence) * 3_000).bytes + ssrc.bytes

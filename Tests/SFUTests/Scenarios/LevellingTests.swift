@@ -5,14 +5,14 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// A frame's packets have one size on the wire, so that they leave in one call.
+/// Padding of a frame's packets to one size on the wire, so that GSO sends them in one call.
 struct LevellingTests {
-    /// A frame as libwebrtc cuts it: about evenly, the later packets one byte longer.
+    /// A frame as libwebrtc splits it: about evenly, the later packets one byte longer.
     struct Frame: CustomTestStringConvertible {
         var packets: Int
-        /// How many of them are one byte longer.
+        /// Number of packets that are one byte longer.
         var longer: Int
-        /// The last packet has the video orientation, and so many payload bytes less.
+        /// Whether the last packet has the video orientation, and so many payload bytes less.
         var isTurned = false
 
         var sizes: [Int] {
@@ -30,7 +30,7 @@ struct LevellingTests {
         }
     }
 
-    /// A publisher, and viewers with and without the video orientation.
+    /// Makes a publisher, and viewers with and without the video orientation.
     static func call() throws -> Call {
         var call = try Call()
         var video = Media.video(1)
@@ -82,7 +82,7 @@ struct LevellingTests {
         let wire = Wire(&call)
         _ = call.sendFrame(sizes: sizes)
         let lengths = wire.lengths(0xaaaa)
-        // None of the last packets is padded.
+        // The last packets are never padded.
         let overhead = lengths[lengths.count - 1] - expected[expected.count - 1]
         #expect(lengths.map { $0 - overhead } == expected, "\(name)")
     }
@@ -135,8 +135,9 @@ struct LevellingTests {
         #expect(received.allSatisfy { $0[0] & 0x20 == 0 })
     }
 
-    /// Without RTX a packet is sent again under its own index: with other bytes it would give
-    /// the key's secrets away (RFC 7714 §8).
+    /// Checks that without RTX a packet is retransmitted unchanged under its own index.
+    ///
+    /// Other bytes under the same index would reveal the key's secrets (RFC 7714 §8).
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `no index carries two packets where frames are levelled`(seed: UInt64) throws {
         var call = try Self.call()
@@ -178,7 +179,7 @@ struct LevellingTests {
     }
 }
 
-/// The RTP datagrams that leave the core, in their order: SSRC and length.
+/// RTP datagrams that leave the core, in order: SSRC and length.
 final class Wire {
     private(set) var datagrams: [(ssrc: UInt32, length: Int)] = []
 
@@ -196,13 +197,13 @@ final class Wire {
         datagrams.filter { $0.ssrc == ssrc }.map(\.length)
     }
 
-    /// Calls that one stream's datagrams take: of one size each, the last may be shorter.
+    /// Number of GSO calls that one stream's datagrams take: equal sizes, the last may be shorter.
     func runs(_ ssrc: UInt32) -> Int {
         var runs = 0
         var size = 0
         for length in lengths(ssrc) {
             if length > size { runs += 1 }
-            // After a shorter one nothing more fits.
+            // A shorter datagram ends the call.
             size = length < size ? 0 : length
         }
         return runs
@@ -210,7 +211,7 @@ final class Wire {
 }
 
 extension Call {
-    /// A frame's packets with these payload lengths, numbered on.
+    /// Makes a frame's packets with these payload lengths, numbered consecutively.
     mutating func frame(
         ssrc: UInt32 = 0x2222,
         rid: String? = nil,
@@ -247,7 +248,7 @@ extension Call {
         return zip(packets, sizes).map { Array($0.suffix($1)) }
     }
 
-    /// Hands packets of several peers to the core as one batch.
+    /// Gives packets of several peers to the core as one batch.
     mutating func sendTogether(_ packets: [(peer: Int, bytes: [UInt8])]) {
         for (peer, bytes) in packets {
             var sent = Batch(capacity: 1)
@@ -259,7 +260,7 @@ extension Call {
 }
 
 extension [UInt8] {
-    /// What an RTP packet carries, without padding.
+    /// An RTP packet's payload without padding.
     fileprivate var media: [UInt8] {
         get throws {
             let packet = try Packet(span)

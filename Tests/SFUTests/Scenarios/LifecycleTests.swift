@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// DTLS in both roles, liveness, closing, and places that are used again.
+/// DTLS in both roles, liveness, closing, and reuse of slots.
 struct LifecycleTests {
     @Test func `the handshake works with sfud as client`() throws {
         var call = try Call()
@@ -127,7 +127,7 @@ struct LifecycleTests {
             call.join(publications: [Media.audio(0)])
             call.connect(index)
         }
-        // Nothing comes of them any more: 5 of the 8 seconds after which that is told.
+        // They are silent from now on: for 5 of the 8 seconds after which silence is reported.
         call.silent = Set(0..<count)
         call.run(milliseconds: 5_000)
         _ = call.takeEvents()
@@ -149,7 +149,7 @@ struct LifecycleTests {
         for step in 0..<5 as Range<UInt16> {
             call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 0)
         }
-        // The publication's place gets another tenant, and the old handles stay in use.
+        // The publication's slot gets another tenant, and the old handles stay in use.
         call.reconfigure(0) { configuration in
             configuration.publications.remove(at: 1)
             var video = Media.video(1)
@@ -205,8 +205,9 @@ struct LifecycleTests {
         #expect(call.core.pool.used == 1)
     }
 
-    /// A browser whose reports say that MID and RID have arrived sends them no more, not even where
-    /// an m-line was `inactive` for a while.
+    /// A browser stops sending MID and RID once reports show that they have arrived.
+    ///
+    /// It does not resume them even where an m-line was `inactive` for a while.
     @Test func `a layer that comes back on its m-line is known by its SSRC`() throws {
         var call = try Call()
         call.join(publications: [Media.video(1, rids: ["a", "b"])])

@@ -3,12 +3,12 @@ import Testing
 
 @testable import SFU
 
-/// Sound and picture stay together at a viewer for hours, however the publisher's clocks run.
+/// Audio and video stay synchronized at a viewer for hours, however the publisher's clocks run.
 struct LipSyncTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
-        /// By how many millionths each clock of the publisher runs fast: the sampling of sound
-        /// and of pictures, and the one that its sender reports tell the time by.
+        /// Drifts of the publisher's clocks in parts per million: the sampling clocks of audio and
+        /// of video, and the wall clock of its sender reports.
         var audio = 0.0
         var video = 0.0
         var wall = 0.0
@@ -21,12 +21,12 @@ struct LipSyncTests {
         Row(name: "they run apart", audio: 200, video: -200, wall: 100),
     ]
 
-    /// Where a stream's timestamps are on the viewer's time line: by its last report.
+    /// A stream's time line at the viewer, by its last sender report.
     private struct Line {
         let clock: Double
         var report: (time: NTPTime, timestamp: UInt32)?
 
-        /// Seconds after `origin` at which the sample is to be played.
+        /// Returns the play-out time of a sample, in seconds after `origin`.
         func time(of timestamp: UInt32, since origin: NTPTime) -> Double? {
             guard let report else { return nil }
             let ticks = Int32(bitPattern: timestamp &- report.timestamp)
@@ -72,7 +72,7 @@ struct LipSyncTests {
         UInt32(truncatingIfNeeded: Int64(seconds * clock * (1 + skew / 1e6)))
     }
 
-    /// What is captured now, sound and picture, and what the publisher says of when that is.
+    /// Sends audio and video captured now, with the publisher's sender reports.
     private static func send(
         _ number: UInt16,
         _ audio: UInt32,
@@ -102,7 +102,7 @@ struct LipSyncTests {
         }
     }
 
-    /// The viewer's news: its streams' reports, and the timestamps of what came.
+    /// Takes the viewer's input: its streams' reports, and the timestamps of received packets.
     private static func take(
         from call: inout Call,
         into lines: inout [UInt32: Line]

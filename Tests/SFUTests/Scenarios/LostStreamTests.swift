@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Which outgoing streams lose a right: what waits of them outside the core must not leave.
+/// Outgoing streams that lose a right: their packets queued outside the core must not leave.
 struct LostStreamTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -12,7 +12,7 @@ struct LostStreamTests {
         var lost: Set<UInt32>
     }
 
-    /// Of the slots in `ForwardingTests.call()`.
+    /// SSRCs of the slots in `ForwardingTests.call()`.
     static let video: Set<UInt32> = [0xaaaa, 0xaaab]
     static let audio: Set<UInt32> = [0xbbbb]
 

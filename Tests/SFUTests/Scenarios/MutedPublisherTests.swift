@@ -4,9 +4,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What a publisher sees of its mute, and what its viewer sees of the return.
+/// Effects of a mute on the publisher's feedback, and of the unmute on its viewer's stream.
 struct MutedPublisherTests {
-    /// Two seconds of video behind a closed gate, one packet of which the network loses.
+    /// Makes two seconds of video behind a closed gate; the network loses one packet.
     private func mutedCall() throws -> Call {
         var call = try ForwardingTests.call()
         for step in 0..<20 as Range<UInt16> {
@@ -32,7 +32,7 @@ struct MutedPublisherTests {
         #expect(call.keyframeRequests(at: 0) == 0)
         let seen = call.feedback(at: 0)
         #expect(seen.reports >= 1)
-        // 99 of its 100 packets came: that the gate dropped them is no loss.
+        // 99 of its 100 packets arrived: dropping them at the gate is not reported as loss.
         #expect(seen.lost == 1 && seen.highest >= 60)
         #expect(seen.arrivals >= 90)
     }
@@ -54,7 +54,7 @@ struct MutedPublisherTests {
         for (first, second) in zip(timestamps, timestamps.dropFirst()) {
             #expect(Int32(bitPattern: second &- first) > 0)
         }
-        // The clock went on while nothing was sent: two seconds and a bit.
+        // The clock continued while nothing was sent: two seconds and a bit.
         let pause = Int32(bitPattern: timestamps[20] &- timestamps[19])
         #expect((180_000..<220_000).contains(pause))
     }

@@ -9,7 +9,7 @@ import Testing
 struct NoiseTests {
     static let total = Noise.count(1_000_000)
 
-    /// Peers 0 and 1 are the call; 2 makes the noise, 3 watches it.
+    /// Makes a call of peers 0 and 1; peer 2 makes the noise, peer 3 watches it.
     static func hostileCall() throws -> Call {
         var call = try ForwardingTests.call()
         call.join(
@@ -120,7 +120,7 @@ struct NoiseTests {
     }
 }
 
-/// Makes one piece of noise after the other.
+/// A source of noise, one piece after the other.
 struct NoiseMaker {
     private var noise: Noise
     private let stun = Noise.corpus("stun")
@@ -138,7 +138,7 @@ struct NoiseMaker {
         captures = pcap.isEmpty ? [Array(repeating: 0x90, count: 300)] : pcap
     }
 
-    /// The RTP datagrams of a capture; where its records begin elsewhere, so much the worse.
+    /// Returns the RTP datagrams of a capture; misaligned records merely give more noise.
     private static func payloads(_ file: [UInt8]) -> [[UInt8]] {
         var result: [[UInt8]] = []
         var position = 24
@@ -167,7 +167,7 @@ struct NoiseMaker {
         }
     }
 
-    /// Random bytes that look like one of the protocols.
+    /// Makes random bytes that look like one of the protocols.
     private mutating func classed() -> [UInt8] {
         var bytes = noise.bytes(Int.random(in: 1...200, using: &noise))
         bytes[0] = [0, 1, 20, 22, 23, 63, 128, 0x90, 0xbf].randomElement(using: &noise) ?? 0
@@ -187,7 +187,7 @@ struct NoiseMaker {
         return bytes
     }
 
-    /// A check as the hostile peer would send it.
+    /// Makes a check as the hostile peer would send it.
     private mutating func check(in call: inout Call) -> [UInt8] {
         if genuine.isEmpty || Int.random(in: 0..<100, using: &noise) == 0 {
             var sent = Batch(capacity: 4)
@@ -197,7 +197,7 @@ struct NoiseMaker {
         return genuine
     }
 
-    /// A packet that is genuine to SRTP and nonsense within.
+    /// Sends a packet that SRTP accepts and whose contents are nonsense.
     private mutating func sendRTP(in call: inout Call) {
         var packet: [UInt8]
         switch Int.random(in: 0..<4, using: &noise) {
@@ -210,7 +210,7 @@ struct NoiseMaker {
             return
         }
         packet[1] = Bool.random(using: &noise) ? packet[1] : payloadType()
-        // RTCP's payload types would be taken for RTCP.
+        // These values would be taken for RTCP packet types.
         if (192...223).contains(packet[1]) { packet[1] = payloadType() }
         let ssrc = ssrc()
         let jump = Int.random(in: 0..<40, using: &noise) == 0
@@ -233,7 +233,7 @@ struct NoiseMaker {
         return (types.randomElement(using: &noise) ?? 96) | marker
     }
 
-    /// Header extensions of both forms with true and false lengths, and any payload.
+    /// Makes header extensions of both forms with true and false lengths, and any payload.
     private mutating func composed() -> [UInt8] {
         var packet: [UInt8] = [0x90, 0] + noise.bytes(10)
         if Int.random(in: 0..<10, using: &noise) == 0 { packet[0] |= 0x20 }
@@ -269,7 +269,7 @@ struct NoiseMaker {
         }
     }
 
-    /// One to four blocks with a true length, and whatever in them.
+    /// Sends one to four RTCP blocks with true lengths and arbitrary contents.
     private mutating func sendRTCP(in call: inout Call) {
         var compound: [UInt8] = []
         for _ in 0..<Int.random(in: 1...4, using: &noise) {

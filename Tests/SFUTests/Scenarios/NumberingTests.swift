@@ -4,7 +4,7 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Outgoing numbers over long streams, wraps, padding and repairs.
+/// Outgoing sequence numbers over long streams, wraps, padding and retransmissions.
 struct NumberingTests {
     @Test func `a stream flows on after more packets than half a sequence space`() throws {
         var call = try ForwardingTests.call()
@@ -17,7 +17,7 @@ struct NumberingTests {
                 rollover: sequence >> 16
             )
             sequence += 1
-            // More than 10,000 a second would be too many of one publisher.
+            // More than 10,000 a second would exceed one publisher's limit.
             if step % 5 == 0 { call.now = call.now.advanced(milliseconds: 1) }
             if step % 1_000 == 0 { call.peers[1].received = [] }
         }
@@ -27,7 +27,7 @@ struct NumberingTests {
         #expect(call.statistics().rtpOut == 34_000)
     }
 
-    /// The publisher's path is gone for so long that its roll-over counter cannot be told any more.
+    /// The publisher's path fails for so long that its roll-over counter can no longer be guessed.
     @Test(arguments: [33_000, 40_000, 70_000, 250_000] as [UInt64])
     func `G3 a picture is back after an outage of many packets`(lost: UInt64) throws {
         var call = try ForwardingTests.call()
@@ -57,7 +57,8 @@ struct NumberingTests {
         send(500)
         #expect(keyframes.count == 2)
         let keyframe = try #require(keyframes.last)
-        // A hundred packets told where the stream is, and a picture of its own begins it again.
+        // A hundred packets establish the new index, and a keyframe requested then resumes the
+        // stream.
         #expect(keyframe > back && keyframe < back + 110)
         let (received, undecryptable) = (call.peers[1].received.count, call.peers[1].undecryptable)
         #expect(received == Int(sequence - keyframe))
@@ -66,7 +67,7 @@ struct NumberingTests {
     }
 
     static let holes: [(name: String, lost: UInt16, milliseconds: Int64, isAsked: Bool)] = [
-        // A screen share that hardly changes, and lost the beginning of a picture.
+        // A screen share that hardly changes, and that lost the beginning of a picture.
         (name: "a few after a silence", lost: 9, milliseconds: 2_000, isAsked: true),
         (name: "a burst", lost: 18, milliseconds: 900, isAsked: true),
         (name: "an outage", lost: 60, milliseconds: 3_000, isAsked: false),
@@ -101,7 +102,7 @@ struct NumberingTests {
             }
         }
         send(0..<60)
-        // It has seen 10 pictures; of the 50 that it has not, 30 are kept.
+        // It has received 10 pictures; of the 50 missed ones, 30 are kept.
         let first = try #require(call.peers[1].received.first)
         let number = UInt16(first[2]) << 8 | UInt16(first[3])
         func ask() -> (keyframes: Int, packets: Int) {
@@ -112,13 +113,13 @@ struct NumberingTests {
             return (after.0 - before.0, after.1 - before.1)
         }
         #expect(ask() == (keyframes: 1, packets: 0))
-        // The next picture is one: of what was before it there is a little that may still be shown.
+        // The next picture is a keyframe: a few of the earlier packets may still be shown.
         send(60..<61)
         let (keyframes, packets) = ask()
         #expect(keyframes == 0 && (2...3).contains(packets))
     }
 
-    /// Packets of one encoding as a slot meets them: number, and whether it is padding.
+    /// Packets of one encoding as they reach a slot: number, and whether it is padding.
     static let orders: [(name: String, packets: [(Int64, Bool)], indexes: [Int64?])] = [
         ("in order", [(10, false), (11, false), (12, false)], [0, 1, 2]),
         ("padding between", [(10, false), (11, true), (12, false)], [0, nil, 1]),
@@ -180,7 +181,7 @@ struct NumberingTests {
         let start = renumbering.highest + 1
         renumbering.sent(info, index: start, span: renumbering.current)
         renumbering.filled(index: start + 2)
-        // The picture before what was filled comes late.
+        // The picture before the filled gap arrives late.
         info.number = 11
         info.pictureID = 101
         info.timestamp = 3_000

@@ -5,11 +5,11 @@ import WorkerInterface
 
 @testable import SFU
 
-/// L8: a small room's packets beside a large one's batch.
+/// L8: packets of a small room that arrive during a large room's batch.
 struct OvertakingTests {
     private static let crowd = 150
 
-    /// One who speaks to many, and one who speaks to one.
+    /// Makes a speaker with many listeners, and a speaker with one.
     private static func call() throws -> Call {
         var call = try Call()
         call.join(publications: [Media.audio(0)])
@@ -34,7 +34,7 @@ struct OvertakingTests {
         )
     }
 
-    /// What a speaker's packet looks like on its way.
+    /// Makes a speaker's packet as it appears on the wire.
     private static func datagram(_ call: inout Call, _ sequence: UInt16, from peer: Int) -> [UInt8]
     {
         var sent = Batch(capacity: 2)
@@ -142,7 +142,7 @@ extension Call {
         core.mayOvertake(datagram.span, on: peers[peer].path)
     }
 
-    /// Hands to the peers what the core has written.
+    /// Delivers the core's output to the peers.
     fileprivate mutating func hand(_ output: inout Batch) {
         for position in 0..<output.count {
             let path = output.path(at: position)

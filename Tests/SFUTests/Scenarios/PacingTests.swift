@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Packets that wait for their viewer's path, and what may become of them.
+/// Packets queued in the pacer, and their fate.
 struct PacingTests {
     @Test(arguments: 4...3 + UInt64(Noise.count(40)))
     func `no packet index carries two packets where some have waited`(seed: UInt64) throws {
@@ -66,7 +66,7 @@ struct PacingTests {
         let viewer = Int(story.call.peers[1].id.index)
         story.call.core.slotRecords[0].share.value.hold = .quality
         story.call.core.slotRecords[0].target = .nothing
-        // What nobody can be sent its publisher switches off.
+        // Nobody can receive this layer, so its publisher pauses it.
         story.call.core.publications[1].options.removeAll()
         story.call.core.allocate(viewer, at: story.call.now)
         let hold = story.call.core.slotRecords[0].share.value.hold
@@ -92,12 +92,12 @@ struct PacingTests {
     }
 }
 
-/// One publisher and one viewer whose path carries little, and a frame that has to wait.
+/// A publisher and a viewer whose path carries little, with a frame that has to wait.
 private struct CongestedViewer: ~Copyable {
     var call: Call
     /// The publisher's next sequence number.
     var next: UInt16 = 1
-    /// What it sends: of several encodings the last.
+    /// RID of the encoding that it sends: the last of several.
     var rid: String?
     var ssrc: UInt32 = 0x100
 

@@ -14,7 +14,7 @@ struct PathLossTests {
         )
     }
 
-    /// What became of transports since the last look.
+    /// Takes the transport events since the last call.
     private static func changes(_ call: inout Call) -> [WorkerEvent] {
         call.takeEvents().filter { if case .transport = $0 { true } else { false } }
     }
@@ -49,7 +49,7 @@ struct PathLossTests {
         call.silent = [1]
         call.core.lose(call.peers[1].path)
         let sent = call.peers[1].datagrams
-        // What was due on the path must not keep the worker busy meanwhile.
+        // Timers of the path must not keep the worker busy meanwhile.
         for step in 0..<70 {
             call.run(milliseconds: 100)
             let isBusy = call.core.deadline.map { $0 <= call.now } ?? true

@@ -5,11 +5,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// F5: whose word moves media to another address, while the one in use is alive.
+/// F5: conditions for moving media to another address while the one in use is alive.
 struct PathMoveTests {
     private static let elsewhere = Path.from(port: 6_666, host: 0x0a00_0001)
 
-    /// A call of a publisher (0) and two viewers (1 and 2).
+    /// Makes a call of a publisher (0) and two viewers (1 and 2).
     static func call() throws -> Call {
         var call = try ForwardingTests.call()
         call.join(slots: [Media.slot(5, ssrc: 0xcccc)])
@@ -19,7 +19,7 @@ struct PathMoveTests {
         return call
     }
 
-    /// A check that a peer makes now, as somebody on its path sees it.
+    /// Returns a check that a peer sends now, as an on-path observer sees it.
     private static func check(of index: Int, in call: inout Call) -> [UInt8] {
         let sent = Captured()
         call.loses = { toCore, datagram in
@@ -52,7 +52,7 @@ struct PathMoveTests {
         }
         let received = Self.received(call)
         #expect(received == [0, 41, 41])
-        // Answers to the checks, and our own checks: no media, no RTCP.
+        // Only answers to the checks, and our own checks: no media, no RTCP.
         #expect(call.misdirected == 80)
         let path = call.core.transports[1].path
         #expect(path == call.peers[1].path)
@@ -62,7 +62,7 @@ struct PathMoveTests {
         var call = try Self.call()
         let check = Self.check(of: 2, in: &call)
         for round in 0..<40 {
-            // Its own check, authentic in all but the address.
+            // The peer's own check, authentic in all but the address.
             call.inject(check, on: call.peers[1].path)
             call.settle()
             call.sendVideo(
@@ -92,7 +92,7 @@ struct PathMoveTests {
         throws
     {
         var call = try Self.call()
-        // Nothing is heard of what is sent: the old way has ended.
+        // Nothing arrives in response to what is sent: the old path has failed.
         for _ in 0..<40 {
             call.core.transports[1].bandwidth?.estimator.sent(
                 1,
@@ -134,7 +134,7 @@ struct PathMoveTests {
             }
             call.run(milliseconds: 1)
         }
-        // Fifty a second from addresses that are known, and from others twenty times as many.
+        // Fifty a second from known addresses, and twenty times as many from others.
         #expect(moves <= (addresses == 2 ? 150 : 2_000), "\(moves)")
         let received = Self.received(call)
         #expect(received[2] == 101, "the other viewer")
@@ -148,7 +148,7 @@ struct PathMoveTests {
         #expect(after[1] == received[1] + 1 && after[2] == 102, "at the one that it named last")
     }
 
-    /// Our checks come to nothing.
+    /// Drops all of our checks.
     private static func silence(_ call: inout Call) {
         call.loses = { toCore, datagram in !toCore && datagram[0] == 0 && datagram[1] == 1 }
     }
@@ -164,7 +164,7 @@ struct PathMoveTests {
         let before = call.core.transports[1].path
         #expect(before == old)
         call.loses = { _, _ in false }
-        // Any packet from there has the check repeated, which is answered now.
+        // Any packet from there triggers another check, which is answered now.
         call.nack(1, from: 1, ssrc: 0xaaaa)
         let after = call.core.transports[1].path
         #expect(after == Self.elsewhere)

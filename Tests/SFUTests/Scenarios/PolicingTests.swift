@@ -5,9 +5,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Publishers that send more than they may, and what of it goes on.
+/// Policing of publishers that exceed their rate limit.
 struct PolicingTests {
-    /// Packets of a second, their size, and which share of them passes.
+    /// Packets of a second, their size, and the share that passes.
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var bitrate: Int
@@ -48,7 +48,7 @@ struct PolicingTests {
             if verdict == .pass || verdict == .passAgain { passed += 1 }
         }
         let share = Double(passed) / Double(row.sent * seconds)
-        // A burst of a second is on top.
+        // In addition a burst of a second passes.
         #expect(row.passed.contains(share) || row.passed.contains(share - 0.1), "\(share)")
     }
 
@@ -64,14 +64,14 @@ struct PolicingTests {
             )
             verdicts[timestamp, default: []].insert(verdict == .pass || verdict == .passAgain)
         }
-        // Cut at most once each time that the bucket runs over.
+        // A frame is cut at most once each time that the bucket overflows.
         let mixed = verdicts.values.count { $0.count == 2 }
         let dropped = verdicts.values.count { $0 == [false] }
         #expect(dropped > 50)
         #expect(mixed <= dropped / 2)
     }
 
-    /// E9: what one sends beyond its limit is dropped and counted; it goes on with a keyframe.
+    /// E9: a publisher's excess is dropped and counted; it is forwarded again from a keyframe on.
     @Test func `E9 a publisher's flood goes no further, and it is seen again after it`() throws {
         var limits = CoreLimits()
         limits.publicationBitrate = 1_000_000

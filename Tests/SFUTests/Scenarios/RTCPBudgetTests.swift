@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// RTCP has a budget for each transport, and nobody else pays for who goes beyond it.
+/// RTCP budgets of each transport: exceeding one affects nobody else.
 struct RTCPBudgetTests {
     @Test func `a bucket lets through its rate, and half a second's worth at once`() {
         var budget = RTCPBudget()
@@ -21,7 +21,7 @@ struct RTCPBudgetTests {
             if budget.fill(1_000, at: now), budget.charge() { taken += 1 }
         }
         #expect((1_999...2_001).contains(taken))
-        // A clock that stands still or goes back gives nothing.
+        // A clock that stands still or goes back adds nothing.
         let before = Instant(nanoseconds: 0)
         while budget.charge() {}
         let isFilled = budget.fill(1_000, at: before)
@@ -59,7 +59,7 @@ struct RTCPBudgetTests {
 
     @Test func `feedback by the dozen in a datagram costs as much as in a dozen`() throws {
         var call = try ForwardingTests.call()
-        // One status, of a packet that has not come, in each of 36 blocks.
+        // One status, of a lost packet, in each of 36 blocks.
         let block: [UInt8] = [
             0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0,
         ]
@@ -73,7 +73,7 @@ struct RTCPBudgetTests {
 
     @Test func `a NACK costs by how many packets it names`() throws {
         var call = try ForwardingTests.call()
-        // 300 pairs of seventeen, which are 80 tokens.
+        // 300 NACK pairs of seventeen packets, which cost 80 tokens.
         let pairs = (0..<300 as Range<UInt16>).flatMap { ($0 &* 17).bytes + [0xff, 0xff] }
         let header: [UInt8] = [0x81, 205] + UInt16(302).bytes
         let parties: [UInt8] = UInt32(1).bytes + UInt32(0xaaaa).bytes
@@ -83,7 +83,7 @@ struct RTCPBudgetTests {
         #expect((5...7).contains(nacks ?? 0))
         let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
         #expect(statistics.feedbackLeftOut + dropped + (nacks ?? 0) == 50)
-        // One of a packet costs no more than its datagram.
+        // A NACK of one packet costs no more than its datagram.
         call.run(milliseconds: 1_000)
         for _ in 0..<400 { call.nack(9_999, from: 1, ssrc: 0xaaaa) }
         let after = call.statistics()

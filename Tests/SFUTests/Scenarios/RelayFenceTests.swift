@@ -5,11 +5,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What lies in a ring when rights, workers and publications change.
+/// Packets in a relay ring when rights, workers and publications change.
 struct RelayFenceTests {
     static let video = RelayTests.video
 
-    /// Two workers, a few packets seen by both, and worker 1 busy from here on.
+    /// Makes two workers that both receive a few packets; worker 1 is busy from here on.
     static func busyCall() throws -> RelayedCall {
         var call = try RelayTests.call(workers: 2)
         for step in 0..<5 as Range<UInt16> {
@@ -116,7 +116,7 @@ struct RelayFenceTests {
         call.sendVideo(0, isKeyframe: true)
         call.run(milliseconds: 500)
         call.workers[0].call.peers[0].reports = []
-        // Worker 1 has a publisher, too, whose packets fill the ring to worker 0.
+        // Worker 1 has a publisher too, whose packets fill the ring to worker 0.
         call.workers[1].call.join(publications: [Media.video(2)])
         call.workers[1].call.connect(1)
         call.alignClocks()
@@ -188,7 +188,7 @@ struct RelayFenceTests {
         call.workers[2].call.connect(1)
         call.alignClocks()
         call.wire(Media.video(1), from: 2, to: [1])
-        // What the old home still hands on is nobody's.
+        // Packets that the old home worker still relays are dropped.
         call.sendVideo(5, isKeyframe: true)
         call.run(milliseconds: 20)
         #expect(call.viewer(1).numbers(of: 0xaaaa).count == 5)

@@ -4,8 +4,10 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Rooms that span workers under all that may happen to them, seeded: no packet index carries two
-/// packets, every packet is accounted for, and nothing leaves that may not.
+/// Seeded random stories of rooms that span workers.
+///
+/// No packet index carries two packets, every packet is accounted for, and nothing leaves without a
+/// right.
 struct RelayStoryTests {
     @Test(arguments: 1...UInt64(Noise.count(120)))
     func `no packet index carries two packets on any worker`(seed: UInt64) throws {
@@ -22,12 +24,13 @@ struct RelayStoryTests {
     }
 }
 
-/// A publisher of two layers at worker 0 and one without at worker 1; a viewer with a slot with RTX
-/// and one without on each worker.
+/// A publisher of two layers at worker 0 and one without layers at worker 1.
+///
+/// Each worker has a viewer with one slot that uses RTX and one that does not.
 struct RelayStory {
     var call: RelayedCall
     let ledgers: [IndexLedger]
-    /// Times that packets left a worker while all gates were closed.
+    /// Number of packets that left a worker while all gates were closed.
     private(set) var leaks = 0
     private var noise: Noise
     private var generation: UInt32 = 1
@@ -81,7 +84,7 @@ struct RelayStory {
         }
     }
 
-    /// Lets all rings run empty.
+    /// Drains all rings.
     mutating func finish() {
         call.busy = []
         call.run(milliseconds: 10)
@@ -124,7 +127,7 @@ struct RelayStory {
         call.workers[0].call.apply(.gate(Self.home, open: isOpen))
         for index in 1..<3 { call.workers[index].call.apply(.gate(mirror, open: isOpen)) }
         guard !isOpen else { return }
-        // Past the fence nothing leaves, whatever the rings hold.
+        // After the fence nothing leaves, whatever the rings hold.
         let busy = call.busy
         call.busy = []
         for index in 0...1 { send(index) }
@@ -136,7 +139,7 @@ struct RelayStory {
         }
     }
 
-    /// Another SSRC, or a jump of the numbers.
+    /// Changes the SSRC, or makes the numbers jump.
     private mutating func startAnew() {
         let index = Int.random(in: 0...2, using: &noise)
         if Bool.random(using: &noise) {
@@ -154,7 +157,7 @@ struct RelayStory {
         for index in 1..<3 { for slot in 0..<2 { bind(UInt32(slot), on: index) } }
     }
 
-    /// Another offer: the layers change places, at the home and at its mirrors.
+    /// Applies another offer: the layers are swapped, at the home and at its mirrors.
     private mutating func reshape() {
         rids.swapAt(0, 1)
         let rids = rids
@@ -193,7 +196,7 @@ struct RelayStory {
         worker.call.send(packet, from: 0, rollover: numbers[index] >> 16)
     }
 
-    /// A viewer asks for what it has and for what it has not.
+    /// Lets a viewer request packets that it has and packets that it lacks.
     private mutating func askAgain() {
         let worker = anyWorker
         let peer = worker == 2 ? 0 : 1
@@ -209,7 +212,7 @@ struct RelayStory {
 }
 
 extension Core {
-    /// Copies of a publication that went out after its gate closed.
+    /// Counts copies of a publication's packets that left after its gate had closed.
     fileprivate func copiesPastFence(of publication: Int) -> Int {
         var copies: UInt64 = 0
         for index in 0..<publications[publication].subscribers.count {

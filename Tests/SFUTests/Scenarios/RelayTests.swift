@@ -5,12 +5,12 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// One room on several workers: viewers elsewhere get what viewers at the publisher's home get.
+/// One room on several workers: remote viewers get the same as those on the publisher's worker.
 struct RelayTests {
     static let video = PublicationID(index: 1, generation: 1)
     static let slot = SlotID(index: 0, generation: 1)
 
-    /// A publisher on worker 0 and a viewer on each worker, worker 0 included.
+    /// Makes a publisher on worker 0 and a viewer on each worker, worker 0 included.
     static func call(
         workers: Int = 3,
         rids: [String?] = [nil],
@@ -111,7 +111,7 @@ struct RelayTests {
             let changes = events.compactMap { event in
                 if case .layerChanged(_, _, _, let to) = event { to?.rid } else { nil }
             }
-            // What comes out of a ring together is looked at before anything of it goes out.
+            // All packets of one ring read are inspected before any of them is forwarded.
             let expected = index == 0 ? ["q", "h", "f", "h"] : ["h", "f", "h"]
             #expect(changes == expected, "worker \(index)")
             let reports = events.filter { if case .layers = $0 { true } else { false } }
@@ -128,7 +128,7 @@ struct RelayTests {
         for index in 0..<3 { call.loseTheirPicture(index) }
         call.run(milliseconds: 300)
         #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)
-        // One that comes later shares the answer; without one the publisher is asked again.
+        // A later request shares the answer; without one the publisher is asked again.
         call.loseTheirPicture(2)
         call.run(milliseconds: 50)
         #expect(call.workers[0].call.keyframeRequests(at: 0) == 1)

@@ -5,12 +5,12 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// The first words of a talker whose new listeners are on another worker.
+/// First words of an active speaker for listeners on another worker.
 struct RelayedSpeechTests {
     static let mirror = RelayedCall.mirrorID(0)
     static let target = RelayTarget(worker: 1, publication: mirror)
 
-    /// A publisher on the first worker, a listener on the second, who do not know each other yet.
+    /// Makes a publisher on the first worker, and a listener on the second that is not subscribed.
     private static func call() throws -> RelayedCall {
         let call = try RelayedCall(workers: 2)
         call.workers[0].call.join(publications: [Media.audio(0)])
@@ -33,7 +33,7 @@ struct RelayedSpeechTests {
         sequence &+= 1
     }
 
-    /// What the two workers are told when the talker comes to be heard, home and listener.
+    /// Sends both workers the commands that make the speaker heard.
     private static func promote(
         from start: Instant
     ) -> (home: [WorkerCommand], listener: [WorkerCommand]) {
@@ -50,7 +50,7 @@ struct RelayedSpeechTests {
         )
     }
 
-    /// Which worker hears of it first, and how many packets come before the other does.
+    /// The worker that gets its commands first, and the packets that arrive before the other does.
     static let orders = [(0, 0), (1, 0), (0, 1), (1, 1), (0, 3), (1, 3)]
 
     @Test(arguments: orders)
@@ -83,7 +83,7 @@ struct RelayedSpeechTests {
         }
         call.run(milliseconds: 20)
         let heard = call.workers[1].call.peers[0].payloads(of: 0xbbbb).map { $0.u16(1) }
-        // 205 ms before packet 20 came packet 10.
+        // Packet 10 arrived 205 ms before packet 20.
         #expect(heard == Array(10..<sequence))
         #expect(call.workers[1].call.numbers(at: 0, ssrc: 0xbbbb).isContiguous)
         let statistics = call.statistics()

@@ -5,10 +5,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Listeners who come back to a talker whose packets they have had: no packet goes twice, and none
-/// under an index that is used, with send times that differ each time.
+/// Listeners who return to a speaker whose packets they have received.
+///
+/// No packet is sent twice, and none under a used index, although send times differ each time.
 struct ReturningListenerTests {
-    /// Two talkers, a listener with one slot, and the ledger of all that leaves.
+    /// Two speakers, a listener with one slot, and the ledger of all that leaves.
     private struct Scene: ~Copyable {
         var call: Call
         let ledger = PacketLedger(engine: .best)
@@ -31,7 +32,7 @@ struct ReturningListenerTests {
             for peer in 0..<3 { call.connect(peer) }
         }
 
-        /// Lets both talk for a while, 20 ms a packet, each packet named in its payload.
+        /// Lets both talk for a while, 20 ms a packet, each packet identified in its payload.
         mutating func talk(milliseconds: Int) {
             for _ in 0..<milliseconds / 20 {
                 for talker in 0..<2 {
@@ -62,14 +63,14 @@ struct ReturningListenerTests {
             return binding
         }
 
-        /// Binds the slot; without `lettingOut` further commands come before anything leaves.
+        /// Binds the slot; without `lettingOut` further commands follow before anything is sent.
         mutating func bind(_ talker: Int?, lettingOut: Bool = true) {
             let command = WorkerCommand.bind(Self.slot, talker.map { binding(to: $0) })
             guard !lettingOut else { return call.apply(command) }
             call.core.apply(command, at: call.now, into: &call.output)
         }
 
-        /// The talkers and numbers of what was heard, in order.
+        /// Speakers and numbers of the received packets, in order.
         var heard: [[UInt8]] {
             call.peers[2].payloads(of: 0xbbbb).map { Array($0[1...3]) }
         }
@@ -140,7 +141,7 @@ struct ReturningListenerTests {
         #expect(ledger.undecryptable == 0)
         #expect(Set(heard).count == heard.count, "a packet was heard twice")
         #expect(scene.call.peers[2].numbers(of: 0xbbbb).isContiguous)
-        // The first words of whom the slot turned to were heard, and all live ones since.
+        // The first words of each new speaker were heard, and all live packets since.
         #expect(heard.count >= 20 + 10 + 15)
         let last = try #require(heard.last)
         let talker = Int(last[0])
@@ -148,7 +149,7 @@ struct ReturningListenerTests {
     }
 }
 
-/// The indexes that may still be sent late.
+/// Indexes that may still be sent late.
 struct UnsentIndexTests {
     @Test func `only what was passed over is unsent, once, and within the window`() {
         var unsent = UnsentIndexes()
@@ -157,7 +158,7 @@ struct UnsentIndexTests {
         #expect(found == [100, 101, 102])
         unsent.remove(101)
         #expect(!unsent.contains(101))
-        // The same bits, a window later.
+        // The same bits of the window, one window later.
         #expect(!unsent.contains(100 + 1_024))
         unsent.passOver(100 + 1_024..<101 + 1_024)
         #expect(unsent.contains(100 + 1_024))
@@ -215,7 +216,7 @@ struct UnsentIndexTests {
 }
 
 #if DEBUG
-    /// The cipher itself refuses a second packet under one index.
+    /// The cipher's own refusal of a second packet under one index.
     struct SentIndexesTests {
         @Test func `a second, other packet under one key and index is a trap`() async throws {
             for engine in SRTPEngine.available {

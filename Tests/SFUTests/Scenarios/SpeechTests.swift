@@ -5,12 +5,12 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Who speaks, as a worker hears it, and the first words of who comes to be heard.
+/// Speech detection in a worker, and the first words of a new active speaker.
 struct SpeechTests {
     static let audio = PublicationID(index: 0, generation: 1)
     static let slot = SlotID(index: 1, generation: 1)
 
-    /// A publisher of sound, a viewer with a slot for it, and what the publisher says.
+    /// A publisher of audio, a viewer with an audio slot, and the publisher's speech events.
     struct Scene: ~Copyable {
         var call: Call
         var sequence: UInt16 = 0
@@ -25,9 +25,9 @@ struct SpeechTests {
             _ = call.takeEvents()
         }
 
-        /// Sends packets of 20 ms as loud as `levels` say, each naming its number in its payload.
+        /// Sends packets of 20 ms with these levels, each with its number in its payload.
         ///
-        /// - Returns: the first event of speech, and the number of the packet that made it.
+        /// - Returns: The first speech event, and the number of the packet that caused it.
         @discardableResult
         mutating func say(_ levels: [AudioLevel]) -> (began: Instant, step: UInt16)? {
             var first: (began: Instant, step: UInt16)?
@@ -66,7 +66,7 @@ struct SpeechTests {
             call.apply(.bind(SpeechTests.slot, SpeechTests.binding(from: start)))
         }
 
-        /// The numbers of the packets that the viewer has heard, in order.
+        /// Numbers of the packets that the viewer has received, in order.
         var heard: [UInt16] { call.peers[1].payloads(of: 0xbbbb).map { $0.u16(1) } }
         var numbers: [UInt16] { call.peers[1].numbers(of: 0xbbbb) }
     }
@@ -77,7 +77,7 @@ struct SpeechTests {
         return binding
     }
 
-    /// Half a second of a quiet room, then a sentence.
+    /// Returns half a second of a quiet room, then a sentence.
     static func sentence(seed: UInt64) -> [AudioLevel] {
         var traces = LevelTraces(seed: seed)
         let quiet = LevelTraces.Sound.silence(milliseconds: 500)
@@ -103,7 +103,7 @@ struct SpeechTests {
         #expect(promoted.milliseconds(since: begin) < 500 + 400)
         #expect(scene.heard == Array(first..<scene.sequence))
         #expect(scene.numbers.isContiguous)
-        // Each packet is heard at its own time: 20 ms of sound in each.
+        // Each packet is played at its own time: 20 ms of sound in each.
         let times = scene.call.peers[1].received.filter { $0.ssrc == 0xbbbb }.map { $0.u32(4) }
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 &- $0 == 960 })
     }
@@ -129,7 +129,7 @@ struct SpeechTests {
         scene.sequence &+= 1
         let path = scene.call.peers[0].path
         let now = scene.call.now
-        // The batch is not let out before the command, as where other workers' packets wait.
+        // The batch is not sent before the command, as when packets of other workers wait.
         scene.call.core.receive(sent[0], on: path, at: now, into: &scene.call.output)
         scene.bind(from: start)
         scene.send(20)
@@ -143,7 +143,7 @@ struct SpeechTests {
             var scene = try Scene()
             let found = scene.say(Self.sentence(seed: 5))
             let (start, _) = try #require(found)
-            // All in one go, as the commands of several calls may come.
+            // All at once, as commands of several calls may arrive.
             let now = scene.call.now
             let commands: [WorkerCommand] =
                 [

@@ -4,9 +4,9 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// What becomes of a call whose media lay in the socket's queue while the thread stood still.
+/// Calls whose media waited in the socket's queue while the thread was stalled.
 struct StaleMediaTests {
-    /// A second of sound and picture, and then `stale` packets of each that have lain there.
+    /// Makes a second of audio and video, followed by `stale` packets of each that waited too long.
     private func call(stale: UInt16, losing lost: UInt16? = nil) throws -> Call {
         var call = try ForwardingTests.call()
         for step in 0..<50 as Range<UInt16> where step != lost {
@@ -47,7 +47,7 @@ struct StaleMediaTests {
         let audio = call.numbers(at: 1, ssrc: 0xbbbb)
         #expect(video.count == 50 + 17 && video.isContiguous)
         #expect(audio.count == 50 + 20 && audio.isContiguous)
-        // The clock went on meanwhile.
+        // The clock continued meanwhile.
         let times = call.peers[1].received.filter { $0.u32(8) == 0xbbbb }.map { $0.u32(4) }
         #expect((140_000..<160_000).contains(Int32(bitPattern: times[50] &- times[49])))
     }
@@ -72,7 +72,7 @@ struct StaleMediaTests {
         var testDescription: String
         var leaving: Leaving
         var viewers: Int
-        /// Whether these get through.
+        /// Whether the stale packets are forwarded.
         var audio: Bool
         var video: Bool
     }
@@ -134,7 +134,7 @@ struct StaleMediaTests {
 }
 
 extension Call {
-    /// 20 ms of sound and a picture.
+    /// Sends 20 ms of audio and a picture.
     fileprivate mutating func send(_ step: UInt16, isKeyframe: Bool) {
         let audio = Media.packet(
             payloadType: 111,

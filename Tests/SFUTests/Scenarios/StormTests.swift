@@ -4,7 +4,7 @@ import WorkerInterface
 
 @testable import SFU
 
-/// Requests without end stay within budgets, and reports say what was.
+/// Endless requests stay within budgets, and reports tell the truth.
 struct StormTests {
     @Test func `a NACK storm costs a quarter of the media and one burst at most`() throws {
         var call = try ForwardingTests.call()
@@ -12,7 +12,7 @@ struct StormTests {
             call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 0)
             let last = call.numbers(at: 1).last ?? 0
             for back in 0..<10 as Range<UInt16> { call.nack(last &- back, from: 1, ssrc: 0xaaaa) }
-            // As fast as RTCP may come.
+            // The highest rate at which RTCP is accepted.
             call.run(milliseconds: 10)
         }
         let statistics = call.statistics()
@@ -21,7 +21,7 @@ struct StormTests {
         #expect(statistics.rtxOut > 200)
         #expect(slot?.nacksReceived == 4_000)
         #expect(slot?.retransmissionsSent == statistics.rtxOut)
-        // What a viewer asks for is never asked of the publisher.
+        // A viewer's requests never reach the publisher.
         #expect(call.nacks(at: 0).isEmpty)
     }
 
@@ -77,7 +77,7 @@ struct StormTests {
         #expect((1...6).contains(requests))
     }
 
-    /// Where a stream begins, and which of its packets are lost or come late.
+    /// Start of a stream, and its lost and late packets.
     static let wraps: [(name: String, start: UInt64, lost: Set<UInt64>, late: Set<UInt64>)] = [
         ("none", 65_530, [], []), ("last of the round", 65_530, [65_535], []),
         ("first of the next", 65_530, [65_536], []), ("both", 65_530, [65_535, 65_536], []),
@@ -115,7 +115,7 @@ struct StormTests {
         let first = call.numbers(at: 1)[0]
         let steps = call.numbers(at: 1).map { UInt64($0 &- first) }
         #expect(steps.sorted() == (0..<20).filter { !lost.contains(start + $0) })
-        // One request names all that lie close together.
+        // One request names all that are close together.
         #expect(call.nacks(at: 0) == lost.min().map { [UInt16(truncatingIfNeeded: $0)] } ?? [])
         #expect(call.peers[1].undecryptable == 0)
     }

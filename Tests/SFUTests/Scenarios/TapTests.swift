@@ -6,11 +6,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// A tap beside the workers: it reads what a mirror would, and can harm nobody.
+/// A tap beside the workers: it reads what a mirror would, and cannot harm anybody.
 struct TapTests {
     private static let mirror = RelayedCall.mirrorID(1)
 
-    /// A publisher on worker 0, a viewer on 0 and 1, and in place of worker 2 a tap.
+    /// A publisher on worker 0, a viewer on 0 and 1, and a tap in place of worker 2.
     private final class Story {
         var call: RelayedCall
         var tap: TapPort
@@ -56,7 +56,7 @@ struct TapTests {
         #expect(story.packets.map(\.number) == Array(first..<first + 20))
         #expect(story.packets.map(\.isKeyframeStart) == [true] + Array(repeating: false, count: 19))
         #expect(story.packets.allSatisfy { $0.codec == .vp8 && $0.best == 0 && !$0.followsGap })
-        // Viewers' picture ids are their own; what lies behind the descriptors is the same.
+        // Viewers have picture ids of their own; the data after the descriptors is the same.
         let bodies = story.call.viewer(1).payloads(of: 0xaaaa).map(Self.body)
         #expect(story.packets.map { Self.body($0.payload) } == bodies)
         #expect(story.call.statistics()[0].isBalanced)
@@ -131,7 +131,7 @@ struct TapTests {
         #expect(name == "_.-\(text)-x")
     }
 
-    /// What lies behind a VP8 descriptor.
+    /// Returns the data after a VP8 descriptor.
     private static func body(_ payload: [UInt8]) -> [UInt8] {
         guard let descriptor = VP8Descriptor(payload.span) else { return [] }
         return Array(payload[descriptor.length...])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SFU
 
-/// A publisher's timestamps reach its viewers as they were, but for one offset that stays.
+/// Timestamps reach viewers as the publisher sent them, except for one constant offset.
 struct TimestampTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var testDescription: String
@@ -46,13 +46,13 @@ struct TimestampTests {
         #expect(Set(zip(received, sent).map { $0 &- $1 }).count == 1)
     }
 
-    /// After a switch of the source time goes on, wherever the other one's began.
+    /// Time continues after a switch of the source, wherever the other one's began.
     @Test(arguments: [0, 1_000, 0x7fff_ffff, 0x8000_0001, .max - 3_000] as [UInt32])
     func `G4 time goes on over a switch`(other: UInt32) throws {
         var call = try ForwardingTests.call()
         var received: [UInt32] = []
         for (source, first) in [(0, 77_000 as UInt32), (1, other), (2, 5)] {
-            // A numbering of its own, as after an encoder's restart.
+            // A sequence of its own, as after an encoder's restart.
             for number in 0..<30 as Range<UInt16> {
                 call.sendVideo(
                     sequence: UInt16(20_000 * source) + number,

@@ -2,12 +2,12 @@ import RTP
 
 @testable import SFU
 
-/// A viewer that tells how what it is sent arrives (transport-wide feedback).
+/// A viewer's transport-wide feedback.
 struct ArrivalReports {
     private static let numberID = Media.viewerExtensions[.transportSequenceNumber]
 
     let peer: Int
-    /// Nanoseconds that each packet takes longer than the one before: a path that fills up.
+    /// Increase of the transit time from packet to packet in nanoseconds: a path that fills up.
     var slowdown: Int64 = 0
     private var delay: Int64 = 0
     private var seen = 0
@@ -15,7 +15,7 @@ struct ArrivalReports {
 
     init(of peer: Int) { self.peer = peer }
 
-    /// Tells of all that came since the last time, as if it had come evenly.
+    /// Reports all packets since the last report, as if they had arrived evenly.
     mutating func report(in call: inout Call) {
         let fresh = call.peers[peer].received.dropFirst(seen)
         seen = call.peers[peer].received.count

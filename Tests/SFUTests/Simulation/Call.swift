@@ -6,32 +6,32 @@ import WorkerInterface
 /// A worker's core and its peers on a network without loss or delay, in virtual time.
 struct Call: ~Copyable {
     var core: Core
-    /// Its ends of the rings to other workers' calls; alone it has none.
+    /// This worker's ends of the rings to other workers' calls; a single worker has none.
     var relays = RelayMesh(workers: 1).port(of: 0)
     var now = Instant(nanoseconds: 1_000_000_000_000)
     var output = Batch(capacity: 256)
     var peers: [Peer] = []
-    /// Datagrams that the network loses: asked for each, by direction.
+    /// Whether the network loses a datagram; called for each, with its direction.
     var loses: (_ toCore: Bool, _ datagram: [UInt8]) -> Bool = { _, _ in false }
-    /// Sees each datagram that leaves the core for a peer, lost or not.
+    /// Observes each datagram that leaves the core for a peer, lost or not.
     var inspects: (_ peer: Peer, _ datagram: [UInt8]) -> Void = { _, _ in }
-    /// Datagrams that went to an address where no peer is.
+    /// Number of datagrams that went to an address without a peer.
     private(set) var misdirected = 0
-    /// Of these, RTP and RTCP, and the bytes of all.
+    /// Of these, the RTP and RTCP datagrams; below, the bytes of all.
     private(set) var misdirectedMedia = 0
     private(set) var misdirectedBytes = 0
     /// Peers whose network is down.
     var silent: Set<Int> = []
     /// Whether the peer at a path answers our checks.
     var answers: (_ path: Path) -> Bool = { _ in true }
-    /// What is left out of what peers send.
+    /// Parts that peers leave out of their packets.
     var leaving = Leaving.nothing
     let identity: DTLSIdentity
     var transportSequence: UInt16 = 0
     private let context = SRTPContext(engine: .best)
     private(set) var events: [WorkerEvent] = []
 
-    /// A peer and what it has received, in clear.
+    /// A peer and its received packets, decrypted.
     final class Peer {
         var peer: LoadPeer
         let id: TransportID
@@ -67,7 +67,7 @@ struct Call: ~Copyable {
         core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
     }
 
-    /// Adds a peer with its m-lines and tells the core of it.
+    /// Adds a peer with its m-lines and registers it with the core.
     @discardableResult
     mutating func join(
         publications: [PublicationConfiguration] = [],
@@ -127,7 +127,7 @@ struct Call: ~Copyable {
         settle()
     }
 
-    /// Hands a peer's datagrams to the core, and what the core answers back.
+    /// Gives a peer's datagrams to the core, and the core's answers to the peer.
     mutating func deliver(_ sent: inout Batch, from index: Int) {
         for position in 0..<sent.count where !silent.contains(index) {
             let datagram = sent[position]
@@ -145,7 +145,7 @@ struct Call: ~Copyable {
         settle()
     }
 
-    /// Empties the core's output into the peers until nothing more comes.
+    /// Delivers the core's output to the peers until there is none left.
     mutating func settle() {
         core.relay(into: &relays, at: now)
         for other in 0..<relays.workers { _ = relays.publish(to: other) }
@@ -186,7 +186,7 @@ struct Call: ~Copyable {
         }
     }
 
-    /// Hands a peer what its network brings; returns what it answers.
+    /// Gives a peer a datagram; returns its answers.
     func take(_ datagram: [UInt8], at index: Int) -> [[UInt8]] {
         var answers = Batch(capacity: 16)
         let peer = peers[index]
@@ -203,7 +203,7 @@ struct Call: ~Copyable {
         }
     }
 
-    /// Lets time pass, with all timers on both sides.
+    /// Advances the clock and runs all timers on both sides.
     mutating func run(milliseconds: Int64) {
         let end = now.advanced(milliseconds: milliseconds)
         while now < end {
@@ -227,7 +227,7 @@ struct Call: ~Copyable {
         deliver(&sent, from: index)
     }
 
-    /// Encrypts some RTP packets, each with its wraps, and delivers them in one batch.
+    /// Encrypts RTP packets, each with its roll-over counter, and delivers them in one batch.
     mutating func send(_ packets: [(bytes: [UInt8], rollover: UInt64)], from index: Int) {
         var sent = Batch(capacity: packets.count)
         for (bytes, rollover) in packets {
@@ -255,7 +255,7 @@ struct Call: ~Copyable {
     }
 }
 
-/// Configurations and packets in the shape that Chromium sends.
+/// Configurations and packets as Chromium sends them.
 enum Media {
     static let opus = FormatMapping(
         format: MediaFormat(codec: .opus),
@@ -268,7 +268,7 @@ enum Media {
         rtxPayloadType: 97,
         feedback: [.nack, .pictureLoss, .fullIntraRequest, .transportWide]
     )
-    /// A viewer that numbers its payload types otherwise.
+    /// A viewer's format with other payload types.
     static let viewerVP8 = FormatMapping(
         format: MediaFormat(codec: .vp8),
         payloadType: 120,
@@ -341,7 +341,7 @@ enum Media {
         )
     }
 
-    /// An RTP packet with one-byte header extensions.
+    /// Makes an RTP packet with one-byte header extensions.
     static func packet(
         payloadType: UInt8,
         sequence: UInt16,
@@ -362,7 +362,7 @@ enum Media {
         return bytes + payload
     }
 
-    /// A VP8 payload: a long picture id, TL0PICIDX, and a keyframe's or delta frame's start.
+    /// Makes a VP8 payload: a long picture id, TL0PICIDX, and a keyframe's or delta frame's start.
     static func vp8Payload(
         pictureID: UInt16,
         tl0: UInt8 = 0,

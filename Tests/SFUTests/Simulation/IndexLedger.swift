@@ -1,15 +1,16 @@
-/// What was sent under each packet index of each SSRC (RFC 3711 §3.3.1), as it was encrypted.
+/// Ledger of the encrypted packet sent under each packet index of each SSRC (RFC 3711 §3.3.1).
 ///
-/// One index must never carry two packets: with GCM that gives the key's secrets away
-/// (RFC 7714 §8). SSRCs must be unique over the call.
+/// One index must never carry two packets: with GCM that reveals the key's secrets (RFC 7714 §8).
+/// SSRCs must be unique over the call.
 final class IndexLedger {
     private struct Stream {
         var highest: Int64
         var hashes: [Int64: Int] = [:]
     }
 
-    /// How far back indexes are remembered: all the way, or for a long run further than any
-    /// receiver's replay window.
+    /// Number of indexes that are remembered.
+    ///
+    /// Usually all; in a long run more than any receiver's replay window.
     private let memory: Int64
     private var streams: [UInt32: Stream] = [:]
     private(set) var violations = 0
@@ -18,7 +19,7 @@ final class IndexLedger {
 
     init(memory: Int64 = .max) { self.memory = memory }
 
-    /// Notes a datagram that left the core; what is not SRTP is left alone.
+    /// Records a datagram that left the core; ignores all but SRTP.
     func note(_ datagram: [UInt8]) {
         guard datagram.count > 12, datagram[0] >> 6 == 2, !(192...223).contains(datagram[1]) else {
             return

@@ -4,11 +4,11 @@ import Testing
 @testable import SFU
 @testable import WorkerInterface
 
-/// Two publishers and two viewers, one without RTX, and all that may happen to them.
+/// Random story of two publishers and two viewers, one without RTX.
 struct IndexStory: ~Copyable {
-    /// One incoming stream.
+    /// An incoming stream.
     struct Source {
-        /// Which of the publishers sends it.
+        /// Index of its publisher.
         var publisher: Int
         var ssrc: UInt32
         var rid: String?
@@ -19,7 +19,7 @@ struct IndexStory: ~Copyable {
         var held: [UInt8]?
         var isNew = true
         var isAudio = false
-        /// For the moment nothing of it is sent.
+        /// Whether it is paused for the moment.
         var isQuiet = false
     }
 
@@ -27,12 +27,12 @@ struct IndexStory: ~Copyable {
     let ledger: PacketLedger
     var noise: Noise
     private let isLossy: Bool
-    /// Bytes of a video packet's payload.
+    /// Payload bytes of a video packet.
     private let frameSize: ClosedRange<Int>
     var sources: [Source]
     private var rtxIndex: UInt64 = 1
     private var gates = [true, true]
-    /// The peers that publish and that watch, and what the core knows them by now.
+    /// Present peer indexes of the publishers and, below, the viewers.
     var publishers = [0, 1]
     let viewers = [2, 3]
     var publications = [
@@ -41,7 +41,7 @@ struct IndexStory: ~Copyable {
     var microphone = PublicationID(index: 0, generation: 1)
     var slots = [SlotID(index: 0, generation: 1), SlotID(index: 1, generation: 1)]
     var ssrcs: [UInt32] = [0xa100, 0xa300]
-    /// Counts things that want a name of their own.
+    /// Counter for unique names.
     var names = 0
 
     init(
@@ -54,7 +54,7 @@ struct IndexStory: ~Copyable {
         noise = Noise(seed: seed &* 0x9e37_79b9)
         self.isLossy = isLossy
         self.frameSize = frameSize
-        // The other engine listens.
+        // The ledger decrypts with the other engine.
         ledger = PacketLedger(engine: SRTPEngine.available.first { $0 != engine } ?? engine)
         call = try Call(seed: seed, profiles: [profile], engine: engine)
         let ledger = ledger
@@ -109,7 +109,7 @@ struct IndexStory: ~Copyable {
         call.apply(.bind(slots[slot], binding))
     }
 
-    /// Another SSRC, or a jump of the numbers, as after a restart of the encoder.
+    /// Changes the SSRC, or makes the numbers jump, as after a restart of the encoder.
     private mutating func changeSource() {
         let index = Int.random(in: sources.indices, using: &noise)
         restart(index)
@@ -126,7 +126,7 @@ struct IndexStory: ~Copyable {
         sources[index].isNew = true
     }
 
-    /// A new SSRC, whose roll-over counter starts at 0, and whose numbers may be old ones.
+    /// Changes the SSRC: its roll-over counter starts at 0, and its numbers may be old ones.
     mutating func rename(_ index: Int) {
         restart(index)
         sources[index].ssrc += 1
@@ -135,7 +135,7 @@ struct IndexStory: ~Copyable {
         sources[index].index = number & 0x7fff
     }
 
-    /// The viewer without RTX numbers its extensions and payload types anew.
+    /// Renumbers the extensions and payload types of the viewer without RTX.
     private mutating func renegotiate() {
         let payloadType = UInt8.random(in: 100...120, using: &noise)
         let id = UInt8.random(in: 1...14, using: &noise)
@@ -181,7 +181,7 @@ struct IndexStory: ~Copyable {
         )
     }
 
-    /// Sends the next packet, or padding; in a lossy run some are lost or come late.
+    /// Sends the next packet, or padding; in a lossy run some are lost or late.
     private mutating func send(_ index: Int) {
         if sources[index].isQuiet { return }
         let rollover = sources[index].index >> 16
@@ -223,7 +223,7 @@ struct IndexStory: ~Copyable {
         call.send(padding, from: publishers[sources[index].publisher], rollover: rollover)
     }
 
-    /// What was lost comes as a retransmission.
+    /// Retransmits a lost packet.
     private mutating func repair() {
         let index = Int.random(in: sources.indices, using: &noise)
         guard !sources[index].lost.isEmpty else { return }
@@ -233,7 +233,7 @@ struct IndexStory: ~Copyable {
         rtx[1] = original[1] & 0x80 | 97
         rtx.replaceSubrange(2..<4, with: UInt16(truncatingIfNeeded: rtxIndex).bytes)
         rtx.replaceSubrange(8..<12, with: (0x7000_0000 + UInt32(index)).bytes)
-        // The repaired stream is named as its media is; one RID's name is the repaired one's too.
+        // A retransmission stream has the names of its media stream; RRID repeats the RID.
         for place in 16..<header where rtx[place] >> 4 == 10 {
             rtx[place] = 11 << 4 | rtx[place] & 15
         }
@@ -242,7 +242,7 @@ struct IndexStory: ~Copyable {
         rtxIndex += 1
     }
 
-    /// A viewer asks for what it has and for what it has not.
+    /// Lets a viewer request packets that it has and packets that it lacks.
     private mutating func askAgain() {
         for (peer, ssrc) in zip(viewers, ssrcs) {
             guard let last = call.peers[peer].received.last(where: { $0.ssrc == ssrc }) else {

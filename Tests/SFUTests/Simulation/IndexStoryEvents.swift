@@ -4,7 +4,7 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// What tears a stream apart: here viewers need not see it continue, but no index may repeat.
+/// Disruptive events: viewers need not get a continuous stream, but no index may repeat.
 extension IndexStory {
     /// Adds a microphone that both viewers hear, and brings the numbers close to their wrap.
     mutating func prepareForTheWild() {
@@ -19,7 +19,7 @@ extension IndexStory {
         source.isAudio = true
         sources.append(source)
         for slot in slots { nearRTXWrap(slot) }
-        // A long loss is followed: the outgoing numbers jump as the incoming ones do.
+        // A long loss is mirrored: the outgoing numbers jump as the incoming ones do.
         for _ in 0..<30 where slots.contains(where: { !isNearWrap($0) }) {
             for index in sources.indices {
                 burst(of: [index], count: 1)
@@ -44,7 +44,7 @@ extension IndexStory {
         }
     }
 
-    /// One step of the story, often one that a calm call never sees.
+    /// Runs one step of the story, often one that does not occur in a calm call.
     mutating func wildStep() {
         switch Int.random(in: 0..<80, using: &noise) {
         case 0: restartICE(of: viewers.randomElement(using: &noise) ?? 2)
@@ -64,7 +64,7 @@ extension IndexStory {
         }
     }
 
-    /// New ICE credentials under the old DTLS keys (RFC 8445 §9).
+    /// Restarts ICE: new credentials under the old DTLS keys (RFC 8445 §9).
     private mutating func restartICE(of peer: Int) {
         names += 1
         let fragment = "again\(names)"
@@ -84,14 +84,14 @@ extension IndexStory {
         call.deliver(&sent, from: peer)
     }
 
-    /// The viewer is on another network.
+    /// Moves the viewer to another network.
     private mutating func move(_ peer: Int) {
         names += 1
         call.peers[peer].path = .from(port: UInt16(20_000 + names))
         call.check(from: peer)
     }
 
-    /// The publisher leaves and comes back, or another in its place.
+    /// Removes the publisher and adds it again, or another in its place.
     private mutating func replacePublisher(_ publisher: Int) {
         call.apply(.close(call.peers[publishers[publisher]].id))
         call.silent.insert(publishers[publisher])
@@ -116,7 +116,7 @@ extension IndexStory {
         burst(of: sources.indices.filter { sources[$0].publisher == publisher }, count: 30)
     }
 
-    /// The m-line ends, and a new one gets the place: with a new SSRC, as the answer has it.
+    /// Ends the m-line and reuses it for another, with a new SSRC, as in the answer.
     private mutating func replaceSlot(_ slot: Int) {
         names += 1
         let old = slots[slot]
@@ -140,13 +140,13 @@ extension IndexStory {
         sources[index].index += UInt64.random(in: 1...2_900, using: &noise)
     }
 
-    /// A layer that its publisher cannot afford for the moment, or again can.
+    /// Pauses or resumes a layer, as its publisher's path allows.
     private mutating func toggleQuiet() {
         let index = Int.random(in: sources.indices, using: &noise)
         sources[index].isQuiet = Int.random(in: 0..<3, using: &noise) == 0
     }
 
-    /// A viewer asks with one NACK for all that it got of late, as if it had got nothing.
+    /// Requests all recent packets with one NACK, as if none had arrived.
     private mutating func askForMany() {
         for (peer, ssrc) in zip(viewers, ssrcs) {
             let lost = call.peers[peer].received.suffix(60).filter { $0.ssrc == ssrc }
@@ -163,7 +163,7 @@ extension IndexStory {
         }
     }
 
-    /// Packets that come so fast that the core takes them in one batch.
+    /// Sends packets so fast that the core takes them in one batch.
     private mutating func burst(of indices: [Int], count: Int) {
         let awake = indices.filter { !sources[$0].isQuiet }
         guard let first = awake.first else { return }
@@ -174,7 +174,7 @@ extension IndexStory {
             packets.append((packet(of: index), rollover))
             sources[index].index += 1
         }
-        // Some overtake others.
+        // Some are reordered.
         for place in packets.indices.dropFirst(8) where Int.random(in: 0..<6, using: &noise) == 0 {
             packets.swapAt(place, place - Int.random(in: 1...8, using: &noise))
         }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How much noise a test makes, and the seeded source of it.
+/// Seeded source and amount of a test's noise.
 struct Noise: RandomNumberGenerator {
     private var state: UInt64
 
@@ -24,12 +24,13 @@ struct Noise: RandomNumberGenerator {
         return result
     }
 
-    /// `full` in a run that `SFUD_NOISE=full` asks for, a twentieth of it in an ordinary one.
+    /// Returns `full` in a run with `SFUD_NOISE=full`, a twentieth of it in an ordinary one.
     static func count(_ full: Int) -> Int {
         ProcessInfo.processInfo.environment["SFUD_NOISE"] == "full" ? full : full / 20
     }
 
-    /// The bytes of each file in a folder of the corpora beside the repository, if it is there.
+    /// Returns each file in a folder of the corpora beside the repository; empty where it is
+    /// missing.
     static func corpus(_ folder: String) -> [[UInt8]] {
         let root =
             ProcessInfo.processInfo.environment["SFUD_SHARED"].map { URL(filePath: $0) }

@@ -4,13 +4,12 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// What was sent under each packet index of each key and SSRC, by one who listens behind the core
-/// and has the viewers' keys.
+/// Ledger of the packet sent under each index of each key and SSRC.
 ///
-/// One index must never carry two packets: with GCM that gives the key's secrets away
-/// (RFC 7714 §8), in counter mode it gives away the packets themselves (RFC 3711 §9.1). That a
-/// packet can be decrypted proves its index; under one key and index each clear packet has one
-/// protected form and no other has it, so what comes again is compared as it is.
+/// It observes the core's output and has the viewers' keys. One index must never carry two packets:
+/// with GCM that reveals the key's secrets (RFC 7714 §8), in counter mode the packets themselves
+/// (RFC 3711 §9.1). Successful decryption proves a packet's index; under one key and index each
+/// clear packet has exactly one protected form, so repeated packets are compared as they are.
 final class PacketLedger {
     private struct Place: Hashable {
         var peer: TransportID
@@ -32,18 +31,18 @@ final class PacketLedger {
     private var sent: [Place: Int] = [:]
     /// Indexes that carried two packets, in words.
     private(set) var faults: [String] = []
-    /// Packets that the keys do not open where the numbers before them put them.
+    /// Packets that cannot be decrypted under the index that the preceding numbers imply.
     private(set) var undecryptable = 0
     private(set) var packets = 0
     private(set) var reports = 0
-    /// Packets that went out again as they were.
+    /// Packets that were sent again unchanged.
     private(set) var repeats = 0
     /// Streams whose 16-bit numbers have wrapped.
     private(set) var wrapped: Set<UInt32> = []
 
     init(engine: SRTPEngine) { context = SRTPContext(engine: engine) }
 
-    /// Notes a datagram that left the core; what is not SRTP is left alone.
+    /// Records a datagram that left the core; ignores all but SRTP.
     func note(_ datagram: [UInt8], to peer: Call.Peer) {
         guard datagram.count > 12, datagram[0] >> 6 == 2 else { return }
         guard let listener = listener(for: peer) else { return undecryptable += 1 }

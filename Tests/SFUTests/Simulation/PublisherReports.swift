@@ -3,7 +3,7 @@ import RTP
 @testable import SFU
 
 extension Call {
-    /// What a publisher has been told of its packets.
+    /// Returns the feedback that a publisher has received on its packets.
     func feedback(at peer: Int) -> Feedback {
         var seen = Feedback()
         for bytes in peers[peer].reports {
@@ -27,7 +27,7 @@ extension Call {
         var reports = 0
         var lost = 0
         var highest = 0
-        /// Packets whose arrival was told (transport-wide feedback).
+        /// Number of packets reported as received (transport-wide feedback).
         var arrivals = 0
     }
 }

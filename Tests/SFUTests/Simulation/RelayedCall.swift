@@ -3,10 +3,10 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// Workers of one daemon, each a call of its own, that hand packets on through real rings, in
-/// virtual time.
+/// Workers of one daemon, each a call of its own, that relay packets through real rings, in virtual
+/// time.
 struct RelayedCall {
-    /// One worker and the peers that live on it.
+    /// A worker and its peers.
     final class Worker {
         var call: Call
 
@@ -14,9 +14,9 @@ struct RelayedCall {
     }
 
     let workers: [Worker]
-    /// Workers that do not look into their rings for now.
+    /// Workers that do not read their rings for now.
     var busy: Set<Int> = []
-    /// How long a ring waits for its reader, in milliseconds; 0: not at all.
+    /// Milliseconds that a message stays in a ring before it is read; 0: none.
     var lag: Int64 = 0
     private var sinceExchange: Int64 = 0
 
@@ -29,12 +29,12 @@ struct RelayedCall {
         }
     }
 
-    /// The mirror of a publication in another worker, as `wire` names it.
+    /// Returns the id of a publication's mirror in another worker, as `wire` sets it.
     static func mirrorID(_ publication: UInt32) -> PublicationID {
         PublicationID(index: 100 + publication, generation: 1)
     }
 
-    /// Mirrors a publication in other workers, and says so to all, as the control plane does.
+    /// Mirrors a publication in other workers, and tells all of them, as the control plane does.
     func wire(
         _ configuration: PublicationConfiguration,
         from home: Int,
@@ -60,7 +60,7 @@ struct RelayedCall {
         }
     }
 
-    /// Lets every worker that is not busy take what lies in its rings, until nothing is left.
+    /// Lets every worker that is not busy read its rings, until they are empty.
     func exchange() {
         var isQuiet = false
         while !isQuiet {
@@ -71,7 +71,7 @@ struct RelayedCall {
         }
     }
 
-    /// Lets time pass, on all workers alike.
+    /// Advances the clocks of all workers.
     mutating func run(milliseconds: Int64) {
         for _ in 0..<milliseconds {
             for worker in workers { worker.call.run(milliseconds: 1) }
@@ -82,12 +82,12 @@ struct RelayedCall {
         }
     }
 
-    /// What each worker has counted.
+    /// Statistics of each worker.
     func statistics() -> [WorkerStatistics] { workers.map { $0.call.statistics() } }
 }
 
 extension Call {
-    /// Returns whether anything lay in the rings.
+    /// Reads the rings; returns whether there was anything in them.
     mutating func takeRelayed() -> Bool {
         guard relays.hasNews() else { return false }
         while core.receive(from: &relays, at: now) { settle() }

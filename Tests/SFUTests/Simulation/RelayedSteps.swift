@@ -4,9 +4,9 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// What the tests of rooms that span workers do again and again.
+/// Common steps of tests of rooms that span workers.
 extension RelayedCall {
-    /// Workers connect their peers one after the other; from here on they share one time.
+    /// Aligns the clocks: workers connect their peers one after the other, then share one time.
     func alignClocks() {
         let latest = workers.map { $0.call.now }.max() ?? Instant(nanoseconds: 0)
         for worker in workers {
@@ -14,7 +14,7 @@ extension RelayedCall {
         }
     }
 
-    /// Shows the publisher's video and sound to the viewer of a worker.
+    /// Subscribes the viewer of a worker to the publisher's video and audio.
     func watch(_ worker: Int, open: Bool = true) {
         for (slot, publication) in [(0, 1), (1, 0)] as [(UInt32, UInt32)] {
             let home = PublicationID(index: publication, generation: 1)
@@ -43,7 +43,7 @@ extension RelayedCall {
         workers[0].call.send(packet, from: 0)
     }
 
-    /// The viewer on a worker; the publisher is worker 0's first peer.
+    /// Returns the viewer on a worker; the publisher is worker 0's first peer.
     func viewer(_ worker: Int) -> Call.Peer { workers[worker].call.peers[worker == 0 ? 1 : 0] }
 
     func loseTheirPicture(_ worker: Int) {
@@ -53,7 +53,7 @@ extension RelayedCall {
         }
     }
 
-    /// Notes under which index each worker sends what.
+    /// Attaches a ledger of packet indexes to each worker.
     func keepLedgers() -> [IndexLedger] {
         workers.map { worker in
             let ledger = IndexLedger()
@@ -94,6 +94,6 @@ extension Call.Peer {
 }
 
 extension WorkerStatistics {
-    /// Whether every packet that another worker handed over is accounted for.
+    /// Whether every packet that another worker relayed is accounted for.
     var relaysAreBalanced: Bool { relayedIn == relayedForwarded + relayDrops.reduce(0, +) }
 }

@@ -4,21 +4,21 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// What hostile and unlucky peers do.
+/// Actions of hostile and unlucky peers.
 extension Call {
-    /// Hands the core a datagram as it is, from any address.
+    /// Gives the core a raw datagram from any address.
     mutating func inject(_ datagram: [UInt8], on path: Path) {
         core.receive(datagram.span, on: path, at: now, into: &output)
         if output.free < 64 { settle() }
     }
 
-    /// Another offer and answer.
+    /// Applies another offer and answer.
     mutating func reconfigure(_ index: Int, _ change: (inout TransportConfiguration) -> Void) {
         change(&peers[index].configuration)
         apply(.configure(peers[index].id, peers[index].configuration))
     }
 
-    /// A connectivity check from where the peer is now, nominating that address.
+    /// Sends a connectivity check from the peer's present address, nominating it.
     mutating func check(from index: Int) {
         var sent = Batch(capacity: 4)
         peers[index].peer.check(at: now, into: &sent)
@@ -31,7 +31,7 @@ extension Call {
         }
     }
 
-    /// How many objects of each kind there are; the same before and after means nothing leaked.
+    /// Number of objects of each kind; the same before and after means nothing leaked.
     var occupancy: Occupancy {
         Occupancy(
             packets: core.pool.used,
@@ -46,7 +46,7 @@ extension Call {
         )
     }
 
-    /// Packets that wait for their viewers' paths, whether they may still leave or not.
+    /// Number of queued packets in all pacers, whether they may still leave or not.
     var waitingPackets: Int {
         var free = 0
         var place = core.firstFreeWaiting
@@ -57,7 +57,7 @@ extension Call {
         return core.waiting.count - free
     }
 
-    /// Whether those who send know of each transport what it is now.
+    /// Whether all senders know the present state of each transport.
     var destinationsAgree: Bool {
         (0..<core.transports.capacity).allSatisfy { index in
             guard core.transports.isOccupied(index) else { return true }
@@ -67,7 +67,7 @@ extension Call {
         }
     }
 
-    /// The sequence numbers that a peer got under one SSRC, in the order they came.
+    /// Returns the sequence numbers that a peer received under one SSRC, in order of arrival.
     func numbers(at index: Int, ssrc: UInt32 = 0xaaaa) -> [UInt16] {
         peers[index].received.filter { $0.ssrc == ssrc }.map { $0.u16(2) }
     }
@@ -82,7 +82,7 @@ struct Occupancy: Equatable {
     var streams: Int
 }
 
-/// A stranger's or a peer's other address.
+/// Addresses of attackers, and other addresses of peers.
 extension Path {
     static func from(port: UInt16, host: UInt32 = 0x7f00_0009) -> Self {
         Self(remote: Address(ipv4: host, port: port), local: 0)

@@ -3,14 +3,14 @@ import RTP
 @testable import Rooms
 @testable import SFU
 
-/// People who each have a microphone, their detectors, and the room's list of one place.
+/// People with a microphone and a speech detector each, and a room with one active speaker.
 struct Conversation {
     var runs: [DetectorRun]
     var ranking = TalkerRanking()
-    /// Whoever was on the list, each time it changed, and when, in milliseconds.
+    /// Active speakers by the time, in milliseconds, at which each was selected.
     var heard: [(at: Int, person: Int)] = []
 
-    /// How often the list changed, its first entry not counted.
+    /// Number of changes of the list, its first entry not counted.
     var switches: Int { max(0, heard.count - 1) }
 
     init(_ microphones: [[AudioLevel?]]) {
@@ -32,7 +32,7 @@ struct Conversation {
         }
     }
 
-    /// Who is the first of the list, step by step.
+    /// Returns the dominant speaker at each step.
     func dominant(steps: Int) -> [Int?] {
         var changes = heard[...]
         var person: Int?

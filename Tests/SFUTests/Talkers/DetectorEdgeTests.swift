@@ -78,12 +78,12 @@ import Testing
                 late.append(start - 2_000 - 5_500 * index)
             }
         }
-        // Some begin with syllables that are quiet beside the voice that was learned.
+        // Some begin with syllables that are quiet compared to the learned voice.
         #expect(late.count { $0 <= 300 } * 100 >= late.count * 98)
         #expect(late.allSatisfy { $0 <= 600 })
     }
 
-    /// Each packet says that it has 20 ms of sound, and ten of them come within 20 ms.
+    /// Each packet claims 20 ms of sound, and ten of them arrive within 20 ms.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `C8 who sends ten times as much neither talks sooner nor flaps`(seed: UInt64) throws {
         let levels = speech(10_000, seed: seed)

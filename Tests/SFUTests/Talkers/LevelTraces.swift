@@ -2,17 +2,17 @@ import Foundation
 
 @testable import SFU
 
-/// The loudness of made-up sounds, in steps of 20 ms; the same for the same seed.
+/// Loudness traces of synthetic sounds, in steps of 20 ms; the same for the same seed.
 struct LevelTraces {
     static let stepMilliseconds = 20
-    /// No sound at all, in dB of the loudest that can be.
+    /// Silence, in dB of full scale.
     static let nothing = -120.0
 
     private var random: NegotiationRandom
 
     init(seed: UInt64) { random = NegotiationRandom(seed: seed) }
 
-    /// What one source would give at a microphone of its own, in dB of the loudest that can be.
+    /// A source's loudness at its own microphone, in dB of full scale.
     struct Sound {
         var steps: [Double]
 
@@ -20,7 +20,7 @@ struct LevelTraces {
             Sound(steps: Array(repeating: nothing, count: milliseconds / stepMilliseconds))
         }
 
-        /// The same sound from farther away.
+        /// Returns the same sound from farther away.
         func quieter(by decibels: Double) -> Sound {
             Sound(steps: steps.map { max(nothing, $0 - decibels) })
         }
@@ -36,10 +36,10 @@ struct LevelTraces {
         }
     }
 
-    /// Speech without a pause longer than those of `pauses`, syllable by syllable.
+    /// Makes speech with pauses no longer than `pauses`, syllable by syllable.
     ///
-    /// The first step is the first syllable's: an attack of 40 ms from 12 dB below.
-    /// `loudness` is that of a usual syllable, in dB; pauses are in milliseconds.
+    /// The first step is the first syllable's: an attack of 40 ms from 12 dB below. `loudness` is
+    /// that of an average syllable, in dB; pauses are in milliseconds.
     mutating func speech(
         milliseconds: Int,
         loudness: Double = -26,
@@ -52,7 +52,7 @@ struct LevelTraces {
                 for _ in 0..<Int.random(in: 1...4, using: &random) {
                     syllable(loudness, into: &sound)
                 }
-                // Between words the mouth closes, or not.
+                // Between words the mouth may close.
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
                     sound.steps.append(loudness - .random(in: 14...30, using: &random))
                 }
@@ -77,7 +77,7 @@ struct LevelTraces {
         }
     }
 
-    /// A burst of 150 ms that is louder than speech, its end in echo of 50 ms more.
+    /// Makes a burst of 150 ms that is louder than speech, with 50 ms of echo at its end.
     mutating func cough() -> Sound {
         let loudest = Double.random(in: -24 ... -8, using: &random)
         let steps = (0..<10).map { step in
@@ -87,7 +87,7 @@ struct LevelTraces {
         return Sound(steps: steps)
     }
 
-    /// Keys pressed and let go beside a microphone.
+    /// Makes the sound of keys beside a microphone, pressed and released.
     mutating func keyboard(milliseconds: Int) -> Sound {
         var sound = Sound.silence(milliseconds: milliseconds)
         var step = 0
@@ -109,7 +109,7 @@ struct LevelTraces {
         sound.steps[step + 1] = max(sound.steps[step + 1], echo)
     }
 
-    /// A steady noise.
+    /// Makes a steady noise.
     mutating func fan(milliseconds: Int, loudness: Double) -> Sound {
         let steps = (0..<milliseconds / Self.stepMilliseconds).map { _ in
             loudness + Double.random(in: -1.5...1.5, using: &random)
@@ -117,7 +117,7 @@ struct LevelTraces {
         return Sound(steps: steps)
     }
 
-    /// A television in the same room: speech that never ends, above music.
+    /// Makes a television in the same room: speech that never ends, over music.
     mutating func television(milliseconds: Int, loudness: Double) -> Sound {
         let voices = speech(milliseconds: milliseconds, loudness: loudness, pauses: 100...300)
         var music = loudness - 10
@@ -128,11 +128,11 @@ struct LevelTraces {
         return Sound(steps: steps)
     }
 
-    /// What a microphone sends of some sounds: a level for each step, in -dBov.
+    /// Returns a microphone's audio levels for some sounds, one a step, in -dBov.
     ///
-    /// `room` is the noise of the room and the microphone, in dB. The sounds are heard from the
-    /// same moment on, and the first one is the owner's voice: where the sender says what is
-    /// speech, it means that, and 100 ms more.
+    /// `room` is the noise of the room and the microphone, in dB. The sounds begin at the same
+    /// moment, and the first one is the owner's voice: senders that flag speech flag that, and 100
+    /// ms more.
     mutating func microphone(
         _ sounds: [Sound],
         room: Double = -65,
@@ -154,7 +154,7 @@ struct LevelTraces {
         }
     }
 
-    /// What people's microphones send who also hear each other; 0 is not at all.
+    /// Returns the levels of microphones that also hear each other; crosstalk 0 is none.
     mutating func microphones(_ voices: [Sound], crosstalk: Double) -> [[AudioLevel]] {
         voices.indices.map { own in
             var sounds = [voices[own]]
@@ -167,7 +167,7 @@ struct LevelTraces {
         }
     }
 
-    /// Discontinuous transmission: of silence only one packet each 400 ms is sent.
+    /// Applies discontinuous transmission: in silence only one packet each 400 ms is sent.
     static func discontinuous(_ levels: [AudioLevel], silence: UInt8 = 60) -> [AudioLevel?] {
         var quiet = 0
         return levels.map { level in
@@ -176,7 +176,7 @@ struct LevelTraces {
         }
     }
 
-    /// The sum of powers, in dB.
+    /// Returns the sum of powers, in dB.
     static func sum(_ decibels: [Double]) -> Double {
         10 * log10(decibels.reduce(0) { $0 + pow(10, $1 / 10) })
     }

@@ -1,9 +1,9 @@
 @testable import Rooms
 @testable import SFU
 
-/// E-33 with its ruling read word by word, with sets; slow and without a clever line.
+/// Reference implementation of E-33 with its ruling, word by word: sets, slow and simple.
 struct ListOracle {
-    /// The number of the newest start of speech, of whoever has spoken and was not removed.
+    /// Number of the newest start of speech of each speaker who was not removed.
     private var newestStart: [String: Int] = [:]
     private var talking: Set<String> = []
     private var time = 0
@@ -23,7 +23,8 @@ struct ListOracle {
     }
 
     func list(limit: Int, pins: [String], excluding receiver: String?) -> [TalkerRanking.Entry] {
-        // P = pins ∖ r, of more pins than places the first; T = who has spoken ∖ r.
+        // P = pins ∖ r (if there are more pins than places, the first ones); T = speakers so far ∖
+        // r.
         let pinned = pins.filter { $0 != receiver }.prefix(max(0, limit))
         let spoken = Set(newestStart.keys).subtracting([receiver].compactMap { $0 })
         // S = P ∪ the first N − |P| of T ∖ P: talkers first, newest starts first.

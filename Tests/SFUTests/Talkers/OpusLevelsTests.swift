@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 
 @Suite struct OpusLevelsTests {
-    /// What is measured of each packet that was sent.
+    /// Returns the measured level of each packet of a trace, and the number of decodes.
     private func measure(_ trace: OpusTrace) -> (levels: [AudioLevel?], decodes: UInt64) {
         var measuring = OpusLevels(limit: 1)
         var stream = OpusLevels.Stream()
@@ -20,7 +20,7 @@ import Testing
         let sound = traces.speech(milliseconds: 20_000)
         let trace = try #require(OpusTrace(sound, mode: mode, seed: 4))
         let (levels, _) = measure(trace)
-        // Codecs are late by some milliseconds, so powers of 100 ms are held against each other.
+        // Codecs delay by some milliseconds, so powers over 100 ms are compared.
         var errors: [Double] = []
         for start in stride(from: 0, to: levels.count - 5, by: 5) {
             let window = start..<start + 5
@@ -71,7 +71,7 @@ import Testing
         #expect(same * 100 >= all * 95)
     }
 
-    /// Three who talk by turns of some seconds, with coughs between, and now and then together.
+    /// Makes three people who take turns of some seconds, with coughs, and sometimes talk together.
     private func conversation(seed: UInt64, mode: OpusTrace.Mode) throws -> [OpusTrace] {
         var traces = LevelTraces(seed: seed)
         var voices = (0..<3).map { _ in LevelTraces.Sound.silence(milliseconds: 1_000) }
@@ -81,7 +81,7 @@ import Testing
                 if person == turn % 3 {
                     voices[person] += traces.speech(milliseconds: length)
                 } else if turn == 5, person == 0 {
-                    // Who begins in the same moment is first by chance.
+                    // Simultaneous starts are ordered by chance.
                     voices[person] += .silence(milliseconds: 600)
                     voices[person] += traces.speech(milliseconds: length - 600)
                 } else if turn % 4 == 2 {
@@ -110,7 +110,7 @@ import Testing
     @Test func `what is no Opus has no level`() {
         var measuring = OpusLevels(limit: 2)
         var stream = OpusLevels.Stream()
-        // Nothing; code 3 without a frame count, with none, and with more than 120 ms (RFC 6716
+        // Empty; code 3 without a frame count, with none, and with more than 120 ms (RFC 6716
         // §3.2.5).
         for packet in [[], [0x03], [0x03, 0x00], [0x03, 0x3f, 1, 2, 3]] as [[UInt8]] {
             let heard = level(packet, &measuring, &stream)
@@ -143,7 +143,7 @@ import Testing
         let second = level(packets[0], &measuring, &streams[1])
         let third = level(packets[0], &measuring, &streams[2])
         #expect(first != nil && second != nil && third == nil)
-        // The second goes on, the first does not: after 100 decodes its decoder is free.
+        // The second continues, the first does not: after 100 decodes its decoder is free.
         for packet in packets[1..<102] {
             let heard = level(packet, &measuring, &streams[1])
             #expect(heard != nil)

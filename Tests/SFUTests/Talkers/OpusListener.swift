@@ -2,7 +2,7 @@ import COpus
 import Foundation
 import Testing
 
-/// Plays what a listener gets of somebody's Opus, at 48 kHz and in one channel.
+/// Player of a received Opus stream, at 48 kHz and in one channel.
 @safe
 struct OpusListener: ~Copyable {
     private let decoder: OpaquePointer
@@ -14,7 +14,7 @@ struct OpusListener: ~Copyable {
 
     deinit { unsafe opus_decoder_destroy(decoder) }
 
-    /// 20 ms; `nil` is silence that was not sent, or a loss.
+    /// Plays 20 ms; `nil` is silence that was not sent, or a loss.
     func play(_ packet: [UInt8]?) -> [Int16] {
         var samples = [Int16](repeating: 0, count: 960)
         let count =
@@ -26,7 +26,7 @@ struct OpusListener: ~Copyable {
         return count == 960 ? samples : []
     }
 
-    /// Loudness of each 5 ms, in dB of the loudest that can be.
+    /// Returns the loudness of each 5 ms, in dB of full scale.
     static func loudness(_ samples: [Int16]) -> [Double] {
         stride(from: 0, to: samples.count - 239, by: 240).map { start in
             let power = samples[start..<start + 240].reduce(0.0) { $0 + Double($1) * Double($1) }

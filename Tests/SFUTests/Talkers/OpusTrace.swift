@@ -3,15 +3,15 @@ import Foundation
 
 @testable import SFU
 
-/// A sound as real Opus, with the loudness that each packet truly has.
+/// A sound encoded with real Opus, with the true loudness of each packet.
 struct OpusTrace {
     enum Mode: CaseIterable {
-        /// As browsers encode, and with discontinuous transmission; and as GStreamer does unless
-        /// told otherwise.
+        /// Encoder settings: a browser's, the same with discontinuous transmission, and GStreamer's
+        /// default.
         case variable, discontinuous, constant
     }
 
-    /// One step of 20 ms; no packet is what an encoder with DTX does not send.
+    /// A step of 20 ms; the packet is `nil` where an encoder with DTX sends none.
     struct Step {
         var packet: [UInt8]?
         var level: AudioLevel
@@ -19,7 +19,7 @@ struct OpusTrace {
 
     var steps: [Step] = []
 
-    /// Encodes a voice with the loudness of `sound`, in a room of the given noise.
+    /// Encodes a voice with the loudness of `sound`, in a room with this noise.
     init?(_ sound: LevelTraces.Sound, room: Double = -65, mode: Mode, seed: UInt64) {
         guard let encoder = unsafe opus_speech_encoder(32_000) else { return nil }
         defer { unsafe opus_encoder_destroy(encoder) }
@@ -53,7 +53,7 @@ struct OpusTrace {
     }
 }
 
-/// A tone with overtones and breath, at 48 kHz, whose loudness is given step by step.
+/// A synthetic voice (tone, overtones and breath) at 48 kHz with a given loudness per step.
 struct SyntheticVoice {
     private var random: NegotiationRandom
     private let room: Double
@@ -67,12 +67,12 @@ struct SyntheticVoice {
         self.room = pow(10, room / 20)
     }
 
-    /// 20 ms whose voice has `loudness`, in dB of the loudest that can be.
+    /// Makes 20 ms of voice with `loudness`, in dB of full scale.
     mutating func next(loudness: Double) -> [Int16] {
         let wanted = pow(10, loudness / 20)
         pitch = min(max(pitch + noise() * 6, 95), 210)
         return (0..<960).map { _ in
-            // Over 5 ms, as a mouth opens.
+            // The gain changes over 5 ms, as a mouth opens.
             gain += (wanted - gain) / 240
             phase += pitch / 48_000
             if phase >= 1 { phase -= 1 }
@@ -83,7 +83,7 @@ struct SyntheticVoice {
         }
     }
 
-    /// Even between -1 and 1: 4.8 dB below full.
+    /// Returns uniform noise between -1 and 1: 4.8 dB below full scale.
     private mutating func noise() -> Double {
         Double(Int64(bitPattern: random.next())) / Double(Int64.max)
     }

@@ -3,25 +3,25 @@ import Testing
 
 @testable import SFU
 
-/// A detector with its clock, and what it said.
+/// A speech detector with its clock and its results.
 struct DetectorRun {
     var detector = SpeechDetector()
     var now = Instant(nanoseconds: 5_000_000_000)
-    /// When something was said, in milliseconds from the first packet on.
+    /// Changes with their times, in milliseconds since the first packet.
     var changes: [(at: Int, change: SpeechDetector.Change)] = []
     private let origin = Instant(nanoseconds: 5_000_000_000)
 
-    /// Milliseconds from the first packet to when each start was said.
+    /// Times of the reported starts, in milliseconds since the first packet.
     var starts: [Int] {
         changes.compactMap { said in
             if case .started = said.change { said.at } else { nil }
         }
     }
 
-    /// The same, of ends.
+    /// Times of the reported ends, in milliseconds since the first packet.
     var stops: [Int] { changes.filter { $0.change == .stopped }.map(\.at) }
 
-    /// Milliseconds from the first packet to where each start was dated back to.
+    /// Onsets that the starts were dated back to, in milliseconds since the first packet.
     var onsets: [Int] {
         changes.compactMap { said in
             if case .started(let start) = said.change {
@@ -32,7 +32,7 @@ struct DetectorRun {
         }
     }
 
-    /// Feeds levels of 20 ms, each packet when its sound is over; where none is, nothing comes.
+    /// Feeds levels of 20 ms, each packet at the end of its sound; `nil` is no packet.
     mutating func hear(_ levels: [AudioLevel?]) {
         for level in levels {
             pass(milliseconds: Int64(LevelTraces.stepMilliseconds))
@@ -40,12 +40,12 @@ struct DetectorRun {
         }
     }
 
-    /// A packet that comes now and says that it has 20 ms of sound.
+    /// Feeds a packet that arrives now and claims 20 ms of sound.
     mutating func hear(_ level: AudioLevel) {
         note(detector.receive(level, milliseconds: LevelTraces.stepMilliseconds, at: now))
     }
 
-    /// Lets time pass, and does what is due when it is due.
+    /// Advances the clock and runs timers when they are due.
     mutating func pass(milliseconds: Int64) {
         let end = now.advanced(milliseconds: milliseconds)
         while let deadline = detector.deadline, deadline <= end {
@@ -105,7 +105,7 @@ struct DetectorRun {
             #expect(run.starts.count == 1, "seed \(seed)")
             let late = (run.starts.first ?? .max) - 1_000
             #expect(late <= limit, "seed \(seed)")
-            // Dated back to the first syllable: 50 ms at most are lost of a usual voice.
+            // Dated back to the first syllable: at most 50 ms are lost of an average voice.
             let onset = run.onsets.first ?? .max
             let lost = onset - 1_000
             if limit == 300 { #expect(-100...50 ~= lost, "seed \(seed): \(lost) ms") }
@@ -157,7 +157,8 @@ struct DetectorRun {
                 talk.heard.map(\.person) == (0..<10).map { $0 % 2 },
                 "seed \(seed) \(talk.heard)"
             )
-            // Nearer microphones may keep one talking through the other's turn; the list is right.
+            // Nearby microphones may keep one detector active through another's turn; the list is
+            // right.
             for run in talk.runs where crosstalk != 20 {
                 #expect(run.starts.count == 5, "seed \(seed): \(run.changes)")
             }

@@ -4,7 +4,7 @@ import Testing
 @testable import SFU
 
 @Suite struct TalkerRankingTests {
-    /// One thing that happens; pins are changed by name.
+    /// One event of a story; pins are changed by name.
     enum Step: Sendable {
         case start(String), stop(String), remove(String), pin(String), unpin(String)
     }
@@ -14,7 +14,7 @@ import Testing
         var steps: [Step]
         var limit = 3
         var receiver: String?
-        /// Talkers are in capitals, and whoever is pinned has a star.
+        /// Expected list: current speakers in capitals, pinned participants with a star.
         var expected: String
     }
 

@@ -4,30 +4,30 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// A participant with good keys that pursues one goal after the other, and keeps state.
+/// A hostile participant with valid keys that pursues one goal after the other, and keeps state.
 ///
-/// Its link is perfect, so that everything that it means to send comes. It takes no part in what
-/// other people do, and no promise of the room is made to it.
+/// Its link is perfect, so that everything it sends arrives. It takes no part in the honest
+/// participants' actions, and none of the room's guarantees apply to it.
 package final class Adversary {
     let hall: Hall
     var seat: Seat
     var random: SimulatedRandom
     private(set) var plan = AdversaryPlan.clockSteps
     private var pace = AdversaryPlan.Pace(messages: 0, burst: 1, milliseconds: 50)
-    /// Messages that the plan has left.
+    /// Remaining messages of the plan.
     private(set) var left = 0
-    /// Messages of the plan so far.
+    /// Messages of the plan sent so far.
     private(set) var done = 0
-    /// The one plan that it pursues, where only one is tried.
+    /// The only plan that it pursues, if just one is tried.
     let only: AdversaryPlan?
 
-    /// The fields in play.
+    /// Varied fields.
     var values = FieldValues()
-    /// An address of its choice, where nobody asked for anything.
+    /// A victim's address that requested nothing.
     var victim: Path
-    /// A number that is right for the plan: a direction, a block, a participant.
+    /// A number whose meaning depends on the plan: a direction, a block, a participant.
     var choice: UInt64 = 0
-    /// The highest index sent of each SSRC of its own (RFC 3711 §3.3.1).
+    /// Highest sent index of each of its own SSRCs (RFC 3711 §3.3.1).
     private var highest: [UInt32: UInt64] = [:]
     private var lastMark: UInt32 = 0
     private var lastTransaction: UInt64 = 0
@@ -45,7 +45,7 @@ package final class Adversary {
     var milliseconds: Int64 { pace.milliseconds }
     var burst: Int { pace.burst }
 
-    /// Turns to the next plan.
+    /// Switches to the next plan.
     func turn() {
         plan = only ?? random.pick(AdversaryPlan.allCases) ?? .clockSteps
         pace = plan.pace(using: &random)
@@ -61,10 +61,10 @@ package final class Adversary {
         done += 1
     }
 
-    /// Gives the plan up.
+    /// Abandons the plan.
     func abandon() { left = 0 }
 
-    /// Puts some of the fields in play, the others keep their plain values.
+    /// Varies some of the fields; the others keep their plain values.
     func play(_ fields: [WireField]) {
         values.stop()
         guard !fields.isEmpty else { return }
@@ -74,7 +74,7 @@ package final class Adversary {
         }
     }
 
-    /// The index of a packet with this number: the nearest to the highest that was sent.
+    /// Returns the index of a packet with this number: the nearest to the highest sent one.
     func index(of number: UInt16, source: UInt32) -> UInt64 {
         if highest.count > Self.sourceLimit { highest = [:] }
         var index = UInt64(number)
@@ -92,7 +92,7 @@ package final class Adversary {
         return lastTransaction
     }
 
-    /// The end of a payload: a packet of a layer that none of its honest ones is.
+    /// Returns the end of a payload: a mark of a layer that none of its honest packets has.
     func nextMark(of client: WorldClient, _ kind: MediaKind) -> [UInt8] {
         lastMark += 1
         return MediaMark(
@@ -106,7 +106,7 @@ package final class Adversary {
 
     private static let layer: UInt8 = 99
 
-    /// An address of a network that is nobody's (RFC 2544), by its number.
+    /// Returns the numbered address of a network that nobody uses (RFC 2544).
     static func stranger(_ number: UInt32) -> Path {
         Path(
             remote: Address(
@@ -124,9 +124,9 @@ package final class Adversary {
     private static let strangers: UInt32 = 198 << 24 | 18 << 16
 }
 
-// Its life in a room.
+// Its actions in a room.
 extension World {
-    /// An adversary comes to a room that has none.
+    /// Adds an adversary to a room that has none.
     func enterAdversary(_ hall: Hall) {
         guard hasAdversaries, hall.isOpen, !hall.isUnknown else { return }
         if let adversary = hall.adversary, hall.seats.contains(where: { $0 === adversary.seat }) {
@@ -157,7 +157,7 @@ extension World {
         }
     }
 
-    /// Does what the plan has for this moment, until the room ends.
+    /// Performs the plan's next step, until the room ends.
     private func step(_ adversary: Adversary) {
         guard adversary.hall.isOpen, halls.contains(where: { $0 === adversary.hall }) else {
             return
@@ -211,7 +211,7 @@ extension World {
         }
     }
 
-    /// Sends what `write` makes, from the client's own address or from a forged one.
+    /// Sends the output of `write` from the client's own address or from a spoofed one.
     func send(
         from client: WorldClient,
         as source: Path? = nil,

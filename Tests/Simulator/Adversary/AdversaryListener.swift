@@ -3,9 +3,9 @@ import JSON
 import RTP
 import WorkerInterface
 
-// A listener who comes back: follows, leaves and follows again while packets are still held.
+// A returning listener: follows, leaves and follows again while packets are still held.
 extension World {
-    /// Turns its own slots, or a room's pins, there and back.
+    /// Switches its own slots, or a room's pins, there and back.
     func comeAndGo(_ adversary: Adversary, _ client: WorldClient) {
         guard !isSettling, adversary.seat.hasJoined, !adversary.seat.isUnknown else { return }
         let hall = adversary.hall
@@ -42,7 +42,7 @@ extension World {
         )
     }
 
-    /// Pins somebody, or takes the pin away.
+    /// Pins somebody, or removes the pin.
     private func turnPin(_ adversary: Adversary, in hall: Hall) {
         let talkers = hall.seats.filter { $0.isFree && $0.publishes }
         guard !talkers.isEmpty else { return }

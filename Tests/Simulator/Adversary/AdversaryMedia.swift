@@ -3,9 +3,9 @@ import LoadPeer
 import RTP
 import WorkerInterface
 
-// Media packets with a plan.
+// Hostile media packets.
 extension World {
-    /// Payload types worth trying: those agreed on, and others.
+    /// Payload types to try: negotiated ones and others.
     private static let payloadTypes: [UInt64] = [96, 97, 111, 0, 63, 72, 127]
 
     func prepareMedia(_ adversary: Adversary, _ client: WorldClient) {

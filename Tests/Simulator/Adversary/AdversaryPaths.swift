@@ -3,11 +3,11 @@ import LoadPeer
 import RTP
 import WorkerInterface
 
-// Connectivity checks and forged sources with a plan.
+// Hostile connectivity checks and spoofed sources.
 extension World {
     private static let usedSource: UInt64 = 56
 
-    /// A check with the peer's own password, from an address where it may not be.
+    /// Sends a check with the peer's own password, from an address that it must not use.
     private func nominate(
         _ adversary: Adversary,
         _ client: WorldClient,
@@ -31,7 +31,7 @@ extension World {
         spoof(bytes, from: source, to: client.worker)
     }
 
-    /// A packet under its own keys that seems to come from elsewhere: sound, or a report.
+    /// Sends a packet under its own keys with a spoofed source: audio, or a report.
     private func sendEncrypted(_ adversary: Adversary, _ client: WorldClient, from source: Path) {
         if adversary.random.chance(0.5) {
             let report = ForgedReport.receiver.bytes(
@@ -62,20 +62,20 @@ extension World {
         }
     }
 
-    /// Names an address that never asked, and has packets come from there.
+    /// Names an address that requested nothing, and spoofs packets from there.
     func spoof(_ adversary: Adversary, _ client: WorldClient) {
         if adversary.done % 8 == 1 { nominate(adversary, client, from: adversary.victim) }
         sendEncrypted(adversary, client, from: adversary.victim)
     }
 
-    /// Keeps silent where it is, and names an address that never asked.
+    /// Goes silent at its own address, and names one that requested nothing.
     func keepSilent(_ adversary: Adversary, _ client: WorldClient) {
         guard adversary.left > 0 else { return client.isStill = false }
         guard adversary.done > 11 else { return }
         nominate(adversary, client, from: adversary.victim)
     }
 
-    /// Names another participant's address, and has packets come from there.
+    /// Names another participant's address, and spoofs packets from there.
     func impersonate(_ adversary: Adversary, _ client: WorldClient) {
         let others = livingClients.filter { $0.worker == client.worker && $0.isConnected }
         guard !others.isEmpty else { return adversary.abandon() }
@@ -97,7 +97,7 @@ extension World {
         nominate(adversary, client, from: Adversary.stranger(number), check)
     }
 
-    /// A check that is wrong in one way or another, from where it is.
+    /// Sends an invalid check from its own address.
     func sendCheck(_ adversary: Adversary, _ client: WorldClient) {
         var check = ForgedCheck()
         let length = adversary.values.next(.attributeLength, using: &adversary.random)

@@ -1,4 +1,4 @@
-/// A goal that an adversary pursues for a while, and the way it goes about it.
+/// An adversary's goal for a while, and its method.
 package enum AdversaryPlan: String, CaseIterable {
     case clockSteps = "clock-steps"
     case feedbackFields = "feedback-fields"
@@ -41,15 +41,15 @@ package enum AdversaryPlan: String, CaseIterable {
         }
     }
 
-    /// Messages of a plan, and how they follow one another.
+    /// Number of messages of a plan, and their timing.
     struct Pace {
         var messages: Int
-        /// Messages at once.
+        /// Messages sent at once.
         var burst: Int
         var milliseconds: Int64
     }
 
-    /// The pace for one go at it; a long one has up to 100,000 messages.
+    /// Draws the pace of one attempt; a long one has up to 100,000 messages.
     func pace(using random: inout SimulatedRandom) -> Pace {
         var pace = usualPace
         if self == .clockSteps, random.chance(0.5) {
@@ -85,10 +85,10 @@ package enum AdversaryPlan: String, CaseIterable {
     }
 }
 
-/// Whether a history has an adversary in each of its rooms.
+/// Rooms of a history that have an adversary.
 package enum AdversaryChoice: String {
     case never
-    /// In half of all seeds.
+    /// An adversary in each room, in half of all seeds.
     case some
     case always
 }

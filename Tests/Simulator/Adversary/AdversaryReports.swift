@@ -2,10 +2,10 @@ import HostilePeer
 import LoadPeer
 import RTP
 
-// RTCP with a plan.
+// Hostile RTCP.
 extension World {
     private static let maximalStep: UInt64 = 0x7f_ffff
-    /// Blocks of a datagram of a flood, with which it stays below the largest one.
+    /// Blocks of a flood's datagram, which keep it below the largest size.
     private static let floodBlocks = 12
     /// Bytes of RTCP that fit into a datagram.
     private static let longest = 1_300
@@ -60,7 +60,7 @@ extension World {
         }
     }
 
-    /// The blocks of one datagram.
+    /// Returns the blocks of one datagram.
     private func blocks(_ adversary: Adversary) -> [ForgedReport] {
         switch adversary.plan {
         case .clockSteps, .feedbackFields: [.arrivals]
@@ -75,7 +75,7 @@ extension World {
         }
     }
 
-    /// Sender reports are of its own streams, one after the other; all else is of nobody's.
+    /// Returns the sender SSRC: its own streams in turn for sender reports, otherwise nobody's.
     private func sender(
         of block: ForgedReport,
         _ adversary: Adversary,
@@ -85,7 +85,7 @@ extension World {
         return client.offer.layers[adversary.done % client.offer.layers.count].ssrc
     }
 
-    /// Has the fields that are not in play say what an honest viewer would.
+    /// Sets the fields that are not varied to an honest viewer's values.
     private func notePlainValues(_ adversary: Adversary, _ client: WorldClient) {
         let unix = unixOffset * 1e9 + Double(now.nanoseconds)
         adversary.values.plain = [

@@ -1,11 +1,11 @@
 import HostilePeer
 import RTP
 
-// Offers and DTLS records with a plan.
+// Hostile offers and DTLS records.
 extension World {
     private static let mostSlots = 6
 
-    /// Offers anew with other ICE credentials, now and then with another slot.
+    /// Makes another offer with new ICE credentials, sometimes with another slot.
     func offerAnew(_ adversary: Adversary, _ client: WorldClient) {
         let (seat, hall) = (adversary.seat, adversary.hall)
         guard !isSettling, !seat.isBusy, !seat.isUnknown, seat.client === client else { return }
@@ -15,7 +15,7 @@ extension World {
         restart(seat, hall)
     }
 
-    /// A record that its keys have not made, or one of its handshake once more.
+    /// Sends a record that its keys did not make, or repeats one of its handshake.
     func sendRecord(_ adversary: Adversary, _ client: WorldClient) {
         let bytes: [UInt8]
         if adversary.random.chance(0.2), let flight = adversary.random.pick(client.flights) {

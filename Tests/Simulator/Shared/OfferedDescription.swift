@@ -1,14 +1,14 @@
 import RTP
 import WorkerInterface
 
-/// The frame around the media sections that a simulated client offers.
+/// The session part and common lines of a simulated client's offer.
 struct OfferedDescription {
     var version: Int
     var fragment: String
     var password: String
     var fingerprint: Fingerprint
 
-    /// The description of these sections, each with its lines but those that all share.
+    /// Returns the description of these sections, each given without the common lines.
     func text(of sections: [[String]]) -> String {
         let mids = sections.indices.map(String.init).joined(separator: " ")
         var lines = [

@@ -3,23 +3,23 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// One transport of a participant: full ICE, DTLS and SRTP, and media that says whose it is.
+/// One transport of a participant: full ICE, DTLS and SRTP, and media that names its sender.
 package final class SimulatedClient {
     let index: Int
-    /// The number of its room.
+    /// Number of its room.
     let room: UInt32
     let participant: String
-    /// The worker that its transport is on, once an answer has said so.
+    /// Worker of its transport, by the answer.
     let worker: Int
     let path: Path
     let fragment: String
     let password: String
     var peer: LoadPeer
     var tracks: [SimulatedTrack]
-    /// Numbers that have come of late, by the SSRC of its slots.
+    /// Recently received sequence numbers, by the SSRC of its slots.
     private(set) var recent: [UInt32: [UInt16]] = [:]
 
-    /// Numbers that a viewer remembers of a slot, to ask for again.
+    /// Sequence numbers of a slot that a viewer remembers, to request again.
     private static let memory = 200
 
     init(
@@ -68,7 +68,7 @@ package final class SimulatedClient {
         peer.sendRTP(bytes.span, index: number, into: &output)
     }
 
-    /// Asks for some packets again, whether they have come or not.
+    /// Requests some packets again, whether they have arrived or not.
     func sendNACK(_ numbers: [UInt16], of ssrc: UInt32, into output: inout Batch) {
         let lost = numbers.map { SequenceNumber(rawValue: $0) }
         peer.sendRTCP(into: &output) { output in

@@ -1,21 +1,21 @@
 import RTP
 import WorkerInterface
 
-/// What the end of each payload says: whose it is, so that it can be told wherever it turns up.
+/// Mark at the end of each payload that identifies its origin wherever it is received.
 package struct MediaMark: Hashable {
     static let length = 18
     private static let magic: UInt32 = 0x5346_5544
 
-    /// The room that it was sent in; one that is made anew has another number.
+    /// Number of the room that it was sent in; a room created again has another number.
     var room: UInt32
-    /// The index of the client that sent it.
+    /// Index of the client that sent it.
     var publisher: UInt32
     var kind: MediaKind
-    /// Counts the packets of this layer.
+    /// Number of the packet in this layer.
     var number: UInt32
-    /// Of simulcast video, 0 the smallest.
+    /// Simulcast layer, 0 the smallest.
     var layer: UInt8 = 0
-    /// Of video: what of a frame the packet is.
+    /// Role of a video packet within its frame.
     var part: Part = []
 
     struct Part: OptionSet, Hashable {
@@ -59,7 +59,7 @@ package struct MediaMark: Hashable {
     }
 }
 
-/// One m-line of a client that sends.
+/// A sending m-line of a client.
 package struct SimulatedTrack {
     static let audioPayloadType: UInt8 = 111
     static let videoPayloadType: UInt8 = 96
@@ -70,7 +70,7 @@ package struct SimulatedTrack {
     var sent: UInt32 = 0
     var wantsKeyframe = true
 
-    /// The next packet, a frame of its own, and its index with all wraps.
+    /// Returns the next packet, a frame of its own, and its index with the roll-over counter.
     mutating func next(
         room: UInt32,
         publisher: UInt32,
@@ -111,13 +111,13 @@ extension FixedWidthInteger {
     }
 }
 
-/// An offer of a client without a codec, in the shape of Chromium's.
+/// An offer in Chromium's shape, of a client that encodes no real media.
 package struct SimulatedOffer {
     var fragment: String
     var password: String
     var fingerprint: Fingerprint
     var tracks: [SimulatedTrack] = []
-    /// Pairs of an audio and a video m-line to receive on.
+    /// Number of pairs of an audio and a video m-line to receive on.
     var slots = 0
 
     var text: String {

@@ -1,4 +1,4 @@
-/// A small seeded generator (SplitMix64).
+/// A seeded, reproducible random generator (SplitMix64).
 package struct SimulatedRandom: RandomNumberGenerator {
     var state: UInt64
 
@@ -10,18 +10,18 @@ package struct SimulatedRandom: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Whether something of this probability, 0 to 1, happens.
+    /// Returns `true` with this probability, 0 to 1.
     mutating func chance(_ probability: Double) -> Bool {
         probability > 0 && Double(next() >> 11) * 0x1p-53 < probability
     }
 
-    /// A whole number out of a range.
+    /// Returns a whole number in a range.
     mutating func pick(_ range: ClosedRange<Int64>) -> Int64 {
         let span = UInt64(range.upperBound - range.lowerBound) + 1
         return range.lowerBound + Int64(next() % span)
     }
 
-    /// One of some things, where there are any.
+    /// Returns one of the elements; `nil` if there are none.
     mutating func pick<Element>(_ elements: [Element]) -> Element? {
         elements.isEmpty ? nil : elements[Int(next() % UInt64(elements.count))]
     }

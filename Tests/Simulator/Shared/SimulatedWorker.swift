@@ -4,26 +4,27 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// What is on the other side of a worker's socket.
+/// The network on the other side of a worker's socket.
 protocol SimulatedNetwork: AnyObject {
-    /// The core has written a datagram; it may have to wait before it leaves.
+    /// Takes a datagram that the core has written; it may be queued before it leaves.
     func written(_ bytes: [UInt8], to path: Path, by worker: Int)
-    /// A datagram has left the worker's socket.
+    /// Takes a datagram that has left the worker's socket.
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int)
 }
 
-/// A worker's loop without its thread: a core, its rings, and a socket that now and then takes
-/// nothing, so that what should leave waits in a real send queue.
+/// A worker's loop without its thread: a core, its rings, and a socket.
+///
+/// The socket sometimes blocks, so that datagrams wait in a real send queue.
 package final class SimulatedWorker {
-    /// Steps of a round that can be left out, to show that somebody notices.
+    /// Steps of a round that can be left out, to show that the tests detect it.
     struct Omissions: OptionSet {
         var rawValue: Int
 
-        /// What waits for the socket stays there when the right to it is lost.
+        /// Queued datagrams are not removed when the right to them is revoked.
         static let withdrawal = Self(rawValue: 1)
-        /// What has been received stays in the core.
+        /// Received datagrams stay in the core.
         static let flush = Self(rawValue: 2)
-        /// What is for other workers stays in the ring.
+        /// Messages for other workers stay unpublished in the ring.
         static let publishing = Self(rawValue: 4)
     }
 
@@ -31,7 +32,7 @@ package final class SimulatedWorker {
     var core: Core
     var relays: RelayPort
     var output = Batch(capacity: 2 * Core.batchCapacity)
-    /// What the control plane has posted.
+    /// Commands posted by the control plane.
     var mailbox: [WorkerCommand] = []
     struct Arrival {
         let path: Path
@@ -39,23 +40,23 @@ package final class SimulatedWorker {
         let at: Instant
     }
 
-    /// Datagrams in the socket's queue.
+    /// Datagrams in the socket's receive queue.
     var arrived: [Arrival] = []
     private var stalls: StallWatch
     private var lastRound: Instant
-    /// What waits for the control thread.
+    /// Events for the control thread.
     var events: [WorkerEvent] = []
     var nextRound: Instant
-    /// The socket takes nothing before.
+    /// Time until which the socket blocks.
     var refusesUntil: Instant
     var queue = SendQueue(limits: SendQueueLimits(datagrams: 1_024))
     var staging = Batch(capacity: 64)
     var omissions: Omissions = []
-    /// Datagrams that the core has been given.
+    /// Number of datagrams that the core has received.
     var taken: UInt64 = 0
-    /// How many there had been at each report that it was asked for.
+    /// Value of `taken` at each requested report.
     var takenAtReport: [UInt64: UInt64] = [:]
-    /// Workers whose ring has been written to since this was last emptied.
+    /// Workers whose ring has been written to since this was last cleared.
     var rung: Set<Int> = []
     private let workers: Int
 
@@ -78,7 +79,7 @@ package final class SimulatedWorker {
         refusesUntil = now
     }
 
-    /// Workers with rings between them, each with a core of its own.
+    /// Makes workers with rings between them, each with a core of its own.
     static func mesh(
         of count: Int,
         packetPool: Int,
@@ -100,7 +101,7 @@ package final class SimulatedWorker {
         }
     }
 
-    /// One round, step by step as in `WorkerLoop.run`.
+    /// Runs one round, step by step as in `WorkerLoop.run`.
     func round(at now: Instant, through network: some SimulatedNetwork) {
         _ = stalls.slept(since: lastRound, until: now) { now.nanoseconds }
         lastRound = now
@@ -108,7 +109,7 @@ package final class SimulatedWorker {
         arrived = []
         let half = datagrams.count / 2
         receive(datagrams[..<half], at: now, through: network)
-        // As if the rest had come while the first half was let out.
+        // Simulates that the rest arrives while the first half is being sent.
         let late = letOvertake(datagrams[half...], at: now, through: network)
         receive(late[...], at: now, through: network)
         resume(at: now, through: network)
@@ -151,7 +152,7 @@ package final class SimulatedWorker {
         )
     }
 
-    /// Lets what may go before the batch that has been received; returns what may not.
+    /// Sends datagrams that may preempt the received batch; returns the remaining ones.
     private func letOvertake(
         _ datagrams: ArraySlice<Arrival>,
         at now: Instant,
@@ -172,7 +173,7 @@ package final class SimulatedWorker {
         return late
     }
 
-    /// Takes what the ring to it holds; returns whether there was anything.
+    /// Reads the rings to this worker; returns whether there was anything in them.
     private func takeRelayed(at now: Instant) -> Bool {
         guard relays.hasNews() else { return false }
         _ = core.receive(from: &relays, at: now)
@@ -202,7 +203,7 @@ package final class SimulatedWorker {
         send(at: now, through: network)
     }
 
-    /// Gives to the socket what the core has written for it.
+    /// Gives the core's output to the socket.
     private func send(at now: Instant, through network: some SimulatedNetwork) {
         for position in 0..<output.count {
             let path = output.path(at: position)
@@ -218,7 +219,7 @@ package final class SimulatedWorker {
         output.removeAll()
     }
 
-    /// The socket takes again what waits.
+    /// Resumes sending the queued datagrams.
     private func resume(at now: Instant, through network: some SimulatedNetwork) {
         queue.expire(at: now)
         while refusesUntil <= now, !queue.isEmpty {
@@ -234,7 +235,7 @@ package final class SimulatedWorker {
 }
 
 extension Batch {
-    /// A copy of the datagram at `index`.
+    /// Copies the datagram at `index`.
     func bytes(at index: Int) -> [UInt8] {
         let datagram = self[index]
         return datagram.indices.map { datagram[$0] }

@@ -3,22 +3,22 @@ import ControlPlane
 import JSON
 import RTP
 
-/// The signalling server's side: connections that stall and die, calls that wait for their
-/// replies, and how far each room's events have been heard.
+/// The signalling servers: connections that stall and die, pending calls, and each room's last
+/// received event.
 struct Callers {
-    /// A call, from the line to the reply.
+    /// A call, from request to reply.
     struct Call {
         var method: String
         var connection: ConnectionID
-        /// When the reply has left the daemon; on a connection that dies it never does.
+        /// Called when the reply has left the daemon; never on a connection that dies.
         var emitted: (Outcome) -> Void
         var then: (Outcome) -> Void
         var isEmitted = false
-        /// When it was made.
+        /// Time of the request.
         var time: Int64
     }
 
-    /// `lost`: the connection died before the reply had come.
+    /// Outcome of a call; `lost`: the connection died before the reply arrived.
     enum Outcome {
         case done(JSON)
         case refused(IPCError)
@@ -30,11 +30,11 @@ struct Callers {
     struct Line {
         var rooms: Set<String>?
         var hears = false
-        /// It has asked for events, or will: a connection that takes its place does, too.
+        /// Whether it receives events, or will; a connection that replaces it does too.
         var isForEvents = false
-        /// It reads nothing before, in nanoseconds.
+        /// Time until which it reads nothing, in nanoseconds.
         var stalledUntil: Int64 = 0
-        /// The last of what it reads comes then: lines keep their order.
+        /// Arrival of the last line that it reads: lines keep their order.
         var lastArrival: Int64 = 0
         var isOpen = true
     }
@@ -43,7 +43,7 @@ struct Callers {
     var calls: [Int64: Call] = [:]
     /// Calls whose reply has left the daemon, or never will.
     var settled: Set<Int64> = []
-    /// The last event of each room that was heard.
+    /// Number of the last received event of each room.
     var heard: [String: Int64] = [:]
     var lastCall: Int64 = 0
     private var lastConnection: UInt64 = 0
@@ -73,10 +73,10 @@ struct Callers {
 }
 
 extension World {
-    /// How long a call may take while nothing stands still, in nanoseconds.
+    /// Longest time of a call while nothing is stalled, in nanoseconds.
     private static let longestCall: Int64 = 10_000_000_000
 
-    /// Opens a connection, and one that hears events if none does.
+    /// Opens a connection, which receives events if no other does.
     func openConnection(hearing: Bool) {
         let id = callers.open()
         callers.connections[id]?.isForEvents = hearing
@@ -88,8 +88,9 @@ extension World {
         call("events.subscribe", params, on: id)
     }
 
-    /// Makes a call on one of the connections; `emitted` is told when the reply leaves the daemon,
-    /// `then` when it has come.
+    /// Makes a call on one of the connections.
+    ///
+    /// `emitted` is called when the reply leaves the daemon, `then` when it has arrived.
     func call(
         _ method: String,
         _ params: [String: JSON],
@@ -119,7 +120,7 @@ extension World {
         )
     }
 
-    /// The daemon has written a reply.
+    /// Takes a reply that the daemon has written.
     func emit(reply line: [UInt8], on connection: ConnectionID) {
         if strikes(.lostReply, oneIn: 50) { return }
         let isStray = strikes(.strayReply, oneIn: 50)
@@ -156,7 +157,7 @@ extension World {
         schedule.add(.reply(id, reply.outcome), at: arrival(on: connection))
     }
 
-    /// When a line that the daemon writes now is read.
+    /// Returns the time at which a line written now is read.
     private func arrival(on connection: ConnectionID) -> Instant {
         guard var line = callers.connections[connection] else { return now }
         var time = now.nanoseconds + random.pick(20_000...2_000_000)
@@ -186,7 +187,7 @@ extension World {
         schedule.add(.event(connection, line), at: arrival(on: connection))
     }
 
-    /// An event has come to who made the calls.
+    /// Takes an event that has arrived.
     func heard(_ line: [UInt8], on connection: ConnectionID) {
         guard callers.isOpen(connection) else { return }
         tally.events += 1
@@ -205,7 +206,7 @@ extension World {
         take(event)
     }
 
-    /// A connection dies, with what is on its way in either direction.
+    /// Ends a connection, with everything in flight in either direction.
     func kill(_ connection: ConnectionID) {
         guard let line = callers.connections[connection], line.isOpen else { return }
         callers.connections[connection]?.isOpen = false
@@ -220,7 +221,7 @@ extension World {
         openConnection(hearing: line.isForEvents)
     }
 
-    /// Looks for calls that nobody has answered; `true` where none is open.
+    /// Checks for calls that were never answered; returns `true` where none is open.
     @discardableResult
     func checkCalls() -> Bool {
         for (id, call) in callers.calls.sorted(by: { $0.key < $1.key })

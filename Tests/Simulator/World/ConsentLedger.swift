@@ -2,39 +2,40 @@ import HostilePeer
 import RTP
 import WorkerInterface
 
-/// Proofs that a peer is where its media goes, as the network sees them (RFC 7675).
+/// Ledger of proofs that a peer is at the address that its media goes to, as the network sees them
+/// (RFC 7675).
 ///
-/// A proof is an answer to a check that the SFU has sent to that very address, or the handshake.
-/// A forger of an address sees nothing of what goes there, and so can give no proof.
+/// A proof is an answer to a check that the SFU has sent to that very address, or the handshake. An
+/// attacker who spoofs an address receives nothing that is sent to it, and so cannot give a proof.
 package struct ConsentLedger {
-    /// Traffic of an address where nobody ever asked for anything.
+    /// Traffic of an address that requested nothing.
     private struct Strange {
         var bytesIn = 0
         var bytesOut = 0
         var events = 0
     }
 
-    /// Checks of the SFU, by where they went.
+    /// Checks of the SFU, by their destination.
     private var asked: [Path: [[UInt8]]] = [:]
     private var proved: [Path: Instant] = [:]
     private var strange: [Path: Strange] = [:]
 
-    /// The time that consent lasts (RFC 7675 §5.1), and as much again as a check may take.
+    /// Lifetime of consent (RFC 7675 §5.1), and the time that a check may take.
     private static let milliseconds: Int64 = 30_000 + 2_500
     private static let asksRemembered = 64
-    /// Bytes sent for each that came, and a handshake's first flights.
+    /// Most bytes sent for each byte received, and a handshake's first flights.
     private static let gain = 3
     private static let handshakeBytes = 6_000
     private static let request: [UInt8] = [0x00, 0x01]
     private static let success: [UInt8] = [0x01, 0x01]
 
-    /// Notes a datagram whose source is forged.
+    /// Records a datagram with a spoofed source.
     mutating func noteForged(_ bytes: Int, from path: Path) {
         guard Adversary.isStranger(path) else { return }
         strange[path, default: Strange()].bytesIn += bytes
     }
 
-    /// Notes a datagram that has come from an address.
+    /// Records a datagram from an address.
     mutating func noteIn(_ bytes: [UInt8], from path: Path, at now: Instant, isHandshake: Bool) {
         if isHandshake { proved[path] = now }
         guard bytes.count >= 20, Array(bytes[0..<2]) == Self.success,
@@ -43,7 +44,7 @@ package struct ConsentLedger {
         proved[path] = now
     }
 
-    /// Notes a datagram that goes to an address; returns the objection to it, if any.
+    /// Records a datagram to an address; returns a violation, if any.
     mutating func noteOut(
         _ bytes: [UInt8],
         to path: Path,
@@ -70,7 +71,7 @@ package struct ConsentLedger {
         return nil
     }
 
-    /// Why media may not go to an address of a client, if it may not.
+    /// Returns the violation if media must not go to an address of a client.
     func objection(
         toMediaFor path: Path,
         at now: Instant,

@@ -1,17 +1,17 @@
 import RTP
 import WorkerInterface
 
-/// A media packet that the core has written for a client, in clear.
+/// A media packet that the core has written for a client, decrypted.
 struct WrittenPacket {
     var bytes: [UInt8]
     var ssrc: UInt32
     var sequence: UInt16
-    /// `nil`: padding, or an empty packet in place of what was left out.
+    /// Mark of the payload; `nil`: padding, or an empty packet in place of an omitted one.
     var mark: MediaMark?
     var isRepeated: Bool
-    /// The number that it repeats.
+    /// Sequence number of the packet that it retransmits.
     var original: UInt16?
-    /// Stands for the packet as it was encrypted.
+    /// Hash of the encrypted packet.
     var cipher: UInt64
 
     init?(clear bytes: [UInt8], cipher: UInt64) {
@@ -28,14 +28,14 @@ struct WrittenPacket {
     }
 }
 
-/// What was sent to one client under each number of each SSRC.
+/// Ledger of the packets sent to one client under each number of each SSRC.
 struct EgressLedger {
     private struct Sent {
         var index: Int64
         var packet: WrittenPacket
     }
 
-    /// What a layer's packets went out as.
+    /// Key of a layer within an outgoing stream.
     private struct Layer: Hashable {
         var ssrc: UInt32
         var publisher: UInt32
@@ -45,25 +45,27 @@ struct EgressLedger {
 
     private struct Stream {
         var newest: Int64?
-        /// Packets of media.
+        /// Number of media packets.
         var count = 0
-        /// The last ones, in a circle by index.
+        /// Last packets, in a ring by index.
         var sent: [Sent?] = Array(repeating: nil, count: EgressLedger.memory)
     }
 
-    /// Packets of a stream that are remembered.
+    /// Number of packets of a stream that are remembered.
     private static let memory = 1_024
 
     private var streams: [UInt32: Stream] = [:]
 
-    /// Packets sent again for each that was sent first, and from the start: a viewer may have a
-    /// quarter of its media again, and a burst of 256 packets.
+    /// Most retransmissions per packet sent, and in addition from the start.
+    ///
+    /// A viewer may have a quarter of its media again, and a burst of 256 packets.
     private static let repeatedShare = 3
     private static let repeatedAtFirst = 300
-    /// Under which index each of a layer's packets went out of late.
+    /// Recent indexes of each of a layer's packets.
     private var places: [Layer: [UInt32: Int64]] = [:]
 
-    /// A packet that was sent before with the very same bits, as who takes no RTX is answered.
+    /// Returns the earlier packet with the very same bits: a retransmission to a viewer without
+    /// RTX.
     func packet(_ ssrc: UInt32, _ sequence: UInt16, cipher: UInt64) -> WrittenPacket? {
         guard let stream = streams[ssrc] else { return nil }
         let index = Self.index(of: sequence, after: stream.newest)
@@ -72,7 +74,7 @@ struct EgressLedger {
         return sent.packet
     }
 
-    /// The objection to other bits under an index that has been used: two tags under one nonce.
+    /// Returns the violation of other bits under a used index: two tags under one nonce.
     func objection(to ssrc: UInt32, _ sequence: UInt16, cipher: UInt64) -> (Invariant, String)? {
         guard let stream = streams[ssrc] else { return nil }
         let index = Self.index(of: sequence, after: stream.newest)
@@ -81,7 +83,7 @@ struct EgressLedger {
         return (.indices, "index \(index) of \(ssrc) carries other bits than before")
     }
 
-    /// Notes a packet; returns what must not be.
+    /// Records a packet; returns a violation, if any.
     mutating func note(
         _ packet: WrittenPacket,
         repairing media: UInt32?,
@@ -153,7 +155,7 @@ struct EgressLedger {
         return nil
     }
 
-    /// The number with its wraps, as a receiver knows it (RFC 3711 §3.3.1).
+    /// Returns the number with its roll-over counter, as a receiver knows it (RFC 3711 §3.3.1).
     private static func index(of sequence: UInt16, after newest: Int64?) -> Int64 {
         guard let newest else { return Int64(sequence) + 0x1_0000 }
         let step = Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: newest))

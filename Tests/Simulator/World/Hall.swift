@@ -5,27 +5,28 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// A room as who makes the calls knows it.
+/// A room in the callers' view.
 final class Hall {
     let name: String
-    /// What its packets are marked with; a room made anew has another.
+    /// Number in the marks of its packets; a room created again has another.
     let number: UInt32
-    /// Only who has the floor is seen and heard, besides moderators.
+    /// Whether it is a lecture: only the floor's holder is seen and heard, besides moderators.
     let isLecture: Bool
     var floorHolder: Seat?
     var seats: [Seat] = []
-    /// A call about the room as a whole is under way.
+    /// Whether a call about the whole room is pending.
     var isBusy = false
     var isOpen = false
     var isMuted = false
-    /// A call about it was lost: nobody knows what it is now.
+    /// Whether a call about it was lost, so that its state is unknown.
     var isUnknown = false
-    /// Whose client sends a stream.
+    /// Index of the client that sends each stream.
     var publishers: [String: UInt32] = [:]
-    /// A participant with keys that pursues goals of its own.
+    /// The hostile participant, if any.
     var adversary: Adversary?
-    /// Why the daemon has said that a subscription has no video now; it may say so before who
-    /// asked for the subscription has read the reply.
+    /// Reason by which the daemon has disabled each subscription's video.
+    ///
+    /// The notice may arrive before the reply to the call that made the subscription.
     var heldBack: [String: String] = [:]
 
     init(name: String, number: UInt32, isLecture: Bool) {
@@ -35,13 +36,13 @@ final class Hall {
     }
 }
 
-/// A participant as who makes the calls knows it.
+/// A participant in the callers' view.
 final class Seat {
     struct Subscription {
         var id: String
         var stream: String
         var publisher: UInt32
-        /// What slots were free for.
+        /// Kinds that slots were free for.
         var kinds: Set<MediaKind>
     }
 
@@ -49,21 +50,21 @@ final class Seat {
     let name: String
     let isModerator: Bool
     let publishes: Bool
-    /// Whether it sends two sizes of its video.
+    /// Whether it sends two encodings of its video.
     let isSimulcast: Bool
     let slots: Int
     let takesRTX: Bool
     let tellsArrivals: Bool
-    /// Its slots follow who talks.
+    /// Whether its slots follow the active speakers.
     let follows: Bool
     let isAdversary: Bool
-    /// Whether packets to it tell when they were sent.
+    /// Whether it negotiates absolute send times.
     var takesSendTimes = false
     var client: WorldClient?
-    /// A call about it is under way.
+    /// Whether a call about it is pending.
     var isBusy = false
     var hasJoined = false
-    /// A call about it was lost, or its connection ended.
+    /// Whether a call about it was lost, or its connection ended.
     var isUnknown = false
     var stream: String?
     var subscriptions: [Subscription] = []
@@ -86,7 +87,7 @@ final class Seat {
         isAdversary = false
     }
 
-    /// An adversary, with all that a client may agree on.
+    /// Makes an adversary, which negotiates everything that a client may.
     init(adversary number: Int) {
         self.number = number
         name = "adversary-\(number)"
@@ -103,19 +104,19 @@ final class Seat {
 
     var mayWatch: Bool { isFree && !follows || isAdversary && hasJoined && !isUnknown }
 
-    /// An adversary watches one stream; its other slots follow who talks.
+    /// Number of subscriptions; an adversary has one, and its other slots follow active speakers.
     var watchLimit: Int { isAdversary ? 1 : slots }
 
     var isFree: Bool { hasJoined && !isBusy && !isUnknown && !isAdversary }
 }
 
-// What a room's people do; each act is one call or a few, and what they are known to come to.
+// Actions of participants: each is one call or a few, with their known outcome.
 extension World {
     func params(_ hall: Hall, _ more: [String: JSON] = [:]) -> [String: JSON] {
         more.merging(["room": .string(hall.name)]) { $1 }
     }
 
-    /// A call about one participant, who takes part in no other until it is answered.
+    /// Makes a call about a participant, who takes part in no other until it is answered.
     func ask(
         _ method: String,
         _ more: [String: JSON],
@@ -170,7 +171,7 @@ extension World {
         }
     }
 
-    /// Somebody comes, if the room has not ended: one of the same name would be another one.
+    /// Adds a participant, unless the room has ended: one of the same name would be another room.
     func enter(_ hall: Hall, publishes: Bool) {
         guard hall.isOpen else { return }
         lastSeat += 1
@@ -190,7 +191,7 @@ extension World {
         }
     }
 
-    /// Makes a transport for somebody who has none.
+    /// Makes a transport for a participant without one.
     func connect(_ seat: Seat, in hall: Hall) {
         guard seat.client == nil else { return }
         lastClient += 1
@@ -208,7 +209,7 @@ extension World {
             of: seat.number,
             isModerator: seat.isModerator
         )
-        // Media may come from the moment on that the answer is made.
+        // Media may arrive from the moment that the answer is made.
         seat.client = client
         ask("transport.offer", more, about: seat, in: hall) { [unowned self] result in
             guard let result, let answer = result.sdp.flatMap(WorldAnswer.init) else { return }
@@ -217,14 +218,14 @@ extension World {
         }
     }
 
-    /// A new stream may come of it, and all of that is on.
+    /// Records that a new stream may begin, with all its tracks on.
     func beginStream(of seat: Seat) {
         rights.open(.unpublished(publisher: seat.number))
         for kind in MediaKind.allCases { rights.open(.own(publisher: seat.number, kind)) }
         seat.switchedOff = []
     }
 
-    /// Notes what an answer says of the streams.
+    /// Records the streams of an answer.
     private func note(_ result: JSON, of seat: Seat, in hall: Hall) {
         if seat.follows || seat.isAdversary { follow(seat, in: hall) }
         seat.stream = result.streams.first
@@ -233,7 +234,7 @@ extension World {
         for other in hall.seats where other.number != seat.number { watchAll(other, in: hall) }
     }
 
-    /// Has all slots follow who talks.
+    /// Makes all slots follow the active speakers.
     private func follow(_ seat: Seat, in hall: Hall) {
         guard let offer = seat.client?.offer else { return }
         rights.follow(seat.number)
@@ -245,7 +246,7 @@ extension World {
         ask("talkers.subscribe", more, about: seat, in: hall) { _ in }
     }
 
-    /// Watches what there is, as far as there are slots.
+    /// Subscribes to all streams, as far as there are slots.
     func watchAll(_ seat: Seat, in hall: Hall) {
         guard seat.mayWatch, seat.client != nil, seat.subscriptions.count < seat.watchLimit
         else { return }
@@ -273,10 +274,11 @@ extension World {
         }
     }
 
-    /// Somebody's client is there no longer; what was known of its media goes with it.
+    /// Removes a participant's client, with all that was known of its media.
     ///
-    /// `isProven` says that the reply to the call that ended it has come. A refusal, as of who is
-    /// not there, does not say that an earlier call has passed all workers.
+    /// `isProven` says that the reply to the call that ended it has arrived. A refusal, for
+    /// instance for an absent participant, does not prove that an earlier call has passed all
+    /// workers.
     func retire(_ seat: Seat, isProven: Bool = true) {
         guard let client = seat.client else { return }
         if isProven { rights.close(.client(UInt32(client.index))) }
@@ -285,7 +287,7 @@ extension World {
         tell("client \(client.index) of \(seat.name) ends")
         seat.client = nil
         seat.stream = nil
-        // With the transport the subscriptions have ended.
+        // The subscriptions have ended with the transport.
         for subscription in seat.subscriptions {
             rights.leave(viewer: seat.number, publisher: subscription.publisher)
         }
@@ -294,7 +296,7 @@ extension World {
         after(milliseconds: Self.remembered) { [unowned self] in forget(client) }
     }
 
-    /// What still comes for somebody who has gone is looked at for a while.
+    /// Inspects what still arrives for a client that has left, for a while.
     private func forget(_ client: WorldClient) {
         tally.frames += client.frames
         clients[client.index] = nil
@@ -354,7 +356,7 @@ extension World {
         _ layer: UInt8,
         ssrc: UInt32
     ) -> SentLayer {
-        // Near enough to the end that the numbers wrap, and not before they are known.
+        // Close enough to the end that the numbers wrap, but not before they are known.
         let isLate = random.chance(0.2)
         return SentLayer(
             kind,
@@ -366,7 +368,7 @@ extension World {
         )
     }
 
-    /// A client begins with its checks.
+    /// Starts a client's checks.
     func begin(_ client: WorldClient, _ answer: WorldAnswer) {
         client.worker = answer.worker
         client.begunAt = now
@@ -387,10 +389,10 @@ extension World {
 extension JSON {
     var text: String? { if case .string(let text) = self { text } else { nil } }
 
-    /// Of the result of an offer.
+    /// The SDP of an offer's result.
     var sdp: String? { self["sdp"]?.text }
 
-    /// The streams of the m-lines of the result of an offer, none twice.
+    /// Distinct streams of the m-lines of an offer's result.
     var streams: [String] {
         guard case .array(let mids)? = self["mids"] else { return [] }
         var found: [String] = []

@@ -1,22 +1,22 @@
 import RTP
 
-/// One direction of a path through the network: it delays, loses, repeats and reorders.
+/// One direction of a network path: it delays, loses, duplicates and reorders.
 struct Link {
-    /// Nanoseconds.
+    /// Delay in nanoseconds.
     var delay: Int64
     var jitter: Int64 = 0
     /// Probabilities, 0 to 1.
     var loss = 0.0
     var duplication = 0.0
     var reordering = 0.0
-    /// Nothing comes through before.
+    /// Time until which nothing arrives.
     var downUntil = Instant(nanoseconds: 0)
-    /// When the last datagram comes that was not reordered: those after it come later.
+    /// Arrival of the last datagram that was not reordered: later ones arrive after it.
     private var lastArrival = Instant(nanoseconds: 0)
 
     init(delay: Int64) { self.delay = delay }
 
-    /// A path as bad as chance makes it: half are clean.
+    /// Makes a path with random faults; half are clean.
     init(using random: inout SimulatedRandom) {
         delay = random.pick(500_000...60_000_000)
         guard random.chance(0.5) else { return }
@@ -26,12 +26,12 @@ struct Link {
         reordering = [0.0, 0.02, 0.1].randomElement(using: &random) ?? 0
     }
 
-    /// Ends what is wrong with it; it stays as long as it is.
+    /// Ends the faults; the delay stays.
     mutating func heal() {
         self = Self(delay: delay)
     }
 
-    /// When a datagram that is sent now arrives: never, once, or twice.
+    /// Returns a datagram's arrival times: none, one or two.
     mutating func arrivals(
         at now: Instant,
         using random: inout SimulatedRandom

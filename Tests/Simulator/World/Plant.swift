@@ -1,7 +1,7 @@
-/// A bug that the harness plants between the parts of the daemon, to show that the net holds fish.
+/// A bug that the harness plants between the parts of the daemon, to show that the tests detect it.
 ///
-/// None of them is in the daemon's code: each drops, repeats, delays or alters what passes from
-/// one part to another, as the bug in that part would.
+/// None of them is in the daemon's code: each drops, repeats, delays or alters what passes from one
+/// part to another, as a bug in that part would.
 package enum Plant: String, CaseIterable {
     case missingGate = "missing-gate"
     case missingGateElsewhere = "missing-gate-elsewhere"
@@ -30,7 +30,7 @@ package enum Plant: String, CaseIterable {
     case eventRepeated = "event-repeated"
     case staleAddress = "stale-address"
 
-    /// What is wrong, in a few words.
+    /// The bug in a few words.
     package var text: String {
         switch self {
         case .missingGate: "closing a publisher's gate is forgotten"

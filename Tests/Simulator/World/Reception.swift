@@ -1,7 +1,7 @@
 import RTP
 
-/// What a viewer makes of one stream that it is sent: it puts packets into order, asks for those
-/// that lack, and decodes what has begun with a keyframe.
+/// A viewer's receiver for one stream: reorders packets, requests missing ones, and decodes from
+/// keyframes on.
 struct Reception {
     private struct Missing {
         var number: UInt16
@@ -10,7 +10,7 @@ struct Reception {
         var askedAt: Instant
     }
 
-    /// Video that can be decoded stands still no longer than this for what lacks.
+    /// Longest wait of decodable video for missing packets, in milliseconds.
     private static let patience: Int64 = 400
     private static let mostMissing = 60
     private static let askingMilliseconds: Int64 = 60
@@ -19,17 +19,17 @@ struct Reception {
     let ssrc: UInt32
     private var newest: UInt16?
     private var next: UInt16 = 0
-    /// Those that came before others that lack; empty packets have no mark.
+    /// Packets that arrived before earlier missing ones; empty packets have no mark.
     private var waiting: [UInt16: MediaMark?] = [:]
     private var missing: [Missing] = []
     private(set) var isDecoding = false
     private var pictureAskedAt = Instant(nanoseconds: .min / 2)
-    /// Frames that could be decoded.
+    /// Number of decodable frames.
     private(set) var frames = 0
 
     init(ssrc: UInt32) { self.ssrc = ssrc }
 
-    /// Takes a packet; hands out what ends a frame that can be seen.
+    /// Takes a packet; passes on the ends of displayable frames.
     mutating func take(
         _ number: UInt16,
         _ mark: MediaMark?,
@@ -73,7 +73,7 @@ struct Reception {
         seen(mark)
     }
 
-    /// Goes on behind what lacks; only a keyframe can be decoded then.
+    /// Continues after missing packets; only a keyframe can be decoded then.
     private mutating func skip(to number: UInt16) {
         for key in waiting.keys where Int16(bitPattern: key &- number) < 0 {
             waiting[key] = nil
@@ -83,7 +83,7 @@ struct Reception {
         isDecoding = false
     }
 
-    /// Gives up on what has lacked for too long.
+    /// Gives up on packets that have been missing for too long.
     mutating func expire(at now: Instant, seen: (MediaMark) -> Void) {
         guard let first = missing.first,
             now.milliseconds(since: first.since) > Self.patience
@@ -93,7 +93,7 @@ struct Reception {
         drain(seen)
     }
 
-    /// Numbers to ask for now, ascending.
+    /// Returns the numbers to request now, ascending.
     mutating func takeAsked(at now: Instant) -> [UInt16] {
         var asked: [UInt16] = []
         for index in missing.indices
@@ -107,7 +107,7 @@ struct Reception {
         return asked.sorted { $0 &- next < $1 &- next }
     }
 
-    /// Whether a keyframe has to be asked for now.
+    /// Whether a keyframe has to be requested now.
     mutating func takesPictureLoss(at now: Instant) -> Bool {
         guard newest != nil, !isDecoding, now.milliseconds(since: pictureAskedAt) >= 500 else {
             return false

@@ -1,32 +1,32 @@
 import WorkerInterface
 
-/// What may be forwarded, as who makes the calls knows it.
+/// Ledger of the forwarding rights in the callers' view.
 ///
-/// A right counts as lost from the moment that the reply leaves the daemon, and as given again
-/// from the moment that a call asks for it: in between nothing may leave.
+/// A right counts as lost from the moment that the reply leaves the daemon, and as given again from
+/// the moment that a call asks for it: in between nothing may leave.
 struct RightsLedger {
-    /// What keeps media back; each is lifted by itself.
+    /// A reason to withhold media; each is lifted separately.
     enum Closure: Hashable {
-        /// The room has ended, by its number.
+        /// The room with this number has ended.
         case room(UInt32)
-        /// A client's transport has ended.
+        /// The client's transport has ended.
         case client(UInt32)
-        /// The room is muted, for its number.
+        /// The room with this number is muted.
         case roomMute(UInt32)
         case mute(publisher: Int, MediaKind)
-        /// The publisher's own switch.
+        /// The publisher has switched it off.
         case own(publisher: Int, MediaKind)
-        /// Mode or role let a participant publish nothing.
+        /// Mode or role forbid the participant to publish.
         case mode(publisher: Int)
         case role(publisher: Int)
         case unpublished(publisher: Int)
         /// In a lecture somebody else, or nobody, has the floor.
         case floor(publisher: Int)
-        /// The viewer's own switch for a subscription.
+        /// The viewer has switched a subscription's media off.
         case watch(viewer: Int, publisher: UInt32, MediaKind)
     }
 
-    /// Who watches whom, a participant's place and a client.
+    /// A subscription: a participant and the client that it watches.
     private struct Pair: Hashable {
         var viewer: Int
         var publisher: UInt32
@@ -34,11 +34,11 @@ struct RightsLedger {
 
     private var closures: Set<Closure> = []
     private var pairs: Set<Pair> = []
-    /// Whose client it is.
+    /// Participant of each client.
     private var seats: [UInt32: Int] = [:]
-    /// Participants whom a muted room does not hold back.
+    /// Participants whom a muted room does not silence.
     private var moderators: Set<Int> = []
-    /// Participants whose slots follow who talks: they may have whoever is in the room.
+    /// Participants whose slots follow active speakers: they may get anybody in the room.
     private var followers: Set<Int> = []
 
     mutating func note(client: UInt32, of seat: Int, isModerator: Bool) {
@@ -54,7 +54,7 @@ struct RightsLedger {
 
     func isClosed(_ closure: Closure) -> Bool { closures.contains(closure) }
 
-    /// A viewer has asked for what a client sends.
+    /// Records that a viewer has subscribed to a client.
     mutating func watch(viewer: Int, publisher: UInt32) {
         pairs.insert(Pair(viewer: viewer, publisher: publisher))
         for kind in MediaKind.allCases {
@@ -62,12 +62,12 @@ struct RightsLedger {
         }
     }
 
-    /// A viewer has stopped to watch it.
+    /// Records that a viewer has unsubscribed.
     mutating func leave(viewer: Int, publisher: UInt32) {
         pairs.remove(Pair(viewer: viewer, publisher: publisher))
     }
 
-    /// Why a packet may not go to a viewer, if it may not.
+    /// Returns the violation if a packet must not go to a viewer.
     func objection(to mark: MediaMark, for viewer: WorldClient) -> (Invariant, String)? {
         guard mark.room == viewer.room else {
             return (.rooms, "of room \(mark.room) in room \(viewer.room)")
@@ -99,7 +99,7 @@ struct RightsLedger {
         return all
     }
 
-    /// Whether a viewer may see or hear a client, for all that is known.
+    /// Whether a viewer may get a client's media, by all that is known.
     func mayHave(_ kind: MediaKind, of publisher: UInt32, _ viewer: WorldClient) -> Bool {
         pairs.contains(Pair(viewer: viewer.seat, publisher: publisher))
             && reasons(publisher, kind, viewer.room, viewer).allSatisfy { !closures.contains($0) }

@@ -1,12 +1,12 @@
 import RTP
 
-/// What is to happen, soonest first; of what is to happen at one time, in the order it was said.
+/// A queue of future events by time; simultaneous events keep their order of insertion.
 struct Schedule<Happening> {
-    /// Small and plain, as it moves often.
+    /// A heap entry, kept small as it moves often.
     private struct Entry {
         var time: Int64
         var order: UInt64
-        /// In `happenings`.
+        /// Index in `happenings`.
         var place: Int
 
         func comes(before other: Self) -> Bool {
@@ -22,7 +22,7 @@ struct Schedule<Happening> {
 
     var count: Int { entries.count }
 
-    /// When the next thing happens, if any.
+    /// Time of the next event, if any.
     var next: Instant? { entries.first.map { Instant(nanoseconds: $0.time) } }
 
     mutating func add(_ happening: Happening, at time: Instant) {

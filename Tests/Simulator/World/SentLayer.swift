@@ -2,22 +2,22 @@ import Contract
 import RTP
 import WorkerInterface
 
-/// What a client sends under one SSRC: a microphone, or one size of a camera.
+/// A client's stream under one SSRC: a microphone, or one encoding of a camera.
 struct SentLayer {
     let kind: MediaKind
     let mid: String
-    /// Of simulcast.
+    /// RID of a simulcast encoding.
     let rid: String?
-    /// Of simulcast, 0 the smallest.
+    /// Simulcast layer, 0 the smallest.
     let layer: UInt8
     let ssrc: UInt32
-    /// Whether a keyframe has been asked for.
+    /// Whether a keyframe has been requested.
     var wantsKeyframe = true
     private let firstIndex: UInt64
     private(set) var sent: UInt32 = 0
     private var frames: UInt32 = 0
     private var resent: UInt64 = 0
-    /// The last packets, in a circle.
+    /// Last packets, in a ring.
     private var kept: [[UInt8]] = []
 
     static let levelID: UInt8 = 1
@@ -29,7 +29,7 @@ struct SentLayer {
 
     var rtxSSRC: UInt32 { ssrc + 1 }
 
-    /// `firstIndex` is below 2^16, and near enough to it that the numbers wrap if it is large.
+    /// Makes a stream; `firstIndex` is below 2^16, and a large one makes the numbers wrap soon.
     init(
         _ kind: MediaKind,
         mid: String,
@@ -46,7 +46,7 @@ struct SentLayer {
         self.firstIndex = firstIndex
     }
 
-    /// The packets of the next frame, each with its index (RFC 3711 §3.3.1).
+    /// Returns the packets of the next frame, each with its index (RFC 3711 §3.3.1).
     mutating func nextFrame(
         room: UInt32,
         publisher: UInt32,
@@ -99,7 +99,7 @@ struct SentLayer {
         var bytes: [UInt8] = [0x90, type]
         bytes += UInt16(truncatingIfNeeded: index).wire
         bytes += UInt32(truncatingIfNeeded: ticks).wire + ssrc.wire
-        // A voice rises and falls from packet to packet: what is steady is no speech.
+        // A voice's level varies from packet to packet: a steady one is no speech.
         let voice = 0x80 | (frames % 2 == 0 ? 18 : 22 as UInt8)
         let level: [UInt8] = isVideo ? [] : [Self.levelID << 4, isTalking ? voice : 90]
         bytes += extensions(ridID: Self.ridID, level)
@@ -108,8 +108,8 @@ struct SentLayer {
         return bytes + mark.bytes
     }
 
-    /// A VP8 descriptor with a long picture id and TL0PICIDX (RFC 7741 §4.2), and the first bytes
-    /// of a frame where one begins.
+    /// Encodes a VP8 descriptor with a long picture id and TL0PICIDX (RFC 7741 §4.2), and the first
+    /// bytes of a frame where one begins.
     private func descriptor(_ mark: MediaMark) -> [UInt8] {
         let starts = mark.part.contains(.start)
         let descriptor: [UInt8] = [
@@ -122,7 +122,7 @@ struct SentLayer {
         return descriptor + [0x10, 0, 0, 0x9d, 0x01, 0x2a] + size
     }
 
-    /// With the loudness of sound, where there is any (RFC 6464).
+    /// Encodes the extensions, with the audio level of sound (RFC 6464).
     private func extensions(ridID: UInt8, _ level: [UInt8] = []) -> [UInt8] {
         var elements = level
         for (id, text) in [(Self.midID, mid), (ridID, rid ?? "")] where !text.isEmpty {
@@ -141,7 +141,8 @@ struct SentLayer {
         }
     }
 
-    /// The last packet under the next number, as a replay window with a hole lets it through.
+    /// Returns the last packet under the next number, as a replay window with a hole would accept
+    /// it.
     mutating func replay() -> (bytes: [UInt8], index: UInt64)? {
         guard sent > 0, kind == .audio else { return nil }
         var bytes = kept[Int(sent - 1) % Self.keptCount]
@@ -152,7 +153,7 @@ struct SentLayer {
         return (bytes, index)
     }
 
-    /// A packet once more, as RTX (RFC 4588), where it is still kept.
+    /// Returns a packet again as RTX (RFC 4588), if it is still kept.
     mutating func resend(_ number: UInt16) -> (bytes: [UInt8], index: UInt64)? {
         let newest = firstIndex + UInt64(sent)
         let behind = Int(UInt16(truncatingIfNeeded: newest) &- number)

@@ -1,4 +1,4 @@
-/// A number for a history: two runs that differ in anything that is noted differ in it (FNV-1a).
+/// A hash of a history: runs that differ in any recorded detail differ in it (FNV-1a).
 package struct TraceHash {
     package private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 

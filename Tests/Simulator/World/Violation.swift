@@ -1,44 +1,44 @@
-/// What must hold at every step of every history.
+/// Invariants that hold at every step of every history.
 package enum Invariant: String, CaseIterable {
-    /// Nothing leaves after the reply to the call that took the right to it away.
+    /// Nothing leaves after the reply to the call that revoked the right to it.
     case rights
-    /// Nobody gets what was sent in another room.
+    /// Nobody receives media that was sent in another room.
     case rooms
-    /// Nobody gets what they have never asked for.
+    /// Nobody receives media without a subscription.
     case subscriptions
     /// No key and packet index ever carries two packets.
     case indices
-    /// What is sent again is what was sent.
+    /// A retransmission equals the packet sent before.
     case retransmissions
     /// Nothing is forwarded to a viewer twice under two numbers.
     case repetition
-    /// What is sent can be decrypted and read, and goes to somebody.
+    /// Output can be decrypted and parsed, and goes to somebody.
     case readable
-    /// Every packet that came in was forwarded, or dropped for a cause that was counted.
+    /// Every received packet was forwarded, or dropped with a counted cause.
     case accounting
     /// The events of a room are numbered without gaps on every connection.
     case events
-    /// Every call is answered once, and to who made it.
+    /// Every call is answered once, and to its caller.
     case replies
-    /// What a room took is given back when it has ended.
+    /// An ended room gives back all its memory.
     case memory
-    /// Media goes only where the peer has proved to be, and not for long after the last proof.
+    /// Media goes only to an address that the peer has proven recently.
     case consent
-    /// Bounds what a transport makes a worker keep and do.
+    /// A transport's use of a worker's memory and time is bounded.
     case bounds
-    /// While nothing fails nobody loses sound, whatever somebody else does.
+    /// Without faults no audio is lost, whatever other participants do.
     case losses
-    /// When the faults stop, everybody sees and hears within five seconds what they may.
+    /// Within five seconds of the last fault everybody receives what they may.
     case liveness
-    /// Calls that must succeed do, and those that must not do not.
+    /// Calls that must succeed do, and calls that must fail fail.
     case answers
 }
 
-/// That something did not hold.
+/// A violated invariant.
 package struct Violation: Error, CustomStringConvertible {
     package var invariant: Invariant
     package var text: String
-    /// Virtual seconds from the beginning.
+    /// Virtual seconds since the beginning.
     var seconds: Double
 
     package var description: String { "\(invariant.rawValue) after \(seconds) s: \(text)" }

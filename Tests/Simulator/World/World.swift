@@ -9,13 +9,13 @@ package import SFU
 import Synchronization
 import WorkerInterface
 
-/// Whole rooms in virtual time, out of one seed: the real control plane with its JSON, real cores
-/// with real rings between them, clients with real ICE, DTLS and SRTP.
+/// Whole rooms in virtual time from one seed: the real control plane with its JSON, real cores with
+/// real rings between them, clients with real ICE, DTLS and SRTP.
 ///
-/// Threads, sockets, the network and the callers are played, and go wrong as the seed says. Time
-/// goes from one happening to the next, so an hour in which little happens takes little.
+/// Threads, sockets, the network and the callers are simulated, and fail as the seed decides. Time
+/// advances from one event to the next, so an hour in which little happens takes little.
 package final class World {
-    /// What can happen.
+    /// A scheduled event.
     enum Happening {
         case round(worker: Int)
         case control
@@ -30,22 +30,23 @@ package final class World {
         case act(() -> Void)
     }
 
-    /// What a link carries to a client: media is opened when it is written, the rest on arrival.
+    /// A datagram on a link to a client: media is decrypted when it is written, the rest on
+    /// arrival.
     enum Parcel {
         case datagram([UInt8])
         case media([UInt8])
     }
 
     let seed: UInt64
-    /// Whether a violation tells what the workers were at, and what happened before it.
+    /// Whether a violation also reports the workers' state and the events before it.
     package var isVerbose = false
-    /// The last things that happened, if a violation is to tell them.
+    /// Last events, kept if a violation is to report them.
     private var chronicle: [String] = []
     let plant: Plant?
     var random: SimulatedRandom
-    /// For what a plant does, so that it changes nothing else.
+    /// Random numbers of a planted bug, separate so that it changes nothing else.
     var plantRandom: SimulatedRandom
-    /// When it begins, by the clock of the machine: how long that has been up.
+    /// Start of the history by the machine's clock, which shows its uptime.
     let start: Instant
     var now: Instant
     var schedule = Schedule<Happening>()
@@ -58,70 +59,70 @@ package final class World {
     var clients: [Int: WorldClient] = [:]
     var clientsByPath: [Path: Int] = [:]
     var rights = RightsLedger()
-    /// The addresses to which media may go, as the network knows them.
+    /// Addresses to which media may go, as the network knows them.
     var consent = ConsentLedger()
     var ledgers: [Int: EgressLedger] = [:]
-    /// Media on its way from the core to the socket, by what of it stays in clear.
+    /// Media packets between core and socket, by their unencrypted header fields.
     var underWay: [Wire: WrittenPacket] = [:]
     var wakes: [Instant?]
     var controlWake: Instant?
-    /// No thread does anything before: one of them, or the whole process.
+    /// Time until which each thread is stalled: one of them, or the whole process.
     var stalled: [Instant]
     var controlStalled = Instant(nanoseconds: 0)
-    /// When the last stall ended, or will.
+    /// End of the last stall.
     var lastStall = Instant(nanoseconds: 0)
     var hasFaults = false
-    /// When the faults stopped.
+    /// Time at which the faults stopped.
     var calmed = Instant(nanoseconds: 0)
     var callers: Callers
-    /// Lines that the control thread has not read yet.
+    /// Lines that the control thread has not read.
     var lines: [(connection: ConnectionID, line: [UInt8])] = []
     var halls: [Hall] = []
     var lastSeat = 0
     var lastClient = 0
     var lastHall: UInt32 = 0
-    /// Fences that a planted bug has passed already.
+    /// Fences that a planted bug has already passed.
     var fencesTaken: Set<Fence> = []
     /// Mirrors that each worker has had.
     var mirrors: [Set<PublicationID>]
-    /// What the last packet said that was no retransmission.
+    /// Mark of the last packet that was no retransmission.
     var lastMark: MediaMark?
-    /// How often clients have changed their address.
+    /// Number of changes of address by clients.
     var moves = 0
-    /// Names the reports that the harness itself asks workers for.
+    /// Token of the harness's own last request for a worker's report.
     var lastToken = UInt64(1) << 62
-    /// Unix time may jump.
+    /// Offset of Unix time, which may jump.
     var unixOffset = 1_700_000_000.0
-    /// How much publishers send.
+    /// Rate of the publishers' media.
     var pace = Pace.settling
-    /// What a client has just sent.
+    /// Output of the client that has just sent.
     var sent = Batch(capacity: 64)
-    /// What a received packet makes a client say: nothing.
+    /// Output of a client in response to a received packet: none.
     var unsaid = Batch(capacity: 1)
 
-    /// Whether there is an adversary in each room, and the one plan that it has, if only one.
+    /// Whether each room has an adversary; below, the only plan that it has, if just one is tried.
     let hasAdversaries: Bool
     let onlyPlan: AdversaryPlan?
-    /// For what concerns adversaries, so that it changes nothing else.
+    /// Random numbers of adversaries, separate so that they change nothing else.
     var adversaryRandom: SimulatedRandom
-    /// The RTCP that each worker had read when it last reported.
+    /// RTCP that each worker had read at its last report.
     var reportsRead: [Int: (count: UInt64, time: Instant)] = [:]
-    /// No adversary makes a call: all that are open are waited for.
+    /// Whether adversaries make no calls, while all open calls are awaited.
     var isSettling = false
 
     let identity: DTLSIdentity
     let context = SRTPContext(engine: .best)
-    /// How many rooms there are, as a rule.
+    /// Usual number of rooms.
     let roomCount: Int
 
-    /// A packet by what of it stays in clear.
+    /// A packet's key: its unencrypted header fields.
     struct Wire: Hashable {
         var path: Path
         var ssrc: UInt32
         var sequence: UInt16
     }
 
-    /// Milliseconds from packet to packet of sound, and from frame to frame.
+    /// Milliseconds from packet to packet of audio, and from frame to frame.
     struct Pace {
         var audio: Int64
         var video: Int64
@@ -131,7 +132,7 @@ package final class World {
         static let quiet = Self(audio: 1_000, video: 1_000)
     }
 
-    /// What a history came to.
+    /// Totals of a history.
     package struct Tally {
         package var datagrams = 0
         package var media = 0
@@ -140,11 +141,11 @@ package final class World {
         package var events = 0
         package var rounds = 0
         package var checks = 0
-        /// Packets of sound that had to come while nothing failed.
+        /// Audio packets that had to arrive while nothing failed.
         package var listened = 0
         /// Messages of adversaries.
         package var hostile = 0
-        /// Pairs of viewer and source that were seen to be alive.
+        /// Pairs of viewer and source whose media was received.
         package var alive = 0
 
         package init() {}
@@ -206,14 +207,14 @@ package final class World {
     /// Virtual seconds since the beginning.
     package var seconds: Double { Double(now.nanoseconds - start.nanoseconds) / 1e9 }
 
-    /// Notes the first thing that did not hold; the history ends there.
+    /// Records the first violation; the history ends there.
     func violate(_ invariant: Invariant, _ text: String) {
         guard violation == nil else { return }
         let before = chronicle.suffix(Self.chronicled).map { "\n  \($0)" }.joined()
         violation = Violation(invariant: invariant, text: text + before, seconds: seconds)
     }
 
-    /// Notes something that happened.
+    /// Records an event.
     func tell(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
         chronicle.append("\(seconds) \(text())")
@@ -227,7 +228,7 @@ package final class World {
         violate(objection.0, objection.1)
     }
 
-    /// Whether the bug that is planted strikes now; always `false` where another is.
+    /// Whether the planted bug strikes now; always `false` for any other bug.
     func strikes(_ bug: Plant, oneIn number: Int64 = 1) -> Bool {
         plant == bug && (number == 1 || plantRandom.pick(1...number) == 1)
     }
@@ -239,13 +240,13 @@ package final class World {
 
 // Time.
 extension World {
-    /// Lets time pass, up to a moment or to the first thing that does not hold.
+    /// Advances the clock, at most to the first violation.
     func run(milliseconds: Int64) {
         let end = now.advanced(milliseconds: milliseconds)
         run(until: end) { false }
     }
 
-    /// Lets time pass until something is so, at most up to a moment.
+    /// Advances the clock until a condition holds, at most to `end`.
     func run(until end: Instant, or isEnough: () -> Bool) {
         while violation == nil, !isEnough(), let next = schedule.next, next <= end,
             let (time, happening) = schedule.takeNext()
@@ -286,7 +287,7 @@ extension World {
         }
     }
 
-    /// Has a worker go round soon, or when its stall is over.
+    /// Schedules a worker's next round, or for the end of its stall.
     func wake(_ worker: Int, at time: Instant? = nil) {
         var due = time ?? now.advanced(nanoseconds: random.pick(20_000...lag))
         due = max(due, stalled[worker], now)
@@ -302,6 +303,6 @@ extension World {
         schedule.add(.control, at: due)
     }
 
-    /// The longest that a thread takes to come round, in nanoseconds.
+    /// Longest delay of a thread's next round, in nanoseconds.
     private var lag: Int64 { hasFaults ? 6_000_000 : 800_000 }
 }

@@ -3,9 +3,9 @@ import LoadPeer
 import RTP
 import WorkerInterface
 
-// What happens in rooms by chance.
+// Random actions in rooms.
 extension World {
-    /// One thing or another in one of the rooms.
+    /// Performs a random action in one of the rooms.
     func act() {
         guard let hall = random.pick(halls.filter(\.isOpen)) else { return }
         guard let seat = random.pick(hall.seats.filter(\.isFree)) else { return }
@@ -52,7 +52,7 @@ extension World {
         }
     }
 
-    /// Somebody has left the room.
+    /// Records that a participant has left the room.
     func forget(_ seat: Seat, in hall: Hall, isProven: Bool = true) {
         retire(seat, isProven: isProven)
         if hall.floorHolder === seat { hall.floorHolder = nil }
@@ -61,7 +61,7 @@ extension World {
         hall.seats.removeAll { $0 === seat }
     }
 
-    /// Somebody comes back without having left.
+    /// Lets a participant join again without having left.
     func takeOver(_ seat: Seat, _ hall: Hall) {
         ask("participant.join", who(seat), about: seat, in: hall) { [unowned self] in
             endStream(of: seat, in: hall)
@@ -71,14 +71,14 @@ extension World {
         }
     }
 
-    /// Nobody watches a stream any more that has ended.
+    /// Ends all subscriptions to a stream that has ended.
     private func endStream(of seat: Seat, in hall: Hall) {
         guard let stream = seat.stream else { return }
         seat.stream = nil
         for other in hall.seats { other.subscriptions.removeAll { $0.stream == stream } }
     }
 
-    /// Somebody closes the transport and makes another.
+    /// Closes a participant's transport and makes another.
     private func renew(_ seat: Seat, _ hall: Hall) {
         guard seat.client != nil else { return connect(seat, in: hall) }
         ask("transport.close", who(seat), about: seat, in: hall) { [unowned self] in
@@ -89,7 +89,7 @@ extension World {
         }
     }
 
-    /// Somebody offers anew, with other ICE credentials.
+    /// Makes another offer with new ICE credentials.
     func restart(_ seat: Seat, _ hall: Hall) {
         guard let client = seat.client, client.isConnected else { return }
         seat.offers += 1
@@ -206,7 +206,7 @@ extension World {
         }
     }
 
-    /// A subscription turns to another stream.
+    /// Switches a subscription to another stream.
     private func turn(_ seat: Seat, _ hall: Hall) {
         let watched = Set(seat.subscriptions.map(\.stream))
         let others = hall.seats.compactMap(\.stream).filter { !watched.contains($0) }
@@ -220,7 +220,7 @@ extension World {
         ]
         ask("subscription.update", more, about: seat, in: hall) { [unowned self] in
             rights.leave(viewer: seat.number, publisher: subscription.publisher)
-            // What was switched off stays so.
+            // Media that was switched off stays off.
             for kind in MediaKind.allCases {
                 let old = RightsLedger.Closure.watch(
                     viewer: seat.number,
@@ -293,7 +293,7 @@ extension World {
         }
     }
 
-    /// In a lecture the floor goes to somebody, or is taken back.
+    /// Gives a lecture's floor to somebody, or takes it back.
     private func passFloor(_ seat: Seat, _ hall: Hall) {
         guard hall.isLecture, !seat.isModerator else { return }
         let closure = RightsLedger.Closure.floor(publisher: seat.number)
@@ -319,7 +319,7 @@ extension World {
         }
     }
 
-    /// A viewer wants another size, or this video before others.
+    /// Changes a viewer's preferred size or a video's priority.
     private func prefer(_ seat: Seat, _ hall: Hall) {
         guard let subscription = random.pick(seat.subscriptions) else { return }
         let sizes: [JSON] = [
@@ -386,7 +386,7 @@ extension World {
         )
     }
 
-    /// A room has ended, with all that is in it.
+    /// Records that a room has ended, with everything in it.
     private func end(_ hall: Hall) {
         rights.close(.room(hall.number))
         for seat in hall.seats { retire(seat) }
@@ -397,6 +397,6 @@ extension World {
 }
 
 extension MediaKind {
-    /// As the contract calls it.
+    /// The kind's name in the contract.
     var word: String { self == .audio ? "audio" : "video" }
 }

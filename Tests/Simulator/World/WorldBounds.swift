@@ -2,9 +2,9 @@ import RTP
 import SFU
 import WorkerInterface
 
-// The bounds of what transports make a worker keep and do.
+// Bounds of each transport's use of a worker's memory and time.
 extension World {
-    /// Holds every worker's tables against their limits.
+    /// Checks every worker's tables against their limits.
     func checkBounds() {
         for worker in workers {
             if let text = worker.core.excess {
@@ -18,14 +18,14 @@ extension World {
 
     private static let eventLimit = 10_000
 
-    /// Holds the RTCP that a worker has read since its last report against what transports may make
-    /// it read.
+    /// Checks the RTCP that a worker has read since its last report against its transports'
+    /// budgets.
     func checkReports(_ statistics: WorkerStatistics, of worker: Int) {
         defer { reportsRead[worker] = (statistics.rtcpIn, now) }
         guard let before = reportsRead[worker] else { return }
         let read = Int(clamping: statistics.rtcpIn - before.count)
         let adversaries = clients.values.count { $0.isAdversary && $0.worker == worker }
-        // Half a second's worth may come at once, and a stall keeps a report waiting.
+        // Half a second's worth may come at once, and a stall delays a report.
         let milliseconds = Int(now.milliseconds(since: before.time)) + 500
         let hostile = adversaries * Self.reportsPerSecond * milliseconds / 1_000
         let honest = clients.count * Self.honestReports * milliseconds / 1_000

@@ -4,64 +4,66 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// One transport of a participant, with a link of its own each way: it sends a microphone and a
-/// camera of one or two sizes, watches, asks again for what is lost, and tells of arrivals.
+/// One transport of a participant, with a link of its own in each direction.
+///
+/// It sends a microphone and a camera with one or two encodings, receives, requests lost packets,
+/// and reports arrivals.
 final class WorldClient {
-    /// A pair of who publishes and what.
+    /// A publisher with one of its kinds of media.
     struct Source: Hashable {
         var publisher: UInt32
         var kind: MediaKind
     }
 
     let index: Int
-    /// The number of its room.
+    /// Number of its room.
     let room: UInt32
-    /// Whom it belongs to.
+    /// Number of its participant.
     let seat: Int
     var offer: WorldOffer
     var peer: LoadPeer
     var worker: Int
-    /// Where its datagrams come from; another after its address has changed.
+    /// Source of its datagrams; it changes with the client's address.
     var path: Path
     var up: Link
     var down: Link
-    /// Of each stream of retransmissions, the stream that it repeats.
+    /// Media SSRC of each RTX SSRC.
     var repaired: [UInt32: UInt32] = [:]
-    /// Credentials of the checks that it answers and sends.
+    /// ICE credentials of its checks and answers.
     var answer: WorldAnswer?
     var isAdversary = false
-    /// It neither sends nor answers.
+    /// Whether it neither sends nor answers.
     var isStill = false
-    /// Nothing comes to it: it is not where its packets seem to come from.
+    /// Whether it receives nothing, because its packets have a spoofed source.
     var isDeaf = false
-    /// Datagrams of its handshake, where they are kept.
+    /// Recorded datagrams of its handshake.
     private(set) var flights: [[UInt8]] = []
-    /// The newest packet received: its SSRC, its number, and its transport-wide number.
+    /// SSRC of the newest received packet; below, its number and its transport-wide number.
     private(set) var newestSource: UInt32 = 0
     private(set) var newestNumber: UInt16 = 0
     private(set) var newestTransportNumber: UInt16 = 0
-    /// When it began to connect.
+    /// Time at which it began to connect.
     var begunAt: Instant?
-    /// Nobody is there any more.
+    /// Whether it has left.
     var isGone = false
-    /// Its end was not proved: media may come for a while.
+    /// Whether its end is unproven, so that media may still arrive for a while.
     var mayHear = false
-    /// Milliseconds from one packet of audio to the next, and from frame to frame.
+    /// Milliseconds from one audio packet to the next; below, from frame to frame.
     var audioInterval: Int64 = 20
     var videoInterval: Int64 = 100
     var nextTick: Instant?
-    /// A packet of it is to come through a second time.
+    /// Whether a packet is to be replayed.
     var replays = false
     private var audioDue = Instant(nanoseconds: 0)
     private var videoDue = Instant(nanoseconds: 0)
     private var talkDue = Instant(nanoseconds: 0)
     private var isTalking = false
     private var receptions: [UInt32: Reception] = [:]
-    /// When it last saw a frame, or heard a packet, of whom.
+    /// Time of the last frame or audio packet of each source.
     private(set) var lastSeen: [Source: Instant] = [:]
-    /// Numbers of sound that came from each source since it was asked to keep them.
+    /// Numbers of audio packets of each source since the recording of them began.
     private(set) var heard: [UInt32: Set<UInt32>]?
-    /// Frames that it could decode.
+    /// Number of decoded frames.
     private(set) var frames = 0
     private var arrivals: [(number: UInt16, time: Instant)] = []
     private var feedbackDue: Instant?
@@ -91,7 +93,7 @@ final class WorldClient {
 
     var isConnected: Bool { peer.isConnected }
 
-    /// The address of a client, which changes with each of its moves.
+    /// Returns the address of a client, which changes with each of its moves.
     static func path(of index: Int, move: Int = 0) -> Path {
         Path(
             remote: Address(
@@ -102,7 +104,7 @@ final class WorldClient {
         )
     }
 
-    /// Does what is due; returns when it wants to be asked again.
+    /// Performs what is due; returns the time of the next call.
     func tick(
         at now: Instant,
         using random: inout SimulatedRandom,
@@ -162,7 +164,7 @@ final class WorldClient {
         }
     }
 
-    /// Asks again for what is lost.
+    /// Requests lost packets again.
     private func attend(at now: Instant, into sent: inout Batch) {
         for ssrc in receptions.keys.sorted() {
             guard var reception = receptions.removeValue(forKey: ssrc) else { continue }
@@ -179,7 +181,7 @@ final class WorldClient {
         }
     }
 
-    /// Asks for some packets again, whether they have come or not.
+    /// Requests some packets again, whether they have arrived or not.
     func sendNACK(_ numbers: [UInt16], of ssrc: UInt32, into sent: inout Batch) {
         let lost = numbers.map { SequenceNumber(rawValue: $0) }
         peer.sendRTCP(into: &sent) { output in
@@ -217,7 +219,7 @@ final class WorldClient {
         }
     }
 
-    /// Takes a packet in clear; one of retransmissions stands for what it repeats.
+    /// Takes a decrypted packet; a retransmission stands for its original.
     func take(clear bytes: [UInt8], at now: Instant) {
         guard let packet = try? Packet(bytes.span) else { return }
         note(arrivalOf: packet, at: now)
@@ -232,7 +234,7 @@ final class WorldClient {
         let mark = MediaMark(packet.payload)
         if let mark, mark.kind == .audio { return note(mark, at: now) }
         guard packet.payloadType.rawValue != SimulatedTrack.audioPayloadType else { return }
-        // Padding that probes has the numbers of retransmissions, and repeats nothing.
+        // Probe padding shares the numbers of retransmissions, and repeats nothing.
         guard mark != nil || !isRepeated else { return }
         var reception = receptions.removeValue(forKey: ssrc) ?? Reception(ssrc: ssrc)
         reception.take(number, mark, at: now) { note($0, at: now) }
@@ -245,10 +247,10 @@ final class WorldClient {
         if mark.kind == .audio { heard?[mark.publisher, default: []].insert(mark.number) }
     }
 
-    /// Begins to keep the numbers of the sound that comes.
+    /// Begins to record the numbers of received audio.
     func beginHearing() { heard = [:] }
 
-    /// Ends that.
+    /// Ends the recording.
     ///
     /// - Returns: The numbers, by client.
     func endHearing() -> [UInt32: Set<UInt32>] {
@@ -301,7 +303,7 @@ final class WorldClient {
         }
     }
 
-    /// Keeps what an adversary's handshake sends, to be sent again.
+    /// Keeps an adversary's handshake datagrams, to be sent again.
     func keep(flight bytes: [UInt8]) {
         guard isAdversary, flights.count < Self.flightLimit, case .dtls = Datagram(bytes.span)
         else { return }
@@ -310,6 +312,6 @@ final class WorldClient {
 
     private static let flightLimit = 16
 
-    /// Forgets what it was sent: a new association has new streams.
+    /// Forgets all received streams: a new association has new ones.
     func forgetStreams() { receptions = [:] }
 }

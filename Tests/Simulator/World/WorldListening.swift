@@ -1,20 +1,20 @@
 import RTP
 import WorkerInterface
 
-// A while without faults in which every packet of sound must come.
+// A period without faults in which every audio packet must arrive.
 extension World {
     private static let listenMilliseconds: Int64 = 2_000
-    /// Packets that may be on their way when the while ends.
+    /// Packets that may be in flight when the period ends.
     private static let underWay: UInt32 = 6
 
     private struct Pair {
         var viewer: WorldClient
         var publisher: WorldClient
-        /// The number of the first packet that counts.
+        /// Number of the first packet that counts.
         var first: UInt32
     }
 
-    /// Listens to all sound for two seconds; adversaries go on meanwhile.
+    /// Checks all audio for two seconds; adversaries continue meanwhile.
     func listen() {
         guard violation == nil, hasAdversaries else { return }
         let pairs = hearingPairs()
@@ -40,7 +40,7 @@ extension World {
         }
     }
 
-    /// Honest viewers, and the honest people whom they may hear.
+    /// Returns honest viewers with the honest publishers that they may hear.
     private func hearingPairs() -> [Pair] {
         halls.filter { $0.isOpen && !$0.isUnknown }.flatMap { hall in
             hall.seats.filter(\.isFree).flatMap { hearingPairs(of: $0, in: hall) }
@@ -63,6 +63,6 @@ extension World {
 }
 
 extension WorldClient {
-    /// Packets of sound that it has sent, where it sends any.
+    /// Number of audio packets sent; `nil` if it sends none.
     var soundSent: UInt32? { offer.layers.first { $0.kind == .audio }?.sent }
 }

@@ -4,7 +4,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-// What leaves the workers' sockets, and what comes to clients.
+// Output of the workers' sockets, and input of clients.
 extension World: SimulatedNetwork {
     /// Reads a media packet as its receiver will, the moment the core has written it.
     func written(_ bytes: [UInt8], to path: Path, by worker: Int) {
@@ -49,10 +49,10 @@ extension World: SimulatedNetwork {
         }
     }
 
-    /// Whether a listener who comes back may be sent a packet again under another number.
+    /// Whether a returning listener may be sent a packet again under another number.
     ///
-    /// A mirror that is made anew has another numbering than the one before it, so that nobody
-    /// knows there what the listener has had of the first words.
+    /// A recreated mirror has another sequence than the one before it, so its worker does not know
+    /// which of the first words the listener has received.
     private func mayRepeat(_ packet: WrittenPacket, for client: WorldClient) -> Bool {
         guard let mark = packet.mark, mark.kind == .audio else { return false }
         return clients[Int(mark.publisher)].map { $0.worker != client.worker } ?? true
@@ -84,7 +84,7 @@ extension World: SimulatedNetwork {
         lastMark = packet.mark
     }
 
-    /// Sends a packet to somebody that it is not for.
+    /// Sends a packet to a client that must not get it.
     private func stray(_ packet: WrittenPacket, to isMeant: (WorldClient) -> Bool) {
         let others = clients.values.filter { $0.isConnected && !$0.isGone && isMeant($0) }
         guard let other = others.min(by: { $0.index < $1.index }), let mark = packet.mark else {
@@ -93,7 +93,7 @@ extension World: SimulatedNetwork {
         violate(rights.objection(to: mark, for: other))
     }
 
-    /// A datagram has left the socket of a worker.
+    /// Takes a datagram that has left a worker's socket.
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
         violate(consent.noteOut(bytes, to: path, at: now))
         guard !Adversary.isStranger(path) else { return }
@@ -113,12 +113,12 @@ extension World: SimulatedNetwork {
                 guard !client.mayHear else { return }
                 return violate(.rights, "media goes to client \(client.index), which has ended")
             }
-            // Nobody can read what comes before the keys do.
+            // Packets before the keys cannot be read.
             guard let packet = underWay.removeValue(forKey: wire) else { return }
             violate(consent.objection(toMediaFor: path, at: now, since: lastStall))
             if let mark = packet.mark { violate(rights.objection(to: mark, for: client)) }
             parcel = .media(packet.bytes)
-            // Its number is another then, and a viewer misses the one that it had.
+            // The bug changed its number, so a viewer misses the original one.
             if packet.sequence != wire.sequence { return }
             if client.path != WorldClient.path(of: client.index), strikes(.staleAddress) { return }
         }
@@ -134,7 +134,7 @@ extension World: SimulatedNetwork {
         }
     }
 
-    /// Something has come to a client.
+    /// Delivers a datagram to a client.
     func arrive(_ parcel: Parcel, at index: Int) {
         guard let client = clients[index], !client.isGone, !client.isStill,
             !client.isDeaf
@@ -167,7 +167,7 @@ extension World: SimulatedNetwork {
         return false
     }
 
-    /// A client does what is due.
+    /// Performs what is due for a client.
     func tick(_ index: Int) {
         guard let client = clients[index], !client.isGone, client.nextTick == now else { return }
         client.nextTick = nil
@@ -179,7 +179,7 @@ extension World: SimulatedNetwork {
         plan(client, at: next)
     }
 
-    /// Has a client go on no later than at a moment.
+    /// Schedules a client's next turn no later than `time`.
     func plan(_ client: WorldClient, at time: Instant) {
         let due = max(time, now.advanced(nanoseconds: 1_000))
         if let known = client.nextTick, known <= due { return }
@@ -187,7 +187,7 @@ extension World: SimulatedNetwork {
         schedule.add(.tick(client: client.index), at: due)
     }
 
-    /// Puts what a client sends into its link.
+    /// Puts a client's output into its link.
     func sendAll(from client: WorldClient) {
         for position in 0..<sent.count {
             let (first, second) = client.up.arrivals(at: now, using: &random)
@@ -206,7 +206,7 @@ extension World: SimulatedNetwork {
         clientsByPath[path].flatMap { clients[$0] }
     }
 
-    /// A client's address changes, as behind a router that has forgotten it.
+    /// Changes a client's address, as a NAT does that has lost its binding.
     func move(_ client: WorldClient) {
         moves += 1
         client.path = WorldClient.path(of: client.index, move: moves)
@@ -215,9 +215,9 @@ extension World: SimulatedNetwork {
     }
 }
 
-// The sums of what the workers count.
+// Sums of the workers' counters.
 extension World {
-    /// Asks the workers for their figures every so often.
+    /// Requests the workers' statistics at intervals.
     func askForSums() {
         for worker in workers {
             lastToken += 1

@@ -3,35 +3,35 @@ import HostilePeer
 import RTP
 import WorkerInterface
 
-/// What a client of a simulated room can do, and the offer that says so.
+/// A simulated client's capabilities, and the offer that expresses them.
 struct WorldOffer {
     var fragment: String
     var password: String
     var fingerprint: Fingerprint
-    /// The microphone, and the sizes of the camera.
+    /// Its microphone and the encodings of its camera.
     var layers: [SentLayer] = []
-    /// Pairs of an audio and a video m-line to receive on.
+    /// Number of pairs of an audio and a video m-line to receive on.
     var slots = 0
-    /// The mids of the slots for a kind.
+    /// Returns the mids of the slots of a kind.
     func mids(_ kind: MediaKind) -> [String] {
         let kinds = Set(layers.map(\.kind)).count
         return (0..<slots).map { String(kinds + 2 * $0 + (kind == .audio ? 0 : 1)) }
     }
 
-    /// The mids of the slots that follow who talks.
+    /// Returns the mids of the slots that follow active speakers.
     func mids(_ kind: MediaKind, of seat: Seat) -> [String] {
         seat.isAdversary ? mids(kind).suffix(2) : mids(kind)
     }
 
-    /// Whether lost packets come again as RTX, or as they were.
+    /// Whether lost packets are retransmitted as RTX, or unchanged.
     var takesRTX = true
-    /// Whether it tells when packets arrive.
+    /// Whether it sends transport-wide feedback.
     var tellsArrivals = false
-    /// Whether packets to it tell when they were sent.
+    /// Whether it negotiates absolute send times.
     var takesSendTimes = false
-    /// Whether it has agreed on all other header extensions, too.
+    /// Whether it also negotiates all other header extensions.
     var carriesEverything = false
-    /// Counts offers, as RFC 3264 §8 wants it.
+    /// Offer counter, for RFC 3264 §8.
     var version = 1
 
     var text: String {
@@ -106,7 +106,7 @@ struct WorldOffer {
         ] + lines + ["a=rtpmap:\(rtx) rtx/90000", "a=fmtp:\(rtx) apt=\(video)"]
     }
 
-    /// Extensions that honest clients of a history without an adversary do not agree on.
+    /// Returns extensions that honest clients negotiate only in histories with an adversary.
     private func further(_ kind: MediaKind) -> [String] {
         var kinds: [(UInt8, ExtensionKind)] = []
         let extensions = Self.everyExtension
@@ -121,7 +121,7 @@ struct WorldOffer {
         return kinds.map { "a=extmap:\($0) \($1.uri)" }
     }
 
-    /// The ids of all extensions.
+    /// Ids of all extensions.
     static let everyExtension: ForgedMedia.Extensions = {
         var extensions = ForgedMedia.Extensions()
         extensions.audioLevel = SentLayer.levelID
@@ -135,13 +135,13 @@ struct WorldOffer {
     }()
 }
 
-/// What a client needs of an answer.
+/// The parts of an answer that a client needs.
 struct WorldAnswer {
     var fragment: String
     var password: String
-    /// The worker that the transport is on.
+    /// Worker of the transport.
     var worker: Int
-    /// Of each stream of retransmissions, the stream that it repeats.
+    /// Media SSRC of each RTX SSRC.
     var repaired: [UInt32: UInt32] = [:]
 
     init?(_ text: String) {

@@ -6,26 +6,26 @@ import Rooms
 import SFU
 import WorkerInterface
 
-// The whole of a history: wild times and quiet ones, and what must be so after each.
+// A whole history: periods with faults and without, and the checks after each.
 extension World {
-    /// How often a history is wild and then quiet, and for how many virtual milliseconds.
+    /// Number of rounds, and the virtual milliseconds of faults and of quiet in each.
     package struct Length {
         var rounds: Int
         var wild: Int64
         var quiet: Int64
 
-        /// For each change to the project.
+        /// Length for each change to the project.
         package static let moment = Self(rounds: 1, wild: 1_500, quiet: 500)
         package static let usual = Self(rounds: 2, wild: 15_000, quiet: 150_000)
         package static let short = Self(rounds: 2, wild: 6_000, quiet: 2_500)
         package static let day = Self(rounds: 48, wild: 20_000, quiet: 1_760_000)
     }
 
-    /// What must have come back when faults stop, in milliseconds.
+    /// Milliseconds in which media must recover when faults stop.
     private static let liveness: Int64 = 5_000
     private static let sumsMilliseconds: Int64 = 500
 
-    /// Lives the history through; returns what did not hold.
+    /// Runs the history; returns the violation, if any.
     package func live(_ length: Length) -> Violation? {
         openConnection(hearing: true)
         openConnection(hearing: false)
@@ -58,7 +58,7 @@ extension World {
         }
     }
 
-    /// All that can go wrong does, and people do what they like.
+    /// Injects all kinds of faults while participants act at random.
     private func rage(milliseconds: Int64) {
         pace = .wild
         hasFaults = true
@@ -75,7 +75,7 @@ extension World {
         }
     }
 
-    /// Something breaks.
+    /// Injects a fault.
     private func fail() {
         switch random.pick(0...9) {
         case 0, 1: if let client = random.pick(livingClients) { move(client) }
@@ -88,7 +88,7 @@ extension World {
             let worker = workers[Int(random.pick(0...Int64(workers.count - 1)))]
             worker.refusesUntil = now.advanced(milliseconds: random.pick(1...200))
         default:
-            // Somebody sets the clock.
+            // The wall clock is set.
             let jump = Double(random.pick(-3_600...3_600))
             unixOffset += jump
             for worker in workers {
@@ -115,7 +115,7 @@ extension World {
         lastStall = max(lastStall, stalled[worker])
     }
 
-    /// The whole process stands still, as when its machine sleeps.
+    /// Stalls the whole process, as when its machine sleeps.
     private func stallProcess() {
         let length = random.chance(0.1) ? random.pick(5_000...35_000) : random.pick(100...2_000)
         let end = now.advanced(milliseconds: length)
@@ -131,7 +131,7 @@ extension World {
         callers.connections[id]?.stalledUntil = end.nanoseconds
     }
 
-    /// The faults stop; what stands still comes to an end.
+    /// Stops the faults, and ends all stalls.
     private func calm() {
         hasFaults = false
         calmed = now
@@ -144,7 +144,7 @@ extension World {
         awaitCalls()
     }
 
-    /// Lets time pass until no call is open.
+    /// Advances the clock until no call is open.
     private func awaitCalls() {
         isSettling = true
         defer { isSettling = false }
@@ -157,7 +157,7 @@ extension World {
         checkCalls()
     }
 
-    /// Everybody sees and hears within five seconds what they may.
+    /// Checks that everybody receives what they may within five seconds.
     private func awaitLife(_ when: String) {
         guard violation == nil else { return }
         pace = .settling
@@ -176,7 +176,7 @@ extension World {
         violate(.liveness, "\(first) \(when)\(isVerbose ? slots.joined() : "")")
     }
 
-    /// What somebody may see or hear, and has not since a moment.
+    /// Returns the media that a client may receive and has not since `start`.
     private func whatLacks(since start: Instant) -> [String] {
         halls.filter { $0.isOpen && !$0.isUnknown }.flatMap { hall in
             hall.seats.filter(\.isFree).flatMap { whatLacks($0, in: hall, since: start) }
@@ -186,7 +186,7 @@ extension World {
     private func whatLacks(_ seat: Seat, in hall: Hall, since start: Instant) -> [String] {
         guard let client = seat.client else { return [] }
         guard client.isConnected else {
-            // A handshake that met with losses may wait for longer.
+            // A handshake with losses may take longer.
             guard let begun = client.begunAt, begun > calmed, begun <= start else { return [] }
             return ["\(seat.name) has not connected"]
         }
@@ -212,7 +212,7 @@ extension World {
         return lacks
     }
 
-    /// Undoes what people have done, so that all may be seen and heard.
+    /// Undoes the participants' restrictions, so that everything may be received.
     private func restore() {
         guard violation == nil else { return }
         if callers.openConnections.isEmpty { openConnection(hearing: true) }
@@ -237,7 +237,7 @@ extension World {
         awaitCalls()
     }
 
-    /// Some rooms have ended for good, in others few are left, and some have fallen silent.
+    /// Fills rooms again: some have ended, some have few participants left, some have gone silent.
     private func fill() {
         while halls.count < roomCount { openHall() }
         for hall in halls where hall.isOpen && !hall.isUnknown {
@@ -261,11 +261,11 @@ extension World {
     private func restore(_ seat: Seat, in hall: Hall) {
         guard !seat.isBusy else { return }
         guard seat.hasJoined, !seat.isUnknown, seat.client?.isConnected == true else {
-            // Nobody knows what became of it: it leaves, as far as it is there.
+            // Its state is unknown: it leaves, as far as it is present.
             seat.isUnknown = false
             ask("participant.leave", ["participant": .string(seat.name)], about: seat, in: hall) {
                 [unowned self] result in
-                // Of this call, too, the reply may be lost.
+                // The reply to this call may be lost, too.
                 if !seat.isUnknown { forget(seat, in: hall, isProven: result != nil) }
             }
             return
@@ -288,7 +288,7 @@ extension World {
         )
     }
 
-    /// Little happens, for long.
+    /// Lets little happen for a long time.
     private func rest(milliseconds: Int64) {
         pace = .quiet
         let end = now.advanced(milliseconds: milliseconds)
@@ -296,7 +296,7 @@ extension World {
             if random.chance(0.3) { act() }
             if random.chance(0.3) { fill() }
             if random.chance(0.05), let client = random.pick(livingClients) {
-                // Silence that ends a transport, unless the quiet time ends before.
+                // Silence that ends a transport, unless the quiet period ends before.
                 client.up.downUntil = now.advanced(milliseconds: random.pick(5_000...50_000))
                 client.down.downUntil = client.up.downUntil
             }
@@ -307,7 +307,7 @@ extension World {
         awaitCalls()
     }
 
-    /// Ends all rooms, and looks whether anything is left of them.
+    /// Ends all rooms, and checks that nothing is left of them.
     private func conclude() {
         guard violation == nil else { return }
         for _ in 0..<3 {
@@ -325,7 +325,7 @@ extension World {
         clients = [:]
     }
 
-    /// An event that was heard says what the daemon has done of itself.
+    /// Takes an event by which the daemon reports an action of its own.
     func take(_ event: IPCEvent) {
         guard let room = event.room?.rawValue,
             let hall = halls.last(where: { $0.name == room })

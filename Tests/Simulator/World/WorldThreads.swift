@@ -7,7 +7,7 @@ import WorkerInterface
 
 // The worker threads and the control thread.
 extension World {
-    /// Datagrams that a worker's socket holds; the kernel drops what comes beyond them.
+    /// Capacity of a worker's socket in datagrams; the kernel drops any beyond it.
     private static let socketDatagrams = 2_000
 
     func round(_ index: Int) {
@@ -29,7 +29,7 @@ extension World {
         if let next { wake(index, at: max(next, now.advanced(nanoseconds: 50_000))) }
     }
 
-    /// A datagram has come to a worker's socket.
+    /// Delivers a datagram to a worker's socket.
     func arrive(_ bytes: [UInt8], from path: Path, at index: Int) {
         let worker = workers[index]
         guard worker.arrived.count < Self.socketDatagrams else { return }
@@ -42,7 +42,7 @@ extension World {
         wake(index)
     }
 
-    /// Whether a datagram belongs to a handshake that is under way at that address.
+    /// Whether a datagram belongs to a pending handshake at that address.
     private func isHandshake(_ bytes: [UInt8], from path: Path) -> Bool {
         guard case .dtls = Datagram(bytes.span), let index = clientsByPath[path],
             let client = clients[index]
@@ -50,7 +50,7 @@ extension World {
         return client.path == path && !client.isConnected
     }
 
-    /// The control thread goes round.
+    /// Runs the control thread once.
     func control() {
         for worker in workers {
             let events = worker.events
@@ -88,13 +88,13 @@ extension World {
         plane.receive(event, from: worker, at: now)
     }
 
-    /// A fence as it is on its way.
+    /// A fence in transit.
     struct Fence: Hashable {
         var worker: Int
         var epoch: UInt64
     }
 
-    /// Takes it that the other workers have passed a fence when one has.
+    /// Passes a fence for all other workers when one has passed it (a planted bug).
     private func passRest(of epoch: UInt64, at worker: Int) {
         for other in plane.workersAwaited(atFence: epoch) where other != worker {
             fencesTaken.insert(Fence(worker: other, epoch: epoch))
@@ -136,7 +136,7 @@ extension World {
         }
     }
 
-    /// What becomes of commands where a bug is planted.
+    /// Returns the commands as a planted bug alters them.
     private func altered(_ commands: [WorkerCommand], for worker: Int) -> [WorkerCommand] {
         guard plant != nil else { return commands }
         var passed: [WorkerCommand] = []

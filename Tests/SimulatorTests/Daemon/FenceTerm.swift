@@ -2,42 +2,43 @@ import JSON
 import Testing
 import WorkerInterface
 
-/// What the calls of a trial can name.
+/// Names that the calls of a trial refer to.
 struct FenceCast: Sendable {
-    /// Of the publisher `p`, and of the other one, `q`.
+    /// Stream of the publisher `p`; below, that of the other publisher `q`.
     var stream: JSON = .null
     var otherStream: JSON = .null
-    /// Of `v0` and `v1`.
+    /// Subscriptions of `v0` and `v1`.
     var subscriptions: [JSON] = []
-    /// The result of the last call before.
+    /// Result of the previous call.
     var prepared: JSON = .null
-    /// The publisher's offer with its microphone inactive, and a viewer's with its video so.
+    /// The publisher's offer with its microphone inactive; below, a viewer's with its video
+    /// inactive.
     var offerWithoutMicrophone: JSON = .null
     var offersWithoutPicture: [JSON] = []
 }
 
-/// A term of the gate (A0-1), and the calls that take it away and give it back.
+/// A term of the gate (A0-1), with calls that revoke it and restore it.
 struct FenceTerm: CustomTestStringConvertible, Sendable {
     typealias Call = (method: String, params: [String: JSON])
     typealias Calls = @Sendable (FenceCast) -> [Call]
 
     var testDescription: String
     var settings: [String: JSON] = [:]
-    /// Of the publisher.
+    /// Role of the publisher.
     var role: JSON = "participant"
     var viewerRole: JSON = "participant"
-    /// Another publishes too, and did so first.
+    /// Whether another participant publishes too, and did so first.
     var hasOther = false
-    /// Before the viewers join.
+    /// Calls before the viewers join.
     var early: Calls = { _ in [] }
-    /// Once media flows.
+    /// Calls once media flows.
     var prepare: Calls = { _ in [] }
-    /// The last of them takes the right away.
+    /// Calls of which the last revokes the right.
     var close: Calls
     var lost: Set<MediaKind> = [.audio, .video]
-    /// The viewers that lose it.
+    /// Viewers that lose it.
     var viewers = [0, 1]
-    /// What gives it back without negotiation, where that can be.
+    /// Calls that restore it without negotiation; `nil` where that is impossible.
     var open: Calls?
     /// Whether the reply has a fence.
     var hasFence = true
@@ -217,7 +218,7 @@ extension FenceTerm {
         ),
     ]
 
-    /// What takes something from one viewer alone, near the publisher and far from it.
+    /// Terms for one viewer alone, on the publisher's worker and on the other one.
     private static let both = [0, 1].flatMap { viewer in
         let who = JSON.string("v\(viewer)")
         return [

@@ -6,8 +6,9 @@ import WorkerInterface
 
 @testable import Simulator
 
-/// A room whose publisher sends 1,000 packets a second to a viewer beside it and to one on
-/// another worker, while one term of the gate changes.
+/// A room in which one term of the gate changes while media flows.
+///
+/// The publisher sends 1,000 packets a second to a viewer on its own worker and to one on another.
 struct FenceTrial {
     let daemon: SimulatedDaemon
     let term: FenceTerm
@@ -18,10 +19,10 @@ struct FenceTrial {
     private var publisher: SimulatedClient?
     private var other: SimulatedClient?
     private var viewers: [SimulatedClient] = []
-    /// Copies that earlier fences have told of.
+    /// Copies that earlier fences have reported.
     private var counted: [SimulatedDaemon.Flow: UInt64] = [:]
 
-    /// Makes the room; media flows when it is made.
+    /// Makes the room, and returns once media flows.
     init(_ term: FenceTerm, number: Int, on daemon: SimulatedDaemon) throws {
         self.daemon = daemon
         self.term = term
@@ -33,7 +34,7 @@ struct FenceTrial {
         try join("p", term.role)
         for (method, more) in term.early(cast) { try daemon.done(method, params(more)) }
         if Bool.random(using: &daemon.random) {
-            // Its transport makes the publisher's lie on the other worker.
+            // With it, the publisher's transport is placed on the other worker.
             try join("x", "moderator")
             clients.append(try connect("x", slots: 1).client)
         }
@@ -98,7 +99,7 @@ struct FenceTrial {
         more.merging(["room": .string(room)]) { $1 }
     }
 
-    /// What goes from the publisher, or another one, to some of the viewers.
+    /// Flows from the publisher, or the other one, to some of the viewers.
     private func flows(
         _ kinds: Set<MediaKind>,
         _ places: [Int],
@@ -118,12 +119,12 @@ struct FenceTrial {
 
     private var all: [SimulatedDaemon.Flow] { flows([.audio, .video], [0, 1]) }
 
-    /// What viewers get of the other publisher.
+    /// Flows of the other publisher.
     private var others: [SimulatedDaemon.Flow] {
         other.map { flows([.audio, .video], [0, 1], of: $0) } ?? []
     }
 
-    /// The copies of these flows that no fence has told of yet.
+    /// Takes the copies of these flows that no fence has reported yet.
     private mutating func take(
         _ flows: [SimulatedDaemon.Flow],
         at then: [SimulatedDaemon.Flow: SimulatedDaemon.Count]
@@ -136,7 +137,7 @@ struct FenceTrial {
         return .integer(Int64(packets))
     }
 
-    /// Lets time pass until packets of these flows have been forwarded.
+    /// Advances the clock until packets of these flows have been forwarded.
     private func awaitFlow(
         _ flows: [SimulatedDaemon.Flow],
         beyond known: [SimulatedDaemon.Flow: SimulatedDaemon.Count]
@@ -153,7 +154,7 @@ struct FenceTrial {
         }
     }
 
-    /// Takes the right away: nothing leaves after the reply, and the fence has counted right.
+    /// Revokes the right, and checks that nothing leaves after the reply and the count is right.
     mutating func close() throws {
         for (method, more) in term.prepare(cast) {
             cast.prepared = try daemon.done(method, params(more))
@@ -183,24 +184,25 @@ struct FenceTrial {
         try awaitFlow(all.filter { !lost.contains($0) }, beyond: then)
     }
 
-    /// Gives the right back: media goes on.
+    /// Restores the right, and checks that media flows again.
     mutating func open() throws {
         guard let open = term.open else { return }
         let before = daemon.flows
         for (method, more) in open(cast) {
             let id = daemon.send(method, params(more))
             let reply = try daemon.reply(to: id)
-            // Who turns back gives up what it had turned to; else nothing is taken away.
+            // Switching back revokes the right to the stream in between; otherwise nothing is
+            // revoked.
             let packets = take(others, at: try #require(daemon.flowsAtReply[id]))
             #expect(reply["fence"]?["packets"] ?? 0 == packets, "\(room)")
         }
         try awaitFlow(flows(term.lost, term.viewers), beyond: before)
     }
 
-    /// Ends the room, and with it all rights that are left.
+    /// Ends the room, and with it all remaining rights.
     mutating func end() throws {
         let id = daemon.send("room.close", params([:]))
-        // It may have been the room's end that took the right away.
+        // The room's end may have revoked the right.
         if let reply = try? daemon.reply(to: id) {
             let packets = take(all + others, at: try #require(daemon.flowsAtReply[id]))
             #expect(reply["fence"]?["packets"] == packets, "\(room)")
@@ -208,7 +210,7 @@ struct FenceTrial {
         daemon.forget(clients)
     }
 
-    /// Lets time pass while the viewers ask for packets again.
+    /// Advances the clock while the viewers request retransmissions.
     private func play(milliseconds: Int) {
         for millisecond in 0..<milliseconds {
             if millisecond % 5 == 0 { for viewer in viewers { daemon.askAgain(viewer) } }
@@ -218,7 +220,7 @@ struct FenceTrial {
 }
 
 extension String {
-    /// With `inactive` in the place of one of the lines that are `line`, counted from 0.
+    /// Replaces one of the lines equal to `line`, counted from 0, by `inactive`.
     fileprivate func replacing(_ line: String, at place: Int) -> String {
         var seen = -1
         let lines = split(separator: "\r\n", omittingEmptySubsequences: false).map { text in

@@ -2,9 +2,9 @@ import Foundation
 import SFU
 import Testing
 
-/// The fence: not one packet under an old right leaves after the reply that took it away.
+/// Fence tests: no packet under a revoked right leaves after the reply that revoked it.
 @Suite struct FenceTrialTests {
-    /// Trials of all terms together: 10,000 prove it, fewer run each time.
+    /// Number of trials of all terms: 10,000 for a proof, fewer in each ordinary run.
     static let trials = Trials.number("SFUD_TRIALS", usually: 92)
 
     @Test(arguments: FenceTerm.all)
@@ -36,9 +36,9 @@ import Testing
     }
 }
 
-/// How long the proofs go on.
+/// Lengths of the proofs.
 enum Trials {
-    /// What the environment says, where it does.
+    /// Returns the number in the environment, or the usual one.
     static func number(_ name: String, usually: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usually
     }

@@ -7,9 +7,9 @@ import WorkerInterface
 @testable import JSON
 @testable import SFU
 
-/// No packet is ever seen in another room than the one that it was sent in.
+/// Isolation of rooms: no packet is ever received in another room than it was sent in.
 @Suite struct RoomLeakTests {
-    /// Random operations: 20,000 prove it, fewer run each time.
+    /// Number of random operations: 20,000 for a proof, fewer in each ordinary run.
     static let operations = Trials.number("SFUD_OPERATIONS", usually: 300)
 
     @Test func `A0-1 100 rooms on two workers keep what is theirs`() throws {
@@ -24,7 +24,8 @@ import WorkerInterface
     }
 }
 
-/// Rooms whose people bear the same names, and come, go, mute and turn to one another.
+/// A random walk over rooms with equal participant names, in which people come, leave, mute and
+/// subscribe.
 struct RoomLeakWalk {
     private struct Person {
         var name: String
@@ -35,7 +36,7 @@ struct RoomLeakWalk {
 
     private struct Place {
         var name: String
-        /// What its packets are marked with.
+        /// Number in the marks of its packets.
         var number: UInt32
         var people: [Person] = []
         var isMuted = false
@@ -46,11 +47,11 @@ struct RoomLeakWalk {
 
     let daemon: SimulatedDaemon
     private(set) var roomsMadeAnew = 0
-    /// Calls that named another room's stream, and were refused.
+    /// Number of calls that named another room's stream, and were refused.
     private(set) var tries = 0
     private var places: [Place] = []
     private var lastNumber: UInt32 = 0
-    /// Those who have gone, oldest first: what comes to them all the same is looked at.
+    /// Participants who have left, oldest first; packets to them are still inspected.
     private var gone: [SimulatedClient] = []
 
     init(rooms: Int, seed: UInt64) throws {
@@ -65,7 +66,7 @@ struct RoomLeakWalk {
         try daemon.awaitConnected(places.flatMap { $0.people.map(\.client) })
     }
 
-    /// One operation in one of the rooms.
+    /// Performs one operation in one of the rooms.
     mutating func act() throws {
         let room = Int.random(in: places.indices, using: &daemon.random)
         switch Int.random(in: 0..<24, using: &daemon.random) {
@@ -107,7 +108,7 @@ struct RoomLeakWalk {
         places[room].people.append(try person(name, room, publishes: publishes))
     }
 
-    /// Connects somebody, who then watches all there is.
+    /// Connects a participant, and subscribes it to everything.
     private func person(_ name: String, _ room: Int, publishes: Bool) throws -> Person {
         let (client, mids) = try daemon.connect(
             name,
@@ -145,7 +146,7 @@ struct RoomLeakWalk {
         _ = daemon.send(method, more.merging(["room": .string(places[room].name)]) { $1 })
     }
 
-    /// Somebody leaves, and its client goes on sending for a while.
+    /// Removes a participant, whose client continues to send for a while.
     private mutating func remove(_ room: Int) {
         guard let place = places[room].people.indices.randomElement(using: &daemon.random) else {
             return
@@ -161,7 +162,7 @@ struct RoomLeakWalk {
         silence(person.client)
     }
 
-    /// Somebody comes back over another transport.
+    /// Reconnects a participant over another transport.
     private mutating func reconnect(_ room: Int) throws {
         guard let place = places[room].people.indices.randomElement(using: &daemon.random) else {
             return
@@ -242,7 +243,7 @@ struct RoomLeakWalk {
         }
     }
 
-    /// Names a stream of another room, in all ways there are.
+    /// Names a stream of another room in every possible call.
     private mutating func tryAnother(_ room: Int) throws {
         let other = Int.random(in: places.indices, using: &daemon.random)
         guard other != room, let stream = places[other].streams.first,

@@ -12,14 +12,14 @@ import Testing
 @testable import Simulator
 @testable import WorkerInterface
 
-/// A daemon in virtual time: the real control plane, real cores with real rings between them,
-/// and clients with real DTLS and SRTP.
+/// A daemon in virtual time: the real control plane, real cores with real rings between them, and
+/// clients with real DTLS and SRTP.
 ///
-/// Only threads, sockets and the network are played. Each thread goes round when its turn comes,
-/// by the seed after a quarter of a millisecond or after many: so commands, events, packets in
-/// rings and replies wait for one another in ever other orders.
+/// Only threads, sockets and the network are simulated. The seed decides when each thread has its
+/// turn, after a quarter of a millisecond or after many: so commands, events, packets in rings and
+/// replies are interleaved in ever different orders.
 final class SimulatedDaemon: SimulatedNetwork {
-    /// What went from one client to another.
+    /// A flow from one client to another.
     struct Flow: Hashable {
         var publisher: Int
         var viewer: Int
@@ -27,13 +27,13 @@ final class SimulatedDaemon: SimulatedNetwork {
     }
 
     struct Count: Equatable {
-        /// Copies that the core wrote, those sent again not counted.
+        /// Copies that the core wrote, retransmissions excluded.
         var written: UInt64 = 0
-        /// Datagrams that left a socket, those sent again among them.
+        /// Datagrams that left a socket, retransmissions included.
         var left: UInt64 = 0
     }
 
-    /// A packet by what of it stays in clear.
+    /// A packet's key: its unencrypted header fields.
     private struct Wire: Hashable {
         var path: Path
         var ssrc: UInt32
@@ -46,20 +46,20 @@ final class SimulatedDaemon: SimulatedNetwork {
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private(set) var replies: [Int64: Result<JSON, IPCError>] = [:]
     private(set) var flows: [Flow: Count] = [:]
-    /// Whether it keeps how the flows stood at each reply.
+    /// Whether it records the flows' counts at each reply.
     var keepsFlows = true
-    /// How the flows stood when a reply was given out.
+    /// The flows' counts when each reply was sent.
     private(set) var flowsAtReply: [Int64: [Flow: Count]] = [:]
-    /// Packets that somebody in another room got.
+    /// Number of packets that were received in another room.
     private(set) var strays = 0
-    /// Media that came to clients, and what of it was sent again.
+    /// Number of received media packets; below, of retransmissions among them.
     private(set) var received = 0
     private(set) var retransmissions = 0
-    /// Who of the clients sends a packet each millisecond, one track after the other.
+    /// Clients that send a packet each interval, one track after the other.
     var senders: [SimulatedClient] = []
     /// Milliseconds from one packet of a sender to its next.
     var interval: Int64 = 1
-    /// How long a thread's round may take to come, in quarters of a millisecond.
+    /// Longest time until a thread's next turn, in quarters of a millisecond.
     var mostQuarters = 12
     var random: SimulatedRandom
 
@@ -105,7 +105,7 @@ final class SimulatedDaemon: SimulatedNetwork {
 
 // Calls.
 extension SimulatedDaemon {
-    /// Writes a call to the daemon's socket; it is read when the control thread comes to it.
+    /// Writes a call to the daemon's socket; the control thread reads it at its next turn.
     func send(_ method: String, _ params: [String: JSON]) -> Int64 {
         lastID += 1
         let request = IPCRequest(id: .integer(lastID), method: method, params: .object(params))
@@ -113,13 +113,13 @@ extension SimulatedDaemon {
         return lastID
     }
 
-    /// Lets time pass until a call is answered.
+    /// Advances the clock until a call is answered.
     func reply(to id: Int64) throws -> JSON {
         for _ in 0..<20_000 where replies[id] == nil { step() }
         return try #require(replies[id], "no reply").get()
     }
 
-    /// Makes a call and lets time pass until it is answered.
+    /// Makes a call and advances the clock until it is answered.
     @discardableResult
     func done(_ method: String, _ params: [String: JSON]) throws -> JSON {
         try reply(to: send(method, params))
@@ -170,7 +170,7 @@ extension SimulatedDaemon {
         )
     }
 
-    /// Makes the client of an answer and lets it begin with its checks.
+    /// Makes the client for an answer, and starts its checks.
     func adopt(
         _ answer: String,
         index: Int,
@@ -211,7 +211,7 @@ extension SimulatedDaemon {
         return client
     }
 
-    /// Lets time pass until these have connected.
+    /// Advances the clock until these have connected.
     func awaitConnected(_ waited: [SimulatedClient]) throws {
         for _ in 0..<8_000 where !waited.allSatisfy(\.isConnected) { step() }
         for client in waited {
@@ -219,7 +219,7 @@ extension SimulatedDaemon {
         }
     }
 
-    /// Forgets clients that are gone, and all that is known of them.
+    /// Forgets clients that have left, with all that is known of them.
     func forget(_ gone: [SimulatedClient]) {
         let indices = Set(gone.map(\.index))
         senders.removeAll { indices.contains($0.index) }
@@ -232,7 +232,7 @@ extension SimulatedDaemon {
         underWay = underWay.filter { clients[$0.key.path] != nil }
     }
 
-    /// Has a viewer ask again for packets that it was sent lately.
+    /// Lets a viewer request recent packets again.
     func askAgain(_ client: SimulatedClient) {
         var sent = Batch(capacity: 16)
         for (ssrc, numbers) in client.recent.sorted(by: { $0.key < $1.key }) {
@@ -259,7 +259,7 @@ extension SimulatedDaemon {
         for _ in 0..<4 * milliseconds { step() }
     }
 
-    /// A quarter of a millisecond.
+    /// Advances by a quarter of a millisecond.
     func step() {
         now = Instant(nanoseconds: now.nanoseconds + 250_000)
         quarter += 1
@@ -305,7 +305,7 @@ extension SimulatedDaemon {
         }
     }
 
-    /// The control thread goes round.
+    /// Runs the control thread once.
     private func control() {
         for worker in workers {
             let events = worker.events
@@ -341,7 +341,7 @@ extension SimulatedDaemon {
     }
 }
 
-// What leaves.
+// Output.
 extension SimulatedDaemon {
     /// Reads a media packet as its receiver will, the moment the core has written it.
     func written(_ bytes: [UInt8], to path: Path, by worker: Int) {
@@ -377,7 +377,7 @@ extension SimulatedDaemon {
         Flow(publisher: Int(mark.publisher), viewer: client.index, kind: mark.kind)
     }
 
-    /// A datagram has left the socket of a worker.
+    /// Takes a datagram that has left a worker's socket.
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
         guard let client = clients[path] else { return }
         if case .rtp = Datagram(bytes.span) {

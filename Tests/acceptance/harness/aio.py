@@ -1,4 +1,4 @@
-"""aiortc, in the tests' own process."""
+"""A peer with aiortc, in the tests' own process."""
 
 import array
 import asyncio
@@ -18,7 +18,7 @@ from harness.peer import Peer
 
 AUDIO_RATE = 48000
 
-# aioice leaves loopback out, and nothing else is in the tests' network namespace.
+# aioice omits loopback, and the tests' network namespace has nothing else.
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1", "::1"]
 
 
@@ -58,7 +58,7 @@ class Microphone(aiortc.MediaStreamTrack):
     def __init__(self, tone: float, speech: bool, beeps: bool):
         super().__init__()
         self._tone = tone
-        #: Says something, syllables of 200 ms, louder and softer; `None` is a steady tone.
+        #: Whether it speaks (syllables of 200 ms with varying loudness); `None` is a steady tone.
         self.speaks: bool | None = False if speech else None
         self._beeps = beeps
         self._sent = 0
@@ -90,7 +90,7 @@ class Microphone(aiortc.MediaStreamTrack):
         syllable, at = divmod(self._sent * 1000 // AUDIO_RATE, 240)
         if not self.speaks:
             return 0
-        # A vowel swells and dies away.
+        # A vowel swells and fades.
         swell = math.sin(math.pi * (at + 10) / 180) if at < 160 else 0.03
         return (5000 + 2750 * ((syllable * 7) % 5)) * swell
 
@@ -116,13 +116,13 @@ class AioPeer(Peer):
             self._tasks.append(asyncio.create_task(watch(track)))
 
     def show(self, key, certificate) -> None:
-        """Has it show another certificate than the usual one; aiortc has no setting for that."""
+        """Presents another certificate than the usual one; aiortc has no setting for that."""
         shown = [aiortc.RTCCertificate(key, certificate)]
         self._connection._RTCPeerConnection__certificates = shown
 
     def secrets(self) -> tuple[bytes, dict[str, tuple[bytes, bytes]]]:
-        """DTLS' master secret, and what is exported of it (RFC 5764 §4.2): SRTP's master keys and
-        salts, `up` to sfud and `down`."""
+        """Returns DTLS's master secret and the exported SRTP master keys and salts (RFC 5764 §4.2),
+        `up` to sfud and `down`."""
         transport = self._dtls()
         tls = transport._ssl
         name = tls.get_selected_srtp_profile()
@@ -142,8 +142,8 @@ class AioPeer(Peer):
         return transport
 
     def forged_check(self) -> bytes:
-        """A connectivity check with its credentials that nominates whatever address it is sent
-        from."""
+        """Returns a connectivity check with its credentials, which nominates whatever address it is
+        sent from."""
         ice = self._dtls().transport._connection
         check = aioice.stun.Message(
             message_method=aioice.stun.Method.BINDING,
@@ -157,11 +157,11 @@ class AioPeer(Peer):
         return bytes(check)
 
     def forged_feedback(self) -> bytes:
-        """A picture loss (RFC 4585 §6.3.1) under its own keys."""
+        """Returns a picture loss indication (RFC 4585 §6.3.1) under its own keys."""
         return self._dtls()._tx_srtp.protect_rtcp(bytes.fromhex("81ce0002 00000001 00000002"))
 
     def server(self) -> tuple[str, int]:
-        """The address of sfud that it talks to."""
+        """The address of sfud that it sends to."""
         remote = self._dtls().transport._connection._nominated[1].remote_candidate
         return remote.host, remote.port
 
@@ -234,7 +234,7 @@ class AioPeer(Peer):
             self._add(Camera(hue, width, height, fps), direction, codec)
 
     def drawn(self, counter: int) -> float:
-        """When a picture was drawn, on the clock of the event loop."""
+        """Returns the time at which a picture was drawn, on the clock of the event loop."""
         [camera] = [track for track in self._tracks if isinstance(track, Camera)]
         return camera.drawn(counter)
 
@@ -250,7 +250,10 @@ class AioPeer(Peer):
                 self._connection.addTransceiver(kind, direction="recvonly")
 
     async def stir(self, kept):
-        """None ends, as aiortc offers one that has ended like the others; and no ICE restart."""
+        """Adds m-lines or changes their direction at random.
+
+        Ends none, because aiortc offers an ended one like the others, and never restarts ICE.
+        """
         lines = self._connection.getTransceivers()[kept:]
         if len(lines) < 8 and random.random() < 0.5:
             kind = random.choice(("audio", "video"))

@@ -1,4 +1,4 @@
-"""sfu-bench beside the daemon: its load, its report, and a room that must not notice anything."""
+"""sfu-bench beside the daemon: its load, its report, and a room that must stay unharmed."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ async def start(name: str, *arguments) -> asyncio.subprocess.Process:
 
 
 async def start_in(inside: tuple[str, ...], name: str, *arguments) -> asyncio.subprocess.Process:
-    """Starts a tool; `inside` is a command that becomes it."""
+    """Starts a tool; `inside` is a command prefix that execs it."""
     return await asyncio.create_subprocess_exec(
         *inside,
         str(tool(name)),
@@ -44,17 +44,16 @@ async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
 
 
 def figures(report: str) -> dict[str, str]:
-    """The rows of the report: what stands before the wide gap, and after it."""
+    """Parses the report's rows: the label before the wide gap, and the value after it."""
     rows = (re.split(" {2,}", line, maxsplit=1) for line in report.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 @contextlib.asynccontextmanager
 async def unharmed(daemon: Sfud, seconds: float = 6):
-    """Runs while a room of five plays for so long and 2 s more, and judges the room in the end.
+    """Runs the body while a room of five plays for so long and 2 s more, and then checks the room.
 
-    `--check` fails where a packet is lost, doubled, late in number, or is not the very one that was
-    sent.
+    `--check` fails if a packet is lost, duplicated, late in number, or altered.
     """
     load = await start(
         *("sfu-bench", "load", "--ipc", daemon.ipc),

@@ -26,7 +26,7 @@ FLAGS = [
     "--disable-sync",
     "--disable-extensions",
     "--disable-dev-shm-usage",
-    # Pages that are not in front must encode and decode at full rate all the same.
+    # Pages in the background must encode and decode at full rate as well.
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
@@ -89,7 +89,7 @@ class Chromium:
             f"ws://127.0.0.1:{port}{path}", max_msg_size=0
         )
         self._reader = asyncio.create_task(self._read())
-        # Without it a page gathers the default route's address only, and not if it is loopback.
+        # Without it a page gathers only the default route's address, and not if it is loopback.
         await self.command("Browser.grantPermissions", permissions=["audioCapture", "videoCapture"])
 
     async def _read(self) -> None:
@@ -103,7 +103,7 @@ class Chromium:
                 future.set_exception(PageError("Chromium has gone"))
 
     async def command(self, method: str, session: str | None = None, **params: Any) -> dict:
-        """One DevTools command's result; for a page where `session` names one."""
+        """Returns one DevTools command's result; for a page where `session` names one."""
         number = next(self._ids)
         self._waiting[number] = asyncio.get_running_loop().create_future()
         message = {"id": number, "method": method, "params": params}
@@ -116,7 +116,7 @@ class Chromium:
         return reply["result"]
 
     async def open(self, url: str = "about:blank") -> "Page":
-        """A new page in a window of its own, so that it counts as visible."""
+        """Opens a page in a window of its own, so that it counts as visible."""
         target = (await self.command("Target.createTarget", url=url, newWindow=True))["targetId"]
         attached = await self.command("Target.attachToTarget", targetId=target, flatten=True)
         return Page(self, target, attached["sessionId"])
@@ -127,7 +127,7 @@ class Chromium:
         return ChromiumPeer(page)
 
     async def kill(self) -> None:
-        """SIGKILL, without a chance to say goodbye."""
+        """Sends SIGKILL, without a chance to say goodbye."""
         await process.kill(self.process)
 
     async def close(self) -> None:
@@ -145,7 +145,7 @@ class Page:
         self._browser, self._target, self._session = browser, target, session
 
     async def evaluate(self, expression: str) -> Any:
-        """The JSON value of an expression, awaited if it is a promise."""
+        """Returns the JSON value of an expression, awaited if it is a promise."""
         reply = await self._browser.command(
             "Runtime.evaluate",
             self._session,

@@ -1,4 +1,4 @@
-"""A wall clock that one process alone goes by, and that a test may set."""
+"""A wall clock for a single process that a test may set."""
 
 import asyncio
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class WallClock:
-    """`under` goes before the command of the process; `seconds` is how far it is off."""
+    """A settable clock: `under` is the process's command prefix; `seconds` is the offset."""
 
     def __init__(self, directory: Path):
         self._library = directory / "clock.so"
@@ -35,6 +35,6 @@ class WallClock:
     @seconds.setter
     def seconds(self, seconds: int) -> None:
         self._seconds = seconds
-        # In place: the process has the file in its memory.
+        # In place, because the process has the file mapped.
         with open(self._offset, "r+b" if self._offset.exists() else "wb") as file:
             file.write(struct.pack("=q", seconds * 1_000_000_000))

@@ -1,4 +1,4 @@
-"""The demo page of examples/signalling, as a person in front of it has it."""
+"""The demo page of examples/signalling, operated as a person does."""
 
 import asyncio
 import json
@@ -12,13 +12,13 @@ from harness.process import until
 from harness.sfud import REPOSITORY
 
 SERVER = REPOSITORY / "examples/signalling/server.py"
-# Debian's, as for anybody who runs the demo.
+# Debian's Python, as for anybody who runs the demo.
 PYTHON = "/usr/bin/python3"
 
 
 @dataclass(frozen=True)
 class Site:
-    """A signalling server: its page's address, and the one that makes a moderator."""
+    """A signalling server: the page's address, and the moderator's link."""
 
     process: asyncio.subprocess.Process
     url: str
@@ -30,7 +30,7 @@ class Site:
 
     @property
     def invitation(self) -> str:
-        """The moderator's."""
+        """The moderator's invitation."""
         return self.moderator.partition("#")[2]
 
 
@@ -56,7 +56,7 @@ class Tab:
     async def open(
         cls, browser, url: str, name: str, invitation: str = "", **parameters
     ) -> "Tab":
-        """Enters the room at once; `parameters` are the page's own."""
+        """Opens the page and joins at once; `parameters` are the page's own."""
         query = urlencode({"room": "demo", "name": name, "auto": 1} | parameters)
         return cls(await browser.open(f"{url}?{query}#{invitation}"), name)
 
@@ -67,7 +67,7 @@ class Tab:
         return await self.demo("tiles()")
 
     async def text(self) -> str:
-        """All that is to be read on the page."""
+        """Returns all visible text of the page."""
         return await self.page.evaluate("document.body.innerText")
 
     async def state(self, wanted: str, seconds: float = 15) -> None:
@@ -86,7 +86,7 @@ class Tab:
         await self.state("joined")
 
     async def reads(self, text: str, seconds: float = 10) -> None:
-        """Awaits that these words are on the page."""
+        """Awaits these words on the page."""
 
         async def there():
             return text in await self.text()
@@ -99,7 +99,7 @@ class Tab:
             ) from None
 
     async def click(self, label: str, seconds: float = 10) -> None:
-        """Clicks the button of this name, once there is one that can be seen."""
+        """Clicks the button of this name, once it is visible."""
         find = (
             "[...document.querySelectorAll('button')].find((it) => it.checkVisibility()"
             " && !it.disabled && (it.getAttribute('aria-label') ?? it.textContent.trim()) === "
@@ -124,7 +124,7 @@ class Tab:
         )
 
     async def received(self, kind: str) -> dict:
-        """The counters of this kind, summed over all that the page receives."""
+        """Returns the counters of this kind, summed over all streams that the page receives."""
         sample = await self.demo("stats()")
         entries = [it for it in sample["received"] if it["kind"] == kind] if sample else []
         keys = ("packetsReceived", "framesDecoded", "audioEnergy")
@@ -154,7 +154,7 @@ class Tab:
             ) from None
 
     async def on_stage(self, *names: str, seconds: float = 15) -> list[dict]:
-        """Awaits these tiles and no others, in this order, the first of several large."""
+        """Awaits exactly these tiles in this order, the first of several large."""
         tiles: list[dict] = []
         large = list(names[:1]) if len(names) > 1 else []
 
@@ -173,7 +173,8 @@ class Tab:
         return tiles
 
     async def hue(self, name: str) -> float:
-        """Of the picture on somebody's tile, in degrees; -1 for one without colour."""
+        """Returns the hue of the picture on somebody's tile, in degrees; -1 for one without
+        color."""
         find = (
             "[...document.querySelectorAll('.tile')].find((it) =>"
             f" it.querySelector('.tile-name').textContent === {json.dumps(name)})"
@@ -186,7 +187,7 @@ class Tab:
         return hue_of(*(sum(pixels[part::4]) / (len(pixels) // 4) for part in range(3)))
 
     async def watches(self, name: str, **wanted) -> dict:
-        """Awaits that person's picture, playing for a second."""
+        """Awaits that person's picture, and that it plays for a second."""
         first = None
 
         async def playing():

@@ -1,4 +1,4 @@
-"""What a viewer must see and hear; every check awaits its condition and says what it saw."""
+"""Checks of a viewer's picture and sound; each awaits its condition and reports what it saw."""
 
 import itertools
 import time
@@ -10,8 +10,8 @@ from harness.process import until
 #: The longest time without a new frame or sound that is no freeze, in seconds. The sources run at
 #: 15 to 20 frames a second on a machine that encodes and decodes everything on two cores.
 FREEZE = 0.5
-#: GStreamer as a viewer has been seen to pause for up to 0.61 s in a few calls. Why is not known:
-#: its own loss counter takes late packets for lost ones.
+#: GStreamer as a viewer has been seen to pause for up to 0.61 s in a few calls. The reason is
+#: unknown: its own loss counter counts late packets as lost.
 FREEZES = {"GStreamer": 1.0}
 
 
@@ -30,7 +30,8 @@ def describe(frames: list[Frame]) -> str:
 
 
 async def trouble(peer: Peer, mid: str) -> dict:
-    """What a viewer counts that tells where a picture was lost: on the way, or in itself."""
+    """Returns the viewer's counters that show where a picture was lost: on the path, or in
+    itself."""
     names = ["packetsLost", "nackCount", "pliCount", "keyFramesDecoded", "framesReceived"]
     names += ["framesDecoded", "framesDropped", "retransmittedPacketsReceived"]
     told = await peer.inbound(mid)
@@ -63,8 +64,8 @@ async def moving(
     freeze: float | None = None,
     seconds: float = 15,
 ) -> list[Frame]:
-    """Awaits `frames` pictures of `hue`, the first after `since`; they must follow one another
-    without a freeze, a step back or a picture of another hue."""
+    """Awaits `frames` pictures of `hue`, the first after `since`, without a freeze, a step back or
+    a picture of another hue."""
     freeze = freeze or FREEZES.get(peer.stack, FREEZE)
     start = (await first_frame(peer, mid, hue, since, seconds)).time
     seen: list[Frame] = []
@@ -79,12 +80,12 @@ async def moving(
         raise AssertionError(
             f"{peer.stack} does not go on on {mid}: {describe(seen)}; {await peer.inbound(mid)}"
         ) from None
-    # A busy machine may show a picture twice; what counts is when the next one came.
+    # A busy machine may show a picture twice; the time of the next change counts.
     changes = [seen[0]] + [
         after for before, after in itertools.pairwise(seen) if after.counter != before.counter
     ]
     steps = [advances(before, after) for before, after in itertools.pairwise(changes)]
-    # Compressed cells are misread once in a while where the encoder starts at a low bitrate.
+    # Compressed counter cells are sometimes misread while the encoder starts at a low bitrate.
     assert len(steps) > frames // 2 and steps.count(False) <= len(steps) // 20, (
         f"{peer.stack}: not moving: {describe(seen)}"
     )
@@ -102,7 +103,7 @@ async def moving(
 
 
 async def heard(peer: Peer, mid: str, tone: float, since: float = 0, seconds: float = 10) -> None:
-    """Awaits half a second of sound of frequency `tone` in a row."""
+    """Awaits half a second of uninterrupted sound of frequency `tone`."""
     sounds: list[Sound] = []
 
     async def sounding():
@@ -122,13 +123,13 @@ async def heard(peer: Peer, mid: str, tone: float, since: float = 0, seconds: fl
 
 
 async def silent(peer: Peer, mid: str, seconds: float = 5) -> None:
-    """Awaits half a second of silence in a row, or no sound arriving at all."""
+    """Awaits half a second of silence, or no sound arriving at all."""
     begin = time.time()
 
     async def quiet():
         sounds = await peer.sounds(mid, begin)
         last = sounds[-5:]
-        # A stack that plays nothing out while nothing comes has nothing to show for it.
+        # A stack that plays nothing while nothing arrives reports no sound.
         return time.time() - begin > 1 and all(one.level < 0.01 for one in last)
 
     await until(quiet, f"{peer.stack} goes quiet on {mid}", seconds)
@@ -139,8 +140,8 @@ async def packets(peer: Peer, mid: str) -> int:
 
 
 async def still(peer: Peer, mid: str, seconds: float = 1) -> None:
-    """Nothing arrives on an m-line for the time given, but for what was on its way: the viewer
-    may take a moment to get through its socket's buffer."""
+    """Checks that nothing arrives on an m-line for the time given, except packets in flight: the
+    viewer may take a moment to drain its socket's buffer."""
     begin = time.time()
     count = await packets(peer, mid)
 
@@ -155,7 +156,7 @@ async def still(peer: Peer, mid: str, seconds: float = 1) -> None:
 
 
 async def size(peer: Peer, mid: str, width: int, height: int, seconds: float = 20) -> None:
-    """Awaits a picture of that size, to which an encoder grows as its estimate does."""
+    """Awaits a picture of that size, which an encoder reaches as its estimate grows."""
     last: list[Frame] = []
 
     async def reached():

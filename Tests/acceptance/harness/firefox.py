@@ -22,7 +22,7 @@ PREFERENCES = {
     "media.autoplay.default": 0,
     "media.autoplay.blocking_policy": 0,
     "media.autoplay.block-webaudio": False,
-    # Web Audio runs although there is no sound device.
+    # Makes Web Audio run although there is no sound device.
     "media.cubeb.force_mock_context": True,
     # A codec plugin cannot be fetched here, and waiting for it delays the first offer.
     "media.gmp-manager.updateEnabled": False,
@@ -113,7 +113,7 @@ class Firefox:
         return reply["result"]
 
     async def peer(self) -> "FirefoxPeer":
-        # A window, not a tab: a tab that is not in front shows no frames.
+        # A window, not a tab: a tab in the background shows no frames.
         context = (await self.command("browsingContext.create", type="window"))["context"]
         peer = FirefoxPeer(self, context)
         await peer.evaluate(f"(() => {{ {PAGE.read_text()}; return 0; }})()")
@@ -136,7 +136,7 @@ class FirefoxPeer(PagePeer):
         self._browser, self._context = browser, context
 
     async def evaluate(self, expression):
-        # As a JSON string, since BiDi's own serialization of values is another language.
+        # As a JSON string, since BiDi serializes values in another format.
         reply = await self._browser.command(
             "script.evaluate",
             expression=f"(async () => JSON.stringify(await ({expression}) ?? null))()",

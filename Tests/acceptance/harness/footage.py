@@ -1,4 +1,4 @@
-"""Recorded sessions made with ffmpeg, and what a composed file shows and plays."""
+"""Recorded sessions made with ffmpeg, and analysis of composed files."""
 
 import array
 import asyncio
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.sfud import binary
 
-#: When the sessions began, in Unix seconds.
+#: Start of the sessions, in Unix seconds.
 BEGAN = 1763750000.0
 RATE = 30
 SAMPLES = 48000
@@ -64,7 +64,7 @@ class Session:
         return self.directory / path
 
     def picture(self, who, name, colour, start, seconds, gaps=(), codec="libvpx", **members):
-        """A camera with one key frame that shows `colour`; or a lavfi source."""
+        """Adds a camera with one key frame that shows `colour`; or a lavfi source."""
         path = members.pop("path", f"{who}-camera.webm")
         source = colour if "=" in colour else f"color=c={colour}:s=320x180:r={RATE}"
         ffmpeg(
@@ -74,7 +74,7 @@ class Session:
         return self.file(path, who, name, "video", start, seconds, gaps=gaps, **members)
 
     def tone(self, who, name, hertz, start, seconds, gaps=(), **members):
-        """A microphone with a sine."""
+        """Adds a microphone with a sine."""
         path = members.pop("path", f"{who}-microphone.webm")
         ffmpeg(
             "-f", "lavfi", "-i", f"sine=f={hertz}:r={SAMPLES}:d={seconds}",
@@ -88,7 +88,7 @@ class Session:
         return self
 
     def working(self) -> list[Path]:
-        """The directories of unfinished work."""
+        """Returns the directories of unfinished work."""
         return list(self.directory.glob(".compose-*"))
 
 
@@ -100,7 +100,7 @@ def encoder(codec: str) -> list[str]:
 
 
 def _without(gaps, start, chosen) -> list[str]:
-    """Filters that take away what is in the gaps, and leave the times of the rest."""
+    """Returns filters that remove the gaps, and keep the times of the rest."""
     kept = "*".join(f"not(between(t,{begin - start},{end - start}))" for begin, end in gaps)
     if not kept:
         return []
@@ -135,7 +135,7 @@ class Film:
         self._sound: array.array | None = None
 
     def streams(self) -> dict:
-        """What ffprobe tells of each kind of media."""
+        """Returns ffprobe's properties of each kind of media."""
         report = subprocess.run(
             ["ffprobe", "-v", "error", "-count_frames", "-show_streams", "-of", "json", self.path],
             check=True,
@@ -144,7 +144,7 @@ class Film:
         return {stream["codec_type"]: stream for stream in json.loads(report)["streams"]}
 
     def times(self) -> list[float]:
-        """When each picture is shown."""
+        """Returns the time of each picture."""
         report = subprocess.run(
             ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries",
              "packet=pts_time", "-of", "csv=p=0", self.path],
@@ -155,7 +155,7 @@ class Film:
         return sorted(float(line.strip(",")) for line in report.split())
 
     def colour(self, time: float, rect: dict, share: float = 0.2) -> tuple[int, int, int]:
-        """The colour in the middle of a rectangle."""
+        """Returns the color in the middle of a rectangle."""
         width, height = (max(2, int(rect[side] * share)) for side in ("width", "height"))
         x = rect["x"] + (rect["width"] - width) // 2
         y = rect["y"] + (rect["height"] - height) // 2
@@ -167,7 +167,7 @@ class Film:
         return tuple(pixel)
 
     def brightest(self, time: float, rect: dict) -> int:
-        """The brightest pixel in a rectangle, 0 to 255."""
+        """Returns the brightest pixel in a rectangle, 0 to 255."""
         crop = "{width}:{height}:{x}:{y}".format(**rect)
         return max(
             ffmpeg(
@@ -177,14 +177,14 @@ class Film:
         )  # fmt: skip
 
     def brightness(self) -> bytes:
-        """Of each picture, 0 to 255."""
+        """Returns the brightness of each picture, 0 to 255."""
         return ffmpeg(
             "-i", self.path, "-fps_mode", "passthrough",
             "-vf", "scale=1:1:flags=area", "-f", "rawvideo", "-pix_fmt", "gray", "-",
         )  # fmt: skip
 
     def sound(self) -> array.array:
-        """All samples, both channels as one."""
+        """Returns all samples, both channels as one."""
         if self._sound is None:
             self._sound = array.array("h")
             self._sound.frombytes(
@@ -193,7 +193,7 @@ class Film:
         return self._sound
 
     def tone(self, time: float, hertz: float, seconds: float = 0.1) -> float:
-        """The amplitude of a tone about `time`, full scale 1."""
+        """Returns the amplitude of a tone about `time`, full scale 1."""
         first = int((time - seconds / 2) * SAMPLES)
         samples = self.sound()[first : first + int(seconds * SAMPLES)]
         turn = 2 * math.pi * hertz / SAMPLES
@@ -202,5 +202,5 @@ class Film:
         return 2 * math.hypot(real, imaginary) / max(1, len(samples)) / 32768
 
     def pictures(self) -> str:
-        """A digest of every decoded picture."""
+        """Returns a digest of every decoded picture."""
         return ffmpeg("-i", self.path, "-map", "0:v", "-f", "md5", "-").decode()

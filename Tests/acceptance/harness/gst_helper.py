@@ -48,8 +48,8 @@ def video_caps(codec: str, payload: int) -> str:
     )
 
 
-# The payload types of the caps again: an offer made before caps have travelled would have the
-# payloaders' default, which is the same for all.
+# Repeats the payload types of the caps: an offer made before caps have been negotiated would have
+# the payloaders' default, which is the same for all.
 ENCODERS = {
     "VP8": "vp8enc deadline=1 cpu-used=8 target-bitrate=800000 end-usage=cbr keyframe-max-dist=2000"
     " ! rtpvp8pay pt=97 picture-id-mode=15-bit mtu=1200",
@@ -72,8 +72,8 @@ class Helper:
         self.webrtc = Gst.ElementFactory.make("webrtcbin")
         self.webrtc.set_property("bundle-policy", GstWebRTC.WebRTCBundlePolicy.MAX_BUNDLE)
         self.webrtc.set_property("latency", 100)
-        # libnice leaves loopback out of its own accord. The agent comes as a floating reference,
-        # so that letting go of it would end it.
+        # libnice omits loopback by default. The agent is returned as a floating reference, so
+        # releasing it would end it.
         self.ice = self.webrtc.get_property("ice-agent")
         self.ice.emit("add-local-ip-address", "127.0.0.1")
         self.pipeline.add(self.webrtc)
@@ -81,7 +81,7 @@ class Helper:
         self.frames: dict[str, list] = {}
         self.sounds: dict[str, list] = {}
         self.errors: list[str] = []
-        #: The m-line and the kind of what is received, by SSRC.
+        #: The m-line and the kind of received media, by SSRC.
         self.received: dict[int, dict] = {}
         self.counter = 0
         self.sinks = 0
@@ -123,7 +123,7 @@ class Helper:
         chain = Gst.parse_bin_from_description(
             f"{description} ! capsfilter name=caps ! queue name=last", False
         )
-        # Set after the parsing, whose grammar has no place for URIs in caps.
+        # Set after parsing, because gst-launch's grammar does not allow URIs in caps.
         chain.get_by_name("caps").set_property("caps", Gst.Caps.from_string(caps))
         chain.add_pad(Gst.GhostPad.new("src", chain.get_by_name("last").get_static_pad("src")))
         self.pipeline.add(chain)
@@ -206,7 +206,7 @@ class Helper:
         self.sounds.setdefault(mid, []).extend(meter.feed(time.time(), samples))
         return Gst.FlowReturn.OK
 
-    # Negotiation; each answers by calling `done`.
+    # Negotiation; each method answers by calling `done`.
 
     def create(self, kind, done):
         def created(promise):
@@ -264,7 +264,7 @@ class Helper:
                     for name, key in (("inbound-rtp", "in"), ("outbound-rtp", "out")):
                         if kind == f"application/x-{name}" or name in value.to_string()[:60]:
                             entry = plain(value)
-                            # webrtcbin knows no mid, and takes every kind for audio.
+                            # webrtcbin reports no mid, and takes every kind for audio.
                             flows[key].append(entry | self.received.get(entry["ssrc"], {}))
                 return True
 
@@ -307,7 +307,7 @@ class Helper:
 
 
 def plain(structure):
-    """A statistics structure with the names of W3C webrtc-stats; what JSON has not is left out."""
+    """Converts a statistics structure to the names of W3C webrtc-stats; omits what JSON lacks."""
     values = {}
     for index in range(structure.n_fields()):
         name = structure.nth_field_name(index)

@@ -1,4 +1,4 @@
-"""A publisher with good keys that sends what it likes: aiortc's transport, and packets of our own."""
+"""A hostile publisher with valid keys: aiortc's transport, and packets of our own."""
 
 import asyncio
 import itertools
@@ -29,7 +29,7 @@ class Silence(aiortc.MediaStreamTrack):
 
 
 class Hostile(AioPeer):
-    """Publishes sound and video of which it makes every packet."""
+    """Publishes audio and video, and makes every packet itself."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ class Hostile(AioPeer):
         return next(one for one in senders if one.track.kind == kind)
 
     def type(self, codec: str, fmtp: str = "") -> int:
-        """The payload type that was offered."""
+        """Returns the payload type that was offered."""
         if codec == "AV1":
             return AV1
         sdp = self._connection.localDescription.sdp.splitlines()
@@ -67,7 +67,7 @@ class Hostile(AioPeer):
         return next(wanted, types[0])
 
     async def send(self, kind: str, type_: int, payloads: list[bytes], timestamp: int) -> None:
-        """One frame."""
+        """Sends one frame."""
         sender = self._sender(kind)
         for at, payload in enumerate(payloads):
             mark = 0x80 if at == len(payloads) - 1 else 0
@@ -78,7 +78,7 @@ class Hostile(AioPeer):
             await sender.transport._send_rtp(header + payload)
 
     async def report(self, kind: str, timestamp: int, seconds: float) -> None:
-        """A sender report whose clock is off by as much."""
+        """Sends a sender report whose clock is off by so much."""
         ntp = int((time.time() + 2208988800 + seconds) * 2**32) & (2**64 - 1)
         sender = self._sender(kind)
         report = struct.pack(
@@ -88,7 +88,7 @@ class Hostile(AioPeer):
 
 
 def encoded(codec: str, size: str, muxer: str, *options: str) -> bytes:
-    """A single picture of noise, as ffmpeg encodes it."""
+    """Returns a single picture of noise, encoded by ffmpeg."""
     command = [
         "ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc2=s={size}", "-frames:v", "1",
         "-pix_fmt", "yuv420p", "-c:v", codec, *options, "-f", muxer, "-",
@@ -97,7 +97,7 @@ def encoded(codec: str, size: str, muxer: str, *options: str) -> bytes:
 
 
 def h264(size: str) -> list[bytes]:
-    """The packets of a keyframe with its parameter sets."""
+    """Returns the packets of a keyframe with its parameter sets."""
     text = encoded("libx264", size, "h264", "-x264-params", "annexb=1:repeat-headers=1")
     units = [unit.rstrip(b"\0") for unit in text.split(b"\0\0\1")[1:]]
     units = [unit for unit in units if unit[0] & 0x1F in (5, 7, 8)]
@@ -114,21 +114,21 @@ def h264(size: str) -> list[bytes]:
 
 
 def vp8(size: str) -> list[bytes]:
-    """The packets of a keyframe."""
+    """Returns the packets of a keyframe."""
     frame = encoded("libvpx", size, "ivf", "-deadline", "realtime", "-cpu-used", "8")[32 + 12 :]
     parts = [frame[at : at + 1100] for at in range(0, len(frame), 1100)]
     return [bytes([0x10 if at == 0 else 0]) + part for at, part in enumerate(parts)]
 
 
 def vp8_header(width: int, height: int) -> list[bytes]:
-    """A keyframe of any size, with next to nothing in it."""
+    """Returns a keyframe of any size, with almost no data."""
     tag = (500 << 5 | 1 << 4).to_bytes(3, "little")
     sides = struct.pack("<HH", width, height)
     return [b"\x10" + tag + b"\x9d\x01\x2a" + sides + bytes(900)]
 
 
 def av1(keyframe: bool, forbidden: bool) -> list[bytes]:
-    """A frame in which the OBU's forbidden bit may be set."""
+    """Returns a frame in which the OBU's forbidden bit may be set."""
     unit = bytes([0x30 | 0x80 * forbidden, 1, 2, 3])
     if keyframe:
         return [bytes([0x28, len(SEQUENCE)]) + SEQUENCE + unit]

@@ -39,7 +39,7 @@ class IPC:
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future] = {}
         self._changed = asyncio.Condition()
-        #: Every event so far, in order, also those that `wait_for` has given out.
+        #: Every event so far, in order, including those that `wait_for` has returned.
         self.events: list[Event] = []
         self._given: set[int] = set()
 
@@ -90,7 +90,7 @@ class IPC:
         self._waiting.pop(message["id"]).set_result(message)
 
     async def call(self, method: str, /, **params: Any) -> dict[str, Any]:
-        """The result of a call; raises `Refused` for an error reply."""
+        """Returns the result of a call; raises `Refused` for an error reply."""
         number = next(self._ids)
         self._waiting[number] = asyncio.get_running_loop().create_future()
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -101,7 +101,7 @@ class IPC:
         return reply["result"]
 
     async def call_all(self, method: str, calls: list[dict[str, Any]]) -> None:
-        """Calls once with each, 250 at a time: no more than sfud lets wait."""
+        """Makes a call with each, 250 at a time: no more than sfud queues."""
         for start in range(0, len(calls), 250):
             await asyncio.gather(*(self.call(method, **one) for one in calls[start : start + 250]))
 
@@ -111,8 +111,8 @@ class IPC:
         where: Callable[[dict[str, Any]], bool] = lambda data: True,
         seconds: float = 5,
     ) -> Event:
-        """The first event of that name with such `data` that was not given out before; it may
-        have come already."""
+        """Returns the first event of that name with such `data` that was not returned before; it
+        may have arrived already."""
 
         def found() -> Event | None:
             for index, one in enumerate(self.events):
@@ -136,8 +136,8 @@ class IPC:
 
 
 async def timed(path: Path, method: str) -> tuple[dict[str, Any], float]:
-    """The result of one call on a connection of its own, and the seconds until all of it had come:
-    to parse it is not sfud's work."""
+    """Returns the result of one call on a connection of its own, and the seconds until all of it
+    had arrived: parsing it is not sfud's work."""
     reader, writer = await asyncio.open_unix_connection(str(path), limit=1 << 26)
     begin = time.monotonic()
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
@@ -149,7 +149,7 @@ async def timed(path: Path, method: str) -> tuple[dict[str, Any], float]:
 
 
 async def raw(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection for who does not keep to the rules."""
+    """Opens a raw connection, to violate the protocol."""
     return await asyncio.open_unix_connection(str(path), limit=1 << 21)
 
 

@@ -1,9 +1,9 @@
 """A network between one client and sfud, worse than loopback.
 
-A `Link` is a relay of datagrams: the client talks to the link's address instead of sfud's, which
-`rewrite` puts into the answer. What goes down to the client passes a bottleneck: a queue that is
-emptied at a rate, a delay, random loss. What goes up is delayed, lost by a share of its own, and like
-what goes down now and then late or doubled.
+A `Link` is a relay of datagrams: the client sends to the link's address instead of sfud's, which
+`rewrite` puts into the answer. Downlink datagrams pass a bottleneck: a queue that is emptied at a
+rate, a delay, random loss. Uplink datagrams are delayed and lost by a share of their own. In either
+direction some are late or duplicated.
 """
 
 import asyncio
@@ -28,30 +28,31 @@ class Link:
     """One client's path; everything may be changed while it runs."""
 
     def __init__(self, seed: int = 1):
-        #: Bits a second downwards; None: no limit.
+        #: Downlink rate in bits a second; None: no limit.
         self.rate: float | None = None
-        #: Seconds each way, unless upwards is said by itself.
+        #: Seconds in each direction, unless the uplink has a value of its own.
         self.delay = 0.0
         self.delay_up: float | None = None
-        #: Seconds that a datagram may take longer, at random; none overtakes another for it.
+        #: Maximum random delay in addition, in seconds; it reorders nothing.
         self.jitter = 0.0
-        #: Shares of datagrams lost downwards and upwards.
+        #: Shares of datagrams lost on the downlink and on the uplink.
         self.loss = 0.0
         self.loss_up = 0.0
-        #: Shares of datagrams, either way, that are overtaken by later ones, and that come twice.
+        #: Shares of datagrams, in either direction, that are overtaken by later ones, and that are
+        #: duplicated.
         self.reorder = 0.0
         self.duplicate = 0.0
         #: Seconds that a datagram may wait in the queue before further ones are dropped.
         self.queue = 0.3
         self.sent = 0
         self.dropped = 0
-        #: (time, bytes) of what has left downwards, for rates.
+        #: (time, bytes) of sent downlink datagrams, for rates.
         self.log: list[tuple[float, int]] = []
         self._random = random.Random(seed)
         self._free_at = 0.0
         self._heap: list[tuple[float, int, object, bytes, object]] = []
         self._number = 0
-        #: When the last datagram leaves, by its transport.
+        #: Departure time of the last datagram, by its transport.
         self._latest: dict[object, float] = {}
         self._client = None
         self._pump = None
@@ -73,7 +74,8 @@ class Link:
         return link
 
     async def rewrite(self, answer: str) -> str:
-        """The answer with the link's address for sfud's; from now on the link leads there."""
+        """Returns the answer with the link's address in place of sfud's; the link leads there from
+        now on."""
         pattern = re.compile(r"^(a=candidate:\S+ 1 udp \d+) (\S+) (\d+) ", re.MULTILINE)
         _, host, port = pattern.search(answer).groups()
         if self._up is None:
@@ -83,7 +85,7 @@ class Link:
         return pattern.sub(rf"\1 127.0.0.1 {self.port} ", answer)
 
     def bitrate(self, seconds: float) -> float:
-        """Bits a second that reached the client lately, headers included."""
+        """Returns the recent downlink rate in bits a second, headers included."""
         since = time.monotonic() - seconds
         return sum(size for at, size in self.log if at >= since) * 8 / seconds
 
@@ -128,8 +130,8 @@ class Link:
         self._wake.set()
 
     async def rebind(self) -> None:
-        """From now on sfud sees the client at another port, and what it sends to the old one is lost:
-        as where a NAT forgets."""
+        """Gives the client another port in sfud's view; datagrams to the old one are lost, as when
+        a NAT loses its binding."""
         old, address = self._up, self._up.get_extra_info("peername")
         self._up, _ = await asyncio.get_running_loop().create_datagram_endpoint(
             lambda: _Endpoint(self._from_sfud), remote_addr=address

@@ -1,4 +1,4 @@
-"""How publishers look and sound, far enough apart to be told from one another."""
+"""Pictures' hues and tones of the publishers, far enough apart to be told from one another."""
 
 ALICE = {"hue": 120, "tone": 700}
 BOB = {"hue": 240, "tone": 1000}

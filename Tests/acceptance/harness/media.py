@@ -1,8 +1,8 @@
 """The test picture and the test tone: drawn by every publisher, read back by every viewer.
 
-A picture says who drew it (its hue) and which frame it is (a counter in sixteen black or white
-cells along its lower edge), so a viewer can tell from pixels alone that a video moves, whose it
-is, and how long it stood still. A publisher's sound is a sine of its own frequency.
+A picture identifies its publisher (by hue) and its frame (by a counter in sixteen black or white
+cells along its lower edge), so a viewer can tell from pixels alone that a video moves, whose it is,
+and how long it stood still. A publisher's sound is a sine of its own frequency.
 
 Plain Python on bytes, for the interpreters of both the tests and the GStreamer helper.
 """
@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 COUNTER_BITS = 16
-#: The lower share of the picture that the counter takes up.
+#: Share of the picture's height that the counter takes up, at the bottom.
 COUNTER_SHARE = 0.25
 
 
@@ -43,7 +43,7 @@ class Sound:
 
 
 def hue_of(red: float, green: float, blue: float) -> float:
-    """The hue in degrees of a colour with components of 0 to 255; -1 where it is grey."""
+    """Returns the hue in degrees of a color with components of 0 to 255; -1 where it is grey."""
     hue, saturation, value = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
     return hue * 360 if saturation > 0.2 and value > 0.1 else -1
 
@@ -70,7 +70,7 @@ class Picture:
         )
 
     def planes(self, counter: int) -> tuple[bytes, bytes, bytes]:
-        """Y, U and V of frame number `counter`, without padding."""
+        """Returns Y, U and V of frame number `counter`, without padding."""
         bar = self.width // 16
         left = counter * 8 % (self.width - bar)
         row = bytearray([self._luma]) * self.width
@@ -87,7 +87,7 @@ class Picture:
 def read_picture(
     time: float, width: int, height: int, luma: bytes, strides: tuple[int, int], u: bytes, v: bytes
 ) -> Frame:
-    """What a decoded I420 picture says; `strides` are those of luma and of chroma."""
+    """Decodes an I420 picture's hue and counter; `strides` are those of luma and of chroma."""
     y_stride, c_stride = strides
     counter = 0
     cell = width / COUNTER_BITS
@@ -95,7 +95,7 @@ def read_picture(
     for index in range(COUNTER_BITS):
         middle = row + int((index + 0.5) * cell)
         counter = counter << 1 | (luma[middle] > 125)
-    # A row of chroma in five, of the part above the counter, is enough for a mean.
+    # One chroma row in five, of the part above the counter, is enough for a mean.
     chroma_rows = range(0, int(height * (1 - COUNTER_SHARE)) // 2, 5)
     half = width // 2
     count = len(chroma_rows) * half or 1
@@ -110,7 +110,7 @@ def read_picture(
 
 
 class ToneMeter:
-    """Turns signed 16-bit mono samples into a `Sound` for each tenth of a second."""
+    """Converts signed 16-bit mono samples into a `Sound` for each tenth of a second."""
 
     def __init__(self, rate: int):
         self._rate = rate

@@ -18,7 +18,7 @@ class Source {
     this.counter = 0;
     this.fps = fps;
     this.beeps = beeps;
-    // Of each beep when it was, by the wall's clock and by that of the sound.
+    // Times of each beep, by the wall clock and by the audio clock.
     this.clocks = [];
     this.video = this.canvas.captureStream(fps).getVideoTracks()[0];
     this.audioContext = new AudioContext();
@@ -55,7 +55,7 @@ class Source {
     this.counter = (this.counter + 1) & 0xffff;
   }
 
-  // A fifth of a second, from now on.
+  // Beeps for a fifth of a second, from now on.
   beep() {
     const time = this.audioContext.currentTime;
     this.clocks.push([now(), time]);
@@ -63,7 +63,7 @@ class Source {
     this.gain.setValueAtTime(0, time + 0.2);
   }
 
-  // Something that an encoder finds hard, the harder the more specks there are.
+  // Noise that is hard to encode, the harder the more specks there are.
   drawNoise(width, height) {
     for (let speck = 0; speck < this.noise; speck++) {
       const light = 30 + Math.random() * 40;
@@ -74,7 +74,7 @@ class Source {
   }
 
   // Syllables of 200 ms, each louder or softer than the one before, or silence. With `sweep` the
-  // tone rises by so many hertz a second from the first syllable on: it tells how late one hears.
+  // tone rises by so many hertz a second from the first syllable on, to measure a listener's delay.
   speak(on, sweep) {
     const time = this.audioContext.currentTime;
     this.oscillator.frequency.cancelScheduledValues(time);
@@ -215,7 +215,7 @@ class Peer {
       const { codecs } = RTCRtpReceiver.getCapabilities("video");
       const wanted = codecs.filter(({ mimeType }) => mimeType === `video/${codec}`);
       if (wanted.length === 0) throw new Error(`this browser has no ${codec}`);
-      // Firefox leaves feedback lines of every codec left out, so there the others follow.
+      // Firefox keeps the feedback lines of omitted codecs, so there the others follow.
       const others = navigator.userAgent.includes("Firefox")
         ? codecs.filter((one) => !wanted.includes(one))
         : codecs.filter(({ mimeType }) => mimeType === "video/rtx");
@@ -223,12 +223,12 @@ class Peer {
     }
   }
 
-  // When the first source has beeped, by the wall's clock and by that of its sound.
+  // Times of the first source's beeps, by the wall clock and by its audio clock.
   clocks() {
     return this.sources[0].clocks;
   }
 
-  // Changes what each encoding sends, lowest first, in the words of RTCRtpEncodingParameters.
+  // Changes the parameters of each encoding, lowest first, as RTCRtpEncodingParameters.
   async change(...encodings) {
     for (const sender of this.connection.getSenders()) {
       if (sender.track?.kind !== "video") continue;
@@ -260,7 +260,7 @@ class Peer {
     }
   }
 
-  // Adds, ends or turns an m-line behind the first `kept`, or restarts ICE, as chance will have it.
+  // At random adds, ends or redirects an m-line after the first `kept`, or restarts ICE.
   stir(kept) {
     const all = this.connection.getTransceivers().slice(kept);
     const lines = all.filter(({ direction }) => direction !== "stopped");
@@ -329,7 +329,7 @@ class Peer {
     return { connection: this.connection.connectionState, ...flows };
   }
 
-  // The protocol of the pair of candidates that media goes over, as each side's candidate has it.
+  // The protocol of the selected candidate pair, by each side's candidate.
   async path() {
     const report = await this.connection.getStats();
     for (const entry of report.values()) {

@@ -1,4 +1,4 @@
-"""What every WebRTC client of the tests offers, whichever stack is inside."""
+"""Interface of the tests' WebRTC clients, for every stack."""
 
 import abc
 import json
@@ -8,11 +8,11 @@ from harness.media import Frame, Sound, hue_of
 
 
 class Peer(abc.ABC):
-    """One peer connection that always offers, as sfud wants it."""
+    """A peer connection that always makes the offer, as sfud requires."""
 
-    #: How the stack is called in messages of tests.
+    #: Name of the stack in messages of tests.
     stack = ""
-    #: What its video encoder and decoder can do, as SDP spells it.
+    #: Codecs of its video encoder and decoder, as SDP spells them.
     codecs: tuple[str, ...] = ("VP8",)
 
     @abc.abstractmethod
@@ -36,12 +36,12 @@ class Peer(abc.ABC):
     ) -> None:
         """Adds a microphone with a sine of `tone` hertz and a camera with a picture of `hue`.
 
-        Without `codec` the stack's own order of preference holds; with `sendrecv` the m-lines are
+        Without `codec` the stack's own order of preference applies; with `sendrecv` the m-lines are
         slots as well; `noise` specks (browsers only) make the picture hard to encode; `bitrates`
         (browsers only) is the most that each layer may take, lowest first, in bits a second. Takes
-        effect with the next offer. With `speech` the microphone is silent until `speak`,
-        with `beeps` (browsers and aiortc) it is heard for a fifth of each second, in browsers from
-        each picture on whose counter `fps` divides.
+        effect with the next offer. With `speech` the microphone is silent until `speak`; with
+        `beeps` (browsers and aiortc) it is heard for a fifth of each second, in browsers from each
+        picture on whose counter `fps` divides.
         """
 
     @abc.abstractmethod
@@ -50,7 +50,7 @@ class Peer(abc.ABC):
 
     @abc.abstractmethod
     async def offer(self) -> str:
-        """A local offer with all its candidates, set as local description."""
+        """Returns a local offer with all its candidates, set as local description."""
 
     @abc.abstractmethod
     async def accept(self, answer: str) -> None:
@@ -58,43 +58,43 @@ class Peer(abc.ABC):
 
     @abc.abstractmethod
     async def answer(self, offer: str) -> str:
-        """Answers another client; only for proving clients without sfud."""
+        """Answers another client; only for testing clients without sfud."""
 
     @abc.abstractmethod
     async def frames(self, mid: str, since: float = 0) -> list[Frame]:
-        """The pictures shown on a receiving m-line after the Unix time `since`."""
+        """Returns the pictures shown on a receiving m-line after the Unix time `since`."""
 
     @abc.abstractmethod
     async def sounds(self, mid: str, since: float = 0) -> list[Sound]:
-        """The sound heard on a receiving m-line after the Unix time `since`."""
+        """Returns the sound heard on a receiving m-line after the Unix time `since`."""
 
     @abc.abstractmethod
     async def stats(self) -> dict[str, Any]:
-        """{connection, in: [...], out: [...]}: as far as the stack has it, in the terms of W3C
-        webrtc-stats, one entry an RTP stream with at least `kind` and `mid`."""
+        """Returns {connection, in: [...], out: [...]}: as far as the stack has it, in the terms of
+        W3C webrtc-stats, one entry an RTP stream with at least `kind` and `mid`."""
 
     @abc.abstractmethod
     async def close(self) -> None:
-        """Gives back what the peer holds; nothing may be called after it."""
+        """Releases the peer's resources; nothing may be called after it."""
 
     async def restart_ice(self) -> None:
         """Makes the next offer an ICE restart."""
         raise NotImplementedError(f"{self.stack} cannot restart ICE")
 
     async def stir(self, kept: int) -> None:
-        """Changes something at random that the next offer tells, in the m-lines after the first
-        `kept`: one is added, ends, or turns; or the offer is an ICE restart."""
+        """Makes a random change for the next offer, in the m-lines after the first `kept`: one is
+        added, ends, or changes direction; or the offer is an ICE restart."""
         raise NotImplementedError(f"{self.stack} cannot be stirred")
 
     async def speak(self, on: bool = True, sweep: float = 0) -> None:
-        """Begins to say something that never ends, or falls silent.
+        """Begins endless speech, or falls silent.
 
         With `sweep` (browsers only) its tone rises by so many hertz a second, for four seconds.
         """
         raise NotImplementedError(f"{self.stack} cannot speak")
 
     async def inbound(self, mid: str) -> dict[str, Any]:
-        """The one received RTP stream of an m-line; empty before its first packet."""
+        """Returns the one received RTP stream of an m-line; empty before its first packet."""
         entries = [entry for entry in (await self.stats())["in"] if entry.get("mid") == mid]
         assert len(entries) < 2, f"{self.stack} sees several streams on m-line {mid}: {entries}"
         return entries[0] if entries else {}
@@ -105,13 +105,13 @@ class PagePeer(Peer):
 
     @abc.abstractmethod
     async def evaluate(self, expression: str) -> Any:
-        """The JSON value of an expression, awaited if it is a promise."""
+        """Returns the JSON value of an expression, awaited if it is a promise."""
 
     async def call(self, method: str, *arguments: Any) -> Any:
         return await self.evaluate(f"peer.{method}(...{json.dumps(arguments)})")
 
     async def show(self, algorithm: str) -> None:
-        """Begins anew with a certificate whose key is of this algorithm, a JavaScript object."""
+        """Starts again with a certificate whose key is of this algorithm, a JavaScript object."""
         await self.evaluate(
             f"RTCPeerConnection.generateCertificate({algorithm}).then((shown) => {{"
             "peer.connection.close();"
@@ -167,7 +167,8 @@ class PagePeer(Peer):
         return await self.call("stats")
 
     async def path(self):
-        """{local, remote, port}: the protocols of the selected pair, and sfud's port; or None."""
+        """Returns {local, remote, port}: the protocols of the selected pair, and sfud's port; or
+        None."""
         return await self.call("path")
 
     async def restart_ice(self):
@@ -177,7 +178,7 @@ class PagePeer(Peer):
         await self.call("stir", kept)
 
     async def encode(self, rids):
-        """Has the simulcast encodings of these names sent, and the others not."""
+        """Enables the simulcast encodings of these names, and disables the others."""
         await self.call("encode", rids)
 
     async def speak(self, on=True, sweep=0):

@@ -31,7 +31,7 @@ class Packet:
 
 
 class Receiver:
-    """A UDP socket on a port of 127.0.0.1: what came since it was opened."""
+    """A UDP socket on a port of 127.0.0.1, with everything received since it was opened."""
 
     def __init__(self, port: int):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -46,7 +46,7 @@ class Receiver:
         self.socket.close()
 
     def datagrams(self) -> list[bytes]:
-        """What has come since the last call."""
+        """Returns the datagrams received since the last call."""
         found = []
         while True:
             try:
@@ -59,7 +59,7 @@ class Receiver:
 
 
 def pictures(raw: bytes) -> list[Frame]:
-    """Decoded I420 pictures of 320x180; of their times nothing is known."""
+    """Returns decoded I420 pictures of 320x180; their times are unknown."""
     luma, chroma = WIDTH * HEIGHT, WIDTH * HEIGHT // 4
     size = luma + 2 * chroma
     strides = (WIDTH, WIDTH // 2)
@@ -73,7 +73,7 @@ def pictures(raw: bytes) -> list[Frame]:
 
 
 class FFmpeg:
-    """ffmpeg, which reads an SDP and keeps what comes, until it is told goodbye."""
+    """An ffmpeg process that reads an SDP and records the media until an RTCP BYE."""
 
     def __init__(self, sdp: str, directory: Path):
         self.video, self.audio = directory / "video.mkv", directory / "audio.mkv"
@@ -104,7 +104,7 @@ ELEMENTS = {
 
 
 class GStreamer:
-    """gst-launch, which decodes what comes to a port."""
+    """A gst-launch process that decodes the media arriving at a port."""
 
     def __init__(self, port: int, codec: str, directory: Path):
         self.port, self.codec = port, codec
@@ -148,8 +148,8 @@ def read_leb128(data: bytes) -> tuple[int, bytes]:
 
 
 def av1_pictures(packets: list[Packet], directory: Path) -> list[Frame]:
-    """The pictures of AV1 packets in order (AV1 RTP specification §4), decoded by ffmpeg: this
-    one has no depacketizer of its own."""
+    """Returns the pictures of AV1 packets in order (AV1 RTP specification §4), decoded by ffmpeg,
+    whose build here has no depacketizer for it."""
     stream, timestamp, pending = bytearray(), None, b""
     for packet in packets:
         if packet.timestamp != timestamp:
@@ -169,7 +169,7 @@ def av1_pictures(packets: list[Packet], directory: Path) -> list[Frame]:
             elements[0] = pending + elements[0]
         pending = elements.pop() if header & 0x40 else b""
         for obu in elements:
-            # Each gets its size, which RTP leaves out.
+            # Each OBU gets its size, which RTP omits.
             extended = bool(obu[0] & 4)
             head = bytes([obu[0] | 2]) + obu[1 : 1 + extended]
             body = obu[1 + extended :]

@@ -1,4 +1,4 @@
-"""Child processes that are seen to their end."""
+"""Child processes that are always ended."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ async def start(*command: str | Path, output: Path, **options) -> asyncio.subpro
 
 
 async def kill(process: asyncio.subprocess.Process) -> None:
-    """SIGKILL to the process and its children; returns when it is gone."""
+    """Sends SIGKILL to the process and its children; returns when it has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

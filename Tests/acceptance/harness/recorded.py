@@ -1,4 +1,4 @@
-"""What a recording left on disk: probed, decoded and read back."""
+"""Recordings on disk: probed, decoded and read back."""
 
 import array
 import json
@@ -43,13 +43,13 @@ def probe(path: Path) -> Track:
     )
 
 
-#: ffmpeg's null muxer counts in frames of a guessed rate, unless it is told to count as the file
-#: does, and complains of two pictures that came close together.
+#: ffmpeg's null muxer uses a guessed frame rate, unless it is told to use the file's time base, and
+#: complains of two pictures close together.
 DECODE = ["-enc_time_base", "-1", "-f", "null", "-"]
 
 
 def errors(path: Path) -> str:
-    """What ffmpeg has to say when it decodes all of a file: nothing, if it is sound."""
+    """Returns ffmpeg's messages when it decodes all of a file: none, if it is sound."""
     done = subprocess.run(
         ["ffmpeg", "-v", "warning", "-xerror", "-i", str(path), *DECODE],
         capture_output=True, timeout=120,
@@ -65,7 +65,7 @@ def decodes(path: Path) -> Track:
 
 
 def frames(track: Track, width: int = 320, height: int = 180) -> list[Frame]:
-    """The pictures, each with the time in the file at which it is shown."""
+    """Returns the pictures, each with its presentation time in the file."""
     raw = run(
         "ffmpeg", "-v", "error", "-i", str(track.path), "-vf", f"scale={width}:{height}",
         "-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-f", "rawvideo", "-",
@@ -82,12 +82,12 @@ def frames(track: Track, width: int = 320, height: int = 180) -> list[Frame]:
     return pictures
 
 
-#: Samples at the beginning that a decoder of Opus leaves out, and samples of a packet.
+#: Samples at the beginning that an Opus decoder omits, and samples of a packet.
 LOOK_AHEAD, PACKET = 312, 960
 
 
 def samples(track: Track) -> array.array:
-    """The sound as it is decoded, at 48 kHz; `moment` says when a sample is heard."""
+    """Returns the decoded sound at 48 kHz; `moment` converts a sample's index to its time."""
     raw = run(
         "ffmpeg", "-v", "error", "-i", str(track.path), "-ac", "1", "-ar", "48000",
         "-f", "s16le", "-",
@@ -96,7 +96,7 @@ def samples(track: Track) -> array.array:
 
 
 def onsets(samples, rate: int = 48_000) -> list[int]:
-    """Where sound begins after a tenth of a second of silence."""
+    """Returns the starts of sound after a tenth of a second of silence."""
     found, quiet = [], 0
     for at, sample in enumerate(samples):
         if abs(sample) < 1000:
@@ -109,19 +109,19 @@ def onsets(samples, rate: int = 48_000) -> list[int]:
 
 
 def moment(track: Track, sample: int) -> float:
-    """When a sample is heard, in the file's time."""
+    """Returns the presentation time of a sample, in the file's time."""
     packet, offset = divmod(sample + LOOK_AHEAD, PACKET)
     return track.times[packet] + offset / 48_000
 
 
 def sounds(track: Track) -> list[Sound]:
-    """A tenth of a second each, in order."""
+    """Returns the sound in pieces of a tenth of a second."""
     found = ToneMeter(48_000).feed(0, samples(track))
     return [Sound((index + 1) / 10, one.level, one.tone) for index, one in enumerate(found)]
 
 
 def is_sound(path: Path) -> bool:
-    """Whether all of a file decodes that was not closed; that it has no end may be said."""
+    """Whether all of an unclosed file decodes; a missing end may be reported."""
     done = subprocess.run(
         ["ffmpeg", "-v", "error", "-i", str(path), *DECODE],
         capture_output=True, timeout=120,

@@ -38,7 +38,7 @@ class Member:
     answers: list[str] = field(default_factory=list)
 
     async def negotiate(self, **params: Any) -> None:
-        """Offers, and takes sfud's answer in."""
+        """Makes an offer, and applies sfud's answer."""
         offer = await self.peer.offer()
         result = await self.room.call("transport.offer", participant=self.id, sdp=offer, **params)
         self.mids = result["mids"]
@@ -83,8 +83,8 @@ class Room:
     async def join(
         self, name: str, peer: Peer, slots: int = 0, link: Link | None = None, **publish: Any
     ) -> Member:
-        """Joins, publishing what `publish` says (nothing if it says nothing), with `slots` slots
-        of each kind; returns when the transport stands."""
+        """Joins, publishing as `publish` says (nothing if it is empty), with `slots` slots of each
+        kind; returns once the transport is connected."""
         await self.call("participant.join", participant=name)
         if publish:
             await peer.publish(**publish)

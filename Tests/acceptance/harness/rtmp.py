@@ -1,4 +1,4 @@
-"""A server that takes live streams: nginx with its RTMP module, and what viewers get of it."""
+"""A live stream server: nginx with its RTMP module, and its viewers."""
 
 import array
 import asyncio
@@ -31,7 +31,7 @@ rtmp {{
 }}
 """
 
-#: TLS before it (RTMPS).
+#: A TLS proxy in front of it (RTMPS).
 ENCRYPTED = """
 stream {{
     server {{
@@ -45,7 +45,7 @@ stream {{
 
 
 def certify(directory: Path, name: str) -> None:
-    """`server.pem` and `server.key` for a host's name, signed by the authority `ca.pem`."""
+    """Makes `server.pem` and `server.key` for a host's name, signed by the authority `ca.pem`."""
 
     def openssl(*arguments: str) -> None:
         done = subprocess.run(["openssl", *arguments], cwd=directory, capture_output=True)
@@ -105,7 +105,7 @@ class Nginx:
 
 
 async def probe(url: str) -> dict[str, dict]:
-    """The streams that a viewer gets, by kind, as ffprobe sees them."""
+    """Returns the streams that a viewer gets, by kind, as ffprobe sees them."""
     child = await asyncio.create_subprocess_exec(
         "ffprobe", "-v", "error", "-show_streams", "-of", "json", "-rw_timeout", "10000000",
         "-analyzeduration", "5000000", url,
@@ -117,7 +117,7 @@ async def probe(url: str) -> dict[str, dict]:
 
 
 async def sounds(url: str, seconds: float) -> list[Sound]:
-    """What a viewer hears, in tenths of a second from the first on."""
+    """Returns a viewer's sound from the start, in tenths of a second."""
     child = await asyncio.create_subprocess_exec(
         "ffmpeg", "-v", "error", "-i", url, "-t", str(seconds), "-vn", "-ac", "1",
         "-ar", "48000", "-f", "s16le", "-", stdout=asyncio.subprocess.PIPE,
@@ -129,14 +129,14 @@ async def sounds(url: str, seconds: float) -> list[Sound]:
 
 @dataclass(frozen=True)
 class Shown(Frame):
-    """A picture, its time being the event loop's, and the hues of its halves' middles."""
+    """A picture with its time on the event loop, and the hues of its halves' middles."""
 
     left: float = -1
     right: float = -1
 
 
 class Viewer:
-    """Watches a stream: the pictures as they come."""
+    """A viewer of a stream that collects pictures as they arrive."""
 
     WIDTH, HEIGHT = 320, 180
 
@@ -175,7 +175,7 @@ class Viewer:
             self.frames.append(Shown(now, width, height, whole.hue, whole.counter, *halves))
 
     def hue(self, y: bytes, u: bytes, v: bytes, left: int) -> float:
-        """The hue of a half, in a band across its middle."""
+        """Returns the hue of a half, in a band across its middle."""
         width, half, rows = self.WIDTH, self.WIDTH // 2, range(80, 92)
         luma = b"".join(y[row * width + left :][:half] for row in rows)
         chroma = [
@@ -185,7 +185,7 @@ class Viewer:
         return read_picture(0, half, len(rows), luma, (half, half // 2), *chroma).hue
 
     async def sees(self, condition, what: str, seconds: float) -> Frame:
-        """The first picture from now on of which `condition` holds."""
+        """Returns the first picture from now on for which `condition` holds."""
         start = len(self.frames)
 
         async def found():

@@ -1,4 +1,4 @@
-"""The smallest call that shows anything: Alice publishes, Bob sees and hears her."""
+"""The smallest call: Alice publishes, Bob sees and hears her."""
 
 import contextlib
 import itertools
@@ -39,7 +39,7 @@ class Scene:
         return await self.bob.peer.frames(self.seen.video, since)
 
     async def remotes(self) -> list[str]:
-        """Whence sfud hears the two."""
+        """Returns the remote addresses of the two, as sfud sees them."""
         return [one["remote"] for one in (await self.room.call("stats.get"))["transports"]]
 
 
@@ -64,5 +64,5 @@ async def watching(
 
 
 def longest_gap(frames: list[Frame]) -> float:
-    """Seconds."""
+    """Returns the longest gap, in seconds."""
     return max(after.time - before.time for before, after in itertools.pairwise(frames))

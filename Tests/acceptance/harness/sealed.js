@@ -1,13 +1,13 @@
-// Encrypts what this page's peer sends and decrypts what it receives, end to end, as pages do it that
-// trust no server: all of a frame but its first bytes, which say what kind of frame it is. The cipher is
-// a toy, but each frame ends with a sum over all its bytes: one that is not the very one that was sent
-// is told from others. To be called before anything is published or received.
+// Encrypts sent frames and decrypts received ones end to end, like pages that trust no server. The
+// first bytes of a frame, which show its kind, stay in clear. The cipher is a toy, but each frame
+// ends with a checksum over all its bytes, so an altered frame is detected. Call it before anything
+// is published or received.
 window.seal = (key) => {
   const counts = { opened: 0, refused: 0 };
 
-  // Runs in the page or in a worker: it knows nothing but its arguments.
+  // Runs in the page or in a worker, so it uses only its arguments.
   const cipher = (direction, key, counts) => {
-    // As WebRTC's samples have it: the header of a key frame of VP8, of another frame, Opus' TOC.
+    // As in WebRTC's samples: the header of a VP8 keyframe, that of another frame, Opus's TOC byte.
     const clearBytes = ({ type }) => (type === undefined ? 1 : type === "key" ? 10 : 3);
     const sumOf = (bytes) => {
       let sum = 0x811c9dc5 ^ key;
@@ -68,6 +68,6 @@ window.seal = (key) => {
     apply(transceiver.receiver, "receive");
     return transceiver;
   };
-  // What has come of the frames; in the page alone, not where a worker sees them.
+  // Results for the frames; only in the page, not in a worker.
   window.sealed = () => counts;
 };

@@ -17,14 +17,14 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def binary() -> Path:
-    """`SFUD_BINARY`, or the release build."""
+    """Returns `SFUD_BINARY`, or the release build."""
     path = Path(os.environ.get("SFUD_BINARY", REPOSITORY / ".build/release/sfud"))
     assert path.exists(), f"{path} is missing: swift build -c release, or set SFUD_BINARY"
     return path
 
 
 def free_ports(count: int = 1) -> int:
-    """The first of `count` UDP ports in a row on 127.0.0.1 that nobody has, TCP neither."""
+    """Returns the first of `count` consecutive UDP and TCP ports on 127.0.0.1 that are free."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 0))
@@ -61,8 +61,8 @@ class Sfud:
         workers: int = 2,
         under: tuple[str, ...] = (),
     ) -> "Sfud":
-        """Starts it and awaits the ready line; `flags` are further ones, and `under` is a command
-        that becomes it."""
+        """Starts it and awaits the ready line; `flags` are additional ones, and `under` is a
+        command prefix that execs it."""
         daemon = cls(Path(tempfile.mkdtemp(prefix="sfud-")))
         daemon.udp = f"{host}:{free_ports(workers)}"
         daemon.process = await process.start(
@@ -76,7 +76,7 @@ class Sfud:
             str(workers),
             "--log-level",
             "debug",
-            # Where a test runs is no place for its recordings.
+            # Recordings must not go to the test's working directory.
             *(() if "--recordings" in flags else ("--recordings", daemon.directory / "recordings")),
             *flags,
             output=daemon.log,
@@ -93,7 +93,7 @@ class Sfud:
         return daemon
 
     def client(self) -> IPC:
-        """A connection to its IPC, to be entered with `async with`."""
+        """Returns a connection to its IPC, to be entered with `async with`."""
         return IPC(self.ipc)
 
     def log_text(self) -> str:
@@ -107,7 +107,7 @@ class Sfud:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
     def processor_seconds(self) -> float:
-        """That it has used, to a hundredth."""
+        """Returns its CPU time in seconds, to a hundredth."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / 100
@@ -116,7 +116,7 @@ class Sfud:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     async def stop(self) -> float:
-        """SIGTERM; returns the seconds it took. Fails unless it exits 0 within 2 s."""
+        """Sends SIGTERM; returns the seconds it took. Fails unless it exits 0 within 2 s."""
         begin = time.monotonic()
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)

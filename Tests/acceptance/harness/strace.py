@@ -1,4 +1,4 @@
-"""System calls of the daemon that fail."""
+"""Fault injection into the daemon's system calls."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from harness.sfud import Sfud
 
 
 async def strace(daemon: Sfud, *inject: str):
-    """Has system calls of the daemon fail; skips where processes may not be looked into."""
+    """Makes system calls of the daemon fail; skips the test where ptrace is not permitted."""
     if not shutil.which("strace"):
         pytest.skip("strace is not there")
     tracer = await asyncio.create_subprocess_exec(

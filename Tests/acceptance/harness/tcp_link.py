@@ -1,8 +1,8 @@
-"""A network that lets nothing but TCP through, and not always that.
+"""A network that passes TCP only, and not always that.
 
-A `TCPLink` stands where a `Link` may: `rewrite` takes sfud's UDP candidates out of the answer and
-puts a relay's address in place of the TCP ones. The relay can be slow downwards, stop reading what
-sfud sends, or cut its connections.
+A `TCPLink` can replace a `Link`: `rewrite` removes sfud's UDP candidates from the answer and puts a
+relay's address in place of the TCP ones. The relay can be slow on the downlink, stop reading sfud's
+data, or cut its connections.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ UDP = re.compile(r"^a=candidate:\S+ 1 udp .*\r\n", re.MULTILINE)
 
 
 def tcp_only(answer: str) -> str:
-    """The answer as it reaches somebody to whom no UDP gets through."""
+    """Returns the answer as it reaches a client without UDP."""
     assert CANDIDATE.search(answer), answer
     return UDP.sub("", answer)
 
@@ -27,12 +27,12 @@ class TCPLink:
     """One client's path; everything may be changed while it runs."""
 
     def __init__(self):
-        #: Bits a second downwards; None: no limit.
+        #: Downlink rate in bits a second; None: no limit.
         self.rate: float | None = None
-        #: While it is cleared nothing of what sfud sends is read.
+        #: While it is cleared, no data of sfud's is read.
         self.reading = asyncio.Event()
         self.reading.set()
-        #: Connections that the client has made.
+        #: Number of connections that the client has made.
         self.count = 0
         self._target: tuple[str, int] | None = None
         self._writers: set[asyncio.StreamWriter] = set()
@@ -56,7 +56,7 @@ class TCPLink:
         self.count += 1
         up = socket.socket(socket.AF_INET6 if ":" in self._target[0] else socket.AF_INET)
         up.setblocking(False)
-        # Segments as on a real network, and not megabytes that the kernel takes in our place.
+        # Segments as on a real network, not megabytes that the kernel buffers.
         up.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
         up.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         await asyncio.get_running_loop().sock_connect(up, self._target)
@@ -90,7 +90,7 @@ class TCPLink:
                 await writer.drain()
 
     def cut(self) -> None:
-        """Ends all connections, without a word to their ends but TCP's own."""
+        """Ends all connections, with no notice to their ends but TCP's own."""
         for writer in self._writers:
             writer.transport.abort()
 

@@ -1,49 +1,50 @@
 import SFU
 
-/// What `sfu-bench` needs of an SFU that it measures.
+/// Interface that `sfu-bench` needs to an SFU that it measures.
 ///
-/// The bench owns all media, sockets, ICE, DTLS and SRTP of the clients; an adapter owns the
-/// SFU's process and its signalling, and nothing else. Whether our side offers or answers is its
-/// own business: it gets one side's parameters and returns the other's.
+/// The bench owns all media, sockets, ICE, DTLS and SRTP of the clients; an adapter owns only the
+/// SFU's process and its signalling. The adapter decides which side offers: it gets one side's
+/// parameters and returns the other's.
 ///
-/// What the bench guarantees:
-/// - `start` comes first and once, `stop` last and always, also after an error or `^C`.
-/// - Calls for one participant come one after another; those of different participants
-///   concurrently, at most 64 under way at a time.
-/// - `join` of all publishers that a `watch` names has returned, and their ICE and DTLS are
-///   complete. They may not have sent a packet yet.
-/// - A `LocalTransport` belongs to one call, has a fragment and an address that no other has, and
-///   its peer answers checks from the moment the call returns. What came earlier was dropped.
-/// - After `join` or `watch` returned a `RemoteTransport` the bench begins with checks at once. A
-///   reply therefore means that the SFU knows the credentials.
+/// The bench guarantees:
+/// - `start` is called first and once, `stop` last and always, also after an error or `^C`.
+/// - Calls for one participant are sequential; those for different participants are concurrent, at
+///   most 64 at a time.
+/// - For all publishers that a `watch` names, `join` has returned, and ICE and DTLS are complete.
+///   They may not have sent a packet yet.
+/// - A `LocalTransport` belongs to one call; its fragment and its address are unique. Its peer
+///   answers checks from the moment the call returns; earlier datagrams are dropped.
+/// - After `join` or `watch` returned a `RemoteTransport` the bench sends checks at once. The SFU
+///   must know the credentials before that.
 ///
-/// A call that fails throws an `AdapterError` that says why in a line; the scenario then fails.
+/// A call that fails throws an `AdapterError` with the reason in one line; the scenario then fails.
 protocol Adapter: Sendable {
-    /// As command lines, tables and charts name it, such as `janus`.
+    /// Name in command lines, tables and charts, such as `janus`.
     var name: String { get }
 
-    /// Starts the SFU with loopback addresses only and ports that the kernel chose; returns once
-    /// it takes calls.
+    /// Starts the SFU on loopback addresses only and on ports that the kernel chose.
+    ///
+    /// Returns once the SFU accepts calls.
     func start(_ launch: Launch) async throws -> RunningSFU
 
-    /// Ends what `start` began, waiting for its processes; files go with `Launch.directory`.
+    /// Stops the SFU and waits for its processes; files go with `Launch.directory`.
     func stop() async
 
-    /// Makes a room for up to `participants` participants.
+    /// Creates a room for up to `participants` participants.
     func makeRoom(_ room: String, participants: Int) async throws
-    /// Ends a room and all that is connected in it.
+    /// Ends a room with all its connections.
     func closeRoom(_ room: String) async throws
 
-    /// Takes a participant into a room, with what it publishes.
+    /// Adds a participant to a room, with its publication.
     func join(_ request: JoinRequest) async throws -> JoinReply
 
-    /// Lets a participant that has joined watch others; called at most once for each.
+    /// Subscribes a joined participant to others; called at most once for each.
     func watch(_ request: WatchRequest) async throws -> WatchReply
 
-    /// Takes a participant out of its room.
+    /// Removes a participant from its room.
     func leave(room: String, participant: String) async throws
 
-    /// How long packets were under way inside the SFU since its start, where it tells; `nil` else.
+    /// Returns the delays inside the SFU since its start, or `nil` if it does not report them.
     func forwardingDelay() async throws -> DelayBuckets?
 }
 
@@ -51,25 +52,25 @@ extension Adapter {
     func forwardingDelay() async throws -> DelayBuckets? { nil }
 }
 
-/// Why an SFU could not be driven, in one line.
+/// Reason why an SFU could not be driven, in one line.
 struct AdapterError: Error, CustomStringConvertible {
     var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// How to start an SFU.
+/// Parameters for starting an SFU.
 struct Launch: Sendable {
-    /// Threads that forward; an SFU that cannot be told so runs as it does.
+    /// Forwarding threads; ignored by an SFU that has no such setting.
     var workers = 1
     var profile = BenchProfile.gcm
-    /// An empty directory of its own for sockets, configuration and logs.
+    /// An empty directory for this SFU's sockets, configuration and logs.
     var directory: String
-    /// Another executable than the one that the adapter would take.
+    /// Executable to use instead of the adapter's default.
     var executable: String?
 }
 
-/// Which SRTP profile peers offer; they offer no other.
+/// SRTP profile that peers offer; they offer no other.
 enum BenchProfile: String, Sendable, CaseIterable {
     /// AEAD_AES_128_GCM (RFC 7714).
     case gcm
@@ -79,18 +80,18 @@ enum BenchProfile: String, Sendable, CaseIterable {
     var srtp: SRTPProfile { self == .gcm ? .aeadAes128Gcm : .aes128CmSha1_80 }
 }
 
-/// What runs after `start`.
+/// A started SFU.
 struct RunningSFU: Sendable {
-    /// Processes whose CPU time and resident memory are the SFU's.
+    /// Processes whose CPU time and resident memory are counted as the SFU's.
     var processes: [Int32]
-    /// For the report: the program and its version.
+    /// Program and version for the report.
     var version: String
 }
 
-/// Counts of packets by how long they took, as a Prometheus histogram has them.
+/// Histogram of packet delays, as in Prometheus.
 struct DelayBuckets: Sendable, Equatable {
-    /// Upper bounds in seconds, rising; the last may be infinite.
+    /// Upper bounds in seconds, ascending; the last may be infinite.
     var bounds: [Double]
-    /// Packets within each bound and not within the one before it.
+    /// Packets within each bound but above the previous one.
     var counts: [UInt64]
 }

@@ -2,21 +2,21 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// Our side of a transport: what an offer or an answer says of it.
+/// The bench's side of a transport, as its offer or answer describes it.
 struct LocalTransport: Sendable {
     /// ICE user fragment and password (RFC 8445 §5.3).
     var fragment: String
     var password: String
     /// SHA-256 of the certificate; all peers of a run share one.
     var fingerprint: Fingerprint
-    /// The one host candidate: 127.x.y.z and a UDP port, from which all datagrams come.
+    /// The one host candidate: 127.x.y.z and a UDP port, the source of all datagrams.
     ///
-    /// Only the address tells peers apart: many share a port, as they share a socket.
+    /// Only the address identifies the peer: many peers share a socket and thus its port.
     var address: Address
-    /// Different in each transport; for session ids and the like.
+    /// Unique in each transport; for session ids and the like.
     var seed: UInt64
 
-    /// `sha-256`'s value in `a=fingerprint` (RFC 8122 §5).
+    /// Value of `a=fingerprint` after `sha-256` (RFC 8122 §5).
     var fingerprintText: String {
         FingerprintAttribute(hash: "sha-256", digest: fingerprint.digest).digestText
     }
@@ -25,9 +25,9 @@ struct LocalTransport: Sendable {
 /// The SFU's side of a transport.
 struct RemoteTransport: Sendable {
     enum Security: Sendable {
-        /// ICE, DTLS and SRTP, with what they need.
+        /// ICE, DTLS and SRTP, with the SFU's credentials.
         case full(RemoteCredentials)
-        /// RTP in clear from address to address: the floors, which are no SFUs.
+        /// Plain RTP between addresses, for the floors, which are not SFUs.
         case none
     }
 
@@ -36,22 +36,26 @@ struct RemoteTransport: Sendable {
     var address: Address
 }
 
-/// What the SFU said of its ICE and DTLS.
+/// ICE and DTLS parameters that the SFU signalled.
 struct RemoteCredentials: Sendable {
     var fragment: String
     var password: String
     var fingerprint: Fingerprint
-    /// Our part in the handshake: the client where the SFU's side is `setup:passive`.
+    /// Our DTLS role: client if the SFU's side is `setup:passive`.
     var ourRole: DTLSRole
-    /// Whether we nominate (RFC 8445 §6.1.1): true towards an ICE-lite SFU, and where we offered.
+    /// Whether we are ICE-controlling (RFC 8445 §6.1.1).
+    ///
+    /// True towards an ICE-lite SFU, and if we offered.
     var weControl: Bool
 }
 
-/// What a participant sends; the bench chose the SSRCs, the RIDs and, in `Wire`, the payload
-/// types and extension ids that an offer has.
+/// Media that a participant sends.
+///
+/// The bench chooses the SSRCs and RIDs, and in `Wire` the payload types and extension ids of an
+/// offer.
 struct Publication: Sendable {
     struct Layer: Sendable {
-        /// `nil` where there is one layer only, and no simulcast.
+        /// `nil` for a single layer without simulcast.
         var rid: String?
         var ssrc: UInt32
         var rtxSSRC: UInt32
@@ -61,40 +65,40 @@ struct Publication: Sendable {
         var bitrate: Int
     }
 
-    /// The SSRC of Opus.
+    /// SSRC of Opus.
     var audio: UInt32?
-    /// VP8: none, one, or three of simulcast (`a=simulcast:send`, RFC 8853), the smallest first.
+    /// VP8 layers: none, one, or three of simulcast (`a=simulcast:send`, RFC 8853), smallest first.
     var layers: [Layer] = []
     var isScreen = false
 }
 
-/// A participant that comes.
+/// A participant that joins.
 struct JoinRequest: Sendable {
     var room: String
-    /// 1 to 64 of `A-Z a-z 0-9 -`, its own in the room.
+    /// 1 to 64 of `A-Z a-z 0-9 -`, unique in the room.
     var participant: String
     var local: LocalTransport
     var publication: Publication?
-    /// What it will watch: m-lines for SFUs whose clients offer them beforehand.
+    /// Streams it will receive: m-lines for SFUs whose clients offer them beforehand.
     var audioSlots: Int
     var videoSlots: Int
 }
 
 struct JoinReply: Sendable {
-    /// `nil` where joining connects nothing: then `watch` has to return one.
+    /// `nil` if joining creates no transport; then `watch` must return one.
     var remote: RemoteTransport?
-    /// How to send what is published; `nil` where that is nothing.
+    /// Negotiated format of the publication; `nil` if nothing is published.
     var sending: SendFormat?
 }
 
-/// What packets of a publisher have to look like, as negotiated.
+/// Negotiated format of a publisher's packets.
 struct SendFormat: Sendable {
     struct Line: Sendable {
         var mid: String
         var payloadType: UInt8
-        /// `nil`: no retransmissions (RFC 4588).
+        /// `nil` without retransmissions (RFC 4588).
         var rtxPayloadType: UInt8?
-        /// Ids of header extensions; 0 for one that is not to be sent.
+        /// Ids of header extensions; 0 for one that is not sent.
         var extensions: ExtensionMap
     }
 
@@ -102,16 +106,16 @@ struct SendFormat: Sendable {
     var video: Line?
 }
 
-/// What a participant wants to see and hear.
+/// Streams that a participant wants to receive.
 struct WatchRequest: Sendable {
     struct Wish: Sendable {
         /// A participant of the same room.
         var publisher: String
         var audio: Bool
         var video: Bool
-        /// Which of the simulcast layers, from 0; ignored where there is one.
+        /// Index of the simulcast layer, from 0; ignored without simulcast.
         ///
-        /// Until its next keyframe another may come.
+        /// Until its next keyframe another layer may be sent.
         var layer: Int
     }
 
@@ -119,12 +123,12 @@ struct WatchRequest: Sendable {
     var participant: String
     /// At most as many as the slots of the join.
     var wishes: [Wish]
-    /// To be used where watching has a transport of its own.
+    /// Transport to use if the SFU needs a separate one for watching.
     var local: LocalTransport
 }
 
 struct WatchReply: Sendable {
-    /// The transport made from `WatchRequest.local`; `nil` where media comes over that of `join`.
+    /// Transport made from `WatchRequest.local`; `nil` if media uses the transport of `join`.
     var remote: RemoteTransport?
     var streams: [ReceivedStream]
 }
@@ -134,7 +138,7 @@ struct ReceivedStream: Sendable {
     var publisher: String
     var medium: Medium
     var ssrc: UInt32
-    /// `nil` where there are no retransmissions.
+    /// `nil` without retransmissions.
     var rtxSSRC: UInt32?
     var payloadType: UInt8
 }

@@ -1,6 +1,6 @@
 /// The SFUs that can be measured.
 enum Adapters {
-    /// Those besides sfud, by the names that `--against` takes.
+    /// SFUs other than sfud, by the names that `--against` takes.
     static let rivals = ["janus", "janus-threads"]
 
     static func rival(_ name: String) -> (any Adapter)? {

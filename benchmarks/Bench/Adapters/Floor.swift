@@ -6,13 +6,13 @@ import RTP
 import Sockets
 import WorkerInterface
 
-/// The floor as a process: it receives like an SFU and sends each datagram on, and nothing else.
+/// Process that receives like an SFU and forwards each datagram without any processing.
 ///
-/// It prints `ready ADDR:PORT` and reads `add SSRC ADDRESS PORT` lines, the address as a number,
-/// until their end. What comes with an SSRC goes to all that were added for it.
+/// It prints `ready ADDR:PORT` and reads `add SSRC ADDRESS PORT` lines from standard input until
+/// its end, with the address as a number. A packet is sent to all destinations added for its SSRC.
 struct Floor: ~Copyable {
     private let socket: UDPSocket
-    /// Whether a run of datagrams leaves in one call.
+    /// Whether runs of datagrams are sent in one call (GSO).
     private let segments: Bool
     private var wanted: [UInt32: [Address]] = [:]
     private var routes: [UInt32: FloorRoute] = [:]
@@ -45,7 +45,7 @@ struct Floor: ~Copyable {
         self.segments = segments
     }
 
-    /// Takes lines; returns whether there may be more.
+    /// Reads route lines; returns `false` at the end of input.
     private mutating func readRoutes() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         var space = bytes.mutableSpan
@@ -65,7 +65,7 @@ struct Floor: ~Copyable {
         return true
     }
 
-    /// SSRCs with the same destinations share a route, so that their packets can share a run.
+    /// Creates routes; SSRCs with equal destinations share one, and thus their runs.
     private mutating func makeRoutes() {
         var known: [[Address]: FloorRoute] = [:]
         routes = [:]
@@ -95,14 +95,14 @@ struct Floor: ~Copyable {
     }
 }
 
-/// Destinations of datagrams, as the kernel wants them.
+/// Destinations of datagrams in the kernel's format.
 @safe
 private final class FloorRoute {
-    /// Datagrams of the inbox that are to go.
+    /// Inbox indexes of datagrams to send.
     var waiting: [Int] = []
     private let route: OpaquePointer
 
-    /// The kernel takes so many segments, and a datagram's bytes less what its headers want.
+    /// Most segments and bytes that the kernel accepts in one call, less room for headers.
     private static let mostSegments = 64
     private static let mostBytes = 65_000
 
@@ -129,7 +129,9 @@ private final class FloorRoute {
         }
     }
 
-    /// Sends what waits in the longest runs: equal lengths, only the last may be shorter.
+    /// Sends the waiting datagrams in the longest possible runs.
+    ///
+    /// The datagrams of a run have equal lengths, but the last may be shorter.
     func sendRuns(of inbox: borrowing Inbox, by socket: UDPSocket) {
         var start = 0
         while start < waiting.count {
@@ -143,7 +145,7 @@ private final class FloorRoute {
                 last = inbox[waiting[end]].count
                 end += 1
             }
-            // The datagrams lie in the inbox until its next receive call.
+            // The datagrams stay in the inbox until its next receive call.
             var datagrams: [UnsafePointer<UInt8>?] = unsafe []
             for index in waiting[start..<end] {
                 unsafe inbox[index].withUnsafeBufferPointer { bytes in

@@ -4,7 +4,7 @@ import SFU
 import Synchronization
 import WorkerInterface
 
-/// What no SFU can be cheaper than: a process that sends datagrams on, without crypto or logic.
+/// Lower bound for any SFU: a process that forwards datagrams without crypto or logic.
 final class FloorAdapter: Adapter {
     let name: String
     private let segments: Bool
@@ -15,11 +15,11 @@ final class FloorAdapter: Adapter {
         var input: Pipe?
         var address: Address?
         var publications: [String: Publication] = [:]
-        /// Where each participant's datagrams are to go.
+        /// Destination address of each participant's datagrams.
         var places: [String: Address] = [:]
     }
 
-    /// With `segments`, in GSO runs; else a datagram a call.
+    /// Creates the adapter; with `segments` it sends GSO runs, else one datagram a call.
     init(segments: Bool) {
         self.segments = segments
         name = segments ? "floor-G" : "floor-1"

@@ -4,24 +4,24 @@ import SFU
 import SFUClient
 import Synchronization
 
-/// sfud over its IPC: our side offers, and slots are chosen by subscriptions.
+/// Adapter for sfud over its IPC: our side offers, and subscriptions choose the slots.
 final class SfudAdapter: Adapter {
     let name = "sfud"
-    /// What sfud finds in its environment besides the bench's own.
+    /// Environment variables for sfud in addition to the bench's own.
     private let environment: [String: String]
     private let state = Mutex(State())
 
     private struct State {
         var child: Child?
         var client: SFUClient?
-        /// Where the IPC socket lies.
+        /// Path of the IPC socket.
         var path: String?
-        /// Where `/metrics` is.
+        /// Port of `/metrics`.
         var http: UInt16?
         var participants: [String: Joined] = [:]
     }
 
-    /// What is known of a participant.
+    /// State of a joined participant.
     private struct Joined: Sendable {
         var stream: StreamID?
         var layers: [Publication.Layer] = []
@@ -32,7 +32,7 @@ final class SfudAdapter: Adapter {
 
     init(environment: [String: String] = [:]) { self.environment = environment }
 
-    /// Drives an sfud that runs already; its process is the caller's.
+    /// Uses a running sfud, whose process belongs to the caller.
     init(ipc: String) {
         environment = [:]
         state.withLock { $0.client = SFUClient(path: ipc) }
@@ -41,7 +41,7 @@ final class SfudAdapter: Adapter {
     func start(_ launch: Launch) async throws -> RunningSFU {
         let ipc = "\(launch.directory)/sfud.sock"
         let configuration = "\(launch.directory)/sfud.json5"
-        // A crowd that connects at once is the load here: nobody is to be turned away.
+        // The load is a crowd that connects at once, so nobody may be refused.
         let limits =
             "limits: {participantsPerRoom: 20000, transportsPerWorker: 20000, "
             + "packetPool: 131072, workerLoadPercent: 100}"
@@ -154,7 +154,7 @@ final class SfudAdapter: Adapter {
         return Prometheus.histogram("sfud_forwarding_seconds", in: page)
     }
 
-    /// What the daemon has allocated, in bytes.
+    /// Returns the bytes that the daemon has allocated.
     func heapBytes() throws -> Double {
         guard let port = state.withLock({ $0.http }),
             let bytes = Prometheus.value(
@@ -165,7 +165,7 @@ final class SfudAdapter: Adapter {
         return bytes
     }
 
-    /// Where the daemon's IPC socket lies.
+    /// Returns the path of the daemon's IPC socket.
     func path() throws(AdapterError) -> String {
         guard let path = state.withLock({ $0.path }) else {
             throw AdapterError("sfud does not run")
@@ -173,7 +173,7 @@ final class SfudAdapter: Adapter {
         return path
     }
 
-    /// The stream that a participant publishes.
+    /// Returns the stream that a participant publishes.
     func stream(_ room: String, _ participant: String) throws(AdapterError) -> String {
         guard let stream = try joined(room, participant).stream else {
             throw AdapterError("\(participant) has no stream")
@@ -181,21 +181,21 @@ final class SfudAdapter: Adapter {
         return stream.rawValue
     }
 
-    /// The daemon's own counters.
+    /// Returns the daemon's own counters.
     func counters() async throws -> PacketCounters { try await client().serverStats().counters }
 
-    /// How many rooms, participants and transports there are.
+    /// Returns the numbers of rooms, participants and transports.
     func tenants() async throws -> [Int] {
         let stats = try await client().serverStats()
         return [stats.rooms, stats.participants, stats.transports]
     }
 
-    /// What its workers have given up.
+    /// Returns the load-shedding state of each worker.
     func pressures() async throws -> [PressureInfo] {
         try await client().serverStats().workers.map(\.pressure)
     }
 
-    /// How many workers it has.
+    /// Returns the number of workers.
     func workers() async throws -> Int { try await client().serverInfo().workers }
 
     private func client() throws(AdapterError) -> SFUClient {
@@ -234,7 +234,7 @@ final class SfudAdapter: Adapter {
         return UInt16(text[range.upperBound...].prefix { $0.isNumber })
     }
 
-    /// The sfud beside the bench.
+    /// Path of the sfud beside the bench.
     private static var executable: String {
         let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         return own.deletingLastPathComponent().appending(path: "sfud").path

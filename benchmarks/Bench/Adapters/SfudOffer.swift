@@ -2,7 +2,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// Offers as Chromium makes them, with only what a load needs.
+/// An offer like Chromium's, reduced to the needs of a load.
 struct SfudOffer {
     private let local: LocalTransport
     private(set) var mids = 0
@@ -10,7 +10,7 @@ struct SfudOffer {
 
     init(_ local: LocalTransport) { self.local = local }
 
-    /// Adds the m-lines of what is published; returns how it is to be sent.
+    /// Adds the m-lines of a publication; returns its send format.
     mutating func publish(_ publication: Publication) -> SendFormat {
         var format = SendFormat()
         if let ssrc = publication.audio {
@@ -24,14 +24,14 @@ struct SfudOffer {
         return format
     }
 
-    /// Adds m-lines to receive on; returns the mid of the first.
+    /// Adds m-lines for receiving; returns the mid of the first.
     mutating func receive(_ medium: Medium, count: Int) -> Int {
         let first = mids
         for _ in 0..<count { add(medium, "recvonly", []) }
         return first
     }
 
-    /// The whole offer.
+    /// The complete offer.
     var text: String {
         let bundle = (0..<mids).map(String.init).joined(separator: " ")
         let session = [
@@ -52,7 +52,7 @@ struct SfudOffer {
         )
     }
 
-    /// The streams of one video: a pair of SSRCs, or RIDs without any (RFC 8853 §5).
+    /// Returns the source lines of one video: SSRC pairs, or RIDs without SSRCs (RFC 8853 §5).
     private func sources(_ layers: [Publication.Layer]) -> [String] {
         let rids = layers.compactMap(\.rid)
         guard rids.isEmpty else {
@@ -74,7 +74,7 @@ struct SfudOffer {
             "a=ice-pwd:\(local.password)", "a=fingerprint:sha-256 \(local.fingerprintText)",
             "a=setup:actpass", "a=rtcp-mux", "a=rtcp-rsize",
         ]
-        // An audio level means nothing with video, a RID nothing without a choice.
+        // Audio levels do not apply to video; RIDs do not apply to audio.
         let unwanted: Set<ExtensionKind> =
             medium == .audio ? [.rid, .repairedRID] : [.audioLevel]
         for (id, kind) in Wire.extensions where !unwanted.contains(kind) {
@@ -103,10 +103,10 @@ struct SfudOffer {
     ]
 }
 
-/// What a client needs of sfud's answer.
+/// Contents of sfud's answer that a client needs.
 struct SfudAnswer {
     var remote: RemoteTransport
-    /// The SSRCs of each m-line, by mid; none where the client sends.
+    /// SSRCs of each m-line, by mid; empty if the client sends on it.
     var sources: [String: [UInt32]] = [:]
 
     init(_ text: String) throws(AdapterError) {
@@ -143,7 +143,7 @@ struct SfudAnswer {
         }
     }
 
-    /// The first UDP candidate on 127.0.0.0/8.
+    /// Returns the first UDP candidate on 127.0.0.0/8.
     private static func loopbackCandidate(_ text: String) -> Address? {
         for line in text.split(whereSeparator: \.isNewline) where line.hasPrefix("a=candidate:") {
             let fields = line.split(separator: " ")

@@ -1,10 +1,10 @@
 import Foundation
 
-/// As much of HTTP as a page of figures needs.
+/// Minimal HTTP client for `/metrics`.
 enum Web {
-    /// The body of `path` on 127.0.0.1.
+    /// Returns the body of `path` on 127.0.0.1.
     ///
-    /// - Throws: `AdapterError` where nobody answers.
+    /// - Throws: `AdapterError` if there is no answer.
     static func get(_ path: String, port: UInt16) throws(AdapterError) -> String {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw AdapterError("no TCP socket: errno \(errno)") }
@@ -33,15 +33,15 @@ enum Web {
     }
 }
 
-/// Prometheus' text format (version 0.0.4).
+/// Parser of the Prometheus text format (version 0.0.4).
 enum Prometheus {
-    /// The value of the sample of that name without labels; `nil` where there is none.
+    /// Returns the value of the sample of that name without labels; `nil` if absent.
     static func value(_ name: String, in page: String) -> Double? {
         page.split(separator: "\n").lazy.filter { $0.hasPrefix("\(name) ") }
             .compactMap { Double($0.dropFirst(name.count + 1)) }.first
     }
 
-    /// The histogram of that name, over all its labels; `nil` where there is none.
+    /// Returns the histogram of that name, summed over all labels; `nil` if absent.
     static func histogram(_ name: String, in page: String) -> DelayBuckets? {
         var within: [Double: Double] = [:]
         for line in page.split(separator: "\n") where line.hasPrefix("\(name)_bucket{") {

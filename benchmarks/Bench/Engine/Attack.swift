@@ -4,9 +4,9 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// What people who are let in, or who know where these are, send and should not.
+/// Abusive traffic from clients with valid keys, or from peers that know their addresses.
 ///
-/// The names end with the rows of docs/reliability.md.
+/// Each name ends with the rows of docs/reliability.md.
 enum Attack: String, CaseIterable, Sendable {
     case damaged = "packets and reports with wrong tags, C2"
     case repeated = "packets that were sent before, F1"
@@ -26,7 +26,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    /// Clients that take part.
+    /// Most clients that take part.
     var attackers: Int {
         switch self {
         case .damaged, .repeated, .stolen, .nonsense, .asking, .moving: .max
@@ -35,10 +35,10 @@ enum Attack: String, CaseIterable, Sendable {
     }
 }
 
-/// Somebody who attacks: a client that publishes and watches, and a source of chance.
+/// A client that attacks, with a source of randomness.
 struct Attacker {
     let client: Client
-    /// SSRCs that others publish under.
+    /// SSRCs that other participants publish under.
     let victims: [UInt32]
     private var random = SystemRandomNumberGenerator()
 
@@ -47,8 +47,7 @@ struct Attacker {
         self.victims = victims
     }
 
-    /// Queues one datagram, or two; returns where they are to come from, if not from the client's
-    /// own address.
+    /// Queues one or two datagrams; returns their source if it is not the client's own address.
     mutating func send(_ attack: Attack, into output: inout Batch) -> Address? {
         switch attack {
         case .damaged: damage(into: &output)
@@ -81,7 +80,7 @@ struct Attacker {
         }
     }
 
-    /// RTP whose every field is chance but those that its decryption needs; or such a compound.
+    /// Queues random RTP that decrypts correctly, or such an RTCP compound.
     private mutating func talkNonsense(into output: inout Batch) {
         guard Bool.random(using: &random) else {
             let known = Bool.random(using: &random)
@@ -133,7 +132,7 @@ struct Attacker {
         client.wire.sendRTP(packet.span, index: index, into: &output)
     }
 
-    /// A compound with a NACK for a thousand packets, and all that asks for a keyframe.
+    /// Queues a compound with a NACK for a thousand packets, a PLI and a FIR.
     private mutating func ask(into output: inout Batch) {
         guard let slot = client.slots.randomElement(using: &random) else { return }
         let (own, media) = (SSRC(rawValue: ownSSRC()), SSRC(rawValue: slot.ssrc))
@@ -150,7 +149,7 @@ struct Attacker {
         }
     }
 
-    /// As many blocks of transport-wide feedback as fit, each on 65,535 packets that did not come.
+    /// Queues 36 blocks of transport-wide feedback, each on 65,535 packets that were not received.
     private mutating func report(into output: inout Batch) {
         let own = ownSSRC()
         let base = UInt16.random(in: 0...(.max), using: &random)
@@ -164,14 +163,14 @@ struct Attacker {
                 bytes.append(bigEndian: base)
                 bytes.append(bigEndian: UInt16.max)
                 bytes.append(bigEndian: UInt32(0))
-                // Eight runs of 8,191, of which the last is cut.
+                // Eight runs of 8,191 and a ninth that is cut off.
                 for _ in 0..<9 { bytes.append(bigEndian: UInt16(0x1fff)) }
                 bytes.append(bigEndian: UInt16(0))
             }
         }
     }
 
-    /// A check that is right, and a packet that is not, from an address of 127.3.0.0/16.
+    /// Queues a valid check and an invalid packet; returns a source address in 127.3.0.0/16.
     private mutating func move(into output: inout Batch) -> Address {
         client.wire.peer.check(at: .monotonic(), into: &output)
         damage(into: &output)
@@ -186,7 +185,9 @@ struct Attacker {
         }
     }
 
-    /// So many packets has an own stream sent, plus some: what comes is new, and near.
+    /// Returns the number of packets sent on an own stream, plus a random number.
+    ///
+    /// The sum gives a sequence number that is new and near.
     private mutating func sentPackets(_ ssrc: UInt32) -> Int64 {
         let tracks = client.publisher.map { $0.tracks(.audio) + $0.layers } ?? []
         let count = tracks.first { $0.ssrc == ssrc }?.count ?? 0
@@ -199,7 +200,7 @@ struct Attacker {
 }
 
 extension Publisher {
-    /// Sends a packet once more as if it were new, under the number that it had.
+    /// Sends an earlier packet again with its original sequence number.
     fileprivate func sendAgain(
         _ wire: inout ClientWire,
         _ random: inout SystemRandomNumberGenerator,
@@ -215,7 +216,7 @@ extension Publisher {
 }
 
 extension MediaLoop {
-    /// Lets every client attack; returns how many datagrams that took.
+    /// Makes every client attack; returns the number of datagrams sent.
     mutating func attack(_ attack: Attack, victims: [UInt32]) -> Int {
         (0..<attack.burst).reduce(0) { sent, _ in
             var turn = 0

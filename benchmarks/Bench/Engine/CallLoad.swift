@@ -6,19 +6,20 @@ import RTP
 import Sockets
 import Synchronization
 
-/// Calls by the thousand over one IPC connection, at an even rate, from a thread of its own.
+/// Load of thousands of calls a second over one IPC connection, at an even rate.
 ///
-/// It writes without waiting for replies, as a signalling server of many rooms does. All calls
-/// are about one room, whose replies keep their order: so the oldest call is answered first.
+/// It runs on its own thread and writes without waiting for replies, as a signalling server of many
+/// rooms does. All calls are about one room, whose replies keep their order, so that the next reply
+/// always belongs to the oldest call.
 final class CallLoad: Sendable {
-    /// What came of the calls.
+    /// Results of the calls.
     struct Tally: Sendable {
         var sent = 0
         var answered = 0
         var refused = 0
-        /// From a call's write to its reply.
+        /// Time from a call's write to its reply.
         var latency = LatencyHistogram()
-        /// The first thing that went wrong.
+        /// First error.
         var trouble: String?
     }
 
@@ -26,7 +27,7 @@ final class CallLoad: Sendable {
     private let isEnding = Atomic(false)
     private let hasEnded = Atomic(false)
 
-    /// Begins to call; `calls` are repeated in their order until `end`.
+    /// Starts calling; `calls` are repeated in order until `end`.
     init(path: String, calls: [IPCRequest], perSecond: Int) {
         let lines = calls.map { $0.encoded() + [UInt8(ascii: "\n")] }
         let thread = Thread { @Sendable [self] in
@@ -49,10 +50,10 @@ final class CallLoad: Sendable {
         thread.start()
     }
 
-    /// What has come of the calls until now.
+    /// Results until now.
     var present: Tally { tally.withLock { $0 } }
 
-    /// Makes no more calls.
+    /// Stops calling.
     func end() async {
         isEnding.store(true, ordering: .relaxed)
         while !hasEnded.load(ordering: .acquiring) {
@@ -61,28 +62,28 @@ final class CallLoad: Sendable {
     }
 }
 
-/// What the thread owns.
+/// State of the calling thread.
 private struct CallLoop: ~Copyable {
     private let descriptor: Int32
     private let lines: [[UInt8]]
     private let interval: Int64
     private var poller: Poller
     private let start = Instant.monotonic()
-    /// Bytes that the socket has not taken yet.
+    /// Bytes that the socket has not accepted yet.
     private var waiting: [UInt8] = []
-    /// When the calls were written that have no reply yet, oldest first, and how many had one.
+    /// Write times of calls, oldest first, and the number of those already answered.
     private var written: [Instant] = []
     private var settled = 0
     private var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    /// The beginning of the line that is under way, as far as it tells what it is.
+    /// Start of the current reply line, as far as it is needed to classify it.
     private var head: [UInt8] = []
     var tally = CallLoad.Tally()
 
-    /// Calls that may be written at once, where the thread was late.
+    /// Most calls that a late thread may catch up with in one turn.
     private static let burst = 200
     private static let headBytes = 64
 
-    /// `poller` watches `descriptor`, a connected socket, which the loop takes over.
+    /// Takes ownership of `descriptor`, a connected socket that `poller` watches.
     init(
         _ descriptor: Int32,
         _ poller: consuming Poller,
@@ -97,7 +98,7 @@ private struct CallLoop: ~Copyable {
 
     consuming func close() { kernel_close(descriptor) }
 
-    /// Writes what is due and reads what has come; `false` where the connection has ended.
+    /// Writes due calls and reads replies; returns `false` if the connection has ended.
     mutating func turn() -> Bool {
         var now = Instant.monotonic()
         let due = Int(now.nanoseconds(since: start) / interval)

@@ -4,18 +4,18 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// One client's transport with its publisher, its slots and its place on a socket.
+/// One client's transport with its publisher, its slots and its socket.
 final class Client {
     let socket: UDPSocket
-    /// Where its datagrams come from.
+    /// Source address of its datagrams.
     let source: Address
     var wire: ClientWire
     var publisher: Publisher?
     private(set) var slots: [SlotCheck] = []
-    /// The frames of its first video, where it keeps them.
+    /// Frames of its first video, if it keeps them.
     private(set) var frames: FrameKeeper?
     private(set) var retransmissions: UInt64 = 0
-    /// RTP of an SSRC that nobody named.
+    /// RTP packets of unsignalled SSRCs.
     private(set) var strangers: UInt64 = 0
     private(set) var senderReports: UInt64 = 0
     private(set) var undecryptableReports: UInt64 = 0
@@ -33,9 +33,9 @@ final class Client {
         if keepsFrames { frames = FrameKeeper() }
     }
 
-    /// Sends what is queued, a datagram a call as clients do; returns how many were refused.
+    /// Sends the queue with one datagram a call, as clients do; returns how many were refused.
     ///
-    /// `other` is where from, if that is not its own address.
+    /// `other` is the source address if it is not the client's own.
     func send(_ output: inout Batch, from other: Address? = nil) -> UInt64 {
         var refused: UInt64 = 0
         for index in 0..<output.count {
@@ -46,7 +46,7 @@ final class Client {
         return refused
     }
 
-    /// Takes RTP, decrypting a sample of it and all that is not as expected.
+    /// Processes an RTP packet; decrypts a sample of packets and all unexpected ones.
     func receiveRTP(
         _ datagram: Span<UInt8>,
         _ viewing: inout Viewing,
@@ -101,7 +101,7 @@ final class Client {
         if frames != nil, slots[slot].medium == .video { frames?.take(packet) }
     }
 
-    /// Takes anything but RTP; returns what it was.
+    /// Processes any datagram but RTP; returns its kind.
     func receive(
         _ datagram: Span<UInt8>,
         at now: Instant,
@@ -129,7 +129,7 @@ final class Client {
         }
     }
 
-    /// Sends a receiver report on all slots, as far as one report reaches.
+    /// Sends one receiver report on the slots, at most 31 of them.
     func sendReport(at now: Instant, into output: inout Batch) {
         var reports: [ReceptionReport] = []
         for index in slots.indices where reports.count < 31 {
@@ -143,16 +143,16 @@ final class Client {
     }
 }
 
-/// What all viewers share: which packets are looked into, and how long they took.
+/// State shared by all viewers: sampling of packets, and latency histograms.
 struct Viewing {
     private(set) var audio = LatencyHistogram()
     private(set) var video = LatencyHistogram()
-    /// Until it was in the client's socket, where it may wait for the bench.
+    /// Time until the packet reached the client's socket, where it may still wait for the bench.
     private(set) var arrivals = LatencyHistogram()
     private let period: UInt64
     private var count: UInt64 = 0
 
-    /// Looks into every packet, or into one in 64.
+    /// Decrypts every packet, or one in 64.
     init(everyPacket: Bool) { period = everyPacket ? 1 : 64 }
 
     mutating func takesSample() -> Bool {

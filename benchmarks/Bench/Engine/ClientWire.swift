@@ -2,12 +2,13 @@ import LoadPeer
 import RTP
 import SFU
 
-/// One client's transport: a WebRTC peer, or towards a floor nothing but its address.
+/// One client's transport: a WebRTC peer, or a bare address towards a floor.
 struct ClientWire: ~Copyable {
     var peer: LoadPeer
     private(set) var isConnected = false
-    /// What SRTP adds to a packet, in bytes; in clear, zeros take its place, so that sizes are
-    /// the same.
+    /// SRTP overhead of a packet, in bytes.
+    ///
+    /// Plain packets carry as many zeros instead, so that sizes are equal.
     let overhead: Int
     let isBare: Bool
 
@@ -29,7 +30,7 @@ struct ClientWire: ~Copyable {
         return received
     }
 
-    /// Queues a whole RTP packet; `index` counts its wraps (RFC 3711 §3.3.1).
+    /// Queues a whole RTP packet; `index` is its extended sequence number (RFC 3711 §3.3.1).
     mutating func sendRTP(_ clear: Span<UInt8>, index: UInt64, into output: inout Batch) {
         guard output.free > 0 else { return }
         guard isBare else { return peer.sendRTP(clear, index: index, into: &output) }

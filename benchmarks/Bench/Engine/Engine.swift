@@ -8,23 +8,23 @@ import Sockets
 import Synchronization
 import WorkerInterface
 
-/// How the media thread works.
+/// Settings of the media thread.
 struct EngineSettings: Sendable {
-    /// Clients share these sockets, each with an address of its own.
+    /// Sockets that the clients share, each client with its own address.
     var sockets = 1
-    /// Decrypts all packets, not one in 64.
+    /// Whether all packets are decrypted instead of one in 64.
     var checksEveryPacket = false
     var profile = BenchProfile.gcm
-    /// Which addresses are its clients': those from `firstAddress` plus this.
+    /// Offset of the first client's address from `firstAddress`.
     var firstClient = 0
 
     /// 127.1.0.1.
     static let firstAddress: UInt32 = 0x7f01_0001
-    /// Bytes of a socket's kernel buffer: a keyframe's burst for a thousand viewers.
+    /// Kernel buffer of a socket, in bytes; holds a keyframe's burst for a thousand viewers.
     static let buffer = 256 << 20
 }
 
-/// What is asked of the media thread.
+/// Queue of work for the media thread.
 final class EngineMailbox: Sendable {
     let descriptor: Int32
     private let waiting = Mutex<[MediaLoop.Work]>([])
@@ -49,7 +49,7 @@ final class EngineMailbox: Sendable {
     }
 }
 
-/// The clients of a run: their media thread, and how to reach it.
+/// Clients of a run, with their media thread.
 final class Engine: Sendable {
     let settings: EngineSettings
     let library: Library
@@ -66,7 +66,7 @@ final class Engine: Sendable {
         self.library = library
         identity = try DTLSIdentity(profiles: [settings.profile.srtp])
         mailbox = try EngineMailbox()
-        // A fragment is unique to a peer, so no two runs may have seeds in common.
+        // A fragment must be unique to a peer, so different runs must not share seeds.
         seed = UInt64.random(in: 1 << 32..<1 << 60) & ~0xff_ffff
         firstSSRC = UInt32.random(in: 1...0xfff) << 20
         var sockets: [UDPSocket] = []
@@ -89,7 +89,7 @@ final class Engine: Sendable {
         thread.start()
     }
 
-    /// What the thread is started with.
+    /// State that is handed to the new thread.
     private struct Startup: Sendable {
         var settings: EngineSettings
         var identity: DTLSIdentity
@@ -115,7 +115,7 @@ final class Engine: Sendable {
         }
     }
 
-    /// Lets the media thread do something, and waits for what comes of it.
+    /// Runs `work` on the media thread and returns its result.
     func perform<Value: Sendable>(
         _ work: @escaping @Sendable (inout MediaLoop) -> Value
     ) async -> Value {
@@ -127,7 +127,7 @@ final class Engine: Sendable {
     /// Closes all clients' transports and ends the thread.
     func stop() async { await perform { $0.end() } }
 
-    /// A transport that nobody else has.
+    /// Returns a new, unique transport.
     func local() -> LocalTransport {
         let index = made.withLock { made in
             defer { made += 1 }
@@ -145,7 +145,9 @@ final class Engine: Sendable {
         )
     }
 
-    /// SSRCs for what the client with these addresses publishes: audio first, then a pair a layer.
+    /// Returns the first SSRC of a client.
+    ///
+    /// It is for audio; a pair for each video layer follows.
     func ssrcs(_ local: LocalTransport) -> UInt32 {
         firstSSRC + UInt32(truncatingIfNeeded: local.seed & 0xffff) * 8
     }

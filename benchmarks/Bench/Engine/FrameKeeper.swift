@@ -1,17 +1,17 @@
 import CVPX
 import RTP
 
-/// Puts the VP8 frames of one viewer together again, to be decoded when there is time.
+/// Reassembly of one viewer's VP8 frames, which are decoded later.
 struct FrameKeeper: Sendable {
-    /// Frames that came whole and in order.
+    /// Complete frames, in order.
     private(set) var frames: [[UInt8]] = []
-    /// Frames that could not be put together.
+    /// Frames that could not be reassembled.
     private(set) var broken = 0
     private var parts: [Int64: Part] = [:]
     private var next: Int64?
     private var window = NumberWindow()
     private var frame: [UInt8]?
-    /// What follows a frame that is missing shows something else than was sent.
+    /// Whether a frame is missing, so that later frames would decode to a wrong picture.
     private var needsKeyframe = true
     private var bytes = 0
 
@@ -21,12 +21,12 @@ struct FrameKeeper: Sendable {
         var endsFrame: Bool
     }
 
-    /// Packets that wait for one before them; past it that one is given up.
+    /// Most packets that wait for a missing one before it is given up.
     private static let patience = 256
-    /// Bytes kept: a minute of the dearest video.
+    /// Most bytes kept: a minute of the video with the highest bitrate.
     private static let capacity = 64 << 20
 
-    /// Takes a packet in clear.
+    /// Processes a decrypted packet.
     mutating func take(_ packet: Packet) {
         guard bytes < Self.capacity, let descriptor = VP8Descriptor(packet.payload) else { return }
         let number = window.extended(packet.sequenceNumber)
@@ -48,7 +48,7 @@ struct FrameKeeper: Sendable {
         }
     }
 
-    /// Takes over what goes on from what there is.
+    /// Appends all consecutive packets that are available.
     private mutating func join() {
         while let number = next, let part = parts.removeValue(forKey: number) {
             next = number + 1
@@ -72,7 +72,7 @@ struct FrameKeeper: Sendable {
         needsKeyframe = true
     }
 
-    /// Decodes all frames with libvpx; returns how many had a picture and no error.
+    /// Decodes all frames with libvpx; returns how many gave a picture without an error.
     func decode() -> Int {
         guard let decoder = unsafe vp8_decoder_create() else { return 0 }
         defer { unsafe vp8_decoder_destroy(decoder) }

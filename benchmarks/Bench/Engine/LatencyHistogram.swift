@@ -1,8 +1,8 @@
-/// How long packets took, in steps that are at most a sixteenth of what they count.
+/// Latency histogram with steps of at most a sixteenth of the value.
 struct LatencyHistogram: Sendable {
     private var counts = [UInt64](repeating: 0, count: 16 * 40)
     private(set) var total: UInt64 = 0
-    /// In nanoseconds.
+    /// Longest latency, in nanoseconds.
     private(set) var longest: Int64 = 0
 
     mutating func note(nanoseconds: Int64) {
@@ -18,7 +18,7 @@ struct LatencyHistogram: Sendable {
         sum.longest = max(sum.longest, other.longest)
     }
 
-    /// The time in milliseconds within which this share of the packets came; 0 without any.
+    /// Returns the quantile `share` in milliseconds; 0 without any packets.
     func milliseconds(_ share: Double) -> Double {
         let wanted = UInt64((Double(total) * share).rounded(.up))
         guard wanted > 0 else { return 0 }
@@ -32,14 +32,14 @@ struct LatencyHistogram: Sendable {
         return Double(longest) / 1e6
     }
 
-    /// Sixteen steps to a power of two.
+    /// Returns the index of a step; there are sixteen for each power of two.
     private static func step(_ time: UInt64) -> Int {
         let exponent = 63 - time.leadingZeroBitCount
         guard exponent >= 4 else { return Int(time) }
         return (exponent - 3) * 16 + Int(time >> UInt64(exponent - 4) & 15)
     }
 
-    /// The upper end of a step.
+    /// Returns the upper bound of a step.
     private static func bound(_ step: Int) -> UInt64 {
         guard step >= 16 else { return UInt64(step) }
         return (UInt64(step % 16) + 17) << UInt64(step / 16 - 1)

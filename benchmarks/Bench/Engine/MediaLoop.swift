@@ -6,9 +6,9 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// All sockets and all media of the bench, in one thread; lives on that thread's stack.
+/// All sockets and media of the bench in one thread; stored on that thread's stack.
 struct MediaLoop: ~Copyable {
-    /// What is asked of it from elsewhere, done between two receive calls.
+    /// Work from other threads, executed between two receive calls.
     typealias Work = @Sendable (inout MediaLoop) -> Void
 
     let context = SRTPContext()
@@ -18,7 +18,7 @@ struct MediaLoop: ~Copyable {
     private let mailbox: EngineMailbox
     private var poller: Poller
     private(set) var clients: [Client?] = []
-    /// By room and participant, so that viewers find what was sent.
+    /// Publishers by room and participant, for the comparison with received packets.
     var publishers: [String: Publisher] = [:]
     private var publishing: [Client] = []
     private(set) var connected = 0
@@ -32,7 +32,7 @@ struct MediaLoop: ~Copyable {
     private var ticks = 0
     private var isEnded = false
 
-    /// `poller` comes from `watching`.
+    /// Creates the loop; `poller` comes from `watching`.
     init(
         _ settings: EngineSettings,
         identity: DTLSIdentity,
@@ -49,7 +49,7 @@ struct MediaLoop: ~Copyable {
         queueDrops = sockets.map { _ in 0 }
     }
 
-    /// What waits for the sockets and the mailbox.
+    /// Creates a poller for the sockets and the mailbox.
     static func watching(
         _ sockets: [UDPSocket],
         _ mailbox: EngineMailbox
@@ -62,7 +62,7 @@ struct MediaLoop: ~Copyable {
         return poller
     }
 
-    /// Runs until it is told to end.
+    /// Runs until `end` is called.
     mutating func run() {
         var inbox = Inbox()
         while !isEnded {
@@ -90,10 +90,10 @@ struct MediaLoop: ~Copyable {
 
     private mutating func send(_ client: Client) { refusedSends += client.send(&output) }
 
-    /// Takes all that has come, and sends media in between.
+    /// Processes received datagrams, and sends due media in between.
     private mutating func receive(_ number: Int, through inbox: inout Inbox) {
         let socket = sockets[number]
-        // Other sockets and the mailbox have their turn too.
+        // Bounded, so that other sockets and the mailbox get their turn.
         for _ in 0..<16 {
             guard inbox.receive(from: socket) == nil else { return }
             let now = Instant.monotonic()
@@ -149,7 +149,7 @@ struct MediaLoop: ~Copyable {
         }
     }
 
-    /// Timers of the peers, and once a second their reports, some in each tick.
+    /// Runs the timers of the peers, and sends each one's report once a second, spread over ticks.
     private mutating func tick(at now: Instant) {
         nextTick = now.advanced(milliseconds: 10)
         ticks += 1
@@ -167,9 +167,9 @@ struct MediaLoop: ~Copyable {
     }
 }
 
-// What is asked of it.
+// Operations for other threads.
 extension MediaLoop {
-    /// Adds a client and begins to connect it.
+    /// Adds a client and starts connecting it.
     mutating func connect(_ local: LocalTransport, to remote: RemoteTransport, overhead: Int) {
         let index = Int(local.address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
         let place = index - settings.firstClient
@@ -204,10 +204,10 @@ extension MediaLoop {
         send(client)
     }
 
-    /// The client with these addresses.
+    /// Returns the client with these addresses.
     func client(_ local: LocalTransport) -> Client? { client(at: local.address) }
 
-    /// Lets a client publish from now on, `delay` nanoseconds later.
+    /// Starts a client's media after `delay` nanoseconds.
     mutating func begin(_ client: Client, after delay: Int64) {
         let start = Instant.monotonic().advanced(nanoseconds: delay)
         client.publisher?.begin(at: start)
@@ -215,8 +215,9 @@ extension MediaLoop {
         nextMedia = min(nextMedia, start)
     }
 
-    /// Lets every connected client queue something, which goes from the address that `body` says
-    /// or else from its own; returns how many datagrams that made.
+    /// Lets every connected client queue datagrams; returns their number.
+    ///
+    /// They are sent from the address that `body` returns, or from the client's own for `nil`.
     mutating func sendForAll(_ body: (Client, inout Batch) -> Address?) -> Int {
         var count = 0
         for case let client? in clients where client.wire.isConnected {
@@ -227,12 +228,12 @@ extension MediaLoop {
         return count
     }
 
-    /// Ends all that is published.
+    /// Ends all published media.
     mutating func endMedia() {
         for client in publishing { client.publisher?.end() }
     }
 
-    /// Forgets a client without a word to the SFU.
+    /// Removes a client without notifying the SFU.
     mutating func remove(_ local: LocalTransport) {
         let place =
             Int(local.address.low & 0xffff_ffff) - Int(EngineSettings.firstAddress)
@@ -243,7 +244,7 @@ extension MediaLoop {
         clients[place] = nil
     }
 
-    /// All counts, and the latency since the snapshot before.
+    /// Returns all counts, and the latency since the previous snapshot.
     mutating func snapshot() -> Snapshot {
         var snapshot = Snapshot(at: .monotonic())
         for case let client? in clients {

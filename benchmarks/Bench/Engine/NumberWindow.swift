@@ -1,21 +1,21 @@
 import RTP
 
-/// Which sequence numbers of a stream have come, of the newest thousand.
+/// Received sequence numbers of a stream, within a window of 1,024.
 struct NumberWindow {
     enum Verdict {
-        /// The first, or beyond all before it, having passed over so many.
+        /// The first, or above all earlier ones; `skipped` numbers lie in between.
         case new(skipped: UInt64)
-        /// One that was passed over.
+        /// One that had been skipped.
         case late
         case duplicate
     }
 
-    /// The highest that has come, its wraps counted.
+    /// Highest received number, extended by its wraps.
     private(set) var highest: Int64?
     private var seen = [UInt64](repeating: 0, count: 16)
     private static let size: Int64 = 1_024
 
-    /// The number with its wraps counted.
+    /// Returns the number extended by its wraps.
     func extended(_ number: SequenceNumber) -> Int64 {
         guard let highest else { return Int64(number.rawValue) }
         let last = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: highest))
@@ -35,7 +35,7 @@ struct NumberWindow {
             self.highest = extended
             return .new(skipped: UInt64(extended - highest - 1))
         }
-        // What is older than the window is as good as lost, and was counted so.
+        // A number older than the window was already counted as lost.
         guard highest - extended < Self.size, !isMarked(extended) else { return .duplicate }
         mark(extended)
         return .late

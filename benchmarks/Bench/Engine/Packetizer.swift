@@ -1,8 +1,8 @@
 import RTP
 
-/// Writes RTP packets as libwebrtc does, into an array that it keeps.
+/// Writer of RTP packets like libwebrtc's, into a reused array.
 struct Packetizer {
-    /// Bytes of the VP8 descriptor (RFC 7741 §4.2).
+    /// Bytes of the VP8 payload descriptor (RFC 7741 §4.2).
     static let descriptorLength = 6
 
     private(set) var packet: [UInt8] = []
@@ -10,18 +10,18 @@ struct Packetizer {
 
     init() { packet.reserveCapacity(1_500) }
 
-    /// What a packet's header is made of.
+    /// Header fields of a packet.
     struct Header {
         var payloadType: UInt8
         var ssrc: UInt32
         var sequence: UInt16
         var line: SendFormat.Line
         var rid: String?
-        /// Of a retransmission: its first two bytes of payload (RFC 4588 §4).
+        /// Original sequence number of a retransmission, its first two payload bytes (RFC 4588 §4).
         var originalSequence: UInt16?
     }
 
-    /// Writes the packet anew, or again.
+    /// Writes a packet, for its first transmission or for a retransmission.
     mutating func write(_ sent: SentPacket, of track: SentTrack, _ header: Header) {
         packet.removeAll(keepingCapacity: true)
         packet += [0x90, header.payloadType | (sent.marker ? 0x80 : 0)]
@@ -36,14 +36,14 @@ struct Packetizer {
         packet += track.recording.bytes[start..<start + Int(sent.length)]
     }
 
-    /// VP8's descriptor with everything that libwebrtc puts there: no two temporal layers.
+    /// Writes the VP8 descriptor with all fields that libwebrtc sends; there is one temporal layer.
     private mutating func writeDescriptor(_ sent: SentPacket) {
         packet += [sent.startsFrame ? 0x90 : 0x80, 0xe0]
         packet.append(UInt64(0x8000 | sent.pictureID), bytes: 2)
         packet += [sent.tl0PictureIndex, 0]
     }
 
-    /// One-byte elements (RFC 8285 §4.2), filled up to whole words.
+    /// Writes one-byte extension elements (RFC 8285 §4.2), padded to whole words.
     private mutating func writeExtensions(_ header: Header, _ medium: Medium, at time: Int64) {
         let ids = header.line.extensions
         let start = packet.count
@@ -75,7 +75,7 @@ struct Packetizer {
             packet += rid
         }
         if medium == .audio, let element = element(.audioLevel, 1) {
-            // -30 dBov, voice (RFC 6464 §3).
+            // -30 dBov with the voice flag (RFC 6464 §3).
             packet += [element, 0x80 | 30]
         }
         while (packet.count - start) % 4 != 0 { packet.append(0) }
@@ -83,7 +83,7 @@ struct Packetizer {
         packet[start + 3] = UInt8(truncatingIfNeeded: words)
     }
 
-    /// The lengths of a frame's packets: about even, the later ones a byte longer.
+    /// Returns the sizes of a frame's packets: nearly equal, the later ones one byte longer.
     static func cut(_ length: Int) -> (count: Int, share: Int, longer: Int) {
         let most = Wire.videoPayload - descriptorLength
         let count = max(1, (length + most - 1) / most)

@@ -3,12 +3,12 @@ import LoadPeer
 import RTP
 import SFU
 
-/// One participant's media: its recordings on schedule, keyframes on demand, reports, RTX.
+/// One participant's media: recordings on schedule, keyframes on request, sender reports, RTX.
 final class Publisher {
     var tally = PublisherTally()
     let audio: SentTrack?
     let layers: [SentTrack]
-    /// In percent of the video packets.
+    /// Video packets that are not sent on purpose, in percent.
     var losing = 0
     let rids: [String?]
     let format: SendFormat
@@ -17,13 +17,13 @@ final class Publisher {
     var packetizer = Packetizer()
     private var next: Schedule?
     private var start = Instant(nanoseconds: 0)
-    /// The frame of the recording that comes next, and the frames sent, of each layer.
+    /// Index of each layer's next frame in its recording, and the number of frames sent.
     var position: [Int]
     private var frameCounts: [UInt32]
     var rtxCounts: [UInt64]
     private var chance: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// Milliseconds that media may be late.
+    /// Longest delay of media before it is skipped, in milliseconds.
     private static let patience: Int64 = 200
 
     private struct Schedule {
@@ -32,7 +32,9 @@ final class Publisher {
         var report: Instant
     }
 
-    /// `overhead` is what SRTP adds to a packet; `videos` are the recordings of the layers.
+    /// Creates a publisher.
+    ///
+    /// `overhead` is the SRTP overhead of a packet; `videos` are the recordings of the layers.
     init(
         _ publication: Publication,
         _ format: SendFormat,
@@ -56,7 +58,7 @@ final class Publisher {
         rtxCounts = layers.map { _ in 1 }
     }
 
-    /// Tracks of one medium, a layer each.
+    /// Returns the tracks of one medium, one for each layer.
     func tracks(_ medium: Medium) -> [SentTrack] {
         medium == .video ? layers : audio.map { [$0] } ?? []
     }
@@ -67,14 +69,15 @@ final class Publisher {
         next = Schedule(audio: now, frame: now, report: now)
     }
 
-    /// Sends nothing more of its own; what the SFU misses it still sends again.
+    /// Stops new media; retransmissions continue.
     func end() { next = nil }
 
-    /// When `expire` next has something to do; `nil` while nothing is published.
+    /// Time of the next `expire`; `nil` while nothing is published.
     var deadline: Instant? { next.map { min($0.audio, $0.frame, $0.report) } }
 
-    /// Leaves out what is due for too long, as a camera does on a machine that has no time for it:
-    /// to send all of it at last would take longer still.
+    /// Skips media that is overdue by more than 200 ms, as a camera does on an overloaded machine.
+    ///
+    /// Sending all of it would increase the delay.
     func skip(at now: Instant) {
         let oldest = now.advanced(milliseconds: -Self.patience)
         guard var due = next, min(due.audio, due.frame) < oldest else { return }
@@ -90,7 +93,7 @@ final class Publisher {
         next = due
     }
 
-    /// Sends what is due.
+    /// Sends due media and reports.
     func expire(at now: Instant, _ wire: inout ClientWire, into output: inout Batch) {
         guard let due = next else { return }
         if due.audio <= now {
@@ -194,7 +197,7 @@ final class Publisher {
         return Int(truncatingIfNeeded: chance >> 33) % 100 < losing
     }
 
-    /// At the start, where it wraps in five seconds, plus what has passed.
+    /// Returns the RTP timestamp; it starts five seconds before a wrap.
     func timestamp(_ time: Instant, clock: Int) -> UInt32 {
         let elapsed = time.nanoseconds(since: start)
         let (seconds, rest) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)

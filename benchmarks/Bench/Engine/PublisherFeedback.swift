@@ -3,7 +3,7 @@ import LoadPeer
 import RTP
 import SFU
 
-// Reports to the SFU, and what it asks for.
+// RTCP sent to the SFU and received from it.
 extension Publisher {
     func sendReports(
         at now: Instant,
@@ -34,7 +34,7 @@ extension Publisher {
         }
     }
 
-    /// Takes a compound in clear, and answers it.
+    /// Processes a decrypted RTCP compound and answers it.
     func receive(
         _ compound: Span<UInt8>,
         _ wire: inout ClientWire,
@@ -51,14 +51,14 @@ extension Publisher {
             case (RTCPType.payloadFeedback, RTCPFormat.pictureLoss):
                 if let request = try? PictureLoss(block) { restart(request.media.rawValue) }
             case (RTCPType.payloadFeedback, RTCPFormat.fullIntraRequest):
-                // Which layer it names matters little: requests come to one at a time.
+                // All layers restart, whichever one the request names: requests come one at a time.
                 for layer in layers { restart(layer.ssrc) }
             default: break
             }
         }
     }
 
-    /// Begins the layer anew, as its keyframe is the first of its frames.
+    /// Restarts the recording of the layer, whose first frame is its keyframe.
     private func restart(_ ssrc: UInt32) {
         tally.keyframeRequests += 1
         for (index, layer) in layers.enumerated() where layer.ssrc == ssrc { position[index] = 0 }
@@ -81,7 +81,7 @@ extension Publisher {
         }
     }
 
-    /// Sends again what is still remembered (RFC 4588).
+    /// Retransmits a packet that is still remembered (RFC 4588).
     private func resend(
         _ sequence: SequenceNumber,
         _ layer: Int,

@@ -1,20 +1,20 @@
-/// What publishers have sent and were asked for.
+/// Counters of sent media and received feedback.
 struct PublisherTally: Sendable {
     var audioPackets: UInt64 = 0
     var videoPackets: UInt64 = 0
     var videoFrames: UInt64 = 0
     var keyframes: UInt64 = 0
-    /// Bytes of whole SRTP packets of video, retransmissions left out.
+    /// Bytes of video SRTP packets without retransmissions.
     var videoBytes: UInt64 = 0
     var largestPacket = 0
-    /// Video packets that were not sent when they should have been.
+    /// Video packets that were withheld on purpose.
     var thrownAway: UInt64 = 0
-    /// Frames and audio packets that the bench was too late for.
+    /// Frames and audio packets skipped because the bench was late.
     var skipped: UInt64 = 0
     var retransmissions: UInt64 = 0
-    /// Requests for a keyframe, PLI or FIR.
+    /// Keyframe requests, PLI or FIR.
     var keyframeRequests: UInt64 = 0
-    /// Packets that NACKs named.
+    /// Packets named in NACKs.
     var nackedPackets: UInt64 = 0
     var transportFeedback: UInt64 = 0
     var receiverReports: UInt64 = 0

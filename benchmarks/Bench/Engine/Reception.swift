@@ -1,13 +1,13 @@
 import RTP
 
-/// What a receiver report says of a stream besides loss (RFC 3550 §6.4.1).
+/// Receiver-report state of a stream besides loss (RFC 3550 §6.4.1).
 struct Reception {
-    /// The last sender report, and when it came.
+    /// Last sender report, with its arrival time.
     var senderReport: (compact: UInt32, at: Instant)?
     private let ssrc: UInt32
     private let clock: Int64
     private var lastTransit: Int64?
-    /// In sixteenths of a timestamp unit.
+    /// Jitter in sixteenths of a timestamp unit.
     private var jitter: Int64 = 0
 
     init(ssrc: UInt32, clock: Int) {

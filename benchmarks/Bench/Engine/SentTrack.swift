@@ -1,41 +1,41 @@
 import RTP
 
-/// One packet of a track, as it was sent.
+/// One sent packet of a track.
 struct SentPacket {
-    /// Packets of the track before it.
+    /// Number of earlier packets of the track.
     var index: Int64 = -1
-    /// Nanoseconds of the monotonic clock; both ends are in one process.
+    /// Nanoseconds of the monotonic clock; both ends run in one process.
     var sentAt: Int64 = 0
     var timestamp: UInt32 = 0
-    /// Which frame of the recording, and which part of it.
+    /// Frame of the recording; `offset` and `length` give the part of it.
     var frame: Int32 = 0
     var offset: Int32 = 0
     var length: UInt16 = 0
     var pictureID: UInt16 = 0
     var tl0PictureIndex: UInt8 = 0
     var startsFrame = false
-    /// RTP's: of video, the last packet of its frame.
+    /// RTP marker bit: set on the last packet of a video frame.
     var marker = false
 }
 
-/// One stream of a publisher, audio or a layer of video, and what it sent of late.
+/// One stream of a publisher, audio or a video layer, with its recently sent packets.
 final class SentTrack {
     let medium: Medium
     let ssrc: UInt32
     let rtxSSRC: UInt32
     let recording: Recording
-    /// Bytes of payload that a packet has besides the recording's: VP8's descriptor.
+    /// Payload bytes of a packet in addition to the recording's: the VP8 descriptor.
     let prefix: Int
     private(set) var count: Int64 = 0
-    /// As sender reports tell it (RFC 3550 §6.4.1).
+    /// Octet count of sender reports (RFC 3550 §6.4.1).
     private(set) var octets: UInt32 = 0
     private var packets: [SentPacket]
 
-    /// The sequence number of the first packet: it wraps soon.
+    /// Sequence number of the first packet; it wraps soon.
     static let firstSequence: Int64 = 65_000
     /// Packets that are remembered: seven seconds of screen share, eighty of audio.
     private static let capacity = 4_096
-    /// How far back `find` looks.
+    /// Packets that `find` searches, from the newest.
     private static let searchLength: Int64 = 4_096
 
     init(_ medium: Medium, ssrc: UInt32, rtxSSRC: UInt32, recording: Recording) {
@@ -47,7 +47,7 @@ final class SentTrack {
         packets = Array(repeating: SentPacket(), count: Self.capacity)
     }
 
-    /// Remembers the next packet and numbers it.
+    /// Stores the next packet and assigns its index.
     func append(_ packet: SentPacket) -> SentPacket {
         var packet = packet
         packet.index = count
@@ -57,14 +57,14 @@ final class SentTrack {
         return packet
     }
 
-    /// The packet of that index, if it is still remembered.
+    /// Returns the packet of that index, if it is still stored.
     func packet(_ index: Int64) -> SentPacket? {
         guard index >= 0, index < count else { return nil }
         let packet = packets[Int(index) & (Self.capacity - 1)]
         return packet.index == index ? packet : nil
     }
 
-    /// The packet that had this sequence number, if it is still remembered.
+    /// Returns the packet of this sequence number, if it is still stored.
     func packet(sequence: UInt16) -> SentPacket? {
         let last = Self.firstSequence + count - 1
         let newest = SequenceNumber(rawValue: UInt16(truncatingIfNeeded: last))
@@ -72,7 +72,7 @@ final class SentTrack {
         return packet(count - 1 - Int64(behind))
     }
 
-    /// Whether `content`, a payload without descriptor, is what was sent.
+    /// Whether `content`, a payload without descriptor, equals what was sent.
     func matches(_ content: Span<UInt8>, _ packet: SentPacket) -> Bool {
         guard content.count == Int(packet.length) else { return false }
         return recording.withPart(Int(packet.frame), Int(packet.offset), content.count) { sent in
@@ -82,7 +82,7 @@ final class SentTrack {
         }
     }
 
-    /// The newest packet with this content.
+    /// Returns the newest packet with this content.
     func find(_ content: Span<UInt8>) -> SentPacket? {
         let oldest = max(0, count - Self.searchLength)
         var index = count - 1

@@ -1,9 +1,9 @@
 import RTP
 
-/// Holds one stream that a viewer receives against what the publisher sent.
+/// Verification of one received stream against what the publisher sent.
 ///
-/// It is one continuous stream: whatever numbers the SFU gives it, their distance to the
-/// publisher's own never changes, except with the layer of simulcast that it carries.
+/// The stream must be continuous: the difference between the SFU's numbers and the publisher's is
+/// constant, except after a switch of the simulcast layer.
 struct SlotCheck {
     let ssrc: UInt32
     let rtxSSRC: UInt32?
@@ -14,12 +14,12 @@ struct SlotCheck {
     private var tally = SlotTally()
     private var window = NumberWindow()
     private var reception: Reception
-    /// Which track it carries, and how far its numbers are from the track's.
+    /// Track that the stream carries, with the offset of its numbers from the track's.
     private var current: (track: Int, distance: Distance)?
     private var burst = (start: Int64.min, count: UInt64(0))
 
     private struct Distance: Equatable {
-        /// From a packet's index in its track to its sequence number.
+        /// Sequence number minus index in the track.
         var index: Int64
         var timestamp: UInt32
         var pictureID: UInt16
@@ -36,7 +36,7 @@ struct SlotCheck {
         reception = Reception(ssrc: stream.ssrc, clock: clock)
     }
 
-    /// Everything so far.
+    /// Counts until now.
     var total: SlotTally {
         var total = tally
         let track = current.map(\.track) ?? tracks.count - 1
@@ -55,10 +55,10 @@ struct SlotCheck {
     var received: UInt64 { tally.received }
     var gaps: UInt64 { tally.gaps }
 
-    /// Counts a packet by its header, which SRTP leaves in clear.
+    /// Counts a packet by its header, which SRTP does not encrypt.
     ///
-    /// Returns the packet as it was sent, where all that can be seen of it is as expected;
-    /// otherwise it has to be looked into.
+    /// Returns the sent packet if everything visible is as expected; else the packet must be
+    /// decrypted.
     mutating func count(
         _ packet: Packet,
         overhead: Int,
@@ -88,7 +88,7 @@ struct SlotCheck {
             sent.marker == packet.marker
         else { return nil }
         let length = tracks[current.track].prefix + Int(sent.length) + overhead
-        // What is padded says so, and is longer.
+        // A padded packet has the padding bit and is longer.
         let isPadded = packet.bytes[0] & 0x20 != 0
         let found = packet.bytes.count - packet.headerLength
         return found == length || (isPadded && found > length) ? sent : nil
@@ -96,7 +96,7 @@ struct SlotCheck {
 
     mutating func countUndecryptable() { tally.undecryptable += 1 }
 
-    /// Checks a packet in clear that was counted; returns it as it was sent.
+    /// Checks a decrypted packet that was counted; returns the sent packet.
     mutating func check(_ packet: Packet) -> SentPacket? {
         tally.decrypted += 1
         let payload = packet.payload
@@ -133,7 +133,7 @@ struct SlotCheck {
         return sent
     }
 
-    /// The packet with that content: first where it is expected, then anywhere.
+    /// Finds the sent packet with that content, first at its expected position, then anywhere.
     private func find(_ content: Span<UInt8>, _ number: Int64) -> (Int, SentPacket)? {
         if let current {
             let track = tracks[current.track]
@@ -157,7 +157,7 @@ struct SlotCheck {
     ) {
         if let current {
             guard track != current.track || distance != current.distance else { return }
-            // What comes late from before a switch belongs to the layer of then.
+            // A late packet from before a switch belongs to the previous layer.
             let leftOut = current.distance.index - distance.index
             if track == current.track, isKeyframe, leftOut > 0 {
                 tally.resumptions += 1
@@ -168,7 +168,7 @@ struct SlotCheck {
                 tally.switches += 1
             }
         } else if medium == .video, sent.frame != 0 {
-            // A decoder can do nothing with a new stream until its first keyframe.
+            // A decoder cannot decode a new stream before its first keyframe.
             tally.discontinuities += 1
         }
         current = (track, distance)
@@ -181,7 +181,7 @@ struct SlotCheck {
     }
 }
 
-// What receiver reports say.
+// Receiver reports.
 extension SlotCheck {
     mutating func note(_ report: SenderReport, at now: Instant) {
         reception.senderReport = (report.ntp.compact, now)

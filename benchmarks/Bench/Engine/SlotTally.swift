@@ -1,34 +1,34 @@
-/// What slots have received, and what was wrong with it.
+/// Counters of media received on slots, and of its faults.
 struct SlotTally: Sendable {
-    /// Packets, each counted once, and their bytes as datagrams.
+    /// Packets, each counted once, and their datagram bytes.
     var received: UInt64 = 0
     var bytes: UInt64 = 0
-    /// Packets that the publishers have sent on what the slots carry.
+    /// Packets that the publishers sent on the carried tracks.
     var owed: UInt64 = 0
-    /// Numbers that were passed over and have not come.
+    /// Skipped numbers that have not been received.
     var gaps: UInt64 = 0
-    /// Packets after the last that came.
+    /// Packets sent after the last received one.
     var tail: UInt64 = 0
     var duplicates: UInt64 = 0
-    /// Packets that came after a later one.
+    /// Packets that arrived after a later one.
     var late: UInt64 = 0
     var undecryptable: UInt64 = 0
     var decrypted: UInt64 = 0
-    /// Packets whose numbers or contents do not go on from what came before.
+    /// Packets whose numbers or contents do not continue the stream.
     var discontinuities: UInt64 = 0
-    /// Times that a picture went on with a keyframe, and the packets that were left out before.
+    /// Resumptions of a picture with a keyframe; `leftOut` counts the packets skipped before them.
     var resumptions: UInt64 = 0
     var leftOut: UInt64 = 0
-    /// Changes to another layer of the publisher's simulcast.
+    /// Switches to another simulcast layer of the publisher.
     var switches: UInt64 = 0
-    /// Padding without a payload.
+    /// Padding packets without a payload.
     var padding: UInt64 = 0
     /// Slots that never received anything.
     var silent: UInt64 = 0
-    /// The most packets that one slot received within a millisecond.
+    /// Most packets that one slot received within a millisecond.
     var burst: UInt64 = 0
 
-    /// Packets that have not come: those still under way too.
+    /// Packets that were not received, including those still in flight.
     var missing: UInt64 { gaps + tail + leftOut }
 
     static func += (sum: inout Self, other: Self) {
@@ -50,7 +50,7 @@ struct SlotTally: Sendable {
         sum.burst = max(sum.burst, other.burst)
     }
 
-    /// What was counted since `earlier`; gaps may have been filled meanwhile.
+    /// Returns the counts since `earlier`; gaps may have been filled meanwhile.
     func since(_ earlier: Self) -> Self {
         var rest = self
         rest.received -= min(rest.received, earlier.received)

@@ -1,28 +1,28 @@
 import RTP
 
-/// The state of things at one moment.
+/// All counts at one moment.
 struct Snapshot: Sendable {
     var at: Instant
     var audio = SlotTally()
     var video = SlotTally()
     var publishers = PublisherTally()
-    /// Since the snapshot before this one.
+    /// Latency since the previous snapshot.
     var audioLatency = LatencyHistogram()
     var videoLatency = LatencyHistogram()
-    /// The same without what packets waited in the bench's own sockets.
+    /// Latency without the wait in the bench's own sockets.
     var arrivals = LatencyHistogram()
     var connected = 0
     var retransmissions: UInt64 = 0
     var strangers: UInt64 = 0
     var senderReports: UInt64 = 0
     var undecryptableReports: UInt64 = 0
-    /// Datagrams that the kernel did not take from the bench.
+    /// Datagrams that the kernel did not accept from the bench.
     var refusedSends: UInt64 = 0
     /// Datagrams that the kernel dropped at the bench's own sockets.
     var queueDrops: UInt64 = 0
     /// User and system time of the bench's media thread.
     var ownNanoseconds: Int64 = 0
-    /// Of the viewer whose video is decoded.
+    /// Frames of the viewer whose video is decoded.
     var frames: FrameKeeper?
 
     var slots: SlotTally {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// One room on an sfud that somebody else started, every packet counted.
+/// Load of one room on an already running sfud, with every packet counted.
 enum LoadCommand {
-    /// Returns the exit status.
+    /// Runs the load; returns the exit status.
     ///
-    /// - Throws: `UsageError`, or what kept the load from running.
+    /// - Throws: `UsageError`, or the error that prevented the load.
     static func run(_ arguments: [String]) async throws -> Int32 {
         let options = try LoadOptions(arguments)
         guard !options.wantsHelp else {
@@ -15,7 +15,7 @@ enum LoadCommand {
         let progress = Progress()
         let media: RoomPlan.Media = options.isScreen ? .screen : .camera
         let room = RoomPlan.broadcast(media, viewers: options.viewers, name: options.room)
-        // sfud is asked before anything is encoded, as it may not be there.
+        // sfud is contacted before the encoding, because it may not be running.
         let workers = try await adapter.workers()
         let library = try Library(media.videos, progress: progress)
         var settings = EngineSettings()
@@ -69,7 +69,7 @@ enum LoadCommand {
         )
     }
 
-    /// Closes the room, also when the task was cancelled.
+    /// Closes the room, even if the task was cancelled.
     private static func end(_ session: Session, _ room: String) async {
         await session.engine.stop()
         await Task.detached { try? await session.adapter.closeRoom(room) }.value

@@ -1,23 +1,23 @@
 import Contract
 import SFUClient
 
-/// What the command line of `sfu-bench load` asked for.
+/// Command-line options of `sfu-bench load`.
 struct LoadOptions: Sendable {
     /// sfud's IPC socket.
     var path = IPCPath.standard
     var room = "load-\(UInt32.random(in: 0...UInt32.max))"
     var viewers = 50
     var seconds = 60
-    /// What goes before them, so that they hold no beginning.
+    /// Seconds of media before the measurement, which exclude the start-up.
     var settleSeconds = 2
-    /// Of the video packets, thrown away on purpose.
+    /// Video packets that are not sent on purpose, in percent.
     var lossPercent = 0
     var profile = BenchProfile.gcm
-    /// sfud's process, whose CPU time is read.
+    /// Process id of sfud, for its CPU time.
     var pid: Int32?
-    /// A screen share in place of a camera.
+    /// Whether the publisher sends a screen share instead of a camera.
     var isScreen = false
-    /// Decrypt everything, and fail when anything is wrong.
+    /// Whether every packet is decrypted, and any fault fails the run.
     var checks = false
     var wantsHelp = false
 
@@ -47,7 +47,7 @@ struct LoadOptions: Sendable {
         there, 130 interrupted.
         """
 
-    /// Reads the arguments, `load` left out.
+    /// Parses the arguments after `load`.
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
         while let flag = rest.popFirst() {

@@ -2,11 +2,11 @@ import Contract
 import Foundation
 import SFU
 
-/// What `sfu-bench load` prints at the end.
+/// Final report of `sfu-bench load`.
 struct LoadReport {
     var options: LoadOptions
     var result: TrialResult
-    /// sfud's counters with nothing under way, before the media and after them.
+    /// sfud's counters while idle, before and after the media.
     var before: PacketCounters
     var after: PacketCounters
     var workers: Int
@@ -15,13 +15,13 @@ struct LoadReport {
         (conditions + [""] + received + [""] + cost + [""] + server).joined(separator: "\n")
     }
 
-    /// Copies that did not come, all viewers having been there from the start.
+    /// Expected copies that were not received; all viewers were present from the start.
     private var lost: UInt64 {
         let slots = result.final.slots
         return slots.owed - min(slots.owed, slots.received)
     }
 
-    /// What is wrong, one line each; nothing where all is well.
+    /// Faults, one line each; empty on success.
     var faults: [String] {
         let slots = result.final.slots
         var faults = result.faults

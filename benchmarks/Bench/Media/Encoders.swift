@@ -1,7 +1,7 @@
 import COpus
 import CVPX
 
-/// What VP8 is encoded to.
+/// Settings of a VP8 encoding.
 struct VideoSettings: Sendable, Hashable {
     var width: Int
     var height: Int
@@ -10,21 +10,23 @@ struct VideoSettings: Sendable, Hashable {
     /// Frames a second.
     var frameRate = 30
     var isScreen = false
-    /// The most that a keyframe has, in percent of an average frame.
+    /// Largest keyframe, in percent of an average frame.
     var keyframePercent: Int { isScreen ? 330 : 450 }
 
-    /// As file names and reports have it.
+    /// Name in file names and reports.
     var name: String { "\(isScreen ? "screen" : "camera")-\(width)x\(height)-\(bitrate / 1_000)k" }
 }
 
-/// Encodes drawn pictures and sounds; the same in every run.
+/// Encoding of generated pictures and sounds, identical in every run.
 enum Encoders {
-    /// Frames of a recording: ten seconds.
+    /// Length of a recording, in seconds.
     private static let seconds = 10
-    /// Bits a second of Opus, as libwebrtc has it for speech.
+    /// Bitrate of Opus in bits a second, libwebrtc's for speech.
     private static let speechBitrate = 32_000
 
-    /// - Throws: `BenchError` where libvpx refuses.
+    /// Encodes a video.
+    ///
+    /// - Throws: `BenchError` if libvpx fails.
     static func video(_ settings: VideoSettings) throws(BenchError) -> Recording {
         let made = unsafe vp8_encoder_create(
             vp8_settings(
@@ -79,9 +81,9 @@ enum Encoders {
         }
     }
 
-    /// Something like a voice: a low tone with overtones that comes and goes, and breath.
+    /// Encodes a voice-like sound: a low tone with overtones, in syllables, and breath noise.
     ///
-    /// - Throws: `BenchError` where libopus refuses.
+    /// - Throws: `BenchError` if libopus fails.
     static func audio() throws(BenchError) -> Recording {
         guard let encoder = unsafe opus_speech_encoder(Int32(speechBitrate)) else {
             throw BenchError("libopus makes no encoder")
@@ -102,7 +104,7 @@ enum Encoders {
     }
 }
 
-/// Samples of the sound, at 48 kHz; whole numbers, so that they are the same everywhere.
+/// Generator of the sound at 48 kHz; integer arithmetic makes it identical everywhere.
 struct Voice {
     private var time = 0
     private var state: UInt64 = 0x2545_f491_4f6c_dd1d
@@ -114,7 +116,7 @@ struct Voice {
             state ^= state >> 7
             state ^= state << 17
             let breath = Int(truncatingIfNeeded: state >> 40) % 1_200 - 600
-            // 120 Hz and overtones that wander; syllables four times a second.
+            // 120 Hz with varying overtones; four syllables a second.
             let pitch = 400 + triangle(time / 64, 4_000) / 100
             let tone = triangle(time, pitch) + triangle(3 * time, pitch) / 2
             let loudness = 20 + triangle(time, 12_000) * 80 / 12_000
@@ -122,7 +124,7 @@ struct Voice {
         }
     }
 
-    /// Up to 12,000 and back to 0 in `period` samples.
+    /// Returns a triangle wave that rises to 12,000 and falls back to 0 in `period` samples.
     private func triangle(_ time: Int, _ period: Int) -> Int {
         let phase = time % period * 24_000 / period
         return phase < 12_000 ? phase : 24_000 - phase

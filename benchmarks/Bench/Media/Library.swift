@@ -1,18 +1,18 @@
 import Foundation
 
-/// Why the bench cannot go on, in one line.
+/// Error that ends the bench, in one line.
 struct BenchError: Error, CustomStringConvertible {
     var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// The recordings of a run, made by the first that needs them and kept in files.
+/// Recordings of a run, encoded on first use and cached in files.
 struct Library: Sendable {
     let audio: Recording
     private let videos: [VideoSettings: Recording]
 
-    /// Simulcast as a browser sends it, the smallest first.
+    /// Simulcast layers like a browser's, smallest first.
     static let simulcast = [
         VideoSettings(width: 320, height: 180, bitrate: 150_000),
         VideoSettings(width: 640, height: 360, bitrate: 500_000),
@@ -28,7 +28,7 @@ struct Library: Sendable {
 
     func video(_ settings: VideoSettings) -> Recording? { videos[settings] }
 
-    /// Opens the recordings, encoding those that are not there yet.
+    /// Opens the recordings, and encodes missing ones.
     init(_ settings: [VideoSettings], progress: Progress) throws {
         let folder = Self.folder
         try FileManager.default.createDirectory(
@@ -51,7 +51,7 @@ struct Library: Sendable {
         )
     }
 
-    /// Beside the executable; its name changes with what is encoded.
+    /// Cache folder beside the executable; its name changes with the content.
     private static var folder: String {
         let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         return executable.deletingLastPathComponent().appending(path: "bench-media-1").path

@@ -1,12 +1,12 @@
-/// Pictures that are all different and have something to encode, drawn without chance.
+/// Deterministic test pictures with changing content.
 ///
-/// A camera: a soft background that drifts, with grain, and blocks that move over it. A screen:
-/// lines of something like text, which scroll.
+/// Camera: a soft drifting background with grain, and blocks that move over it. Screen: scrolling
+/// lines that resemble text.
 enum Picture {
-    /// The luma of one pixel in frame `frame`.
+    /// Function that gives the luma of one pixel in frame `frame`.
     typealias Luma = @Sendable (_ x: Int, _ y: Int, _ frame: Int) -> UInt8
 
-    /// `width` and `height` are the picture's; what it shows is the same at every size.
+    /// Returns the camera picture of that size; its content is the same at every size.
     static func camera(width: Int, height: Int) -> Luma {
         let scale = max(1, 1_280 / width)
         return { x, y, frame in
@@ -15,7 +15,7 @@ enum Picture {
             let distance = face.0 * face.0 + 2 * face.1 * face.1
             let grain = Int(noise(UInt64(across >> 1), UInt64(down >> 1), UInt64(frame)) & 7)
             let base = 70 + (across + 2 * frame) / 16 % 64 + (down + frame) / 8 % 48
-            // A wall with a pattern, for a keyframe to be some times as large as other frames.
+            // The patterned wall makes keyframes several times as large as other frames.
             let wall = Int(noise(UInt64(across / 6), UInt64(down / 6), 0) % 64)
             let head = distance < 40_000 ? 60 - distance / 1_000 : 0
             return UInt8(clamping: base + head + grain + (head == 0 ? wall : 0))
@@ -26,7 +26,7 @@ enum Picture {
         { x, y, frame in
             let scrolled = y + 6 * frame
             let line = scrolled / 20
-            // A letter has 10 by 14 pixels, a line 20; most places are blank.
+            // A letter has 10 by 14 pixels and a line has 20; most positions are blank.
             guard scrolled % 20 < 14, noise(UInt64(x / 10), UInt64(line), 1) & 7 < 2 else {
                 return 235
             }
@@ -39,13 +39,13 @@ enum Picture {
         }
     }
 
-    /// Back and forth between -200 and 200 in `period` frames.
+    /// Oscillates between -200 and 200 in `period` frames.
     private static func swing(_ frame: Int, _ period: Int) -> Int {
         let phase = frame % period * 800 / period
         return phase < 400 ? phase - 200 : 600 - phase
     }
 
-    /// The same 64 bits for the same place.
+    /// Returns a hash of the position.
     private static func noise(_ x: UInt64, _ y: UInt64, _ z: UInt64) -> UInt64 {
         var value = x &* 0x9e37_79b9_7f4a_7c15 ^ y &* 0xbf58_476d_1ce4_e5b9
         value ^= z &* 0x94d0_49bb_1331_11eb

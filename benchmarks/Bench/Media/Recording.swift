@@ -1,6 +1,6 @@
 import Foundation
 
-/// Encoded frames that are sent over and over; the first is a keyframe, and no other is.
+/// Encoded frames that are sent in a loop; only the first is a keyframe.
 final class Recording: Sendable {
     struct Frame: Sendable {
         var start: Int
@@ -10,7 +10,7 @@ final class Recording: Sendable {
     let bytes: [UInt8]
     let frames: [Frame]
 
-    /// Cuts `bytes` into frames of these lengths.
+    /// Splits `bytes` into frames of these lengths.
     init(_ bytes: [UInt8], lengths: [Int]) {
         self.bytes = bytes
         var start = 0
@@ -21,7 +21,7 @@ final class Recording: Sendable {
         precondition(start == bytes.count && !lengths.isEmpty, "frames are all there is")
     }
 
-    /// Lends out `length` bytes of a frame, from `offset` on.
+    /// Calls `body` with `length` bytes of a frame, from `offset` on.
     func withPart<Value>(
         _ frame: Int,
         _ offset: Int,
@@ -29,15 +29,15 @@ final class Recording: Sendable {
         _ body: (Span<UInt8>) -> Value
     ) -> Value {
         let start = frames[frame].start + offset
-        // A view cannot be lent out of a class's own property.
+        // A span cannot be borrowed from a class's stored property.
         let bytes = self.bytes
         return body(bytes.span.extracting(start..<start + length))
     }
 }
 
-// Recordings as files: a count, the lengths, the bytes; numbers have four bytes, highest first.
+// File format of recordings: a count, the lengths, the bytes; numbers are 32-bit big-endian.
 extension Recording {
-    /// Reads a file that `write` wrote; `nil` where there is none or it is damaged.
+    /// Reads a file written by `write`; returns `nil` if it is missing or damaged.
     static func read(_ path: String) -> Recording? {
         guard let data = FileManager.default.contents(atPath: path), data.count >= 4 else {
             return nil
@@ -54,7 +54,7 @@ extension Recording {
         return Recording(body, lengths: lengths)
     }
 
-    /// Writes all of it or nothing.
+    /// Writes the file atomically.
     func write(_ path: String) throws {
         var file: [UInt8] = []
         for number in [frames.count] + frames.map(\.length) {

@@ -1,15 +1,17 @@
 import Foundation
 
-/// Maps values to places along one side of a chart.
+/// Mapping of values to positions along one side of a chart.
 struct Axis {
     let title: String
-    /// The values at both ends, and where they lie on the drawing.
+    /// Values at both ends; `start` and `end` are their positions in the drawing.
     let range: ClosedRange<Double>
     let start: Double
     let end: Double
     let isLogarithmic: Bool
 
-    /// From 0, or for logarithms from a power of ten, to a round number above `values`.
+    /// Creates an axis that ends at a round number above `values`.
+    ///
+    /// It starts at 0, or at a power of ten if logarithmic.
     init(
         _ title: String,
         of values: [Double],
@@ -57,7 +59,7 @@ struct Axis {
         return String(format: "%g", (value * 1_000).rounded() / 1_000)
     }
 
-    /// A round step that gives four to eight ticks.
+    /// Returns a round step that gives four to eight ticks.
     private static func step(_ most: Double) -> Double {
         let power = pow(10, floor(log10(most)))
         let lead = most / power

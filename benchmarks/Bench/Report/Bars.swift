@@ -1,19 +1,19 @@
 import Foundation
 
-/// One line of the report's table: what was to be reached, and what was.
+/// One row of the report's table: a target and the measured value.
 struct BarRow {
     var scenario: String
     var figure: String
     var bar: String
-    /// sfud's.
+    /// Value of sfud.
     var value: String
-    /// Of the same, with its relation to sfud's: by system.
+    /// Values of other systems with their ratio to sfud's, by system.
     var others: [String: String] = [:]
-    /// `nil` where nothing was to be reached.
+    /// `nil` if there is no target.
     var isMet: Bool?
 }
 
-/// What the figures have to be.
+/// Targets for the figures.
 struct Bars {
     let findings: Findings
 
@@ -21,11 +21,11 @@ struct Bars {
         cpu + knee + overload + delay + burst + workers + storm + idle + control
     }
 
-    /// How far below a floor, or how little above it.
+    /// Highest allowed ratios of sfud's CPU cost to those of other systems.
     private struct Ratio {
         var scenario: ScenarioID
         var profile: BenchProfile
-        /// The most, by system.
+        /// Highest ratio, by system.
         var most: [String: Double]
     }
 
@@ -40,7 +40,7 @@ struct Bars {
         Ratio(scenario: .screen, profile: .gcm, most: [:]),
     ]
 
-    /// CPU a packet beside the floors and the peers.
+    /// CPU a packet compared with the floors and the other SFUs.
     private var cpu: [BarRow] {
         Self.ratios.flatMap { ratio in
             findings.sizes(ratio.scenario).compactMap { cpu(ratio, size: $0) }
@@ -70,7 +70,7 @@ struct Bars {
             value: String(format: "%.2f µs", own)
         )
         for system in findings.systems where system != "sfud" {
-            // Floors have no crypto: theirs stand beside either profile.
+            // Floors have no crypto, so they are compared with either profile.
             guard let other = value(system, nil), other > 0 else { continue }
             row.others[system] = String(format: "%.2f µs (%.2f ×)", other, own / other)
             if let most = most[system] { row.isMet = (row.isMet ?? true) && own / other <= most }

@@ -1,6 +1,6 @@
 /// A chart with a title, two axes and a legend.
 struct Chart {
-    /// One system's values.
+    /// Values of one system.
     struct Series {
         var name: String
         var color: String
@@ -8,7 +8,7 @@ struct Chart {
         var points: [(x: Double, y: Double)]
     }
 
-    /// A line across that says what a value means.
+    /// A line across the chart that explains a value.
     struct Mark {
         var value: Double
         var text: String
@@ -30,7 +30,7 @@ struct Chart {
     private static let top = 96.0
     private static let bottom = 400.0
 
-    /// Lines through points.
+    /// The chart as lines through points.
     var lines: String {
         let level = marks.filter { !$0.isUpright }.map(\.value)
         let upright = marks.filter(\.isUpright).map(\.value)
@@ -78,7 +78,7 @@ struct Chart {
         return svg.file
     }
 
-    /// Bars in groups, one group a name; `x` of a point is the group's number.
+    /// Draws the chart as grouped bars; `x` of a point is the group's index.
     func bars(_ groups: [String]) -> String {
         let ys = series.flatMap { $0.points.map(\.y) }
         let y = Axis(yTitle, of: ys, from: Self.bottom, to: Self.top)
@@ -113,7 +113,7 @@ struct Chart {
         return svg.file
     }
 
-    /// Titles, grid and the labels of the upright axis.
+    /// Draws titles, grid and the labels of the vertical axis.
     private func frame(_ y: Axis) -> SVG {
         var svg = SVG(width: Self.width, height: Self.height)
         svg.text(title, at: (Self.left, 30), size: 17, isBold: true)

@@ -1,13 +1,13 @@
-/// The report's charts.
+/// Charts of the report.
 struct Charts {
     let findings: Findings
 
-    /// Name of the file, what it shows, and the drawing; those that have nothing to show left out.
+    /// File name, title and drawing of each chart that has data.
     var all: [(name: String, title: String, drawing: String)] {
         [cpu, latency, knee].compactMap { $0 }
     }
 
-    /// Colours that everybody can tell apart (Okabe and Ito).
+    /// Returns a color that is distinguishable with color blindness (Okabe and Ito).
     private func color(_ system: String) -> String {
         switch system {
         case "sfud": "#0072b2"
@@ -102,7 +102,7 @@ struct Charts {
         findings.systems.filter { !ladder(.cpuShare, $0).isEmpty }
     }
 
-    /// A figure over viewers, of the last try of each rung.
+    /// Returns a figure by number of viewers, from the last try of each size.
     private func ladder(_ figure: Figure, _ system: String) -> [(x: Double, y: Double)] {
         let rungs = findings.outcomes.filter {
             $0.scenario == ScenarioID.livestream.rawValue && $0.system == system

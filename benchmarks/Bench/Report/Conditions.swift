@@ -1,11 +1,11 @@
 import Foundation
 
-/// What has to be known of a run to compare it with another.
+/// Conditions of a run that matter for comparisons.
 enum Conditions {
-    /// Of the repository that this runs in, if it does.
+    /// Returns the commit of the surrounding repository, if any.
     static func commit() -> String? { output("git", ["describe", "--always", "--dirty"]) }
 
-    /// Name and count of the processors.
+    /// Returns name and count of the processors.
     static func processor() -> String {
         let text = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
         let name = text.split(separator: "\n").first { $0.hasPrefix("model name") }
@@ -15,13 +15,13 @@ enum Conditions {
 
     static func kernel() -> String { output("uname", ["-sr"]) ?? "?" }
 
-    /// What runs besides, as the system has it: the load of one, five and fifteen minutes.
+    /// Returns the system's load averages of one, five and fifteen minutes.
     static func load() -> String {
         let text = (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8)) ?? ""
         return text.split(separator: " ").prefix(3).joined(separator: " ")
     }
 
-    /// Bytes of memory that the machine has.
+    /// Returns the size of the machine's memory.
     static func memory() -> String {
         String(format: "%.0f GB", Double(ProcessInfo.processInfo.physicalMemory) / 1e9)
     }

@@ -1,18 +1,18 @@
-/// Outcomes as a report asks for them.
+/// Queries over the outcomes for a report.
 struct Findings {
     let outcomes: [Outcome]
 
-    /// sfud first, then the floors, then peers, as far as there are any.
+    /// Systems with outcomes: sfud, then the floors, then other SFUs.
     var systems: [String] {
         let names = Set(outcomes.map(\.system))
         let known = ["sfud", "floor-1", "floor-G"]
         return known.filter(names.contains) + names.subtracting(known).sorted()
     }
 
-    /// The peers of sfud.
+    /// SFUs other than sfud.
     var rivals: [String] { systems.filter { $0 != "sfud" && !$0.hasPrefix("floor") } }
 
-    /// The median of all rounds; `nil` where there was none.
+    /// Returns the median of all rounds, or `nil` if there was none.
     func value(
         _ figure: Figure,
         _ scenario: ScenarioID,
@@ -30,7 +30,7 @@ struct Findings {
         return values.isEmpty ? nil : values[values.count / 2]
     }
 
-    /// The sizes at which a scenario was compared with the floors.
+    /// Returns the sizes at which a scenario was compared with the floors.
     func sizes(_ scenario: ScenarioID) -> [Int] {
         let found = outcomes.filter {
             $0.scenario == scenario.rawValue && $0.system == "sfud" && $0.note.isEmpty
@@ -38,7 +38,7 @@ struct Findings {
         return Set(found.map(\.size)).sorted()
     }
 
-    /// The last outcome with that note.
+    /// Returns the last outcome with that note.
     func last(_ scenario: ScenarioID, _ system: String, note: String) -> Outcome? {
         outcomes.last {
             $0.scenario == scenario.rawValue && $0.system == system && $0.note == note

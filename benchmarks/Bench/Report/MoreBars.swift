@@ -1,6 +1,6 @@
 import Foundation
 
-// What is no packet's cost: workers, joins, memory.
+// Targets other than the cost of packets: workers, joins, memory.
 extension Bars {
     var workers: [BarRow] {
         findings.outcomes.filter { $0[.speedup] != nil }.map { outcome in
@@ -94,7 +94,7 @@ extension Bars {
         }
     }
 
-    /// What calls about another room cost the room that plays.
+    /// Effect of calls about another room on the room with media.
     var control: [BarRow] {
         guard let alone = findings.last(.control, "sfud", note: "no calls"),
             let beside = findings.last(

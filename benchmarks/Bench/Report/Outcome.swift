@@ -1,73 +1,73 @@
 import Foundation
 
-/// What can be measured, by its name in JSON.
+/// Measured quantities, by their names in JSON.
 enum Figure: String, Sendable, CaseIterable {
     /// Packets a second that viewers received.
     case packetsPerSecond
-    /// CPU of the SFU in microseconds a packet that a viewer received.
+    /// CPU of the SFU in microseconds for each packet that a viewer received.
     case cpuMicroseconds
-    /// CPU of the SFU and of the bench's media thread, of one core.
+    /// CPU of the SFU and of the bench's media thread, as shares of one core.
     case cpuShare, clientShare
-    /// Bytes of a datagram, on average.
+    /// Average bytes of a datagram.
     case meanBytes
-    /// Shares of the packets that did not come.
+    /// Shares of packets that were not received.
     case loss, audioLoss, videoLoss
-    /// End to end, in milliseconds.
+    /// End-to-end latency, in milliseconds.
     case latency50, latency99, latency999, latencyMax
-    /// The same until it was in the client's socket, by the kernel's stamps.
+    /// Latency until the client's socket, by the kernel's timestamps.
     case arrival99
-    /// Inside the SFU, in milliseconds.
+    /// Delay inside the SFU, in milliseconds.
     case delay50, delay99, delay999
-    /// The most packets to one receiver within a millisecond.
+    /// Most packets to one receiver within a millisecond.
     case burst
-    /// Frames of one viewer that libvpx decoded, and those that it did not.
+    /// Frames of one viewer that libvpx decoded, and frames that it could not decode.
     case framesDecoded, framesFailed
-    /// Joins a second of time, and a second of the SFU's CPU.
+    /// Joins for each second of time, and for each second of the SFU's CPU.
     case joinsPerSecond, joinsPerCPUSecond
     /// Bytes of resident memory.
     case residentBytes, bytesPerViewer, bytesPerSubscription
-    /// CPU of the SFU's busiest and second thread, in microseconds a packet.
+    /// CPU of the SFU's busiest and second-busiest thread, in microseconds a packet.
     case busiestMicroseconds, secondMicroseconds
-    /// How much more two workers carry than one.
+    /// Ratio of the load that two workers carry to that of one.
     case speedup
     /// Viewers at the knee.
     case knee
-    /// Of a fit of CPU to packets.
+    /// Exponent of the fit of CPU to packets.
     case exponent
-    /// Calls answered a second, and how long they took in milliseconds.
+    /// Calls answered a second, and their latency in milliseconds.
     case callsPerSecond, callLatency50, callLatency99
-    /// CPU of the SFU's threads that carry no media, of one core.
+    /// CPU of the SFU's threads without media, as a share of one core.
     case controlShare
-    /// Joins that came to nothing, and bytes to addresses that nobody has validated.
+    /// Failed joins, and bytes sent to addresses that were never validated.
     case joinsFailed, strangerBytes
     case floodPerSecond
-    /// Datagrams lost in the SFU's full sockets.
+    /// Datagrams dropped at the SFU's full sockets.
     case kernelDrops
-    /// Resident memory a room that came and went, with half of the 95 % interval of that.
+    /// Resident memory left by a closed room, with the bounds of its 95 % interval.
     case bytesPerRoom, bytesPerRoomLow, bytesPerRoomHigh
-    /// The same of what is allocated.
+    /// Allocated memory left by a closed room, with the same bounds.
     case heapPerRoom, heapPerRoomLow, heapPerRoomHigh
     case descriptorsLeft
-    /// Of what was delivered at the knee, and the seconds until all was as before.
+    /// Share of the knee's packets that was delivered, and seconds until full recovery.
     case delivered, recovery
 }
 
-/// The figures of one trial.
+/// Figures of one trial.
 struct Outcome: Sendable {
     /// `P1` and so on.
     var scenario: String
-    /// What was measured, as `sfud` or `floor-1`.
+    /// Measured system, such as `sfud` or `floor-1`.
     var system: String
     var profile = BenchProfile.gcm
     var workers = 1
-    /// How many viewers, listeners or members there were.
+    /// Number of viewers, listeners or members.
     var size: Int
-    /// What sets this trial apart from others of its scenario.
+    /// Distinguishes this trial from others of its scenario.
     var note = ""
     var figures: [Figure: Double] = [:]
-    /// What was wrong, one line each.
+    /// Failed checks, one line each.
     var faults: [String] = []
-    /// Why the figures may say less than they seem to, one line each.
+    /// Reasons to doubt the figures, one line each.
     var warnings: [String] = []
 
     subscript(figure: Figure) -> Double? {
@@ -81,7 +81,7 @@ struct Outcome: Sendable {
         self.size = size
     }
 
-    /// One line of JSON, its keys in order.
+    /// One line of JSON, in a fixed order of keys.
     var json: String {
         let numbers = figures.sorted { $0.key.rawValue < $1.key.rawValue }.map { figure, value in
             "\"\(figure.rawValue)\":\(value.isFinite ? String(format: "%.6g", value) : "null")"
@@ -110,7 +110,7 @@ struct Outcome: Sendable {
         return "\"\(String(escaped))\""
     }
 
-    /// For who watches: one line.
+    /// One line of text for the terminal.
     var line: String {
         let columns: [(Figure, String, Double)] = [
             (.packetsPerSecond, "%.0f packets/s", 1), (.cpuMicroseconds, "%.2f µs/packet", 1),
@@ -146,7 +146,7 @@ struct Outcome: Sendable {
 }
 
 extension Outcome {
-    /// What a trial found.
+    /// Collects the figures of a trial.
     init(_ scenario: String, _ result: TrialResult, _ trial: Trial, size: Int) {
         self.init(scenario, result.name, size: size)
         profile = trial.profile

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The report of a run: a table of what was to be reached, charts, and all figures.
+/// Report of a run: a table of targets, charts, and all figures.
 struct Report {
     private let options: Options
     private let findings: Findings
@@ -12,9 +12,9 @@ struct Report {
         versions = bench.versions
     }
 
-    /// Writes `report.md`, and in `report/` the charts and `figures.jsonl`.
+    /// Writes `report.md`, and the charts and `figures.jsonl` in `report/`.
     ///
-    /// - Throws: What the file system says.
+    /// - Throws: Errors of the file system.
     func write(to folder: String) throws {
         let charts = "\(folder)/report"
         try FileManager.default.createDirectory(

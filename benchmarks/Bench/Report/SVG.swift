@@ -1,6 +1,6 @@
 import Foundation
 
-/// A drawing as text: as much of SVG 1.1 as charts need.
+/// A drawing as text, with the subset of SVG 1.1 that charts need.
 struct SVG {
     let width: Double
     let height: Double
@@ -11,7 +11,7 @@ struct SVG {
         self.height = height
     }
 
-    /// Where a text stands relative to its point.
+    /// Position of a text relative to its point.
     enum Anchor: String { case start, middle, end }
 
     mutating func line(
@@ -58,7 +58,7 @@ struct SVG {
         body += "font-size=\"\(size)\"\(weight)\(turn)>\(Self.escaped(text))</text>\n"
     }
 
-    /// The whole file.
+    /// The complete file.
     var file: String {
         """
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.n(width)) \(Self.n(height))" \

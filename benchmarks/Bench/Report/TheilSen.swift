@@ -1,12 +1,14 @@
-/// The slope of points that some of them do not obey: the median of those of all pairs.
+/// Theil-Sen estimator: a slope robust to outliers, the median of the slopes of all pairs.
 ///
-/// Its 95 % interval is by ranks (Sen 1968), so nothing is supposed of how far points stray.
+/// Its 95 % interval is by ranks (Sen 1968), so it assumes no distribution of the deviations.
 struct TheilSen {
     let median: Double
     let low: Double
     let high: Double
 
-    /// `nil` for fewer than ten points, of which no two may have the same `x`.
+    /// Computes the slope; returns `nil` for fewer than ten points.
+    ///
+    /// No two points may have the same `x`.
     init?(_ points: some Sequence<(x: Double, y: Double)>) {
         let points = Array(points)
         guard points.count >= 10 else { return nil }
@@ -18,7 +20,7 @@ struct TheilSen {
         }
         slopes.sort()
         let count = Double(points.count)
-        // Of Kendall's S where there is no slope.
+        // Standard deviation of Kendall's S without a slope.
         let deviation = (count * (count - 1) * (2 * count + 5) / 18).squareRoot()
         let beyond = Int((Double(slopes.count) - 1.96 * deviation) / 2)
         median = (slopes[(slopes.count - 1) / 2] + slopes[slopes.count / 2]) / 2

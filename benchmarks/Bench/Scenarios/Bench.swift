@@ -1,12 +1,12 @@
 import Foundation
 
-/// A run of the bench: its options, its recordings and what it has found so far.
+/// A run of the bench: options, recordings and outcomes.
 final class Bench {
     let options: Options
     let progress = Progress()
     let library: Library
     private(set) var outcomes: [Outcome] = []
-    /// Versions of what was measured, by system.
+    /// Versions of the measured systems, by system.
     var versions: [String: String] = [:]
 
     init(_ options: Options) throws {
@@ -18,15 +18,15 @@ final class Bench {
 
     var seconds: Double { options.seconds ?? (options.isFull ? 10 : 4) }
     var profile: BenchProfile { options.profile ?? .gcm }
-    /// How often what is compared with a floor is measured; the median counts.
+    /// Repetitions of comparisons with a floor; the median counts.
     var rounds: Int { options.isFull ? 3 : 1 }
 
-    /// sfud, then the floors, then the peers that were asked for.
+    /// sfud, the floors, and the other SFUs given in the options.
     var systems: [any Adapter] { [SfudAdapter()] + floors + rivals }
     var floors: [any Adapter] { [FloorAdapter(segments: false), FloorAdapter(segments: true)] }
     var rivals: [any Adapter] { options.rivals.compactMap(Adapters.rival) }
 
-    /// A trial as the options want it.
+    /// Creates a trial according to the options.
     func trial(_ rooms: [RoomPlan]) -> Trial {
         var trial = Trial(rooms: rooms)
         trial.profile = profile
@@ -62,7 +62,7 @@ final class Bench {
         }
     }
 
-    /// Runs one trial and keeps what it found.
+    /// Runs one trial and keeps its outcome.
     @discardableResult
     func measure(
         _ scenario: ScenarioID,
@@ -81,7 +81,7 @@ final class Bench {
         return outcome
     }
 
-    /// The same load on all systems in turn, `rounds` times.
+    /// Runs the same load on all systems in turn, `rounds` times.
     func compare(
         _ scenario: ScenarioID,
         _ trial: Trial,
@@ -102,6 +102,6 @@ final class Bench {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 
-    /// Whether a check failed anywhere.
+    /// Whether any check failed.
     var hasFaults: Bool { outcomes.contains { !$0.faults.isEmpty } }
 }

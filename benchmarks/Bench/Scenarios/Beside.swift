@@ -1,6 +1,6 @@
 import Foundation
 
-// BESIDE: small rooms on the worker of a large one.
+// BESIDE: small rooms on the same worker as a large one.
 extension Bench {
     private static let smallRooms = 10
 

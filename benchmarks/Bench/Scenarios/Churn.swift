@@ -1,16 +1,18 @@
 import Foundation
 
-// CHURN: what rooms leave behind.
+// CHURN: memory and descriptors left by closed rooms.
 extension Bench {
     private static let atATime = 20
-    /// Of so many closed rooms sfud keeps the name and the last event (docs/limits.md).
+    /// Closed rooms whose name and last event sfud remembers (docs/limits.md).
     private static let remembered = 1_000
-    /// After each round nobody comes or goes until sfud has given back what is free: a heap in use
-    /// is as large as the most that was needed at once.
+    /// Pause after each round, in seconds, until sfud has returned free memory.
+    ///
+    /// A heap in use is as large as its highest demand.
     private static let restSeconds = 3.5
-    /// The C library's caches for each thread keep up to seven free pieces of each of 64 sizes, and
-    /// with them the pages that they happen to be in: more and more of them, though sfud leaves
-    /// nothing (mallopt(3) has no say in it, GLIBC_TUNABLES has).
+    /// Environment that disables the C library's per-thread caches.
+    ///
+    /// They keep up to seven free chunks of each of 64 sizes, which hold more and more pages
+    /// although sfud leaks nothing. mallopt(3) cannot disable them, GLIBC_TUNABLES can.
     private static let withoutCaches = ["GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"]
 
     func churn() async throws {
@@ -22,7 +24,7 @@ extension Bench {
         try await with(adapter, load) { session in
             try await session.populate([canary])
             await session.beginMedia()
-            // What is kept of closed rooms is full before anything is measured.
+            // Fills the memory of closed rooms before the measurement.
             for number in 0..<Self.remembered {
                 try await adapter.makeRoom("empty-\(number)", participants: 0)
                 try await adapter.closeRoom("empty-\(number)")
@@ -43,7 +45,8 @@ extension Bench {
                 }
                 try await Task.sleep(for: .seconds(Self.restSeconds))
                 let usage = ProcessUsage.of(session.running.processes)
-                // Before it is asked for its heap: such a connection is no descriptor left.
+                // Measured before the heap is queried, so that the query's connection is not
+                // counted.
                 end = usage
                 resident.append((Double(made), Double(usage.resident)))
                 allocated.append((Double(made), try adapter.heapBytes()))
@@ -51,8 +54,8 @@ extension Bench {
             var outcome = Outcome(ScenarioID.churn.rawValue, adapter.name, size: rooms)
             outcome.note = "rooms of two"
             outcome.profile = self.profile
-            // What the first third makes is no slope: tables that grow once, and the holes between
-            // what stays, until there is one for everything that comes and goes.
+            // The first third is left out of the slope: tables that grow once, and fragmentation
+            // until free chunks exist for everything that is allocated and freed.
             if let slope = TheilSen(resident.dropFirst(resident.count / 3)) {
                 outcome[.bytesPerRoom] = slope.median
                 outcome[.bytesPerRoomLow] = slope.low
@@ -73,7 +76,7 @@ extension Bench {
         }
     }
 
-    /// Makes rooms of a publisher and a viewer, lets them play for a second, and closes them.
+    /// Creates rooms of a publisher and a viewer, runs them for a second, and closes them.
     private func use(_ numbers: Range<Int>, in session: Session) async throws {
         let rooms = numbers.map { RoomPlan.broadcast(.camera, viewers: 1, name: "churn-\($0)") }
         try await session.populate(rooms)

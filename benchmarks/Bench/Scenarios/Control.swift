@@ -2,9 +2,9 @@ import Contract
 import Foundation
 import JSON
 
-// A room that plays while a signalling server has much to say about another.
+// CONTROL: a room with media while a signalling server makes many calls about another.
 extension Bench {
-    /// Calls a second of one connection.
+    /// Calls a second on one connection.
     static let controlCalls = 5_000
 
     private static let otherRoom = "other"
@@ -36,7 +36,7 @@ extension Bench {
                     perSecond: callsPerSecond
                 )
             }
-            // Until media has settled, the calls have, too.
+            // The calls also settle while the media settles.
             let result: TrialResult
             do {
                 result = try await load.measure(session, self.progress)
@@ -68,7 +68,7 @@ extension Bench {
         }
     }
 
-    /// What a busy signalling server asks: looks, switches, mutes and messages, in turn.
+    /// Returns typical calls of a busy signalling server: queries, switches, mutes and messages.
     private func mix(about stream: String) throws -> [IPCRequest] {
         let room = JSON.string(Self.otherRoom)
         let mute: JSON = ["room": room, "participant": "talker", "media": ["audio"]]

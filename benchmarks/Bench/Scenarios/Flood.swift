@@ -2,9 +2,9 @@ import Contract
 import Foundation
 import RTP
 
-// FLOOD: strangers, while people join and a room of four plays.
+// FLOOD: datagrams from unknown sources, while participants join and a room of four has media.
 extension Bench {
-    /// With `--full` as many as the bar says, else a tenth.
+    /// Divisor of the flood: 1 with `--full`, else 10.
     private var floodShare: Int { options.isFull ? 1 : 10 }
 
     func flood() async throws {
@@ -38,7 +38,7 @@ extension Bench {
             checks: 1_000_000 / floodShare,
             perSecond: 100_000
         )
-        // Half of them lead to people who are about to join through it.
+        // The targets are the transports that are connected before the newcomers join.
         flooder.targets = flooder.targets.shuffled()
         let seconds = Double(flooder.hellos + flooder.checks) / Double(flooder.perSecond)
         progress.show("sfud: \(joins) joins through \(flooder.hellos + flooder.checks) datagrams")
@@ -61,7 +61,7 @@ extension Bench {
         keep(outcome)
     }
 
-    /// Lets people join and connect over some seconds; returns how many did not get there.
+    /// Joins and connects participants over some seconds; returns how many failed.
     private static func join(
         _ session: Session,
         _ room: RoomPlan,
@@ -88,7 +88,7 @@ extension Bench {
     }
 }
 
-/// A room that plays beside what is done to the SFU, and what the SFU says of itself.
+/// Measurements of an unaffected room during an attack or load, and the SFU's own counters.
 struct Watch: Sendable {
     let snapshot: Snapshot
     let delay: DelayBuckets?
@@ -102,7 +102,7 @@ struct Watch: Sendable {
         counters = try await adapter.counters()
     }
 
-    /// Adds what happened since `earlier`.
+    /// Adds the figures since `earlier`.
     func fill(_ outcome: inout Outcome, since earlier: Self) {
         let slots = snapshot.slots.since(earlier.snapshot.slots)
         let seconds = Double(snapshot.at.nanoseconds(since: earlier.snapshot.at)) / 1e9
@@ -110,7 +110,7 @@ struct Watch: Sendable {
             outcome.warnings.append("\(slots.resumptions) pictures begun anew")
         }
         outcome[.loss] = Double(slots.gaps) / Double(max(1, slots.owed))
-        // What is held back on purpose is no gap; what was sent and did not come is.
+        // Gaps are packets sent but not received; packets held back on purpose make no gap.
         let audio = snapshot.audio.since(earlier.snapshot.audio)
         outcome[.audioLoss] = Double(audio.gaps) / Double(max(1, audio.owed))
         outcome[.packetsPerSecond] = Double(slots.received) / seconds

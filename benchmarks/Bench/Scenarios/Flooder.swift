@@ -5,37 +5,37 @@ import SFU
 import Sockets
 import WorkerInterface
 
-/// Where checks of a client go, and the name in them.
+/// Address and USERNAME for connectivity checks to a client's transport.
 struct FloodTarget: Sendable {
     var address: Address
     /// USERNAME: both fragments.
     var username: String
 }
 
-/// Sends what strangers send, from forged addresses, and counts what comes back to these.
+/// Sender of forged handshakes and checks that counts the SFU's answers to the forged addresses.
 struct Flooder: Sendable {
     var targets: [FloodTarget]
-    /// ClientHellos, and checks: of these half with the name of a client, none with a password.
+    /// ClientHellos, and checks: half of these name a real client, none has its password.
     var hellos: Int
     var checks: Int
-    /// Of both together.
+    /// Rate of both together.
     var perSecond: Int
 
     struct Tally: Sendable {
         var sent = 0
-        /// Datagrams that the kernel did not take.
+        /// Datagrams that the kernel did not accept.
         var refused = 0
         var bytesOut = 0
-        /// What the SFU sent to forged addresses.
+        /// Bytes that the SFU sent to forged addresses.
         var bytesBack = 0
         var seconds = 0.0
     }
 
-    /// 127.2.0.0/16: nobody else of the bench is there.
+    /// 127.2.0.0/16, which the rest of the bench does not use.
     private static let firstAddress: UInt32 = 0x7f02_0001
     private static let addresses: UInt32 = 10_000
 
-    /// Sends all of it on a thread of its own.
+    /// Sends everything on a separate thread.
     func run() async throws -> Tally {
         let hello = try Self.hello()
         let socket = try UDPSocket.open(Address(ipv4: 0, port: 0))
@@ -48,7 +48,7 @@ struct Flooder: Sendable {
         return tally
     }
 
-    /// A client's first flight, as any client sends it.
+    /// Returns a client's first DTLS flight.
     private static func hello() throws -> [UInt8] {
         let identity = try DTLSIdentity(profiles: [.aeadAes128Gcm])
         var association = try DTLSAssociation(
@@ -117,7 +117,7 @@ struct Flooder: Sendable {
         )
     }
 
-    /// Waits where it is ahead of its rate.
+    /// Waits if it is ahead of its rate.
     private func pace(_ sent: Int, since start: Instant) {
         let due = start.advanced(
             nanoseconds: Int64(Double(sent) / Double(perSecond) * 1e9)

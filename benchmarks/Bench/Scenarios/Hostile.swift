@@ -3,7 +3,7 @@ import RTP
 import SFU
 import SFUClient
 
-// HOSTILE: people who are let in and do what they should not, while a room of four plays.
+// HOSTILE: clients with valid keys that misbehave, while a room of four has media.
 extension Bench {
     func hostile() async throws {
         let adapter = SfudAdapter()
@@ -16,7 +16,8 @@ extension Bench {
                 loop.publishers.values.flatMap { ($0.tracks(.audio) + $0.layers).map(\.ssrc) }
             }
             for attack in Attack.allCases {
-                // Each with people of its own: what one spoils is not what the next one finds.
+                // Each attack gets new clients, so that it does not inherit damage from the
+                // previous one.
                 try await session.withCrowd(self.library) { crowd in
                     let room = RoomPlan.meeting(of: 4, media: .camera, slots: 3, name: "\(attack)")
                     try await crowd.populate([room])
@@ -44,7 +45,7 @@ extension Bench {
         }
     }
 
-    /// Closes rooms in the midst of everything, and looks for what is left of them.
+    /// Closes rooms during joins, handshakes and subscriptions, and checks that nothing remains.
     private func closingEarly(
         _ session: Session,
         _ adapter: SfudAdapter,
@@ -65,13 +66,13 @@ extension Bench {
         }
     }
 
-    /// What was done to the SFU: how often, and what it should not have let happen.
+    /// Number of attacks, and the failure that they caused.
     fileprivate struct Trouble {
         var count: Int
         var fault: String?
     }
 
-    /// Watches the canary while `trouble` is made.
+    /// Measures the canary room while `trouble` runs.
     private func beside(
         _ name: String,
         _ session: Session,
@@ -106,10 +107,10 @@ extension Bench {
 }
 
 extension Session {
-    /// How often attackers have their turn.
+    /// Interval between an attacker's turns.
     private static let turn = Duration.milliseconds(5)
 
-    /// Has all clients attack until then; returns how many datagrams they sent.
+    /// Makes all clients attack until `end`; returns the number of datagrams sent.
     fileprivate func attack(
         _ attack: Attack,
         victims: [UInt32],
@@ -125,7 +126,7 @@ extension Session {
         return sent
     }
 
-    /// Has people come who have another certificate than they said.
+    /// Joins clients whose certificate does not match their fingerprint.
     fileprivate func pretend(
         until end: ContinuousClock.Instant
     ) async throws -> Bench.Trouble {
@@ -143,14 +144,14 @@ extension Session {
         try await Task.sleep(for: .seconds(1))
         let connected = await engine.perform { $0.connected }
         try await close(room)
-        // The publisher of the room is who he says.
+        // The publisher of the room has a valid certificate.
         let fault = connected > 1 ? "\(connected - 1) of them got in" : nil
         return Bench.Trouble(count: count, fault: fault)
     }
 
-    /// Makes rooms and closes them at any moment, a few at a time; returns how many.
+    /// Creates rooms and closes them at random moments, a few at a time; returns how many.
     ///
-    /// Every call is answered: what comes too late is refused.
+    /// Every call gets a reply: late ones are refused.
     fileprivate func closeEarly(until end: ContinuousClock.Instant) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for lane in 0..<4 {
@@ -182,12 +183,12 @@ extension Session {
         do {
             try await coming.value
         } catch ClientError.refused {
-            // The room was gone before they came.
+            // The room was closed before they joined.
         }
         await forget(room)
     }
 
-    /// Has people come, watch and leave again as fast as they can; returns how many.
+    /// Joins, subscribes and removes clients in quick succession; returns how many.
     fileprivate func comeAndGo(until end: ContinuousClock.Instant) async throws -> Int {
         let room = RoomPlan.broadcast(.camera, viewers: 1, name: "restless")
         try await populate([room], places: 10)

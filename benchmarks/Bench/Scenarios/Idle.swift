@@ -1,4 +1,4 @@
-// P14: who is only there.
+// P14: idle connected viewers.
 extension Bench {
     func idle() async throws {
         for adapter in [SfudAdapter()] + rivals {
@@ -7,7 +7,7 @@ extension Bench {
         }
     }
 
-    /// Memory of a viewer, by a line through four sizes, and the CPU of all of them at rest.
+    /// Measures memory by viewer, as a line through four sizes, and the CPU of all at rest.
     private func connected(_ adapter: any Adapter, _ viewers: Int) async throws {
         let load = trial([])
         try await with(adapter, load) { session in
@@ -45,7 +45,7 @@ extension Bench {
         }
     }
 
-    /// Memory of a subscription: the same clients with one each, and with twenty.
+    /// Measures memory by subscription: the same clients with one each, and with twenty.
     private func subscribed(_ adapter: any Adapter) async throws {
         let viewers = min(options.size ?? 250, 250)
         let most = 20

@@ -1,8 +1,8 @@
 import Foundation
 
-// P1: one publisher to more and more viewers.
+// P1: one publisher with more and more viewers.
 extension Bench {
-    /// Viewers of the comparison with the floors.
+    /// Viewers in the comparison with the floors.
     private static let usual = 200
     private static let rungs = [50, 100, 200, 300, 400, 600, 800, 1_000, 1_300, 1_700, 2_200]
 
@@ -23,12 +23,12 @@ extension Bench {
         try await around(knee)
     }
 
-    /// Whether a load is too much: then viewers would see it.
+    /// Whether the load is too high: loss over 0.1 % or p99 latency over 5 ms.
     private static func isTooMuch(_ outcome: Outcome) -> Bool {
         outcome[.loss] ?? 0 > 0.001 || outcome[.latency99] ?? 0 > 5
     }
 
-    /// Adds viewers until it is too much; returns how many were not.
+    /// Adds viewers until the load is too high; returns the last acceptable number.
     @discardableResult
     func climb(_ adapter: any Adapter) async throws -> Int {
         var passed: [Outcome] = []
@@ -43,7 +43,7 @@ extension Bench {
                 note: "ladder"
             )
             if Self.isTooMuch(outcome) {
-                // A machine that others use too gets a second chance.
+                // Repeated once, because other processes may have disturbed the machine.
                 outcome = try await measure(
                     .livestream,
                     adapter,
@@ -53,7 +53,7 @@ extension Bench {
                 )
             }
             if Self.isTooMuch(outcome) {
-                // The first rungs are no load: where they fail, something else was busy.
+                // The first sizes are no real load: a failure there means a disturbance.
                 if knee > 0 || viewers >= 400 { break }
                 continue
             }
@@ -72,7 +72,7 @@ extension Bench {
         return knee
     }
 
-    /// Latency below the knee, and what is still delivered beyond it.
+    /// Measures latency below the knee, and delivery beyond it.
     private func around(_ knee: Int) async throws {
         guard knee > 0 else { return }
         for (percent, note) in [(70, "70 % of the knee"), (150, "150 % of the knee")] {
@@ -83,14 +83,14 @@ extension Bench {
     }
 }
 
-/// Least squares.
+/// Least-squares fits.
 enum Fit {
-    /// The exponent with which `y` grows with `x`; `nil` with fewer than two points.
+    /// Returns the exponent of the growth of `y` with `x`; `nil` with fewer than two points.
     static func exponent(_ points: [(x: Double, y: Double)]) -> Double? {
         line(points.filter { $0.x > 0 && $0.y > 0 }.map { (log($0.x), log($0.y)) })?.slope
     }
 
-    /// The line through the points.
+    /// Returns the line through the points.
     static func line(_ points: [(x: Double, y: Double)]) -> (start: Double, slope: Double)? {
         let count = Double(points.count)
         guard points.count > 1 else { return nil }

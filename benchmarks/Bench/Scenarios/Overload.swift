@@ -2,7 +2,7 @@ import Contract
 import Foundation
 import RTP
 
-// OVERLOAD: half as many viewers again as there can be, then half as many.
+// OVERLOAD: 150 % of the viewers at the knee, then 50 %.
 extension Bench {
     func overload() async throws {
         let adapter = SfudAdapter()
@@ -65,7 +65,7 @@ extension Bench {
         keep(beside)
     }
 
-    /// Seconds until all video is kept again after half of the knee's viewers are left.
+    /// Keeps half of the knee's viewers; returns the seconds until all video is sent again.
     private func recovery(
         _ crowd: Session,
         _ adapter: SfudAdapter,

@@ -1,14 +1,16 @@
 import Foundation
 
-/// What processes have used so far.
+/// Resources that processes have used so far.
 struct ProcessUsage: Sendable {
     struct Worker: Sendable {
         var name: String
         var nanoseconds: Int64
     }
 
-    /// User and system time of each thread, by its id: `se.sum_exec_runtime` as
-    /// `/proc/PID/task/TID/schedstat` has it, exact to the scheduler's tick.
+    /// User and system time of each thread, by its id.
+    ///
+    /// It is `se.sum_exec_runtime` from `/proc/PID/task/TID/schedstat`, exact to the scheduler's
+    /// tick.
     var threads: [Int32: Worker] = [:]
     /// Resident memory, in bytes.
     var resident: Int64 = 0
@@ -17,7 +19,7 @@ struct ProcessUsage: Sendable {
 
     var nanoseconds: Int64 { threads.values.reduce(0) { $0 + $1.nanoseconds } }
 
-    /// Reads them; processes that are gone count as nothing.
+    /// Reads the usage; processes that have ended count as zero.
     static func of(_ processes: [Int32]) -> Self {
         var usage = Self()
         for process in processes {
@@ -43,12 +45,12 @@ struct ProcessUsage: Sendable {
         return usage
     }
 
-    /// Time used since `earlier`, in nanoseconds.
+    /// Returns the CPU time since `earlier`, in nanoseconds.
     func nanoseconds(since earlier: Self) -> Int64 {
         threadsSince(earlier).reduce(0) { $0 + $1.nanoseconds }
     }
 
-    /// The same by thread, the busiest first.
+    /// Returns the CPU time since `earlier` by thread, the busiest first.
     func threadsSince(_ earlier: Self) -> [Worker] {
         threads.map { id, worker in
             let before = earlier.threads[id]?.nanoseconds ?? 0

@@ -1,6 +1,6 @@
-/// Who is in a room, what they publish and whom they watch.
+/// Participants of a room, with their publications and subscriptions.
 struct RoomPlan: Sendable {
-    /// What a participant publishes.
+    /// Media that a participant publishes.
     enum Media: Sendable {
         case audio
         /// Audio, and VP8 of one layer.
@@ -26,24 +26,24 @@ struct RoomPlan: Sendable {
         var name: String
         var media: Media?
         var wishes: [WatchRequest.Wish] = []
-        /// Pairs of m-lines to receive on, where there are more than wishes.
+        /// Pairs of m-lines for receiving, if more than the planned subscriptions.
         var slots = 0
     }
 
     var name: String
     var participants: [Participant]
 
-    /// All recordings that are needed to play it.
+    /// Recordings that the room needs.
     var videos: [VideoSettings] { participants.flatMap { $0.media?.videos ?? [] } }
 
-    /// Streams under way to viewers.
+    /// Streams sent to viewers.
     var streams: Int {
         participants.flatMap(\.wishes).reduce(0) { $0 + ($1.audio ? 1 : 0) + ($1.video ? 1 : 0) }
     }
 }
 
 extension RoomPlan {
-    /// One publisher, whom all others watch.
+    /// Returns a room with one publisher that all others watch.
     static func broadcast(_ media: Media, viewers: Int, name: String = "broadcast") -> Self {
         let wish = WatchRequest.Wish(
             publisher: "publisher",
@@ -56,7 +56,7 @@ extension RoomPlan {
         return Self(name: name, participants: [publisher] + audience)
     }
 
-    /// Some who speak, whom many hear.
+    /// Returns a room with some speakers and many listeners.
     static func panel(speakers: Int, listeners: Int) -> Self {
         let names = (0..<speakers).map { "speaker-\($0)" }
         let wishes = names.map {
@@ -69,11 +69,12 @@ extension RoomPlan {
         return Self(name: "panel", participants: panel + audience)
     }
 
-    /// The room that plays beside trouble.
+    /// Unaffected room that is measured during attacks and floods.
     static let canary = meeting(of: 4, media: .simulcast, slots: 3, name: "canary")
 
-    /// Everybody publishes and watches the next ones in the round, at most `slots` of them: with
-    /// simulcast in the highest layer, which every SFU can be made to send.
+    /// Returns a room in which everybody publishes and watches the next `slots` participants.
+    ///
+    /// Simulcast is received in the highest layer, which every SFU can be made to send.
     static func meeting(
         of count: Int,
         media: Media,

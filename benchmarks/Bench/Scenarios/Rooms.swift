@@ -1,6 +1,6 @@
-// P2 to P7: rooms of all kinds, each beside the floors.
+// P2 to P7: rooms of all kinds, compared with the floors.
 extension Bench {
-    /// P2: the listeners' packets are small and each its own run.
+    /// Runs P2: audio to many listeners, whose packets are small and cannot share GSO runs.
     func panel() async throws {
         let sizes = options.size.map { [$0] } ?? (options.isFull ? [100, 500, 1_000] : [100, 500])
         for size in sizes {
@@ -9,7 +9,7 @@ extension Bench {
         }
     }
 
-    /// P3.
+    /// Runs P3.
     func meeting() async throws {
         for size in options.size.map({ [$0] }) ?? [10, 25, 50] {
             let load = trial([.meeting(of: size, media: .simulcast)])
@@ -21,7 +21,7 @@ extension Bench {
         }
     }
 
-    /// P4 and P5: many small rooms.
+    /// Runs P4 or P5: many small rooms.
     func manyRooms(_ scenario: ScenarioID, members: Int, rooms: Int) async throws {
         let people = options.size ?? members * rooms
         let plans = (0..<max(1, people / members)).map {
@@ -30,14 +30,14 @@ extension Bench {
         try await compare(scenario, trial(plans), size: people)
     }
 
-    /// P7: the burst that a keyframe makes at each viewer.
+    /// Runs P7: the burst of a keyframe at each viewer.
     func screen() async throws {
         let size = options.size ?? 100
         let load = trial([.broadcast(.screen, viewers: size)])
         try await compare(.screen, load, size: size)
     }
 
-    /// P12: the same room on one worker and on two.
+    /// Runs P12: the same room on one worker and on two.
     func workers() async throws {
         let viewers = options.size ?? 200
         let plans: [(RoomPlan, String, Int)] = [
@@ -58,7 +58,7 @@ extension Bench {
             summary.workers = 2
             summary.profile = profile
             let busiest = found.compactMap { $0[.busiestMicroseconds] }
-            // The thread that has most to do for a packet bounds how many there can be.
+            // The thread with the most work for each packet bounds the capacity.
             if busiest.count == 2, busiest[1] > 0 { summary[.speedup] = busiest[0] / busiest[1] }
             keep(summary)
         }

@@ -1,4 +1,4 @@
-/// The loads, by the names that reports have for them.
+/// Scenarios, by their names in reports.
 enum ScenarioID: String, CaseIterable, Sendable {
     case livestream = "P1"
     case panel = "P2"
@@ -16,9 +16,9 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case churn = "CHURN"
     case hostile = "HOSTILE"
 
-    /// What runs where no scenario is named.
+    /// Scenarios that run if none is named.
     ///
-    /// These are the loads; what provokes trouble is asked for by name.
+    /// These are the ordinary loads; provoked failures must be named.
     static let usual = allCases.filter { ![.flood, .overload, .churn, .hostile].contains($0) }
 
     var summary: String {

@@ -3,19 +3,19 @@ import SFU
 import Synchronization
 import WorkerInterface
 
-/// A running SFU with the bench's clients around it.
+/// A running SFU with the bench's clients.
 final class Session: Sendable {
     let adapter: any Adapter
     let engine: Engine
     let running: RunningSFU
     private let transports = Mutex<[String: LocalTransport]>([:])
     private let expected = Mutex(0)
-    /// What checks of those who connected were addressed to, and by which name.
+    /// Targets of the connected clients' checks, for floods.
     private let targets = Mutex<[FloodTarget]>([])
 
     var floodTargets: [FloodTarget] { targets.withLock { $0 } }
 
-    /// Calls under way at a time.
+    /// Most concurrent calls.
     private static let concurrency = 32
     private static let connectSeconds = 20.0
 
@@ -25,7 +25,7 @@ final class Session: Sendable {
         self.running = running
     }
 
-    /// Starts an SFU, lets `body` use it, and stops it whatever happens.
+    /// Starts an SFU, calls `body`, and stops the SFU in any case.
     static func with<Value: Sendable>(
         _ adapter: any Adapter,
         _ launch: Launch,
@@ -47,9 +47,9 @@ final class Session: Sendable {
         }
     }
 
-    /// Lets `body` use further clients at the same SFU.
+    /// Calls `body` with further clients at the same SFU.
     ///
-    /// Theirs is an engine of its own, so that what they get is told apart.
+    /// They have a separate engine, so that their counts are separate.
     func withCrowd(_ library: Library, _ body: (Session) async throws -> Void) async throws {
         var settings = engine.settings
         settings.firstClient = 20_000
@@ -63,9 +63,9 @@ final class Session: Sendable {
         await own.stop()
     }
 
-    /// Makes the rooms and connects everybody: first all who publish, then those who only watch.
+    /// Creates the rooms and connects all participants, publishers before pure viewers.
     ///
-    /// `places` are those of each room where more will come.
+    /// `places` is the size of each room if more participants will join later.
     func populate(_ rooms: [RoomPlan], places: Int = 0) async throws {
         for room in rooms {
             let participants = max(room.participants.count, places)
@@ -86,9 +86,9 @@ final class Session: Sendable {
         try await awaitConnected()
     }
 
-    /// Takes one participant in and begins to connect it.
+    /// Joins one participant and starts connecting it.
     ///
-    /// `fingerprint` is what the SFU is told of its certificate, if that is not the truth.
+    /// `fingerprint` replaces the true fingerprint of its certificate, if given.
     func join(
         _ room: String,
         _ participant: RoomPlan.Participant,
@@ -129,7 +129,7 @@ final class Session: Sendable {
         }
     }
 
-    /// Lets a participant that has joined watch whom it wishes.
+    /// Subscribes a joined participant to the streams in its plan.
     func watch(
         _ room: String,
         _ participant: RoomPlan.Participant,
@@ -159,19 +159,19 @@ final class Session: Sendable {
         }
     }
 
-    /// Takes somebody out, who then is heard of no more.
+    /// Removes a participant from its room and from the engine.
     func leave(_ room: String, _ participant: String) async throws {
         try await adapter.leave(room: room, participant: participant)
         await forget(room, participant)
     }
 
-    /// Ends a room and forgets who was in it.
+    /// Closes a room and removes its participants from the engine.
     func close(_ room: RoomPlan) async throws {
         try await adapter.closeRoom(room.name)
         await forget(room)
     }
 
-    /// Forgets who was in a room that is no more.
+    /// Removes the participants of a closed room from the engine.
     func forget(_ room: RoomPlan) async {
         for participant in room.participants { await forget(room.name, participant.name) }
     }
@@ -204,7 +204,7 @@ final class Session: Sendable {
         await engine.perform { $0.connect(local, to: remote, overhead: overhead) }
     }
 
-    /// Waits until all transports that were made have ICE and DTLS.
+    /// Waits until all transports have completed ICE and DTLS.
     func awaitConnected() async throws {
         let deadline = Date.now.addingTimeInterval(Self.connectSeconds)
         while true {
@@ -219,7 +219,7 @@ final class Session: Sendable {
         }
     }
 
-    /// Lets those publish who are in these rooms.
+    /// Starts the media of all publishers in these rooms.
     func beginMedia(of rooms: [String]) async {
         let names = Set(rooms)
         let locals = transports.withLock { transports in
@@ -234,7 +234,7 @@ final class Session: Sendable {
         }
     }
 
-    /// Lets all publish, their frames spread evenly over the frames' interval.
+    /// Starts the media of all publishers, spread evenly over the frame interval.
     func beginMedia(losing percent: Int = 0) async {
         await engine.perform { loop in
             let clients = loop.clients.compactMap { $0 }.filter { $0.publisher != nil }
@@ -266,7 +266,7 @@ final class Session: Sendable {
         )
     }
 
-    /// Runs `body` for all, some at a time.
+    /// Runs `body` for all items, at most `limit` at a time.
     static func concurrently<Item: Sendable>(
         _ items: [Item],
         limit: Int = concurrency,

@@ -1,15 +1,15 @@
 import Foundation
 import RTP
 
-// P10: who comes.
+// P10: joins.
 extension Bench {
-    /// P10: joins beside a running room.
+    /// Runs P10: joins beside a room with media.
     func storm() async throws {
         for adapter in [SfudAdapter()] + rivals {
             let load = trial([.broadcast(.camera, viewers: 50, name: "running")])
             try await with(adapter, load) { session in
                 try await session.populate(load.rooms)
-                // The newcomers' handshakes have a thread of their own, or they would delay the
+                // The newcomers' handshakes run on another thread, because they would delay the
                 // running room's media at our end.
                 var settings = session.engine.settings
                 settings.firstClient = 20_000
@@ -26,12 +26,12 @@ extension Bench {
         }
     }
 
-    /// Watches the running room: alone, with all newcomers at once, and with some a second.
+    /// Measures the running room: alone, with all newcomers at once, and with some a second.
     private func storm(_ load: Trial, _ session: Session, _ crowd: Session) async throws {
         let adapter = session.adapter
         let joins = options.size ?? 500
         let later = 50 * Int(load.seconds)
-        // Its publisher sends nothing: the newcomers' handshakes are all there is.
+        // Its publisher sends nothing, so that the newcomers cause only handshakes.
         try await crowd.populate([Self.stormRoom], places: joins + later + 1)
         await session.beginMedia()
         try await Task.sleep(for: .seconds(load.settleSeconds))
@@ -52,10 +52,10 @@ extension Bench {
         keep(outcome(adapter, stream, joins: later, quiet: quiet, "50 a second"))
     }
 
-    /// What happened in a while.
+    /// Measurements of an interval.
     private struct While: Sendable {
         var seconds: Double
-        /// CPU of the SFU.
+        /// CPU of the SFU, in nanoseconds.
         var nanoseconds: Int64
         var latency: LatencyHistogram
         var loss: Double
@@ -100,7 +100,7 @@ extension Bench {
         outcome[.cpuShare] = Double(found.nanoseconds) / 1e9 / found.seconds
         guard joins > 0 else { return outcome }
         outcome[.joinsPerSecond] = Double(joins) / found.seconds
-        // Less what the running room takes.
+        // Subtracts the CPU that the running room uses.
         let spent = Double(found.nanoseconds) - quiet * found.seconds
         if spent > 0 { outcome[.joinsPerCPUSecond] = Double(joins) / (spent / 1e9) }
         return outcome
@@ -108,7 +108,9 @@ extension Bench {
 
     private static let stormRoom = RoomPlan.broadcast(.camera, viewers: 0, name: "storm")
 
-    /// Lets people join, watch the one publisher and connect; all at once, or some a second.
+    /// Joins participants, subscribes them to the publisher and connects them.
+    ///
+    /// All join at once, or `perSecond` a second.
     private static func join(
         _ session: Session,
         _ numbers: Range<Int>,
@@ -121,7 +123,7 @@ extension Bench {
                 let wait = Duration.milliseconds(1_000 * (number - numbers.lowerBound) / perSecond)
                 try await Task.sleep(until: start + wait, clock: .continuous)
             }
-            // Some SFUs connect a viewer when it joins, others when it watches.
+            // Some SFUs connect a viewer when it joins, others when it subscribes.
             var newcomer = viewer
             newcomer.name = "newcomer-\(number)"
             try await session.join(stormRoom.name, newcomer)
@@ -130,7 +132,7 @@ extension Bench {
         try await session.awaitConnected()
     }
 
-    /// Starts an SFU as `load` says and lets `body` use it.
+    /// Starts an SFU according to `load` and calls `body` with it.
     func with(
         _ adapter: any Adapter,
         _ load: Trial,

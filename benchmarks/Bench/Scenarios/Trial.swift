@@ -1,21 +1,21 @@
 import Foundation
 import RTP
 
-/// One load on one SFU: what it is, and how it is measured.
+/// One load on one SFU, with the parameters of its measurement.
 struct Trial: Sendable {
     var rooms: [RoomPlan]
     var profile = BenchProfile.gcm
     var workers = 1
-    /// What goes before the measured interval, so that it holds no beginning.
+    /// Seconds of media before the measured interval, which exclude the start-up.
     var settleSeconds = 2.0
     var seconds = 4.0
     var settings = EngineSettings()
-    /// Video packets that publishers throw away, in percent.
+    /// Video packets that publishers withhold, in percent.
     var losing = 0
-    /// The SFU's executable, where it is not the usual one.
+    /// Executable of the SFU, if not the default.
     var executable: String?
 
-    /// For what is still under way when the publishers have stopped.
+    /// Wait for packets in flight after the publishers have stopped.
     private static let drain = Duration.milliseconds(400)
 
     func run(
@@ -42,7 +42,7 @@ struct Trial: Sendable {
         }
     }
 
-    /// Plays the media of a session that is connected.
+    /// Runs the media of a connected session and measures it.
     func measure(_ session: Session, _ progress: Progress) async throws -> TrialResult {
         let processes = session.running.processes
         await session.beginMedia(losing: losing)
@@ -60,7 +60,7 @@ struct Trial: Sendable {
         let usageAfter = ProcessUsage.of(processes)
         let after = await session.engine.perform { $0.snapshot() }
         let delayAfter = try await session.adapter.forwardingDelay()
-        // What was thrown away last is missed only when something comes after it.
+        // A withheld packet is detected as missing only when a later one arrives.
         await session.engine.perform { loop in
             for publisher in loop.publishers.values { publisher.losing = 0 }
         }
@@ -81,43 +81,43 @@ struct Trial: Sendable {
     }
 }
 
-/// What a trial found.
+/// Results of a trial.
 struct TrialResult: Sendable {
     var name: String
     var version: String
-    /// At the ends of the measured interval, and when nothing was under way any more.
+    /// Counts at the start and end of the measured interval, and when no packet was in flight.
     var before: Snapshot
     var after: Snapshot
     var final: Snapshot
     var usageBefore: ProcessUsage
     var usageAfter: ProcessUsage
-    /// Inside the SFU, where it tells.
+    /// Delay inside the SFU, if it reports it.
     var delay: DelayBuckets?
 
     var seconds: Double { Double(after.at.nanoseconds(since: before.at)) / 1e9 }
-    /// What was received in the measured interval.
+    /// Counts of the measured interval.
     var received: SlotTally { after.slots.since(before.slots) }
     var packetsPerSecond: Double { Double(received.received) / seconds }
     var cpuNanoseconds: Int64 { usageAfter.nanoseconds(since: usageBefore) }
-    /// CPU of the SFU, in microseconds a packet that a viewer received.
+    /// CPU of the SFU in microseconds for each packet that a viewer received.
     var cpuMicroseconds: Double {
         Double(cpuNanoseconds) / 1_000 / Double(max(1, received.received))
     }
-    /// Of one core.
+    /// CPU of the SFU, as a share of one core.
     var cpuShare: Double { Double(cpuNanoseconds) / 1e9 / seconds }
-    /// The bench's own media thread, of one core.
+    /// CPU of the bench's own media thread, as a share of one core.
     var clientShare: Double {
         Double(after.ownNanoseconds - before.ownNanoseconds) / 1e9 / seconds
     }
     var meanBytes: Double { Double(received.bytes) / Double(max(1, received.received)) }
 
-    /// What never came, as a share of all that was sent: from the first packet to the last.
+    /// Returns the share of all sent packets, from first to last, that was never received.
     func loss(_ medium: KeyPath<Snapshot, SlotTally>) -> Double {
         let slots = final[keyPath: medium]
         return slots.owed == 0 ? 0 : Double(slots.missing) / Double(slots.owed)
     }
 
-    /// Wrong things that no load excuses, one line each.
+    /// Faults that no load excuses, one line each.
     var faults: [String] {
         let slots = final.slots
         let counts: [(String, UInt64)] = [
@@ -130,7 +130,7 @@ struct TrialResult: Sendable {
 }
 
 extension DelayBuckets {
-    /// What came since `earlier`, of the same histogram.
+    /// Returns the counts since `earlier`, an older state of the same histogram.
     func since(_ earlier: Self?) -> Self {
         guard let earlier, earlier.bounds == bounds else { return self }
         var rest = self
@@ -138,7 +138,7 @@ extension DelayBuckets {
         return rest
     }
 
-    /// The bound in milliseconds within which this share of the packets came.
+    /// Returns the bound in milliseconds within which this share of the packets lies.
     func milliseconds(_ share: Double) -> Double {
         let wanted = Double(counts.reduce(0, +)) * share
         var seen = 0.0
@@ -150,7 +150,7 @@ extension DelayBuckets {
     }
 }
 
-/// A directory of its own for a run's files.
+/// A temporary directory for a run's files.
 struct Scratch: Sendable {
     let path: String
 

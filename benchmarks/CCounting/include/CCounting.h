@@ -1,7 +1,7 @@
 #pragma once
 #include <stdint.h>
 
-/// How often the process did what the packet path must not do, while counting was on.
+/// Counts of operations that the packet path must not do, from the time that counting was on.
 ///
 /// The functions are interposed: this library defines them, counts, and calls the real ones.
 struct counted_calls {
@@ -11,16 +11,16 @@ struct counted_calls {
     uint64_t releases;
     uint64_t exclusivity_checks;
     uint64_t locks;
-    /// Heap bytes that are still allocated, less those that had been before; with malloc's own.
+    /// Net growth of the heap while counting, in bytes; includes malloc's headers.
     int64_t bytes;
 };
 
-/// Sets all counters to zero and begins to count, on this thread and all others.
+/// Resets all counters and starts counting, on all threads.
 void counting_start(void);
 
-/// Leaves out what the process does between the two, once counting was started.
+/// Suspend and resume counting, once it was started.
 void counting_pause(void);
 void counting_resume(void);
 
-/// Ends counting and returns what was counted.
+/// Ends counting and returns the counts.
 struct counted_calls counting_stop(void);

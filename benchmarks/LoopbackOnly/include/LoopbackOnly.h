@@ -2,5 +2,5 @@
 
 struct ifaddrs;
 
-/// As getifaddrs(3), but loopback is no loopback, and every other interface is one that is down.
+/// Same as getifaddrs(3), but loopback lacks IFF_LOOPBACK and all other interfaces are down.
 int getifaddrs(struct ifaddrs **list);

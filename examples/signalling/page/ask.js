@@ -23,10 +23,10 @@ export class Asker {
   }
 
   /**
-   * Resolves to the answer; to `null` if the question was closed, or has gone stale. With a
-   * `field` {label, placeholder} a yes is the text that was typed.
+   * Resolves to the answer; to `null` if the question was closed or has expired. With a
+   * `field` {label, placeholder} a yes is the entered text.
    *
-   * A question with the same `key` takes the place of the one before; `expires` is in Unix seconds.
+   * A question with the same `key` replaces the earlier one; `expires` is in Unix seconds.
    */
   ask({ key, title, text, yes, no, field = null, danger = false, expires = null }) {
     this.dismiss(key);
@@ -36,7 +36,7 @@ export class Asker {
     });
   }
 
-  /** Takes questions back that nobody needs to answer any more: one kind of them, or all. */
+  /** Withdraws questions that need no answer any more: one kind of them, or all. */
   dismiss(key = null) {
     for (const waiting of this.#queue.filter((it) => key === null || it.key === key)) {
       this.#queue.splice(this.#queue.indexOf(waiting), 1);

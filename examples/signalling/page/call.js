@@ -1,25 +1,25 @@
-// One participant's call: who is in the room, and a peer connection that follows it.
+// One participant's call: the room's state, and a peer connection that follows it.
 
 import { cameraEncodings } from "./media.js";
 import { Peer } from "./peer.js";
 import { RoomState } from "./roomstate.js";
 import { Slots } from "./slots.js";
 
-const FIRST_SLOTS = 2; // besides those for who is here
+const FIRST_SLOTS = 2; // in addition to those for present participants
 const RETRY_SECONDS = 2;
 const SCREEN_ENCODINGS = [{ maxBitrate: 2_500_000 }];
 
 /** The topics of an invitation on stage, and of the answer to it. */
 const [INVITATION, ANSWER] = ["HOSTREQUESTED", "ACK"];
 
-/** Reasons for a refusal that goes away by itself. */
+/** Reasons of temporary refusals. */
 const PASSING = new Set(["not-connected", "sfud-not-running", "timeout"]);
 
 /**
- * Dispatches `change` whenever what is to be shown has changed, and `problem` with
- * `{message, waiting}`, or `null` once it is over, whenever people should know something. `told` is
- * good news of the same shape. `asked` has a question to answer with `answer()`: `{kind: "role",
- * request, role, by, expires}` or `{kind: "stage", by}`.
+ * Dispatches `change` whenever the view has to be updated, and `problem` with a message to people
+ * as `{message, waiting}`, or `null` once it is resolved. `told` is good news of the same shape.
+ * `asked` has a question to answer with `answer()`: `{kind: "role", request, role, by, expires}` or
+ * `{kind: "stage", by}`.
  */
 export class Call extends EventTarget {
   state = "idle"; // idle · joining · awaited · joined · reconnecting · left
@@ -29,7 +29,7 @@ export class Call extends EventTarget {
   streams = new Map(); // id → {stream, participant, source, audio?, video?}
   local = { audio: null, video: null };
   screen = null;
-  layout = "grid"; // or stage: only who talks or is pinned
+  layout = "grid"; // or stage: only talking and pinned participants
 
   #signalling;
   #codec;
@@ -44,10 +44,10 @@ export class Call extends EventTarget {
   #followAgain = false;
   #slots = null;
   #slotsOf = null; // their peer
-  #hasMissed = false; // news of the slots, maybe
+  #hasMissed = false; // whether events of the slots may be missing
 
   /**
-   * `wish`: the `role`, the `mode` and the room's `settings` to ask for; `key`: a former call's;
+   * `wish`: the requested `role`, `mode` and `settings` of the room; `key`: a former call's;
    * `token`: an invitation.
    */
   constructor(signalling, { room, name, codec = null, wish = {}, key = null, token = null }) {
@@ -68,7 +68,7 @@ export class Call extends EventTarget {
     return this.roomState.participants;
   }
 
-  /** Proves to the server who comes back after a broken connection. */
+  /** Proves our identity to the server after a broken connection. */
   get key() {
     return this.#key ?? this.#formerKey;
   }
@@ -94,33 +94,33 @@ export class Call extends EventTarget {
     await this.#signalling.request("leave").catch(() => {});
   }
 
-  /** Switches the microphone or the camera off or on, here and at sfud. */
+  /** Switches the microphone or the camera off or on, both here and at sfud. */
   async setEnabled(kind, enabled) {
     this.local[kind].enabled = enabled;
     this.#changed();
     await this.#announce(kind);
   }
 
-  /** Sends a device that was not there at the start. */
+  /** Sends a device that was missing at the start. */
   async addDevice(kind, track) {
     this.local[kind] = track;
     this.#changed();
     await this.#review();
   }
 
-  /** Asks the server for something by one of its messages; throws `Refused`. */
+  /** Sends a request to the server; throws `Refused`. */
   async request(type, fields = {}) {
     return this.#signalling.request(type, fields);
   }
 
-  /** Asks somebody without media on stage; who accepts changes the mode itself. */
+  /** Invites a participant without media on stage; one who accepts changes the mode itself. */
   async invite(participant) {
     const payload = { receiverId: participant, senderId: this.me, senderName: this.name };
     const message = "Request for mode change your mode";
     await this.request("say", { topic: INVITATION, message, payload, to: [participant] });
   }
 
-  /** Answers what was `asked`. */
+  /** Answers the question of an `asked` event. */
   async answer(question, accepts) {
     if (question.kind === "role") {
       await this.request(accepts ? "acceptRole" : "declineRole", { request: question.request });
@@ -158,25 +158,25 @@ export class Call extends EventTarget {
     await this.peer.negotiate();
   }
 
-  /** Where a stream arrives: `{audio, video}`, transceivers or `null`; `null` if nowhere. */
+  /** Transceivers of a stream: `{audio, video}`, either may be `null`; `null` without a slot. */
   arriving(stream) {
     return this.#slotsOf === this.peer ? (this.#slots?.of(stream) ?? null) : null;
   }
 
-  /** The stream that arrives on an m-line of ours, by its mid or its receiver's track. */
+  /** The stream received on an m-line of ours, by its mid or its receiver's track. */
   streamOn(kind, mid, track) {
     const stream = this.#slotsOf === this.peer ? this.#slots?.on(kind, mid, track) : null;
     return this.streams.get(stream);
   }
 
-  /** `grid` shows everybody; `stage` whom sfud's list of talkers has. */
+  /** `grid` shows everybody; `stage` the participants in sfud's list of talkers. */
   async show(layout) {
     this.layout = layout;
     this.#changed();
     await this.#follow();
   }
 
-  // ---- Coming, and coming back
+  // ---- Joining and rejoining
 
   async #enter() {
     const joined = await this.#signalling.request("join", {
@@ -190,7 +190,7 @@ export class Call extends EventTarget {
     this.#admitted = joined.state === "joined";
     this.#picture(joined.room);
     if (!this.#admitted) this.#set("awaited");
-    await this.#review(); // who is not let in yet is connected all the same
+    await this.#review(); // waiting participants are connected too
     if (this.#key !== joined.key || this.state === "left") return; // denied, or lost meanwhile
     if (this.#admitted) await this.#arrive();
   }
@@ -201,7 +201,7 @@ export class Call extends EventTarget {
     await this.#follow();
   }
 
-  /** Brings the connection to what our role and mode are now; one change after another. */
+  /** Updates the connection to our present role and mode; one change after another. */
   #review() {
     const review = async () => {
       if (this.state === "left" || this.state === "idle") return;
@@ -242,7 +242,7 @@ export class Call extends EventTarget {
     this.#changed();
   }
 
-  /** The WebSocket is back: the participant is still there, or has to come anew. */
+  /** The WebSocket is back: the participant is still in the room, or has to join again. */
   async #resume() {
     if (this.state !== "reconnecting" || !this.#key) return;
     try {
@@ -259,7 +259,7 @@ export class Call extends EventTarget {
     }
   }
 
-  /** Makes everything anew, as another participant of the same name. */
+  /** Starts over, as another participant of the same name. */
   async #rejoin(message) {
     if (this.#rejoining) return;
     this.#rejoining = true;
@@ -292,11 +292,11 @@ export class Call extends EventTarget {
     this.#problem(message, false);
   }
 
-  // ---- What the server says
+  // ---- Messages of the server
 
   #take(message) {
     if (this.state === "idle" || this.state === "left") return;
-    if (message.type === "status" && this.state === "joining") return; // `join` itself will tell
+    if (message.type === "status" && this.state === "joining") return; // `join` itself reports it
     switch (message.type) {
       case "event":
         this.#event(message.event, message.data);
@@ -333,7 +333,7 @@ export class Call extends EventTarget {
     this.roomState.event(event, data);
     switch (event) {
       case "participant.approved":
-        if (isMine) this.#admitted = true; // a picture of the room comes next
+        if (isMine) this.#admitted = true; // a snapshot of the room follows
         break;
       case "participant.denied":
         if (isMine) return this.#end("A moderator did not let you in.");
@@ -370,7 +370,7 @@ export class Call extends EventTarget {
         break;
       case "stream.created":
         this.streams.set(data.stream.stream, data.stream);
-        // In a lecture it begins with the floor, and what we have switched off stays off.
+        // In a lecture it begins with the floor, and media that we switched off stays off.
         if (data.stream.participant === this.me) this.#run(this.#announceAll());
         break;
       case "stream.changed":
@@ -406,7 +406,7 @@ export class Call extends EventTarget {
     return [...this.streams.values()].filter((it) => it.participant !== this.me);
   }
 
-  /** Brings the slots to what is in the room. One at a time; asked meanwhile, it goes round again. */
+  /** Assigns the slots to the room's streams. One at a time; a call meanwhile repeats it. */
   async #follow() {
     this.#followAgain = true;
     this.#following ??= (async () => {
@@ -440,7 +440,7 @@ export class Call extends EventTarget {
     this.#changed();
   }
 
-  // ---- What is sent
+  // ---- Sending
 
   async #sendAll() {
     for (const [kind, label] of [["audio", "microphone"], ["video", "camera"]]) {
@@ -466,13 +466,13 @@ export class Call extends EventTarget {
     await this.peer.send("screen-audio", this.screen?.audio ?? null);
   }
 
-  /** Encodes and sends only the layers that anybody watches. */
+  /** Encodes and sends only the layers that are watched. */
   async #sendWanted({ stream, layers }) {
     const label = this.streams.get(stream)?.source === "screen" ? "screen" : "camera";
     await this.peer?.setLayers(label, layers);
   }
 
-  /** Asks for no more of a stream than its tile can show; told again only when that changes. */
+  /** Requests no larger layer than a stream's tile can show; sent again only when it changes. */
   async prefer(stream, width, height) {
     if (this.state !== "joined" || !this.arriving(stream)) return;
     await this.#slots.prefer(stream, width, height);
@@ -490,7 +490,7 @@ export class Call extends EventTarget {
       (it) => it.participant === this.me && it.source !== "screen",
     );
     const stream = this.peer?.published.get(label)?.stream ?? own?.stream;
-    if (!this.streams.has(stream)) return; // held back: `stream.created` says when it begins
+    if (!this.streams.has(stream)) return; // withheld: `stream.created` reports its start
     await this.#signalling.request("media", { stream, [kind]: this.local[kind].enabled });
   }
 
@@ -511,7 +511,7 @@ export class Call extends EventTarget {
     this.dispatchEvent(new CustomEvent("told", { detail: { message } }));
   }
 
-  /** Sees a task through that nobody waits for. */
+  /** Runs a task in the background and reports its failure. */
   #run(task) {
     task.catch((error) => {
       if (!PASSING.has(error.reason) && this.state !== "left") this.#problem(error.message, false);

@@ -2,7 +2,7 @@
 
 import { keepForTab, keptForTab } from "./storage.js";
 
-/** Takes the token out of the address, so that whoever copies the address passes no rights on. */
+/** Removes the token from the address, so that copying the address passes no rights on. */
 function taken() {
   const token = location.hash.slice(1);
   if (!token) return keptForTab("invitation");
@@ -28,7 +28,7 @@ function read(token) {
 let current = taken();
 current &&= read(current);
 
-/** `{token, role, room, name}`, `null` for whatever it leaves open; `null` without an invitation. */
+/** `{token, role, room, name}`, each `null` if it is left open; `null` without an invitation. */
 export const invitation = () => current;
 
 export function forgetInvitation() {

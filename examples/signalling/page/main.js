@@ -1,11 +1,11 @@
-// The page: lobby, stage, controls. What happens in the call is in call.js.
+// The page: lobby, stage, controls. The call's logic is in call.js.
 //
 // For trying out and for tests, in the address: ?room=…&name=… fill the form, &auto=1 joins at
 // once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
 // asks the camera for a size. &mode=lecture (group, single_host, single_host_audio_only) and &knock=1
-// say what room a moderator makes, &role=viewer (participant, guest) what to come as, &people=1 opens
-// the panel, &layout=stage shows who speaks. The fragment (#…) is an invitation.
-// `window.sfudDemo` shows what is going on.
+// configure a moderator's new room, &role=viewer (participant, guest) is the role, &people=1 opens
+// the panel, &layout=stage shows the talkers. The fragment (#…) is an invitation.
+// `window.sfudDemo` exposes the state.
 
 import { Asker } from "./ask.js";
 import { Call } from "./call.js";
@@ -21,7 +21,7 @@ import { Tiles } from "./tiles.js";
 
 const STATISTICS_MILLISECONDS = 1000;
 const PREFERENCE_MILLISECONDS = 1000;
-/** A picture somewhat larger than its tile is sharper than one that has to be blown up. */
+/** A picture somewhat larger than its tile is sharper than one that has to be scaled up. */
 const TILE_MARGIN = 1.5;
 const NEWS_MILLISECONDS = 6000;
 
@@ -42,7 +42,7 @@ let showPeople = parameters.get("people") === "1";
 let layout = parameters.get("layout") === "stage" ? "stage" : "grid";
 let newsTimer = null;
 let sfudIsUp = null;
-let invitedOnly = false; // the server lets nobody in without an invitation
+let invitedOnly = false; // whether joining needs an invitation
 let waitsForSFU = false; // with auto=1: joins as soon as there is an sfud
 
 // ---- Lobby
@@ -54,7 +54,7 @@ async function openLobby() {
   byID("knock").checked = parameters.get("knock") === "1";
   byID("room-options").hidden = invitation()?.role !== "moderator";
   byID("options").open = ["role", "mode", "knock"].some((it) => parameters.has(it));
-  // Who only watches is not asked for devices before there is a use for them.
+  // Viewers are not asked for devices before they need them.
   if (byID("role").value === "participant") await takeDevices(wantedDevices());
   if (parameters.get("auto") === "1") await join();
   else (byID("name").value ? byID("join").querySelector("[type=submit]") : byID("name")).focus();
@@ -118,7 +118,7 @@ async function join() {
   show();
 }
 
-/** What the lobby's options ask for. */
+/** The lobby's selected options. */
 function wish() {
   const role = byID("role").value;
   return {
@@ -160,7 +160,7 @@ function setJoinError(message) {
   byID("join-error").hidden = !message;
 }
 
-// ---- What is to be seen
+// ---- Display
 
 function show() {
   const state = call?.state ?? "idle";
@@ -202,9 +202,9 @@ function streamOf(participant) {
   );
 }
 
-/** What each tile shows: shared screens first, then people, those who talk or are pinned in sfud's
- *  order. The grid has everybody, oneself first and the rest as they came; the stage has those of
- *  the list alone, the first of them large, and oneself last. */
+/** The tiles in order: shared screens first, then people, talking or pinned ones in sfud's order.
+ *  The grid has everybody, ourselves first and the rest by arrival; the stage has only the people
+ *  of the list, the first of them large, and ourselves last. */
 function models() {
   const streams = [...call.streams.values()].filter((it) => it.participant !== call.me);
   const screens = streams.filter((it) => it.source === "screen").map((stream) => ({
@@ -340,7 +340,7 @@ async function toggle(kind) {
   show();
 }
 
-/** What the panel asks for. */
+/** Performs an action of the panel. */
 async function moderate(type, fields) {
   try {
     if (type === "invite") {
@@ -365,7 +365,7 @@ async function moderate(type, fields) {
   }
 }
 
-/** Puts a moderator's question to us, and answers it. */
+/** Shows a moderator's question, and sends the answer. */
 async function question({ kind, role, by, expires, request }) {
   const asked = call;
   const who = asked.roomState.nameOf(by);
@@ -458,14 +458,14 @@ signalling.addEventListener("message", ({ detail }) => {
   invitedOnly = detail.invited;
   if (detail.sfud === sfudIsUp) return;
   sfudIsUp = detail.sfud;
-  if (call && call.state !== "left") return; // the call says it itself
+  if (call && call.state !== "left") return; // the call reports it itself
   setJoinError(sfudIsUp ? null : explain({ reason: "sfud-not-running" }));
   if (sfudIsUp && waitsForSFU) join();
 });
 
 // ---- Statistics
 
-/** The sample with, for each thing received, whose it is. */
+/** The sample with the publisher of each received stream. */
 async function statistics() {
   const pc = call?.peer?.pc;
   if (!pc) return null;
@@ -488,7 +488,7 @@ async function explained(stream) {
   return call.request("explain", { stream }).then(explainedLines, () => []);
 }
 
-/** No tile is sent more than it can show. */
+/** Requests no larger layer than each tile can show. */
 setInterval(() => {
   for (const { element, model } of call?.state === "joined" ? tiles.all : []) {
     if (model.self || !model.stream?.video) continue;

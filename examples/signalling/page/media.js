@@ -1,4 +1,4 @@
-// Cameras, microphones and screens, and what to tell people when there are none.
+// Cameras, microphones and screens, and messages to people when there are none.
 
 const SIZE = { width: 1280, height: 720 };
 
@@ -6,9 +6,9 @@ const SIZE = { width: 1280, height: 720 };
 const SIMULCAST_PIXELS = 960 * 540;
 
 /**
- * Asks for the camera and the microphone, as far as they are wanted.
+ * Requests the camera and the microphone, as selected.
  *
- * Returns `{audio, video, problem}`: the tracks that were granted, and what went wrong in words.
+ * Returns `{audio, video, problem}`: the granted tracks, and the error in words.
  */
 export async function openDevices({ audio = true, video = true, size = SIZE }) {
   const nothing = { audio: null, video: null, problem: null };
@@ -30,9 +30,9 @@ export async function openDevices({ audio = true, video = true, size = SIZE }) {
   } catch (error) {
     if (kinds.length === 1) return { ...nothing, problem: explain(error.name, [names[kinds[0]]]) };
   }
-  // One of the two may be missing or blocked: take what there is.
+  // One of the two may be missing or blocked: use the other.
   const found = { ...nothing };
-  const failed = new Map(); // the error's name → the devices that met it
+  const failed = new Map(); // the error's name → the devices that failed with it
   for (const kind of kinds) {
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ [kind]: wish[kind] });
@@ -45,14 +45,14 @@ export async function openDevices({ audio = true, video = true, size = SIZE }) {
   return { ...found, problem: problem || null };
 }
 
-/** Asks for a screen, window or tab. Returns `{audio, video}`, or `null` where one is not given. */
+/** Requests a screen, window or tab. Returns `{audio, video}`, or `null` if it is refused. */
 export async function openScreen() {
   const wish = { video: { frameRate: { ideal: 15, max: 30 } }, audio: true };
   let stream;
   try {
     stream = await navigator.mediaDevices.getDisplayMedia(wish);
   } catch (error) {
-    if (error.name === "NotAllowedError") return null; // closed the browser's own dialog
+    if (error.name === "NotAllowedError") return null; // the browser's dialog was closed
     throw error;
   }
   const screen = tracks(stream);
@@ -60,7 +60,7 @@ export async function openScreen() {
   return screen;
 }
 
-/** How a camera is sent: three layers where it is large enough, else one. */
+/** Encodings of a camera: three layers if it is large enough, else one. */
 export function cameraEncodings(track) {
   const { width = 0, height = 0 } = track.getSettings();
   if (width * height < SIMULCAST_PIXELS) return [{ maxBitrate: 1_500_000 }];

@@ -1,6 +1,6 @@
-// What people must know of their own standing in the room, in words.
+// Notices to people about their own rights and state in the room.
 
-/** The notices that hold now: `{text, tone}`, `tone` being `danger`, `accent` or none. */
+/** The current notices: `{text, tone}`, `tone` being `danger`, `accent` or none. */
 export function notices(room, layout) {
   const found = [];
   const say = (text, tone = "") => found.push({ text, tone });
@@ -36,7 +36,7 @@ function live(room, say) {
   if (room.state === "ongoing") say("You are on air.", "danger");
 }
 
-/** What is written on our own tile while what we send is held back, or `null`. */
+/** Text on our own tile while our media is withheld, or `null`. */
 export function heldBack(room) {
   if (!room.mayOffer("audio")) return null;
   if (room.isMuted("audio") && room.isMuted("video")) return "muted by a moderator";

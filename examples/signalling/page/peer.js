@@ -1,19 +1,19 @@
-// One peer connection to sfud: what is sent on it, and the slots on which streams arrive.
+// One peer connection to sfud: the sent tracks, and the slots that receive streams.
 //
-// The client always offers. A receive m-line is a slot: which stream it carries changes without
-// any negotiation, so a new offer is needed only when there are too few slots.
+// The client always offers. A receive m-line is a slot: its stream changes without any
+// negotiation, so a new offer is needed only when there are too few slots.
 
 const MOST_SLOTS = 45; // pairs; an offer has at most 100 m-lines
 const LOST_SECONDS = 2; // a path may come back by itself within this time
 const RESTART_SECONDS = 8; // an ICE restart has this long to work
-const MOST_RESTARTS = 3; // then `lost`: the connection has to be made anew
+const MOST_RESTARTS = 3; // then `lost`: a new connection is needed
 
 /** Dispatches `lost` when ICE restarts did not help, and `state` when the connection's changes. */
 export class Peer extends EventTarget {
   pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   /** Pairs of m-lines to receive on: `{audio, video, stream, follows}`, the first two transceivers. */
   slots = [];
-  /** What was agreed for each thing sent: "microphone", … → `{stream, refused}`. */
+  /** Negotiated result for each sent track: "microphone", … → `{stream, refused}`. */
   published = new Map();
 
   #offer;
@@ -42,7 +42,7 @@ export class Peer extends EventTarget {
     this.pc.close();
   }
 
-  /** Sends a track, or nothing any more (`null`); takes effect with `negotiate()`. */
+  /** Sends a track, or stops sending (`null`); takes effect with `negotiate()`. */
   async send(label, track, encodings) {
     const transceiver = this.#senders.get(label);
     if (transceiver) {
@@ -58,7 +58,7 @@ export class Peer extends EventTarget {
     }
   }
 
-  /** Switches the encodings of what is sent off or on: `layers` as sfud wants them. */
+  /** Switches sent encodings off or on, by sfud's `layers`. */
   async setLayers(label, layers) {
     const sender = this.#senders.get(label)?.sender;
     const parameters = sender?.getParameters();
@@ -75,7 +75,7 @@ export class Peer extends EventTarget {
     return this.#senders.get(label);
   }
 
-  /** Offers more slots, as far as there may be more; takes effect with `negotiate()`. */
+  /** Adds slots up to the limit; takes effect with `negotiate()`. */
   addSlots(count) {
     const more = Math.min(count, MOST_SLOTS - this.slots.length);
     for (let i = 0; i < more; i++) {
@@ -87,7 +87,7 @@ export class Peer extends EventTarget {
     return more > 0;
   }
 
-  /** Offers what there is now. One at a time; who asks while one is waiting shares it. */
+  /** Makes an offer of the present state. One at a time; a waiting offer is shared. */
   negotiate() {
     this.#next ??= this.#running
       .catch(() => {})

@@ -1,4 +1,4 @@
-// The panel of people: who is here, and for moderators what may be done about it.
+// The panel of people: the participants, and a moderator's actions on them.
 
 import { MODERATOR } from "./roomstate.js";
 import { hue, initials } from "./tiles.js";
@@ -10,12 +10,12 @@ const STEPS = {
   ready: { state: "ongoing", label: "Go on air" },
 };
 
-/** Shows a `RoomState`; `act(type, fields)` is called for what is asked of it. */
+/** Shows a `RoomState`; `act(type, fields)` is called for each action. */
 export class People {
   #element;
   #act;
   #shown = "";
-  #open = new Set(); // whose further buttons are shown
+  #open = new Set(); // participants whose extra buttons are shown
 
   constructor(element, act) {
     this.#element = element;
@@ -186,7 +186,7 @@ export class People {
     ];
   }
 
-  /** `of`: whose, for who cannot see where the button is; `bare`: shows its icon alone. */
+  /** `of`: the participant, for screen readers; `bare`: shows only the icon. */
   #button(label, type, fields, options = {}) {
     const { of, bare, pressed, key = `${type}:${JSON.stringify(fields)}` } = options;
     const button = make("button", {

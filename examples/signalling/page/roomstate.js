@@ -1,13 +1,13 @@
-// What sfud says of a room but for its streams: who is here and who waits, and what they may do.
+// State of a room without its streams: participants, waiting people, and their rights.
 
 export const MODERATOR = "moderator";
 
-/** Follows the room's events from one picture of it to the next. */
+/** Applies the room's events to a snapshot of it, until the next snapshot. */
 export class RoomState {
   participants = new Map(); // id → {participant, name, role, mode, hardMuted, connection, …}
-  awaited = new Map(); // id → {participant, name}; moderators alone are told
+  awaited = new Map(); // id → {participant, name}; only for moderators
   raisedHands = []; // in the order in which they were raised; one's own, or all for moderators
-  holder = null; // who has the floor, as far as we are told
+  holder = null; // the floor's holder, if known to us
   pins = [];
   talkers = []; // without ourselves: {participant, stream, talking, pinned}, the newest first
   locked = false;
@@ -17,7 +17,7 @@ export class RoomState {
   state = "ongoing";
   settings = { mode: "group", roles: [] };
 
-  /** `wish`: the `role` and `mode` that we have once we are let in. */
+  /** `wish`: the `role` and `mode` that we have once we are admitted. */
   constructor(me, wish) {
     this.me = me;
     this.wish = wish;
@@ -106,7 +106,7 @@ export class RoomState {
       case "recording.stopped":
         this.recording = event === "recording.started";
         break;
-      // The page starts one at most; `streaming.stop` ends all that there are.
+      // The page starts one at most; `streaming.stop` ends all of them.
       case "streaming.started":
       case "streaming.stopped":
         this.streaming = event === "streaming.started";
@@ -120,7 +120,7 @@ export class RoomState {
     }
   }
 
-  /** Our own entry; until we are let in, what we shall be. */
+  /** Our own entry; until we are admitted, the one that we shall have. */
   get self() {
     return this.participants.get(this.me) ?? { hardMuted: [], ...this.wish };
   }
@@ -139,12 +139,12 @@ export class RoomState {
     return this.settings.mode.startsWith("single_host");
   }
 
-  /** Whether we have a connection for media at all. */
+  /** Whether we have a media connection. */
   get hasTransport() {
     return this.self.mode !== "SIGNALLING_ONLY" && this.state !== "ended";
   }
 
-  /** Whether `audio`, `video` or `screen` of ours is taken in an offer, be it held back or not. */
+  /** Whether our `audio`, `video` or `screen` is accepted in an offer, withheld or not. */
   mayOffer(kind) {
     const { role, mode } = this.self;
     if (mode !== "SEND_AND_RECV" || (this.isLive && role !== MODERATOR)) return false;
@@ -152,13 +152,13 @@ export class RoomState {
     return this.settings.roles.find((it) => it.name === role)?.publish?.[kind] === true;
   }
 
-  /** Whether a moderator keeps this kind of ours from being heard or seen. */
+  /** Whether a moderator has muted this kind of ours. */
   isMuted(kind) {
     if (this.self.hardMuted.includes(kind)) return true;
     return this.hardMuted && kind === "audio" && !this.isModerator;
   }
 
-  /** In a lecture, what we have of the floor: none · raised · held; elsewhere `null`. */
+  /** Our state for the floor in a lecture: none · raised · held; elsewhere `null`. */
   get floor() {
     if (this.settings.mode !== "lecture" || this.isModerator) return null;
     if (this.holder === this.me) return "held";

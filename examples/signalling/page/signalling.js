@@ -1,4 +1,4 @@
-// The WebSocket to the signalling server: requests that are answered, and messages that just come.
+// The WebSocket to the signalling server: requests with replies, and unsolicited messages.
 
 const REPLY_SECONDS = 15;
 
@@ -14,7 +14,7 @@ export class Refused extends Error {
 /**
  * Keeps a WebSocket open, and opens it again when it breaks.
  *
- * Dispatches `open`, `close` and, for what the server says unasked, `message` with `detail`.
+ * Dispatches `open`, `close` and, for the server's unsolicited messages, `message` with `detail`.
  */
 export class Signalling extends EventTarget {
   #socket = null;

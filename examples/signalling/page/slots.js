@@ -1,27 +1,27 @@
-// Which slot carries which stream. In the *grid* there is a slot for each stream of others. On the
-// *stage* some slots follow the list of talkers: sfud turns them to whoever talks or is pinned, and
-// says so; only shared screens have slots of their own there.
+// Assignment of streams to slots. In the *grid* there is a slot for each stream of others. On the
+// *stage* some slots follow the list of talkers: sfud switches them to talking or pinned
+// participants, and sends events; only shared screens have slots of their own there.
 
 const SPARE_SLOTS = 2;
 
-/** Slots of each kind that follow at most; a room may list more talkers than anybody looks at. */
+/** Maximum of following slots of each kind; a room may list more talkers than can be shown. */
 const MOST_FOLLOWING = 12;
 
-/** Keeps the slots of one `Peer` in step with what is in the room. */
+/** Keeps the slots of one `Peer` in step with the room's streams. */
 export class Slots {
   #request;
   #peer;
   #seats = new Map(); // mid of a slot that follows → stream
-  #preferred = new Map(); // stream → the size asked for
-  #asked = 0; // slots that sfud was asked to turn
+  #preferred = new Map(); // stream → the requested size
+  #asked = 0; // slots requested to follow
 
-  /** `request(type, fields)` asks the signalling server. */
+  /** `request(type, fields)` sends a request to the signalling server. */
   constructor(peer, request) {
     this.#peer = peer;
     this.#request = request;
   }
 
-  /** Where a stream arrives: `{audio, video}`, transceivers or `null`; `null` if nowhere. */
+  /** Transceivers of a stream: `{audio, video}`, either may be `null`; `null` without a slot. */
   of(stream) {
     const own = this.#peer.slots.find((slot) => slot.stream === stream);
     if (own) return { audio: own.hasAudio ? own.audio : null, video: own.hasVideo ? own.video : null };
@@ -37,8 +37,8 @@ export class Slots {
     return (slot?.follows ? this.#seats.get(slot[kind].mid) : slot?.stream) ?? null;
   }
 
-  /** Brings the slots to these streams of others, of which `talkers` are to be followed; 0: all
-   *  streams have their own. Returns whether there are slots enough. */
+  /** Assigns the slots to these streams of others; `talkers` slots follow the talkers, with 0 all
+   *  streams have slots of their own. Returns whether there are enough slots. */
   async settle(streams, talkers) {
     const wanted = streams.filter((it) => talkers === 0 || it.source === "screen");
     await this.#release(streams, wanted);
@@ -54,7 +54,7 @@ export class Slots {
     return true;
   }
 
-  /** Takes up a `subscription.connected`, which says who is in which of the slots that follow. */
+  /** Applies a `subscription.connected`, which names the publisher in each following slot. */
   connected({ stream, audioMid, videoMid }) {
     const mids = this.#following.flatMap((slot) => [slot.audio.mid, slot.video.mid]);
     const own = [audioMid, videoMid].filter((mid) => mids.includes(mid));
@@ -64,14 +64,14 @@ export class Slots {
     for (const mid of own) this.#seats.set(mid, stream);
   }
 
-  /** Has sfud say anew who is where, after its news may have been missed. */
+  /** Makes sfud send all assignments again, after events may have been missed. */
   async refollow() {
     const count = this.#asked;
     await this.#follow(0);
     await this.#follow(count);
   }
 
-  /** Asks for no more of a stream than this; told again only when that changes. */
+  /** Requests no larger layer of a stream than this; sent again only when it changes. */
   async prefer(stream, width, height) {
     const size = `${width}x${height}`;
     if (!this.of(stream) || this.#preferred.get(stream) === size) return;
@@ -83,7 +83,7 @@ export class Slots {
     return this.#peer.slots.filter((slot) => slot.follows);
   }
 
-  /** Those that carry nothing, and that sfud knows of. */
+  /** Free slots that sfud knows of. */
   get #free() {
     return this.#peer.slots.filter((it) => it.stream === null && !it.follows && it.audio.mid !== null);
   }
@@ -93,14 +93,14 @@ export class Slots {
     if (missing > 0 && this.#peer.addSlots(missing + spare)) await this.#peer.negotiate();
   }
 
-  /** Empties the slots of streams that are gone, or are to have none of their own. */
+  /** Empties the slots of streams that have ended, or that no longer get slots of their own. */
   async #release(streams, wanted) {
     for (const slot of this.#peer.slots) {
       if (!streams.some((it) => it.stream === slot.stream)) slot.stream = null;
       if (slot.stream === null) continue;
       const stream = wanted.find((it) => it.stream === slot.stream);
       if (stream && (!stream.audio || slot.hasAudio) && (!stream.video || slot.hasVideo)) continue;
-      // One that has a further kind now is subscribed to anew, with both.
+      // A stream with a new kind is subscribed to again, with both.
       await this.#request("unsubscribe", { stream: slot.stream });
       slot.stream = null;
     }
@@ -128,7 +128,7 @@ export class Slots {
       await this.#request("subscribe", { stream, ...mids });
     } catch (error) {
       slot.stream = null;
-      if (error.reason !== "no-such-stream") throw error; // else it went away meanwhile
+      if (error.reason !== "no-such-stream") throw error; // otherwise it ended meanwhile
     }
   }
 }

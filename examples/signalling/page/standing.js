@@ -1,11 +1,11 @@
-// Our own standing in the room: what is said of it, and which controls there are for it.
+// Our own rights and state in the room: their texts and controls.
 
 import { notices } from "./notices.js";
 
 const byID = (id) => document.getElementById(id);
 const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
 
-/** What depends on our role, on moderators and on the kind of room. */
+/** Updates the controls that depend on our role, on moderators and on the kind of room. */
 export function showStanding(room, showsPeople, layout, invited) {
   const signs = [
     room.locked && ["locked", ""],
@@ -29,7 +29,7 @@ export function showStanding(room, showsPeople, layout, invited) {
     button.setAttribute("aria-label", hands[room.floor] ?? "");
     button.title = `${hands[room.floor]} (H)`;
   }
-  // Where only the invited may join, a link without an invitation is of no use.
+  // If joining needs an invitation, a link without one is useless.
   byID("copy").hidden = invited && !room.isModerator;
   const requests = room.isModerator ? room.awaited.size + room.raisedHands.length : 0;
   byID("requests").hidden = requests === 0;

@@ -1,6 +1,6 @@
-// What the peer connection measures, as numbers per second.
+// Statistics of the peer connection, as rates per second.
 
-/** Samples `getStats()`; rates are over the time since the sample before. */
+/** Samples `getStats()`; rates are over the time since the previous sample. */
 export class Sampler {
   #before = new Map(); // the report's id → {time, bytes, packets, lost}
 
@@ -90,14 +90,14 @@ export class Sampler {
   }
 }
 
-/** A bit rate as people read it. */
+/** A human-readable bit rate. */
 export function bitrateText(bitsPerSecond) {
   return bitsPerSecond >= 1e6
     ? `${(bitsPerSecond / 1e6).toFixed(1)} Mbit/s`
     : `${Math.round(bitsPerSecond / 1e3)} kbit/s`;
 }
 
-/** The overlay's lines for what arrives on a tile; either may be missing. */
+/** Overlay lines for a tile's received media; either kind may be missing. */
 export function receivedLines(video, audio) {
   const lines = [];
   if (video?.width) lines.push(pictureText(video));
@@ -114,7 +114,7 @@ const LIMITS = {
   muted: "muted by a moderator", subscriber: "switched off here", codec: "no codec in common",
 };
 
-/** The overlay's lines for why it is not more: from sfud's `subscription.explain`. */
+/** Overlay lines for the reason of the present layer: from sfud's `subscription.explain`. */
 export function explainedLines({ limit, estimate, needed }) {
   const lines = [LIMITS[limit] ?? limit];
   if (estimate !== undefined) {
@@ -124,7 +124,7 @@ export function explainedLines({ limit, estimate, needed }) {
   return lines;
 }
 
-/** The overlay's lines for what is sent: one for each layer that is on. */
+/** Overlay lines for sent media: one for each active layer. */
 export function sentLines(reports, roundTrip) {
   const lines = reports
     .filter((it) => it.kind === "video" && it.bitrate > 0)

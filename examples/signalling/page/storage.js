@@ -1,4 +1,4 @@
-// What a browser remembers for this page, where its storage is not switched off.
+// The browser's storage for this page, unless it is disabled.
 
 function read(storage, name) {
   try {
@@ -13,7 +13,7 @@ function write(storage, name, value) {
     if (value === null) window[storage].removeItem(name);
     else window[storage].setItem(name, value);
   } catch {
-    // then it is not remembered
+    // not stored then
   }
 }
 

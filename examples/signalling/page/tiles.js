@@ -3,7 +3,7 @@
 const ASPECT = 16 / 9;
 const GAP = 12; // pixels, as in style.css
 
-/** Keeps one element a tile in step with what the call says. */
+/** Keeps one element for each tile in step with the call. */
 export class Tiles {
   #stage;
   #tiles = new Map(); // key → Tile
@@ -35,12 +35,12 @@ export class Tiles {
       }
       tile.show(model);
     }
-    // Moved by style: an element that is taken out and put in again stops playing.
+    // Ordered by style: an element that is removed and inserted again stops playing.
     models.forEach(({ key }, place) => { this.#tiles.get(key).element.style.order = place; });
     this.#layOut();
   }
 
-  /** Plays what the browser had held back for want of a click. */
+  /** Plays media that the browser had blocked until a click. */
   play() {
     for (const tile of this.all) tile.play();
   }
@@ -111,7 +111,7 @@ class Tile {
     this.#reveal();
   }
 
-  /** Shows these lines over the picture; none takes the overlay away. */
+  /** Shows these lines over the picture; without lines the overlay is removed. */
   overlay(lines) {
     this.stats.hidden = lines.length === 0;
     this.stats.textContent = lines.join("\n");

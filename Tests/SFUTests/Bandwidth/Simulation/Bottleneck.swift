@@ -1,4 +1,4 @@
-/// A seeded source of randomness for one simulated thing (SplitMix64).
+/// A seeded random generator for one simulated object (SplitMix64).
 struct NetworkRandom {
     private var state: UInt64
 
@@ -12,10 +12,11 @@ struct NetworkRandom {
         return word ^ (word >> 31)
     }
 
-    /// From 0 up to 1.
+    /// Returns a number from 0 up to, not including, 1.
     mutating func unit() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
 
-    /// Around 0, with a spread of about 1 (twelve uniform ones, added).
+    /// Returns a number around 0, with a standard deviation of about 1 (the sum of twelve uniform
+    /// ones).
     mutating func normal() -> Double {
         var sum = -6.0
         for _ in 0..<12 { sum += unit() }
@@ -23,18 +24,19 @@ struct NetworkRandom {
     }
 }
 
-/// What a simulated path is like; times in nanoseconds unless named otherwise.
+/// Properties of a simulated path; times in nanoseconds unless named otherwise.
 struct PathProperties {
-    /// Bits a second from a second on; ordered by time.
+    /// Capacity in bits a second from a second on; ordered by time.
     var capacity: [(second: Double, bitsPerSecond: Double)]
     var delayMilliseconds = 50.0
     var jitterMilliseconds = 0.0
-    /// The share of packets lost at random.
+    /// Share of packets lost at random.
     var loss = 0.0
-    /// What a packet may find waiting before it, in milliseconds; more is dropped.
+    /// Longest queuing delay, in milliseconds; packets beyond it are dropped.
     var queueMilliseconds = 300.0
-    /// A machine on the way that is busy: it hands on nothing for up to `longest`, and runs for
-    /// about `running` in between.
+    /// A busy machine on the path.
+    ///
+    /// It delivers nothing for up to `longest`, and runs for about `running` in between.
     var stalls: (running: Double, longest: Double)?
 
     func capacity(at time: Int64) -> Double {
@@ -46,10 +48,10 @@ struct PathProperties {
     }
 }
 
-/// A link with a drop-tail queue in virtual time: says at once when a packet will come out.
+/// A link with a drop-tail queue in virtual time; tells each packet's exit time on entry.
 final class Bottleneck {
     var properties: PathProperties
-    /// When the link has sent all that it has taken.
+    /// Time at which the link has sent all that it has taken.
     private var free: Int64 = 0
     private var lastExit: Int64 = 0
     private var random: NetworkRandom
@@ -61,13 +63,12 @@ final class Bottleneck {
         random = NetworkRandom(seed: seed)
     }
 
-    /// How long a packet that came now would wait, in nanoseconds.
+    /// Queuing delay of a packet that arrived now, in nanoseconds.
     func waiting(at now: Int64) -> Int64 { max(0, free - now) }
 
     /// Takes a packet.
     ///
-    /// - Returns: When it comes out at the other end, `extra` later than the path's own delay;
-    ///   `nil` if it is lost.
+    /// - Returns: Its exit time, `extra` later than the path's own delay; `nil` if it is lost.
     func send(bytes: Int, at now: Int64, extra: Int64 = 0) -> Int64? {
         guard Double(waiting(at: now)) <= properties.queueMilliseconds * 1e6 else {
             dropped += 1
@@ -82,12 +83,12 @@ final class Bottleneck {
             properties.jitterMilliseconds > 0
             ? abs(random.normal()) * properties.jitterMilliseconds * 1e6 : 0
         let exit = free + Int64(properties.delayMilliseconds * 1e6 + jitter)
-        // Jitter delays, it does not reorder.
+        // Jitter delays but does not reorder.
         lastExit = max(lastExit, afterStall(exit))
         return lastExit + extra
     }
 
-    /// When what comes at `time` is handed on.
+    /// Returns the delivery time of a packet that arrives at `time`.
     private func afterStall(_ time: Int64) -> Int64 {
         guard let stalls = properties.stalls else { return time }
         while stall.upperBound <= time {
@@ -97,7 +98,7 @@ final class Bottleneck {
         return stall.contains(time) ? stall.upperBound : time
     }
 
-    /// When so many bits have been sent, through all changes of the rate.
+    /// Returns the time by which so many bits have been sent, through all changes of the rate.
     private func finish(bits: Double, from start: Int64) -> Int64 {
         var time = start
         var left = bits

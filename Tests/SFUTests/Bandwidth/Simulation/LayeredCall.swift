@@ -4,30 +4,32 @@ import RTP
 @testable import SFU
 @testable import WorkerInterface
 
-/// A publisher of three encodings and a viewer behind a bottleneck, with the whole core between
-/// them, in virtual time.
+/// A call of a publisher with three encodings and a viewer behind a bottleneck, in virtual time.
+///
+/// The whole core is between them.
 struct LayeredCall: ~Copyable {
     struct Settings {
         /// Bits a second of the encodings, the lowest first.
         var rates = [150e3, 400e3, 1.5e6]
         var framesPerSecond = 30
-        /// One way.
+        /// One-way delay.
         var delayMilliseconds = 20.0
         var queueMilliseconds = 300.0
         var capacity: [(second: Double, bitsPerSecond: Double)] = [(0, 3e6)]
         var loss = 0.0
         var jitterMilliseconds = 0.0
         var stalls: (running: Double, longest: Double)?
-        /// How long the publisher has been there when the viewer subscribes.
+        /// Seconds for which the publisher has been sending when the viewer subscribes.
         var head = 3.0
-        /// The publisher switches off what nobody watches, and what comes back takes so many
-        /// seconds to come to its rate; `nil`: it sends all.
+        /// Seconds in which a resumed encoding reaches its rate.
+        ///
+        /// The publisher pauses unwatched encodings; with `nil` it always sends all.
         var obeyingWithRamp: Double?
-        /// The picture hardly moves.
+        /// Whether the picture is nearly still.
         var isStill = false
     }
 
-    /// The viewer's downlink: takes what leaves the core for it, and gives it out later.
+    /// The viewer's downlink: takes datagrams from the core, and delivers them later.
     final class Downlink {
         let bottleneck: Bottleneck
         var isOpen = false
@@ -62,18 +64,18 @@ struct LayeredCall: ~Copyable {
     let link: Downlink
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
-    /// What the publisher was asked to send, and when it comes to know.
+    /// Encodings requested of the publisher, and the time at which it learns of it.
     private var wanted: [(due: Int64, mask: UInt8)] = []
-    /// Of the viewer's video: why it went off, or `nil` as it came back.
+    /// Holds of the viewer's video: the reason of each pause, or `nil` for a resumption.
     private var holds: [VideoHold?] = []
-    /// Each time that the publisher was asked for other encodings.
+    /// Times at which the publisher was asked for other encodings.
     private(set) var wishes: [(second: Double, mask: UInt8)] = []
-    /// What the worker has told of how hard pressed it is.
+    /// Load reports of the worker.
     private(set) var pressures: [WorkerPressure] = []
     /// Nanoseconds from the worker to the publisher's encoder by way of signalling.
     private static let signalling: Int64 = 50_000_000
 
-    /// Ends when the viewer has subscribed.
+    /// Returns once the viewer has subscribed.
     init(_ settings: Settings, seed: UInt64) throws {
         self.settings = settings
         call = try Call(seed: seed)
@@ -111,7 +113,7 @@ struct LayeredCall: ~Copyable {
     /// Seconds since the viewer subscribed.
     var second: Double { Double(call.now.nanoseconds - start) / 1e9 }
 
-    /// Says what the viewer wants to see of the video.
+    /// Sets the viewer's layer cap for the video.
     mutating func prefer(_ preference: LayerCap) {
         call.bind(slot: 0, publication: 1, preference: preference)
     }
@@ -175,7 +177,7 @@ struct LayeredCall: ~Copyable {
         }
     }
 
-    /// The viewer's RTCP comes to the core a delay later.
+    /// Delivers the viewer's RTCP to the core a delay later.
     private mutating func report(at now: Int64) {
         for bytes in viewer.reports(at: now) {
             var sent = Batch(capacity: 2)
@@ -194,7 +196,7 @@ struct LayeredCall: ~Copyable {
 }
 
 extension LayeredCall {
-    /// When which width was shown first: each change of what is seen.
+    /// Widths by the second at which each was first shown.
     var changes: [(second: Double, width: Int)] {
         var changes: [(second: Double, width: Int)] = []
         for frame in viewer.frames where frame.width != changes.last?.width {
@@ -203,18 +205,19 @@ extension LayeredCall {
         return changes
     }
 
-    /// What is seen in a stretch of time, change by change, what it began with left out.
+    /// Changes of width within a period, without the width at its beginning.
     func changes(in seconds: Range<Double>) -> [(second: Double, width: Int)] {
         changes.filter { seconds.contains($0.second) }
     }
 
-    /// What the worker said of the viewer's video: why it went off, or `nil` as it came back.
+    /// Takes the worker's notices on the viewer's video: a pause's reason, or `nil` for a
+    /// resumption.
     mutating func takeHolds() -> [VideoHold?] {
         defer { holds = [] }
         return holds
     }
 
-    /// How long the picture stood still at each change of its size, in milliseconds.
+    /// Freeze of the picture at each change of its size, in milliseconds.
     func stands(in seconds: Range<Double>) -> [Double] {
         zip(viewer.frames, viewer.frames.dropFirst()).compactMap { before, after in
             let isSwitch = before.width != after.width
@@ -223,7 +226,7 @@ extension LayeredCall {
         }
     }
 
-    /// The share of sounds that did not come, or came more than 120 ms later than the soonest.
+    /// Share of audio packets that were lost, or came more than 120 ms later than the fastest.
     func silentShare(in seconds: Range<Double>) -> Double {
         let part = viewer.sounds.filter { seconds.contains(Double($0.time) / 1e9) }
         guard let first = part.first, let last = part.last else { return 1 }

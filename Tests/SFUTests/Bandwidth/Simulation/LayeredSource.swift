@@ -1,15 +1,14 @@
-/// What a browser sends of a camera: three encodings of VP8, each of its own rate and with three
-/// temporal layers, and sound.
+/// A browser's camera and microphone: three VP8 encodings with three temporal layers, and audio.
 ///
-/// Where it ramps, an encoding that is switched on begins with few bits and every other frame, as
-/// Chromium's do, and comes to its rate within that time.
+/// With a ramp, a resumed encoding begins with few bits and every other frame, as Chromium's do,
+/// and reaches its rate within that time.
 struct LayeredSource {
-    /// One encoding on its way through time.
+    /// State of one encoding.
     private struct Layer {
         var ssrc: UInt32
         var rid: String
         var width: UInt16
-        /// Bits a second.
+        /// Target rate, in bits a second.
         var rate: Double
         var sequence: UInt16 = 0
         var rollover: UInt64 = 0
@@ -17,36 +16,38 @@ struct LayeredSource {
         /// Pictures since the last keyframe.
         var age = 0
         var tl0: UInt8 = 0
-        /// Frames' worth that a keyframe took ahead, and that the following ones make up for.
+        /// Excess of the last keyframe, in average frames, that the following frames make up for.
         var debt = 0.0
-        /// When the encoder does what it was asked.
+        /// Time at which the encoder makes a requested keyframe.
         var keyframeAt: Int64?
         var isOn = true
-        /// When it was switched on.
+        /// Time at which it was switched on.
         var onSince: Int64
     }
 
-    /// How many frames' worth a keyframe is, and one of a picture that hardly moves.
+    /// Size of a keyframe in average frames; below, that of a nearly still picture's.
     private static let keyframe = 5.0
     private static let stillKeyframe = 30.0
     private static let repaid = 0.2
     private static let noise = 0.15
     private static let payload = 1_100
-    /// Nanoseconds in which a request reaches the encoder.
+    /// Nanoseconds that a request takes to reach the encoder.
     private static let answer: Int64 = 30_000_000
     private static let soundBytes = 60
-    /// Of its rate, what an encoding has that was just switched on.
+    /// Share of its rate that a just resumed encoding starts with.
     private static let rampStart = 0.2
-    /// Temporal layers in turn, what each frame takes of the average, and whether it needs the
-    /// lowest layer alone.
+    /// Cycle of temporal layers: each frame's share of the average size, and whether it is a sync
+    /// frame.
+    ///
+    /// A sync frame needs the lowest layer alone.
     private static let pattern: [(layer: UInt8, share: Double, isSync: Bool)] = [
         (0, 1.6, false), (2, 0.8, true), (1, 0.8, true), (2, 0.8, false),
     ]
 
     let framesPerSecond: Int
-    /// Nanoseconds in which an encoding comes to its rate.
+    /// Nanoseconds in which an encoding reaches its rate.
     let ramp: Int64
-    /// Whether the picture hardly moves: frames are small, and nothing makes up for a keyframe.
+    /// Whether the picture is nearly still: frames are small, and nothing makes up for a keyframe.
     let isStill: Bool
     private var frame: UInt32 = 0
     private var layers: [Layer] = []
@@ -57,7 +58,7 @@ struct LayeredSource {
     private var soundRollover: UInt64 = 0
     private var transportSequence: UInt16 = 0
 
-    /// Sends encodings of these rates, in bits a second, the lowest first.
+    /// Makes a source of encodings with these rates, in bits a second, the lowest first.
     init(
         rates: [Double],
         framesPerSecond: Int,
@@ -88,15 +89,15 @@ struct LayeredSource {
 
     static let names = ["q", "h", "f"]
 
-    /// A viewer's wish for a keyframe has come from the core.
+    /// Takes a keyframe request from the core.
     mutating func ask(_ ssrc: UInt32, at now: Int64) {
-        // libwebrtc begins all encodings anew where one is asked for.
+        // libwebrtc makes keyframes of all encodings when one is requested.
         for index in layers.indices where isStill || layers[index].ssrc == ssrc {
             layers[index].keyframeAt = layers[index].keyframeAt ?? now + Self.answer
         }
     }
 
-    /// Encodings are switched on and off, a bit each: one that comes back begins with a keyframe.
+    /// Pauses and resumes encodings, a bit each; a resumed one begins with a keyframe.
     mutating func send(_ mask: UInt8, at now: Int64) {
         for index in layers.indices {
             let isOn = mask & 1 << UInt8(index) != 0
@@ -109,14 +110,14 @@ struct LayeredSource {
         }
     }
 
-    /// Bits a second that an encoding has now, of all that it is to have.
+    /// Share of its target rate that an encoding has now.
     private func rampShare(of layer: Layer, at now: Int64) -> Double {
         guard ramp > 0 else { return 1 }
         let passed = Double(now - layer.onSince) / Double(ramp)
         return min(1, Self.rampStart + (1 - Self.rampStart) * passed)
     }
 
-    /// The packets that are due, each with its wraps.
+    /// Returns the packets that are due, each with its roll-over counter.
     mutating func packets(at now: Int64) -> [(bytes: [UInt8], rollover: UInt64)] {
         var packets: [(bytes: [UInt8], rollover: UInt64)] = []
         if now >= nextSound {

@@ -2,29 +2,31 @@ import RTP
 
 @testable import SFU
 
-/// A viewer: an estimator and a pacer, media that follows the estimate, and a receiver that
-/// reports arrival times in real feedback messages.
+/// A flow to a viewer: estimator, pacer, an encoder and a receiver.
+///
+/// The encoder follows the estimate; the receiver reports arrival times in real feedback messages.
 final class MediaFlow: SimulatedFlow {
     struct Settings {
         var startBitrate = 300_000
         var maximum = 8_000_000
-        /// The most that the encoder makes, and the least.
+        /// Highest and lowest rate of the encoder.
         var encoderMaximum = 8_000_000.0
         var encoderMinimum = 30_000.0
         var startSecond = 0.0
         var stopSecond = Double.infinity
-        /// Stretches without media, in seconds.
+        /// Periods without media, in seconds.
         var pauses: [ClosedRange<Double>] = []
-        /// One way, beyond the bottleneck's own.
+        /// One-way delay in addition to the bottleneck's own.
         var extraDelayMilliseconds = 0.0
         var backDelayMilliseconds = 50.0
         var feedbackMilliseconds = 100.0
-        /// The share of feedback messages that are lost.
+        /// Share of feedback messages that are lost.
         var feedbackLoss = 0.0
-        /// The spread of frame sizes.
+        /// Relative spread of frame sizes.
         var noise = 0.15
-        /// Rates of layers, the lowest first, of which the highest that fits is sent; empty for an
-        /// encoder that follows the estimate.
+        /// Rates of layers, the lowest first; the highest that fits is sent.
+        ///
+        /// Empty for an encoder that follows the estimate.
         var layers: [Double] = []
     }
 
@@ -37,7 +39,7 @@ final class MediaFlow: SimulatedFlow {
 
     let settings: Settings
     let forward: Bottleneck
-    /// Where feedback goes; `nil` for a path of its own.
+    /// Link of the feedback; `nil` for a path that nothing else uses.
     let backward: Bottleneck?
     var estimator: BandwidthEstimator
     private var pacer: Pacer
@@ -77,7 +79,7 @@ final class MediaFlow: SimulatedFlow {
         random = NetworkRandom(seed: seed)
         nextFrame = start.nanoseconds + Int64(random.unit() * 33e6)
         lastRate = Double(settings.startBitrate)
-        // Somewhere before a wrap, so that every scenario has one.
+        // Close to a wrap, so that every scenario has one.
         sequence = 65_000
         base = sequence
     }
@@ -118,7 +120,7 @@ final class MediaFlow: SimulatedFlow {
         }
         guard now.nanoseconds >= nextFrame else { return }
         nextFrame += 33_333_333
-        // An encoder follows within a few frames, and errs.
+        // An encoder follows within a few frames, and imprecisely.
         let wish = min(max(estimate, settings.encoderMinimum), settings.encoderMaximum)
         if let lowest = settings.layers.first, let highest = settings.layers.last {
             lastRate = settings.layers.last { $0 <= estimate } ?? lowest
@@ -164,7 +166,7 @@ final class MediaFlow: SimulatedFlow {
             receivedAll += flight.bytes
             if flight.isMedia { receivedMedia += flight.bytes }
             while arrivals.count <= flight.sequence - base { arrivals.append(-1) }
-            // The receiver's clock has an origin of its own.
+            // The receiver's clock has another origin.
             arrivals[flight.sequence - base] = flight.arrival + 777_000_000_000
         }
         if firstFlight > 4_096 {
@@ -176,7 +178,7 @@ final class MediaFlow: SimulatedFlow {
         while !arrivals.isEmpty, report(at: time) {}
     }
 
-    /// Sends one message; `false` when there was nothing to tell.
+    /// Sends one message; returns `false` when there was nothing to report.
     private func report(at time: Int64) -> Bool {
         var reported = 0
         let waiting = arrivals
@@ -199,7 +201,7 @@ final class MediaFlow: SimulatedFlow {
         guard random.unit() >= settings.feedbackLoss else { return true }
         let back = Int64(settings.backDelayMilliseconds * 1e6)
         if let backward {
-            // What other media fills goes for feedback too.
+            // Feedback shares this link with other media.
             if let arrival = backward.send(bytes: bytes.count + 28, at: time) {
                 messages.append((arrival, bytes))
             }

@@ -1,21 +1,21 @@
-/// Something that sends through simulated links.
+/// A flow through simulated links.
 protocol SimulatedFlow: AnyObject {
-    /// Bytes that have arrived, padding left out.
+    /// Bytes that have arrived, without padding.
     var received: Int { get }
     var estimate: Double { get }
     func step(at time: Int64)
 }
 
-/// Flows and links in virtual time, in steps of a millisecond, with what was measured on the way.
+/// Simulated flows and links in virtual time, in steps of a millisecond, with measurements.
 final class SimulatedNetwork {
-    /// What one stretch of 100 ms was like.
+    /// Measurements of a period of 100 ms.
     struct Sample {
         var second: Double
         var capacity: Double
-        /// Bits a second that each flow got.
+        /// Bits a second of each flow.
         var rates: [Double]
         var estimates: [Double]
-        /// The longest that a packet would have waited at the bottleneck.
+        /// Longest queuing delay at the bottleneck.
         var queueMilliseconds: Double
     }
 
@@ -34,7 +34,7 @@ final class SimulatedNetwork {
         before = flows.map { _ in 0 }
     }
 
-    /// Goes on until that second.
+    /// Runs until that second.
     func run(until second: Double) {
         while Double(time) < second * 1e9 {
             time += 1_000_000
@@ -63,7 +63,7 @@ final class SimulatedNetwork {
         samples.filter { $0.second > seconds.lowerBound && $0.second <= seconds.upperBound }
     }
 
-    /// Bits a second that a flow got on average.
+    /// Average bits a second of a flow.
     func rate(_ flow: Int, _ seconds: ClosedRange<Double>) -> Double {
         let part = samples(in: seconds)
         return part.reduce(0) { $0 + $1.rates[flow] } / Double(max(1, part.count))
@@ -74,20 +74,20 @@ final class SimulatedNetwork {
         return part.reduce(0) { $0 + $1.estimates[flow] } / Double(max(1, part.count))
     }
 
-    /// The share of the capacity that all flows got together.
+    /// Share of the capacity that all flows used together.
     func utilization(_ seconds: ClosedRange<Double>) -> Double {
         let part = samples(in: seconds)
         let carried = part.reduce(0) { $0 + $1.rates.reduce(0, +) }
         return carried / part.reduce(0) { $0 + $1.capacity }
     }
 
-    /// The 95th percentile of the bottleneck's queue, in milliseconds.
+    /// The 95th percentile of the bottleneck's queuing delay, in milliseconds.
     func queueP95(_ seconds: ClosedRange<Double>) -> Double {
         let sorted = samples(in: seconds).map(\.queueMilliseconds).sorted()
         return sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, sorted.count * 95 / 100)]
     }
 
-    /// The second from which on an estimate stays within bounds until `end`.
+    /// Returns the second from which on an estimate stays within bounds until `end`.
     func settled(_ flow: Int, within bounds: ClosedRange<Double>, until end: Double) -> Double {
         let last = samples.last { $0.second <= end && !bounds.contains($0.estimates[flow]) }
         return last?.second ?? 0

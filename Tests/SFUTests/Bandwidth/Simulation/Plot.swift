@@ -1,6 +1,6 @@
 import Foundation
 
-/// Draws what a simulation did: rates and capacity above, the queue below.
+/// Plots of simulations: rates and capacity above, the queue below.
 enum Plot {
     private static let width = 760.0
     private static let left = 50.0
@@ -10,7 +10,7 @@ enum Plot {
         "#1668b8", "#c4501b", "#2a8a3e", "#8a3ea8", "#b8860b",
     ]
 
-    /// Writes a file into the folder that `SFUD_PLOTS` names, for the first seed.
+    /// Writes a plot into the folder that `SFUD_PLOTS` names, for the first seed only.
     static func write(_ network: SimulatedNetwork, seed: UInt64) {
         guard seed == 1, let folder = ProcessInfo.processInfo.environment["SFUD_PLOTS"] else {
             return
@@ -20,7 +20,7 @@ enum Plot {
     }
 
     static func drawing(of network: SimulatedNetwork) -> String {
-        // Some two hundred points: enough for the eye.
+        // Some two hundred points are enough for the eye.
         let group = max(5, network.samples.count / 200)
         let points = stride(from: group - 1, to: network.samples.count, by: group).map { last in
             Array(network.samples[(last - group + 1)...last])
@@ -56,7 +56,7 @@ enum Plot {
             text += "<polyline fill=\"none\" \(style) points=\"\(path.joined(separator: " "))\"/>\n"
         }
         line(points.map { $0[0].capacity }, upper, scale: most, style: "stroke=\"#bbb\"")
-        // Many downloads would hide what matters: they are left out where there are many.
+        // Many downloads would clutter the plot: they are left out.
         for flow in network.flows.indices where flow < 5 && (flow < 2 || network.flows.count < 6) {
             let colour = "stroke=\"\(colours[flow % colours.count])\""
             let rates: [Double] = points.map { part in

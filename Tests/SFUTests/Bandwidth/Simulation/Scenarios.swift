@@ -2,16 +2,16 @@ import Foundation
 
 @testable import SFU
 
-/// The networks that the bars are measured in.
+/// Network scenarios with acceptance limits.
 ///
-/// RFC 8867 §5.1 to §5.8 with its capacities, delays and times; encoders may make more than the
-/// RFC's 1.5 Mbit/s, so that it is the estimator that keeps to the capacity. What
-/// `SFUD_SCENARIOS=full` asks for runs the RFC's whole length with five seeds.
+/// RFC 8867 §5.1 to §5.8 with its capacities, delays and times; encoders may exceed the RFC's 1.5
+/// Mbit/s, so that the estimator has to respect the capacity. `SFUD_SCENARIOS=full` runs the RFC's
+/// whole length with five seeds.
 enum Scenarios {
     static let isFull = ProcessInfo.processInfo.environment["SFUD_SCENARIOS"] == "full"
     static let seeds: [UInt64] = isFull ? [1, 2, 3, 4, 5] : [1]
 
-    /// `full` seconds in a full run, else `short`.
+    /// Returns `full` seconds in a full run, else `short`.
     static func length(_ full: Double, short: Double) -> Double { isFull ? full : short }
 
     private static func network(
@@ -40,7 +40,7 @@ enum Scenarios {
         }
     }
 
-    /// The steps that libwebrtc's own scenario takes: 500, 800, then 100 kbit/s.
+    /// Makes libwebrtc's own scenario: 500, 800, then 100 kbit/s.
     static func steps(seed: UInt64) -> SimulatedNetwork {
         var path = PathProperties(capacity: [(0, 500e3), (25, 800e3), (45, 100e3)])
         path.delayMilliseconds = 50
@@ -55,7 +55,7 @@ enum Scenarios {
         return network
     }
 
-    /// The same with these delays one way, and 100 ms back.
+    /// Makes the same scenario with these one-way delays, and 100 ms back.
     static func slowSteps(seed: UInt64) -> SimulatedNetwork {
         var path = PathProperties(capacity: [(0, 500e3), (25, 800e3), (45, 100e3)])
         path.delayMilliseconds = 100
@@ -100,7 +100,7 @@ enum Scenarios {
         }
     }
 
-    /// RFC 8867 §5.3: what the second flow fills, the first one's feedback goes by.
+    /// RFC 8867 §5.3: the feedback of each flow shares the link of the other one's media.
     static func congestedFeedback(seed: UInt64) -> SimulatedNetwork {
         let path = PathProperties(capacity: [(0, 2e6), (20, 1e6), (40, 0.5e6), (60, 2e6)])
         let back = Bottleneck(
@@ -177,7 +177,7 @@ enum Scenarios {
         }
     }
 
-    /// RFC 8867 §5.8: the first of three flows rests from second 40 to 60.
+    /// RFC 8867 §5.8: the first of three flows pauses from second 40 to 60.
     static func pause(seed: UInt64) -> SimulatedNetwork {
         network("5.8", PathProperties(capacity: [(0, 3.5e6)]), seed: seed, until: 120) { link in
             (0..<3).map { index in
@@ -188,7 +188,7 @@ enum Scenarios {
         }
     }
 
-    /// A viewer of three layers that pass on as they are: 3 Mbit/s, then 600 and 200 kbit/s.
+    /// A viewer of three unchanged layers: 3 Mbit/s, then 600 and 200 kbit/s.
     static func layers(seed: UInt64) -> SimulatedNetwork {
         var path = PathProperties(capacity: [(0, 3e6), (20, 0.6e6), (50, 0.2e6), (80, 3e6)])
         path.delayMilliseconds = 30

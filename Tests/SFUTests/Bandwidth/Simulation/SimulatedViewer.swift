@@ -1,11 +1,10 @@
 import RTP
 
-/// What a browser does with what it gets: shows frames that are whole, asks again for packets,
-/// asks for keyframes, and reports arrivals.
+/// A browser's receiver: shows complete frames, sends NACKs, keyframe requests and feedback.
 struct SimulatedViewer {
     /// A frame that could be shown.
     struct Frame {
-        /// Nanoseconds.
+        /// Time of display, in nanoseconds.
         var time: Int64
         var width: Int
     }
@@ -13,7 +12,7 @@ struct SimulatedViewer {
     private struct Received {
         var isStart = false
         var isEnd = false
-        /// Of a keyframe's first packet.
+        /// Width by a keyframe's first packet.
         var width: Int?
     }
 
@@ -21,12 +20,13 @@ struct SimulatedViewer {
     private static let feedbackInterval: Int64 = 100_000_000
     private static let askAgain: Int64 = 100_000_000
     private static let mostAsked = 10
-    /// A browser that waits for its first picture, or for any, asks for a keyframe.
+    /// Nanoseconds without a first picture, and without a new one, after which a browser requests a
+    /// keyframe.
     private static let firstPatience: Int64 = 200_000_000
     private static let patience: Int64 = 3_000_000_000
 
     private(set) var frames: [Frame] = []
-    /// Of each sound packet when it came, its number and how long it took longer than the fastest.
+    /// Audio packets: arrival, number, and transit time in excess of the fastest.
     private(set) var sounds: [(time: Int64, number: Int, transit: Int64)] = []
 
     private var packets: [Int: Received] = [:]
@@ -44,7 +44,7 @@ struct SimulatedViewer {
     private var nextFeedback: Int64 = 0
     private var feedbackCount: UInt8 = 0
 
-    /// Takes a packet in clear that came at `time`.
+    /// Takes a decrypted packet that arrived at `time`.
     mutating func receive(_ packet: [UInt8], at time: Int64) {
         var header = 12
         if packet[0] & 0x10 != 0 {
@@ -86,7 +86,7 @@ struct SimulatedViewer {
                 let step = Int(Int16(truncatingIfNeeded: Int(packet.u16(place + 1)) - first))
                 guard step >= 0 else { return }
                 while arrivals.count <= step { arrivals.append(-1) }
-                // A clock of its own.
+                // The receiver's clock has another origin.
                 arrivals[step] = time + 777_000_000_000
             }
             place += 1 + length
@@ -118,7 +118,7 @@ struct SimulatedViewer {
         show(at: time)
     }
 
-    /// Shows all frames that are whole, and jumps to a whole keyframe over what is missing.
+    /// Shows all complete frames, and skips missing ones for a complete keyframe.
     private mutating func show(at time: Int64) {
         while let first = next, let frame = whole(from: first) {
             finish(frame, at: time)
@@ -153,7 +153,7 @@ struct SimulatedViewer {
         lastShown = time
     }
 
-    /// What it says now, each one RTCP packet.
+    /// Returns the RTCP packets that are due.
     mutating func reports(at now: Int64) -> [[UInt8]] {
         var reports: [[UInt8]] = []
         let missing = takeMissing(at: now)
@@ -199,7 +199,7 @@ struct SimulatedViewer {
     private mutating func mustAskForKeyframe(at now: Int64) -> Bool {
         guard let lastShown else { return false }
         let patience = frames.isEmpty ? Self.firstPatience : Self.patience
-        // Nothing that comes is nothing to ask about.
+        // Without any arrivals there is nothing to request.
         guard now - max(lastShown, lastAsked) > patience, !packets.isEmpty else { return false }
         lastAsked = now
         return true

@@ -1,12 +1,12 @@
-/// A download by TCP with NewReno's rules.
+/// A download over TCP with NewReno congestion control.
 ///
-/// Slow start, additive increase, halving once a round
-/// trip, a time-out of a second. Selective acknowledgement is taken for granted.
+/// Slow start, additive increase, halving at most once a round trip, a retransmission timeout of a
+/// second. Selective acknowledgement is assumed.
 final class TCPFlow: SimulatedFlow {
     struct Settings {
         var startSecond = 0.0
         var stopSecond = Double.infinity
-        /// Files of so many bytes, with pauses between; `nil` for one without end.
+        /// Range of file sizes in bytes, with pauses between; `nil` for one endless download.
         var files: ClosedRange<Double>?
         var meanPauseSeconds = 10.0
         var backDelayMilliseconds = 50.0
@@ -21,7 +21,7 @@ final class TCPFlow: SimulatedFlow {
     private var threshold = Double.infinity
     private var next = 0
     private var recover = -1
-    /// When the acknowledgement of each number comes back, in order; lost ones are not there.
+    /// Times at which acknowledgements return, in order; lost packets have none.
     private var acknowledgements: [(at: Int64, number: Int)] = []
     private var firstAcknowledgement = 0
     private var outstanding: [Int] = []
@@ -89,7 +89,7 @@ final class TCPFlow: SimulatedFlow {
             outstanding.remove(at: place)
             received += Self.segment
             window += window < threshold ? 1 : 1 / window
-            // Three that overtook one: it is lost, and sent anew as the next number.
+            // Overtaken by three: it is lost, and sent again as the next number.
             while let oldest = outstanding.first, oldest < number - 3 {
                 outstanding.removeFirst()
                 remaining += Double(Self.segment)
@@ -115,7 +115,7 @@ final class TCPFlow: SimulatedFlow {
     }
 
     private func naturalLog(_ value: Double) -> Double {
-        // The series is good enough for a random pause.
+        // The series is precise enough for a random pause.
         var result = 0.0
         var term = value
         while term < 0.5 {

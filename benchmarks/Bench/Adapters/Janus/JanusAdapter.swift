@@ -4,28 +4,29 @@ import WorkerInterface
 
 /// Debian's Janus with its VideoRoom plugin.
 ///
-/// In a VideoRoom a transport either sends or receives: who publishes and watches has two.
+/// In a VideoRoom a transport either sends or receives, so a participant that does both has two.
 actor JanusAdapter: Adapter {
     private struct Room {
         let session: JanusSession
-        /// Made the room, and has no transport.
+        /// Handle that created the room; it has no transport.
         let manager: JanusSession.Handle
         let number: Int64
         var members: [String: Member] = [:]
     }
 
     private struct Member {
-        /// What the plugin calls a publisher.
+        /// Id of a publisher in the plugin.
         let feed: Int64
         var isSimulcast = false
-        /// The transports.
+        /// Handles of its transports.
         var publishing: JanusSession.Handle?
         var watching: JanusSession.Handle?
     }
 
     nonisolated let name: String
-    /// Whether each transport has a thread, as Debian configures it, or `Launch.workers` threads
-    /// have them all, which costs less.
+    /// Whether each transport has its own thread, as in Debian's configuration.
+    ///
+    /// Otherwise `Launch.workers` threads serve all transports, which costs less.
     private let hasThreadPerTransport: Bool
     private var process: JanusProcess?
     private var rooms: [String: Room] = [:]
@@ -130,7 +131,7 @@ actor JanusAdapter: Adapter {
         )
     }
 
-    /// Chooses layers of simulcast; without that Janus sends the highest.
+    /// Selects simulcast layers; by default Janus sends the highest.
     private func choose(
         _ streams: [JanusStream],
         _ wishes: [Int64: WatchRequest.Wish],

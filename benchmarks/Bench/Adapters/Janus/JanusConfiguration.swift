@@ -1,24 +1,24 @@
 import Foundation
 
-/// The folder from which a Janus of the bench's own takes its configuration.
+/// Configuration folder of a Janus that the bench starts.
 ///
-/// Only the VideoRoom and the Unix socket transport are loaded. What is not named stays at
-/// Debian's defaults, but for what would cost Janus something that sfud does not do either.
+/// Only the VideoRoom and the Unix socket transport are loaded. Other settings keep Debian's
+/// defaults, except for features that would cost Janus work that sfud does not do either.
 struct JanusConfiguration {
     var folder: String
-    /// Threads for ICE, DTLS, SRTP and sending; 0: one for each transport.
+    /// Threads for ICE, DTLS, SRTP and sending; 0 for one for each transport.
     var eventLoops: Int
 
-    /// Where Janus listens.
+    /// Path of the API socket.
     var socket: String { folder + "/api" }
     private var main: String { folder + "/janus.jcfg" }
 
-    /// What Janus is started with.
+    /// Command-line arguments of Janus.
     var arguments: [String] { ["--configs-folder=\(folder)", "--config=\(main)"] }
 
-    /// Writes the files.
+    /// Writes the configuration files.
     ///
-    /// - Throws: what Foundation says of a folder that cannot be written.
+    /// - Throws: Foundation's error if the folder cannot be written.
     func write() throws {
         try write(text, to: main)
         try write(transport, to: folder + "/janus.transport.pfunix.jcfg")
@@ -29,7 +29,9 @@ struct JanusConfiguration {
         try text.write(toFile: path, atomically: false, encoding: .utf8)
     }
 
-    /// ICE lite saves Janus checks of its own, and no port range leaves the ports to the kernel.
+    /// Main configuration.
+    ///
+    /// ICE lite saves Janus its own checks; without a port range the kernel chooses the ports.
     private var text: String {
         """
         general: {

@@ -2,15 +2,14 @@ import Foundation
 import JSON
 import Synchronization
 
-/// A client of the Janus API over a Unix socket: requests and their replies, many at a time.
+/// A client of the Janus API over a Unix socket, with any number of concurrent requests.
 ///
-/// Janus answers a request with `success`, `error` or, for plugins that take their time, an `ack`
-/// and later an `event` of the same transaction. Of the events that nobody asked for only
-/// `webrtcup` is kept.
+/// Janus answers a request with `success`, `error` or, for slow plugins, an `ack` and later an
+/// `event` of the same transaction. Of the unsolicited events only `webrtcup` is kept.
 final class JanusConnection: Sendable {
     private struct State {
         var waiting: [String: CheckedContinuation<JSON, any Error>] = [:]
-        /// Handles whose transport Janus and its plugin have taken for connected.
+        /// Handles whose transport Janus and its plugin consider connected.
         var connected: Set<Int64> = []
         var lastTransaction = 0
         var isClosed = false
@@ -19,11 +18,11 @@ final class JanusConnection: Sendable {
     private let socket: PacketSocket
     private let state = Mutex(State())
 
-    /// Janus 1.1 reads into a buffer of this size and drops what is longer, in bytes.
+    /// Buffer size of Janus 1.1, in bytes; it drops longer requests.
     private static let maximumRequest = 8_191
     private static let patience = Duration.seconds(20)
 
-    /// `nil` where Janus does not listen at `path` yet.
+    /// Connects to `path`; returns `nil` if Janus does not listen there yet.
     init?(path: String) {
         guard let socket = PacketSocket.connect(to: path) else { return nil }
         self.socket = socket
@@ -32,12 +31,12 @@ final class JanusConnection: Sendable {
         reader.start()
     }
 
-    /// Ends the connection; calls under way throw.
+    /// Ends the connection; pending calls throw.
     func close() { socket.shutdown() }
 
-    /// Sends a request of the Janus API and returns the reply that ends it.
+    /// Sends a request of the Janus API and returns its final reply.
     ///
-    /// - Throws: `AdapterError` with what Janus or its plugin said.
+    /// - Throws: `AdapterError` with the error of Janus or its plugin.
     func call(_ kind: String, _ members: [String: JSON] = [:]) async throws -> JSON {
         let transaction = state.withLock { state in
             state.lastTransaction += 1
@@ -68,10 +67,11 @@ final class JanusConnection: Sendable {
         return reply
     }
 
-    /// Waits until the plugin knows that a handle's transport is connected: a little later than
-    /// its peer does.
+    /// Waits until the plugin considers a handle's transport connected.
     ///
-    /// - Throws: `AdapterError` after a while.
+    /// The plugin learns of the connection a little later than its peer.
+    ///
+    /// - Throws: `AdapterError` after a timeout.
     func awaitConnected(_ handle: Int64) async throws {
         let deadline = ContinuousClock.now + Self.patience
         while !state.withLock({ $0.connected.contains(handle) }) {
@@ -106,7 +106,7 @@ final class JanusConnection: Sendable {
         for waiter in waiting { waiter.resume(throwing: AdapterError("Janus has ended")) }
     }
 
-    /// Why a reply is none: Janus's own error, or the plugin's.
+    /// Returns the error in a reply, from Janus or from the plugin.
     private static func refusal(_ reply: JSON) -> String? {
         if case .string(let reason) = reply["error"]?["reason"] { return reason }
         if case .string(let reason) = reply["plugindata"]?["data"]?["error"] { return reason }

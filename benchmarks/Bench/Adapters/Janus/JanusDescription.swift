@@ -2,12 +2,12 @@ import JSON
 import RTP
 import WorkerInterface
 
-/// A session description of Janus's, an answer or an offer, with what the bench needs of it.
+/// A session description from Janus, answer or offer.
 struct JanusDescription {
     let remote: RemoteTransport
     private let session: SessionDescription
 
-    /// Reads the `jsep` of an event.
+    /// Parses the `jsep` of an event.
     init(_ event: JSON) throws {
         guard let text = event["jsep"]?["sdp"]?.string else {
             throw AdapterError("Janus: no session description")
@@ -25,7 +25,7 @@ struct JanusDescription {
                 .first(where: { $0.hash == "sha-256" }),
             let address = Self.loopbackCandidate(in: text)
         else { throw AdapterError("Janus: no transport on loopback in its description") }
-        // Whether an offer's `actpass` or the `passive` of an answer to our `active`.
+        // `setup` is `actpass` in an offer, or `passive` in an answer to our `active`.
         guard first.transport.setup != .active else {
             throw AdapterError("Janus: it insists on being the DTLS client")
         }
@@ -44,7 +44,7 @@ struct JanusDescription {
         )
     }
 
-    /// How packets have to look, where this answers a publisher.
+    /// Packet format for a publisher whose offer this answers.
     var sendFormat: SendFormat {
         SendFormat(audio: line(.audio), video: line(.video))
     }
@@ -66,8 +66,9 @@ struct JanusDescription {
         )
     }
 
-    /// Takes every stream of this offer, with what the clients of sfud take too; without header
-    /// extensions where it would be longer than a request may be.
+    /// Answers this offer, accepting every stream with the features that clients of sfud use.
+    ///
+    /// Header extensions are left out if the answer would exceed the limit of a request.
     func answer(_ local: LocalTransport) -> String {
         let whole = answer(local, withExtensions: true)
         return whole.utf8.count <= Self.longestAnswer ? whole : answer(local, withExtensions: false)
@@ -90,10 +91,12 @@ struct JanusDescription {
         return SessionDescription(lines, local).text
     }
 
-    /// In bytes, so that line ends in JSON and the rest of the request have room beside it.
+    /// Longest answer, in bytes; the request also holds escapes and other members.
     private static let longestAnswer = 7_000
 
-    /// The streams that this offers a viewer; `event`, which brought it, tells whose they are.
+    /// Returns the streams offered to a subscriber.
+    ///
+    /// `event`, which carried the offer, names their feeds.
     func streams(of event: JSON) -> [JanusStream] {
         let listed = event["plugindata"]?["data"]?["streams"]?.elements ?? []
         return listed.compactMap { stream in
@@ -112,7 +115,7 @@ struct JanusDescription {
         }
     }
 
-    /// The first UDP candidate on 127.0.0.0/8.
+    /// Returns the first UDP candidate on 127.0.0.0/8.
     private static func loopbackCandidate(in text: String) -> Address? {
         for line in text.split(whereSeparator: \.isNewline) where line.hasPrefix("a=candidate:") {
             let fields = line.split(separator: " ")
@@ -126,17 +129,17 @@ struct JanusDescription {
     }
 }
 
-/// One m-line of an offer of Janus's.
+/// One m-line of an offer from Janus.
 struct JanusStream: Sendable {
     let mid: String
-    /// Whose it is.
+    /// Id of the publisher.
     let feed: Int64
     let medium: Medium
     let ssrc: UInt32
     let rtxSSRC: UInt32?
     let payloadType: UInt8
 
-    /// The stream as the bench knows it.
+    /// Converts to the bench's type.
     func received(from publisher: String) -> ReceivedStream {
         ReceivedStream(
             publisher: publisher,

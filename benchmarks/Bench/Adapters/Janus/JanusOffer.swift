@@ -2,7 +2,7 @@ import RTP
 import SFU
 import WorkerInterface
 
-/// What a publisher offers Janus.
+/// SDP offer of a publisher to Janus.
 ///
 /// It says `setup:active`, so that Janus is the DTLS server and chooses the SRTP profile, as sfud
 /// does.
@@ -26,16 +26,16 @@ struct JanusOffer {
         text = SessionDescription(lines, local).text
     }
 
-    /// The same as sfud is offered.
+    /// Returns the header extensions that sfud is offered too.
     private static func extensions(without unwanted: Set<ExtensionKind>) -> [ExtensionAttribute] {
         Wire.extensions.filter { !unwanted.contains($0.kind) }.map { id, kind in
             ExtensionAttribute(id: UInt16(id), direction: nil, uri: kind.uri)
         }
     }
 
-    /// Simulcast is told by RIDs (RFC 8853), a single layer by its SSRCs.
+    /// Describes simulcast by RIDs (RFC 8853), and a single layer by its SSRCs.
     ///
-    /// Janus takes the RID that comes first for the highest of its substreams.
+    /// Janus takes the first RID for the highest of its substreams.
     private static func describe(
         _ layers: [Publication.Layer],
         in line: inout MediaDescription
@@ -79,7 +79,7 @@ struct JanusOffer {
 }
 
 extension Medium {
-    /// The mid of a publisher's m-line, in all offers.
+    /// Mid of a publisher's m-line, in all offers.
     var mid: String { self == .audio ? "audio" : "video" }
 }
 
@@ -92,7 +92,7 @@ extension FormatDescription {
 }
 
 extension MediaDescription {
-    /// An m-line of a bundle, without what stands once for the session.
+    /// Creates an m-line of a bundle, without session-level attributes.
     init(mid: String, _ formats: [FormatDescription], _ direction: Direction) {
         let isAudio = formats.first?.isNamed("opus") ?? false
         let kind = isAudio ? "audio" : "video"
@@ -106,7 +106,7 @@ extension MediaDescription {
 }
 
 extension SessionDescription {
-    /// One bundle of these m-lines over our side of a transport, DTLS client.
+    /// Creates one bundle of these m-lines over our side of a transport, as DTLS client.
     init(_ lines: [MediaDescription], _ local: LocalTransport) {
         self.init()
         identifier = local.seed >> 1

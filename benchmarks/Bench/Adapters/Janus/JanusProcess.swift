@@ -1,18 +1,18 @@
 import Foundation
 import JSON
 
-/// A Janus of the bench's own that takes calls.
+/// A Janus process started by the bench, with a connection to its API.
 struct JanusProcess: Sendable {
     let child: Child
     let connection: JanusConnection
     let version: String
 
-    /// Starts Janus in the launch's folder, as many times as it takes.
+    /// Starts Janus in the launch's folder, with several attempts.
     ///
-    /// The thread of Janus's socket ends at once, and Janus with it, where it comes to look at a
-    /// flag before the flag is set.
+    /// Janus has a race at its start: its socket thread ends, and Janus with it, if the thread
+    /// reads a flag before the flag is set.
     ///
-    /// - Throws: `AdapterError` where there is no Janus, or with the end of its log.
+    /// - Throws: `AdapterError` if Janus is not installed, or with the end of its log.
     init(_ launch: Launch, eventLoops: Int) async throws {
         let executable = launch.executable ?? "janus"
         guard Child.find(executable) != nil else {
@@ -50,7 +50,7 @@ struct JanusProcess: Sendable {
         await child.stop()
     }
 
-    /// Connects as soon as Janus listens, and asks for its version; `nil` where it does not answer.
+    /// Connects as soon as Janus listens, and asks for its version; returns `nil` on failure.
     private static func greet(
         _ child: Child,
         at path: String
@@ -66,7 +66,7 @@ struct JanusProcess: Sendable {
         return nil
     }
 
-    /// The library that lets Janus use loopback; it is built beside the bench.
+    /// Returns the path of the library that lets Janus use loopback; it is built beside the bench.
     private static func loopbackOnly() throws -> String {
         let bench = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         let library = bench.deletingLastPathComponent().appending(path: "libloopback-only.so").path

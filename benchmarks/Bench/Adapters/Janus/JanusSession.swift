@@ -1,15 +1,15 @@
 import JSON
 import WorkerInterface
 
-/// A session of the Janus API, whose handles all belong to the VideoRoom plugin.
+/// A session of the Janus API whose handles all belong to the VideoRoom plugin.
 struct JanusSession: Sendable {
-    /// Names one use of the plugin in its session: in a VideoRoom a transport, or none yet.
+    /// Id of one use of the plugin in its session: in a VideoRoom a transport, or none yet.
     typealias Handle = Int64
 
     private let connection: JanusConnection
     private let id: Int64
 
-    /// Makes a session; it lasts until `destroy` or the connection's end.
+    /// Creates a session; it lasts until `destroy` or the connection's end.
     init(_ connection: JanusConnection) async throws {
         self.connection = connection
         id = try Self.id(in: try await connection.call("create"))
@@ -24,7 +24,7 @@ struct JanusSession: Sendable {
         _ = try await call("detach", ["handle_id": .integer(handle)])
     }
 
-    /// Waits until the plugin takes the handle's transport for connected.
+    /// Waits until the plugin considers the handle's transport connected.
     func awaitConnected(_ handle: Handle) async throws {
         try await connection.awaitConnected(handle)
     }
@@ -32,9 +32,9 @@ struct JanusSession: Sendable {
     /// Ends the session with all its handles.
     func destroy() async throws { _ = try await call("destroy") }
 
-    /// Sends a request to the plugin, with a session description where there is one.
+    /// Sends a request to the plugin, with a session description if given.
     ///
-    /// - Throws: `AdapterError` with what Janus or the plugin refused.
+    /// - Throws: `AdapterError` with the refusal of Janus or the plugin.
     func message(
         _ request: String,
         _ body: [String: JSON] = [:],

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A connected Unix-domain socket that keeps messages apart (`SOCK_SEQPACKET`, unix(7)).
+/// A connected Unix-domain socket that preserves message boundaries (`SOCK_SEQPACKET`, unix(7)).
 ///
-/// Safe: buffers are passed with their own lengths, and no pointer outlives its call.
+/// It is safe: buffers are passed with their lengths, and no pointer outlives its call.
 @safe
 final class PacketSocket: Sendable {
-    /// The largest message that is taken, in bytes: more than the kernel lets one be by default.
+    /// Longest message that is received, in bytes; above the kernel's default limit.
     private static let maximumLength = 1 << 18
 
     private let descriptor: Int32
@@ -14,7 +14,7 @@ final class PacketSocket: Sendable {
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// Connects to the socket at `path`; `nil` where nobody listens, or no path is that long.
+    /// Connects to the socket at `path`; returns `nil` if nobody listens or the path is too long.
     static func connect(to path: String) -> PacketSocket? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -34,7 +34,7 @@ final class PacketSocket: Sendable {
         return status == 0 ? made : nil
     }
 
-    /// Sends one message and returns whether it went; blocks while the peer does not read.
+    /// Sends one message and returns whether it succeeded; blocks while the peer does not read.
     func send(_ message: [UInt8]) -> Bool {
         var count: Int
         repeat {
@@ -45,7 +45,7 @@ final class PacketSocket: Sendable {
         return count == message.count
     }
 
-    /// The next message, blocking until there is one; `nil` at the end.
+    /// Returns the next message, blocking until there is one; `nil` at the end.
     func receive() -> [UInt8]? {
         let message = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumLength) {
             buffer,
@@ -59,6 +59,6 @@ final class PacketSocket: Sendable {
         return message.isEmpty ? nil : message
     }
 
-    /// Ends both directions: whoever blocks in `receive` comes back.
+    /// Shuts down both directions; a blocked `receive` returns.
     func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
