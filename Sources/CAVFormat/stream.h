@@ -128,7 +128,7 @@ static inline int av_decoder_picture(struct av_decoder *decoder, int width, int 
 }
 
 /// Copies the last audio frame as interleaved left and right samples; returns the number of pairs.
-static inline int av_decoder_sound(const struct av_decoder *decoder, float *samples,
+static inline int av_decoder_audio(const struct av_decoder *decoder, float *samples,
                                    int capacity) {
     const AVFrame *source = decoder->last;
     int count = source->nb_samples < capacity ? source->nb_samples : capacity;
@@ -239,7 +239,7 @@ static inline struct av_encoder *av_picture_encoder_create(int width, int height
 }
 
 /// Creates an AAC encoder: two channels at 48 kHz, 1024 samples a packet.
-static inline struct av_encoder *av_sound_encoder_create(int64_t bitrate) {
+static inline struct av_encoder *av_audio_encoder_create(int64_t bitrate) {
     struct av_encoder *encoder = av_encoder_alloc(avcodec_find_encoder(AV_CODEC_ID_AAC));
     if (encoder == NULL) return NULL;
     AVCodecContext *context = encoder->context;
@@ -284,7 +284,7 @@ static inline int av_encoder_picture(struct av_encoder *encoder, const uint8_t *
 }
 
 /// Encodes 1024 left samples followed by as many right ones.
-static inline int av_encoder_sound(struct av_encoder *encoder, const float *samples,
+static inline int av_encoder_audio(struct av_encoder *encoder, const float *samples,
                                    int64_t time) {
     AVFrame *frame = encoder->frame;
     if (av_frame_make_writable(frame) < 0) return AVERROR(ENOMEM);

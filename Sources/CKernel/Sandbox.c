@@ -253,7 +253,7 @@ static bool go_first(void) {
 
 unsigned kernel_confine(int64_t memory, const char *readable) {
     unsigned missing = 0;
-    if (!go_first()) missing |= KERNEL_UNCONFINED_ORDER;
+    if (!go_first()) missing |= KERNEL_UNCONFINED_OOM;
     if (!limit_memory(memory)) missing |= KERNEL_UNCONFINED_MEMORY;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) missing |= KERNEL_UNCONFINED_PRIVILEGES;
     if (!restrict_files(readable)) missing |= KERNEL_UNCONFINED_FILES;

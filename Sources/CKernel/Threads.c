@@ -14,7 +14,7 @@
 
 void kernel_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-int kernel_take_short_turns(void) {
+int kernel_request_short_slice(void) {
     // Policy and niceness stay unchanged.
     struct sched_attr attributes;
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) < 0) return -errno;

@@ -236,7 +236,7 @@ int kernel_set_send_buffer(int descriptor, int bytes) {
     return set_buffer(descriptor, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
 }
 
-int kernel_stamp_arrivals(int descriptor) {
+int kernel_timestamp_arrivals(int descriptor) {
     return enable(descriptor, SOL_SOCKET, SO_TIMESTAMPNS);
 }
 
@@ -361,7 +361,7 @@ static void put_control(struct msghdr *header, int level, int type, const void *
     header->msg_controllen += CMSG_SPACE(size);
 }
 
-static void put_source(struct msghdr *header, bool ipv6, const struct kernel_run *run) {
+static void put_source(struct msghdr *header, bool ipv6, const struct kernel_segments *run) {
     if (run->local.high == 0 && run->local.low == 0) return;
     if (ipv6) {
         struct in6_pktinfo information = {.ipi6_addr = to_ipv6(run->local),
@@ -374,7 +374,7 @@ static void put_source(struct msghdr *header, bool ipv6, const struct kernel_run
     }
 }
 
-int kernel_send_run(int descriptor, bool ipv6, const struct kernel_run *run) {
+int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments *run) {
     if (run->count == 0 || run->count > KERNEL_SEGMENTS) return -EINVAL;
     struct iovec places[KERNEL_SEGMENTS];
     for (uint32_t index = 0; index < run->count; index++) {

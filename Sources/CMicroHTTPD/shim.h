@@ -62,7 +62,7 @@ static inline struct http_source http_connection_source(struct MHD_Connection *c
 }
 
 /// Shuts down both directions; the library notices and closes the connection.
-static inline void http_hang_up(int descriptor) { shutdown(descriptor, SHUT_RDWR); }
+static inline void http_shutdown(int descriptor) { shutdown(descriptor, SHUT_RDWR); }
 
 /// Returns the epoll descriptor that becomes readable when `MHD_run` has work.
 static inline int http_descriptor(struct MHD_Daemon *daemon) {

@@ -24,6 +24,6 @@ static inline void opus_speech_encoder_set(OpusEncoder *encoder, int is_silent, 
 }
 
 /// Resets a decoder for another stream.
-static inline void opus_decoder_forget(OpusDecoder *decoder) {
+static inline void opus_decoder_reset(OpusDecoder *decoder) {
     opus_decoder_ctl(decoder, OPUS_RESET_STATE);
 }

@@ -24,7 +24,7 @@ public enum SubscriptionExplain: IPCMethod {
         /// Part of the estimate allocated to this subscription's video, in bits a second.
         public var share: Int
         /// The one constraint that prevents a higher layer.
-        public var limit: LayerLimitWord
+        public var limit: LayerLimitReason
         /// Change that would allow a higher layer; absent if nothing limits it.
         public var advice: String?
         /// Lowest estimate at which a higher layer would be sent, in bits a second.
@@ -32,7 +32,7 @@ public enum SubscriptionExplain: IPCMethod {
         /// Time of the next try of a layer that recently failed, in Unix seconds.
         public var retryAt: Double?
         /// Last layer switches, 32 at most, oldest first.
-        public var decisions: [LayerTurn]
+        public var decisions: [LayerSwitch]
 
         public init(
             sent: SentLayer?,
@@ -40,11 +40,11 @@ public enum SubscriptionExplain: IPCMethod {
             preference: LayerPreference,
             estimate: Int?,
             share: Int,
-            limit: LayerLimitWord,
+            limit: LayerLimitReason,
             advice: String? = nil,
             needed: Int? = nil,
             retryAt: Double? = nil,
-            decisions: [LayerTurn] = []
+            decisions: [LayerSwitch] = []
         ) {
             self.sent = sent
             self.offered = offered
@@ -109,21 +109,21 @@ public struct LayerPreference: Codable, Hashable, Sendable {
 }
 
 /// Constraint that keeps a subscriber from a higher layer.
-public enum LayerLimitWord: String, Codable, Hashable, Sendable, CaseIterable {
+public enum LayerLimitReason: String, Codable, Hashable, Sendable, CaseIterable {
     case none, preference, role, bandwidth, publisher, muted, subscriber, codec, overload
 }
 
 /// One layer switch of a subscription.
-public struct LayerTurn: Codable, Hashable, Sendable {
+public struct LayerSwitch: Codable, Hashable, Sendable {
     /// Unix time, in seconds.
     public var time: Double
     /// `null` for no video.
-    public var from: TurnLayer?
-    public var to: TurnLayer?
+    public var from: SwitchedLayer?
+    public var to: SwitchedLayer?
     /// The limit that began, or the one that ended.
-    public var cause: LayerLimitWord
+    public var cause: LayerLimitReason
 
-    public init(time: Double, from: TurnLayer?, to: TurnLayer?, cause: LayerLimitWord) {
+    public init(time: Double, from: SwitchedLayer?, to: SwitchedLayer?, cause: LayerLimitReason) {
         self.time = time
         self.from = from
         self.to = to
@@ -140,7 +140,7 @@ public struct LayerTurn: Codable, Hashable, Sendable {
 }
 
 /// A layer before or after a switch.
-public struct TurnLayer: Codable, Hashable, Sendable {
+public struct SwitchedLayer: Codable, Hashable, Sendable {
     public var rid: String?
     public var width: Int
     public var height: Int

@@ -12,7 +12,7 @@ public enum OverloadStep: String, Codable, Hashable, Sendable, CaseIterable {
 }
 
 /// Load of a worker.
-public struct PressureInfo: Codable, Hashable, Sendable {
+public struct OverloadInfo: Codable, Hashable, Sendable {
     public var step: OverloadStep
     /// Share of the last seconds in which the worker's thread ran or was ready to run: 0 to 1.
     public var busy: Double
@@ -48,7 +48,7 @@ public struct ServerOverload: EventData {
     public var lagMilliseconds: Int
     public var videoKept: Double
 
-    public init(worker: Int, from: OverloadStep, now pressure: PressureInfo) {
+    public init(worker: Int, from: OverloadStep, now pressure: OverloadInfo) {
         self.worker = worker
         self.from = from
         step = pressure.step

@@ -43,7 +43,7 @@ public struct RequestedMode: Codable, Hashable, Sendable {
 }
 
 /// Whether a participant has joined or waits to be let in.
-public enum Admission: String, Codable, Hashable, Sendable, CaseIterable { case joined, awaited }
+public enum JoinState: String, Codable, Hashable, Sendable, CaseIterable { case joined, awaited }
 
 /// State of a participant's connection.
 public enum ConnectionState: String, Codable, Hashable, Sendable, CaseIterable {
@@ -62,7 +62,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
     public var name: String
     public var role: String
     public var mode: ParticipantMode
-    public var state: Admission
+    public var state: JoinState
     /// Kinds of media that a moderator has muted.
     public var hardMuted: [StreamKind]
     public var connection: ConnectionState
@@ -73,7 +73,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
         name: String,
         role: String,
         mode: ParticipantMode,
-        state: Admission,
+        state: JoinState,
         hardMuted: [StreamKind] = [],
         connection: ConnectionState = .none,
         custom: JSON = [:]
@@ -132,10 +132,10 @@ public enum ParticipantJoin: IPCMethod {
     }
 
     public struct Result: Codable, Hashable, Sendable {
-        public var state: Admission
+        public var state: JoinState
         public var room: RoomInfo
 
-        public init(state: Admission, room: RoomInfo) {
+        public init(state: JoinState, room: RoomInfo) {
             self.state = state
             self.room = room
         }

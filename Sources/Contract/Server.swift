@@ -140,14 +140,14 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
     public var load: Double
     public var transports: Int
     /// Load of the worker, and its load-shedding level.
-    public var pressure: PressureInfo
+    public var pressure: OverloadInfo
     public var counters: PacketCounters
 
     public init(
         worker: Int,
         load: Double,
         transports: Int,
-        pressure: PressureInfo = PressureInfo(),
+        pressure: OverloadInfo = OverloadInfo(),
         counters: PacketCounters
     ) {
         self.worker = worker
@@ -166,7 +166,7 @@ public struct WorkerInfo: Codable, Hashable, Sendable {
         load = try container.decode(Double.self, forKey: .load)
         transports = try container.decode(Int.self, forKey: .transports)
         pressure =
-            try container.decodeIfPresent(PressureInfo.self, forKey: .pressure) ?? PressureInfo()
+            try container.decodeIfPresent(OverloadInfo.self, forKey: .pressure) ?? OverloadInfo()
         counters = try PacketCounters(from: decoder)
     }
 

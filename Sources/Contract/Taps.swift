@@ -1,7 +1,7 @@
 // RTP forwarding to other tools, sfud's own addition to the contract.
 
 /// Destination of one kind of a stream's media as plain RTP.
-public struct TapLine: Codable, Hashable, Sendable {
+public struct TapDestination: Codable, Hashable, Sendable {
     /// `ADDR:PORT` for RTP; RTCP goes to the next port.
     public var address: String
 
@@ -16,15 +16,15 @@ public enum TapStart: IPCMethod {
         public var room: RoomID
         public var stream: StreamID
         /// Destinations; at least one of the two.
-        public var audio: TapLine?
-        public var video: TapLine?
+        public var audio: TapDestination?
+        public var video: TapDestination?
         public var by: ParticipantID?
 
         public init(
             room: RoomID,
             stream: StreamID,
-            audio: TapLine? = nil,
-            video: TapLine? = nil,
+            audio: TapDestination? = nil,
+            video: TapDestination? = nil,
             by: ParticipantID? = nil
         ) {
             self.room = room
@@ -87,8 +87,8 @@ public struct TapInfo: Codable, Hashable, Sendable {
     public var tap: TapName
     public var room: RoomID
     public var stream: StreamID
-    public var audio: TapLine?
-    public var video: TapLine?
+    public var audio: TapDestination?
+    public var video: TapDestination?
     /// Unix time, in seconds.
     public var started: Double
     /// RTP packets that the kernel accepted, as of at most a second ago.
@@ -104,8 +104,8 @@ public struct TapInfo: Codable, Hashable, Sendable {
         tap: TapName,
         room: RoomID,
         stream: StreamID,
-        audio: TapLine?,
-        video: TapLine?,
+        audio: TapDestination?,
+        video: TapDestination?,
         started: Double,
         packets: UInt64,
         bytes: UInt64,

@@ -10,7 +10,7 @@ extension ControlPlane {
     }
 
     /// Entries left of ended rooms and calls, in words; empty if there are none.
-    package var leftovers: [String] {
+    package var leakedObjects: [String] {
         var left = rooms.keys.sorted().map { "room \($0)" }
         let tables = [
             ("operations", operations.count), ("owners", owners.count), ("reports", reports.count),

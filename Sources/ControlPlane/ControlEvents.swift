@@ -129,7 +129,7 @@ extension ControlPlane {
     }
 
     private mutating func subscriptionEvent(
-        _ news: Room.News,
+        _ news: Room.Event,
         to: Audience,
         in room: String
     ) -> Operation.Event {

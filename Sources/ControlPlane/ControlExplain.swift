@@ -19,7 +19,7 @@ extension ControlPlane {
     ) throws(IPCError) {
         let entry = try entry(params.room)
         let subscription: Room.Subscription
-        do throws(Refusal) {
+        do throws(CallError) {
             subscription = try entry.room.subscription(params.subscription.rawValue)
         } catch {
             throw IPCError(error)
@@ -42,7 +42,7 @@ extension ControlPlane {
         guard let room = rooms[request.room]?.room else {
             return refuse(request, .noSuchRoom(RoomID(request.room)))
         }
-        do throws(Refusal) {
+        do throws(CallError) {
             let subscription = try room.subscription(request.subscription)
             let stream = try room.stream(subscription.stream)
             let clock = clock
@@ -79,19 +79,19 @@ extension SubscriptionExplain.Result {
         self.init(
             sent: sent.map(SentLayer.init),
             offered: offered,
-            preference: LayerPreference(subscription.wishes),
+            preference: LayerPreference(subscription.preferences),
             estimate: found?.estimate,
             share: found?.share ?? 0,
-            limit: LayerLimitWord(subscription.videoDisabled, found)
-                ?? LayerLimitWord(found?.limit ?? .none),
+            limit: LayerLimitReason(subscription.videoDisabled, found)
+                ?? LayerLimitReason(found?.limit ?? .none),
             needed: found?.needed,
             retryAt: (found?.retryAt).map(unixTime),
             decisions: (found?.decisions ?? []).map { decision in
-                LayerTurn(
+                LayerSwitch(
                     time: unixTime(decision.at),
-                    from: decision.from.map { TurnLayer($0, among: names) },
-                    to: decision.to.map { TurnLayer($0, among: names) },
-                    cause: LayerLimitWord(decision.cause)
+                    from: decision.from.map { SwitchedLayer($0, among: names) },
+                    to: decision.to.map { SwitchedLayer($0, among: names) },
+                    cause: LayerLimitReason(decision.cause)
                 )
             }
         )
@@ -99,7 +99,7 @@ extension SubscriptionExplain.Result {
     }
 }
 
-extension LayerLimitWord {
+extension LayerLimitReason {
     init(_ limit: LayerLimit) {
         self =
             switch limit {
@@ -149,15 +149,15 @@ extension LayerLimitWord {
 }
 
 extension LayerPreference {
-    fileprivate init(_ wishes: Room.Wishes) {
+    fileprivate init(_ preferences: Room.Preferences) {
         var resolution: Resolution?
-        if let width = wishes.width, let height = wishes.height {
+        if let width = preferences.width, let height = preferences.height {
             resolution = Resolution(width: width, height: height)
         }
         self.init(
             resolution: resolution,
-            frameRate: wishes.frameRate,
-            priority: wishes.priority
+            frameRate: preferences.frameRate,
+            priority: preferences.priority
         )
     }
 }
@@ -174,7 +174,7 @@ extension SentLayer {
     }
 }
 
-extension TurnLayer {
+extension SwitchedLayer {
     fileprivate init(_ layer: LayerDecision.Layer, among names: [String?]) {
         let position = Int(layer.position)
         self.init(

@@ -56,7 +56,7 @@ package struct ControlSetup: Sendable {
     /// Permitted URL schemes of live streams.
     var streamingSchemes = ["rtmp", "rtmps"]
     /// Networks that plain RTP may be sent to.
-    var tapNetworks = Network.loopback
+    var tapNetworks = IPNetwork.loopback
 
     package init(
         version: String,
@@ -71,7 +71,7 @@ package struct ControlSetup: Sendable {
         limits: ControlLimits,
         recordings: String? = nil,
         streamingSchemes: [String] = ["rtmp", "rtmps"],
-        tapNetworks: [Network] = Network.loopback
+        tapNetworks: [IPNetwork] = IPNetwork.loopback
     ) {
         self.version = version
         self.bootID = bootID

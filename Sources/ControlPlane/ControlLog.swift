@@ -2,7 +2,7 @@ import Contract
 import Rooms
 import WorkerInterface
 
-extension Room.News {
+extension Room.Event {
     /// Log line of an event; `nil` if it concerns only signalling servers.
     ///
     /// Participants appear by id. The line has no text chosen by participants and no secrets.

@@ -12,7 +12,7 @@ extension ControlPlane {
         case MessagePublish.name:
             try publish(request.params(MessagePublish.Params.self), for: caller, at: now)
         case MessageSubscribe.name:
-            try hear(request.params(MessageSubscribe.Params.self), for: caller, at: now)
+            try subscribeToTopic(request.params(MessageSubscribe.Params.self), for: caller, at: now)
         case MessageUnsubscribe.name:
             let params = try request.params(MessageUnsubscribe.Params.self)
             _ = try member(params.participant, of: params.room)
@@ -52,7 +52,7 @@ extension ControlPlane {
         commit(operation, [:], in: name)
     }
 
-    private mutating func hear(
+    private mutating func subscribeToTopic(
         _ params: TopicOfParticipant,
         for caller: Caller,
         at now: Instant
@@ -74,7 +74,7 @@ extension ControlPlane {
         of room: RoomID
     ) throws(IPCError) -> Room.Participant {
         let entry = try entry(room)
-        do throws(Refusal) {
+        do throws(CallError) {
             return try entry.room.participant(participant.rawValue)
         } catch {
             throw IPCError(error)

@@ -28,7 +28,7 @@ extension ControlPlane {
             answer(show(name), to: caller, in: name, at: now)
         case RoomList.name:
             _ = try request.params(RoomList.Params.self)
-            answer(ShownRooms(rooms: rooms.keys.sorted().compactMap { show($0) }), to: caller)
+            answer(EncodedRooms(rooms: rooms.keys.sorted().compactMap { show($0) }), to: caller)
         case RoomClose.name:
             try close(request.params(RoomClose.Params.self), for: caller, at: now)
         case StatsGet.name:
@@ -143,8 +143,8 @@ extension ControlPlane {
         }
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             guard let room = plane.show(params.room.rawValue) else { return .none }
-            let state: Admission = outcome.result == .awaited ? .awaited : .joined
-            let result = ShownJoin(state: state, room: room)
+            let state: JoinState = outcome.result == .awaited ? .awaited : .joined
+            let result = EncodedJoin(state: state, room: room)
             return .written(
                 caller.connection,
                 IPCReply.encoded(id: caller.request, result: result)
@@ -177,7 +177,7 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        let name = params.transport?.rawValue ?? Room.Transport.usualName
+        let name = params.transport?.rawValue ?? Room.Transport.defaultName
         let close = Room.Call.closeTransport(
             participant: params.participant.rawValue,
             transport: name
@@ -209,11 +209,11 @@ extension ControlPlane {
         )
         subscribe.audioMid = params.audioMid?.rawValue
         subscribe.videoMid = params.videoMid?.rawValue
-        subscribe.wishes.width = params.preferredResolution?.width
-        subscribe.wishes.height = params.preferredResolution?.height
-        subscribe.wishes.frameRate = params.preferredFrameRate?.framesPerSecond
-        subscribe.wishes.priority = params.priority?.rawValue
-        subscribe.wishes.audioFallback = params.audioFallback
+        subscribe.preferences.width = params.preferredResolution?.width
+        subscribe.preferences.height = params.preferredResolution?.height
+        subscribe.preferences.frameRate = params.preferredFrameRate?.framesPerSecond
+        subscribe.preferences.priority = params.priority?.rawValue
+        subscribe.preferences.audioFallback = params.audioFallback
         try call(.subscribe(subscribe), in: params.room, for: caller, at: now) { outcome, plane in
             guard case .subscribed(let number) = outcome.result,
                 let subscription = plane.rooms[params.room.rawValue]?.room.subscriptions[number]
@@ -257,9 +257,9 @@ extension ControlPlane {
             audioMids: params.audioMids.map(\.rawValue),
             videoMids: params.videoMids.map(\.rawValue)
         )
-        follow.wishes.width = params.preferredResolution?.width
-        follow.wishes.height = params.preferredResolution?.height
-        follow.wishes.frameRate = params.preferredFrameRate?.framesPerSecond
+        follow.preferences.width = params.preferredResolution?.width
+        follow.preferences.height = params.preferredResolution?.height
+        follow.preferences.frameRate = params.preferredFrameRate?.framesPerSecond
         try call(.follow(follow), in: params.room, for: caller, at: now)
     }
 }

@@ -5,7 +5,7 @@ import Rooms
 extension ControlPlane {
     /// Makes the contract's events for moderation.
     mutating func moderationEvent(
-        _ news: Room.News,
+        _ news: Room.Event,
         to: Audience,
         in room: String
     ) -> Operation.Event {
@@ -50,7 +50,7 @@ extension ControlPlane {
     }
 
     private mutating func participantEvent(
-        _ news: Room.News,
+        _ news: Room.Event,
         to: Audience,
         in room: String
     ) -> Operation.Event {
@@ -97,7 +97,7 @@ extension ControlPlane {
     }
 
     private mutating func roleEvent(
-        _ news: Room.News,
+        _ news: Room.Event,
         to: Audience,
         in room: String
     ) -> Operation.Event {
@@ -138,7 +138,7 @@ extension ControlPlane {
     }
 
     private mutating func floorEvent(
-        _ what: Room.FloorNews,
+        _ what: Room.FloorChange,
         _ participant: Room.Participant,
         by actor: ParticipantID?,
         to: Audience,

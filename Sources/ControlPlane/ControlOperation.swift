@@ -22,7 +22,7 @@ struct Operation {
         /// `{results, fence}`, completed with the fence's figures.
         case dropped(Caller, [ParticipantDrop.Dropped])
         /// The start of a recording, or its failure.
-        case recording(Caller, TapID)
+        case recording(Caller, OutputID)
     }
 
     struct Event {
@@ -35,11 +35,11 @@ struct Operation {
     var reply = Reply.none
     var events: [Event] = []
     /// Handles to release once the workers no longer use them.
-    var freed: [Room.Place] = []
+    var freed: [Room.WorkerResource] = []
     /// Workers that have not passed the fence yet.
     package var waiting: Set<Int> = []
     /// Room operation that is pending until then.
-    var process: Room.Process?
+    var process: Room.PendingOperation?
     /// Time at which the last worker passed the fence.
     var passed: Instant
     /// Packets forwarded under the revoked right, summed over the workers.
@@ -100,7 +100,7 @@ extension ControlPlane {
     }
 
     private mutating func complete(_ operation: Operation, in room: String) {
-        if let process = operation.process { rooms[room]?.room.settle(process) }
+        if let process = operation.process { rooms[room]?.room.finish(process) }
         let fence = Fence(
             time: clock.unixTime(at: operation.passed),
             packets: operation.packets
@@ -128,7 +128,7 @@ extension ControlPlane {
         finishIfDone()
     }
 
-    private mutating func release(_ place: Room.Place) {
+    private mutating func release(_ place: Room.WorkerResource) {
         owners[place] = nil
         switch place {
         case .transport(let worker, let id):

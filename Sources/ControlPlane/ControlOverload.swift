@@ -6,10 +6,10 @@ import WorkerInterface
 /// Handling of the workers' load reports.
 extension ControlPlane {
     /// Records a worker's load for admission, and announces a change of its overload step.
-    mutating func take(_ pressure: WorkerPressure, transports: Int, of worker: Int) {
+    mutating func take(_ pressure: WorkerOverload, transports: Int, of worker: Int) {
         let before = shared.load.note(pressure, transports: transports, of: worker)
         guard before.step != pressure.step else { return }
-        let told = PressureInfo(pressure)
+        let told = OverloadInfo(pressure)
         let from = OverloadStep(before.step)
         let fields = [
             ("worker", "\(worker)"), ("from", from.rawValue), ("step", told.step.rawValue),
@@ -22,8 +22,8 @@ extension ControlPlane {
     }
 }
 
-extension PressureInfo {
-    init(_ pressure: WorkerPressure) {
+extension OverloadInfo {
+    init(_ pressure: WorkerOverload) {
         self.init(
             step: OverloadStep(pressure.step),
             busy: Double(pressure.busyPercent) / 100,
@@ -34,7 +34,7 @@ extension PressureInfo {
 }
 
 extension OverloadStep {
-    init(_ step: WorkerPressure.Step) {
+    init(_ step: WorkerOverload.Step) {
         self =
             switch step {
             case .none: .none

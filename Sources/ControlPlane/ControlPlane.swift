@@ -17,7 +17,7 @@ package struct ControlPlane {
     /// State shared by the rooms: handles, ids, randomness and limits.
     package var shared: Room.Shared
     /// Room that owns a worker-side object, to route worker events.
-    var owners: [Room.Place: String] = [:]
+    var owners: [Room.WorkerResource: String] = [:]
     /// Operations that wait for a fence, by epoch.
     var operations: [UInt64: Operation] = [:]
     var lastEpoch: UInt64 = 0
@@ -29,11 +29,11 @@ package struct ControlPlane {
     var clock: WallClock
     var output: [ControlOutput] = []
     /// Present and past recordings.
-    var recordings: RecordingBook
+    var recordings: RecordingCatalog
     /// Live streams, running or starting.
-    var streamings: [TapID: StreamingEntry] = [:]
+    var streamings: [OutputID: StreamingEntry] = [:]
     /// RTP forwards.
-    var outputs: [TapID: OutputEntry] = [:]
+    var outputs: [OutputID: RTPForwardEntry] = [:]
     /// Number of transport state changes and releases since the start.
     var transportChanges = 0
     /// Counter that grows with events that may fragment the heap or need memory back.
@@ -63,12 +63,12 @@ package struct ControlPlane {
         roomCounts = [Int](repeating: 0, count: setup.workers)
         // Provisional; replaced at the first request, before which nothing happens.
         clock = WallClock(instant: Instant(nanoseconds: 0), unixTime: setup.startTime)
-        recordings = RecordingBook(endedLimit: setup.limits.recordingsListed)
+        recordings = RecordingCatalog(endedLimit: setup.limits.recordingsListed)
         journals = ControlJournals(eventLimit: setup.limits.eventsPerRoom)
         shared = Room.Shared(
             identifiers: setup.candidates.map { _ in setup.limits.identifiers },
             locals: (0..<setup.workers).map { worker in
-                LocalDescription(
+                LocalParameters(
                     candidates: setup.candidates(of: worker),
                     fingerprint: setup.fingerprint,
                     cname: ""
@@ -134,7 +134,7 @@ package struct ControlPlane {
             collect(statistics, token, from: worker)
         case .transport(let id, let what):
             transportChanges &+= 1
-            let place = Room.TransportPlace(worker: worker, id: id)
+            let place = Room.TransportLocation(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
         case .started(_, let subscription):
             take(
@@ -273,7 +273,7 @@ package struct ControlPlane {
 
     mutating func take(
         _ notice: Room.Notice,
-        of place: Room.Place,
+        of place: Room.WorkerResource,
         at now: Instant
     ) {
         // A worker may report on a removed object until it has passed the fence.

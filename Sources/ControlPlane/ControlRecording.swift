@@ -5,30 +5,30 @@ import Rooms
 import WorkerInterface
 
 /// Catalog of present and past recordings, for `recording.list`.
-struct RecordingBook {
+struct RecordingCatalog {
     struct Entry {
         var tap: Room.Tap
         var room: String
         var state = RecordingInfo.State.starting
         /// Reason of its end, if nobody asked for it.
         var reason: String?
-        var files: [TapFile] = []
+        var files: [OutputFile] = []
     }
 
     private let endedLimit: Int
-    private var entries: [TapID: Entry] = [:]
+    private var entries: [OutputID: Entry] = [:]
     /// Ended recordings, in the order of their end.
-    private var ended: [TapID] = []
+    private var ended: [OutputID] = []
 
     init(endedLimit: Int) { self.endedLimit = endedLimit }
 
-    subscript(id: TapID) -> Entry? {
+    subscript(id: OutputID) -> Entry? {
         get { entries[id] }
         set { entries[id] = newValue }
     }
 
     /// Marks a recording as stopped; beyond the limit, the one that ended first is removed.
-    mutating func end(_ id: TapID, reason: String?, files: [TapFile]) {
+    mutating func end(_ id: OutputID, reason: String?, files: [OutputFile]) {
         guard let entry = entries[id], entry.state != .stopped else { return }
         entries[id]?.state = .stopped
         entries[id]?.reason = reason
@@ -85,7 +85,7 @@ extension ControlPlane {
     }
 
     /// Processes a notice of the tap thread.
-    mutating func take(_ notice: TapNotice, at now: Instant) {
+    mutating func take(_ notice: OutputEvent, at now: Instant) {
         switch notice {
         case .started(let id):
             recordings[id]?.state = .recording
@@ -125,9 +125,9 @@ extension ControlPlane {
         for case .tap(let id) in outcome.change.opened {
             guard let tap = rooms[room]?.room.taps[id] else { continue }
             switch tap.purpose {
-            case .recording: recordings[id] = RecordingBook.Entry(tap: tap, room: room)
+            case .recording: recordings[id] = RecordingCatalog.Entry(tap: tap, room: room)
             case .streaming: streamings[id] = StreamingEntry(name: tap.name, room: room)
-            case .output: outputs[id] = OutputEntry(tap: tap, room: room)
+            case .output: outputs[id] = RTPForwardEntry(tap: tap, room: room)
             }
         }
     }
@@ -161,7 +161,7 @@ extension ControlPlane {
     }
 
     /// Returns the reply to `recording.start`, once directory and files are ready or have failed.
-    func recordingReply(of id: TapID, to caller: Caller) -> [UInt8] {
+    func recordingReply(of id: OutputID, to caller: Caller) -> [UInt8] {
         guard let entry = recordings[id], entry.state != .stopped else {
             return IPCReply.encoded(
                 id: caller.request,
@@ -189,7 +189,7 @@ extension IPCError {
 }
 
 extension RecordingInfo {
-    fileprivate init(_ entry: RecordingBook.Entry) {
+    fileprivate init(_ entry: RecordingCatalog.Entry) {
         self.init(
             recording: RecordingID(entry.tap.name),
             room: RoomID(entry.room),
@@ -212,7 +212,7 @@ extension RecordingStarted {
 }
 
 extension RecordedFile {
-    fileprivate init(_ file: TapFile) {
+    fileprivate init(_ file: OutputFile) {
         self.init(
             path: file.path,
             participant: ParticipantID(file.participant),

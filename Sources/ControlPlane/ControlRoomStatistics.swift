@@ -7,9 +7,9 @@ import WorkerInterface
 struct StatisticsSelection {
     private let params: StatsGet.Params
     private let room: Room
-    private var transports: [Room.Place: TransportStatistics] = [:]
-    private var publications: [Room.Place: PublicationStatistics] = [:]
-    private var slots: [Room.Place: SlotStatistics] = [:]
+    private var transports: [Room.WorkerResource: TransportStatistics] = [:]
+    private var publications: [Room.WorkerResource: PublicationStatistics] = [:]
+    private var slots: [Room.WorkerResource: SlotStatistics] = [:]
 
     init(_ params: StatsGet.Params, _ room: Room, _ answers: [Int: WorkerStatistics]) {
         self.params = params
@@ -75,7 +75,7 @@ struct StatisticsSelection {
                 continue
             }
             for track in transport.tracks where stream.carries(track) {
-                let place = Room.Place.publication(
+                let place = Room.WorkerResource.publication(
                     worker: transport.place.worker,
                     track.publication
                 )
@@ -104,7 +104,7 @@ struct StatisticsSelection {
     ) -> [SubscriptionStats] {
         var all: [SubscriptionStats] = []
         for slot in transport.slots {
-            let place = Room.Place.slot(worker: transport.place.worker, slot.id)
+            let place = Room.WorkerResource.slot(worker: transport.place.worker, slot.id)
             guard let number = slot.subscription, let subscription = room.subscriptions[number],
                 let found = slots[place], let mid = Mid(rawValue: slot.mid),
                 params.subscription.map({ $0.rawValue == subscription.id }) ?? true

@@ -14,10 +14,10 @@ struct RoomEntry {
     /// Callers' custom data of the room.
     var custom: JSON = [:]
     var messages: MessageBoard
-    private var participants = WrittenList()
+    private var participants = EncodedList()
     /// Participants whose custom data has changed since they were encoded.
     private var stale: Set<String> = []
-    private var streams = WrittenList()
+    private var streams = EncodedList()
     /// Room as last shown, and its complete JSON.
     private var written: (room: RoomInfo, text: EncodedJSON)?
 
@@ -34,7 +34,7 @@ struct RoomEntry {
         let changed = writeChanges()
         let shown = inWords(seq: seq)
         if let written, !changed, written.room == shown { return written.text }
-        let whole = ShownRoom(
+        let whole = EncodedRoom(
             room: shown,
             participants: participants.text(inOrder: room.participants.listedNames),
             streams: streams.text(inOrder: room.streams.listedNames)
@@ -73,7 +73,7 @@ struct RoomEntry {
         shown.custom = custom
         shown.locked = room.locked
         shown.hardMuted = room.hardMuted
-        shown.talkers = room.talkerList.map(Talker.init)
+        shown.talkers = room.speakerList.map(Talker.init)
         shown.recording = room.recording != nil
         shown.streaming = room.isStreaming
         shown.pins = room.pins.map { ParticipantID($0) }
@@ -151,7 +151,7 @@ extension ControlPlane {
     }
 
     private mutating func refuseMoreMemory() throws(IPCError) {
-        do throws(Refusal) { try shared.memory.refuseMore() } catch { throw IPCError(error) }
+        do throws(CallError) { try shared.memory.refuseMore() } catch { throw IPCError(error) }
     }
 
     func checkRoles(of settings: RoomSettings) throws(IPCError) {
@@ -195,10 +195,10 @@ extension ControlPlane {
         in room: RoomID
     ) throws(IPCError) -> Room.Outcome {
         guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
-        do throws(Refusal) {
+        do throws(CallError) {
             // In place: copying the room would cost time in proportion to its size.
             guard let outcome = try rooms[room.rawValue]?.room.apply(call, &shared) else {
-                throw Refusal(code: -32603, reason: "internal-error", message: "the room is gone")
+                throw CallError(code: -32603, reason: "internal-error", message: "the room is gone")
             }
             return outcome
         } catch {
@@ -244,7 +244,7 @@ extension ControlPlane {
 }
 
 extension IPCError {
-    init(_ refusal: Refusal) {
+    init(_ refusal: CallError) {
         self.init(
             code: refusal.code,
             message: refusal.message,

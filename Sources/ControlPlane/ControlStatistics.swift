@@ -19,7 +19,7 @@ struct StatisticsReport {
 extension ControlPlane {
     mutating func stats(_ params: StatsGet.Params, for caller: Caller) throws(IPCError) {
         let entry = try entry(params.room)
-        do throws(Refusal) {
+        do throws(CallError) {
             if let id = params.participant { _ = try entry.room.participant(id.rawValue) }
             if let id = params.subscription { _ = try entry.room.subscription(id.rawValue) }
         } catch {
@@ -74,7 +74,7 @@ extension ControlPlane {
                     worker: worker,
                     load: statistics.load.isFinite ? statistics.load : 0,
                     transports: statistics.transports.count,
-                    pressure: PressureInfo(statistics.pressure),
+                    pressure: OverloadInfo(statistics.pressure),
                     counters: PacketCounters(statistics)
                 )
             },

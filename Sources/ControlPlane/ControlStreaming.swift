@@ -21,7 +21,7 @@ extension ControlPlane {
         switch request.method {
         case StreamingStart.name:
             let params = try request.params(StreamingStart.Params.self)
-            var wish = Room.StreamingWish(url: params.url)
+            var wish = Room.StreamingRequest(url: params.url)
             wish.layout = params.layout
             wish.width = params.width
             wish.height = params.height
@@ -48,7 +48,7 @@ extension ControlPlane {
     }
 
     /// Replies to `streaming.start`; `cause` is the reason of a failure, `nil` means success.
-    mutating func answerStart(of id: TapID, failure cause: String?) {
+    mutating func answerStart(of id: OutputID, failure cause: String?) {
         guard let entry = streamings[id], let caller = entry.caller else { return }
         streamings[id]?.caller = nil
         let line =
@@ -72,7 +72,7 @@ extension ControlPlane {
 
     /// Makes the events of live streams; they contain no URL.
     mutating func streamingEvent(
-        _ news: Room.News,
+        _ news: Room.Event,
         to: Audience,
         in room: String
     ) -> Operation.Event? {
@@ -120,7 +120,7 @@ extension IPCError {
     }
 }
 
-extension Room.News {
+extension Room.Event {
     /// Log line of a live-stream event; of the URL it shows only the server.
     var streamingLine: (level: LogLevel, message: String, fields: [(String, String)])? {
         switch self {

@@ -45,7 +45,7 @@ struct Assembly {
                 processID: ProcessInfo.processInfo.processIdentifier
             )
             Daemon.say(ready + "\n")
-            manager.tell(.ready)
+            manager.notify(.ready)
             return EventLoop(
                 setup,
                 poller,
@@ -131,9 +131,9 @@ struct Assembly {
             )
         }
         var limits = configuration.limits.control
-        limits.memoryMegabytes = MemoryAllowance.megabytes(
+        limits.memoryMegabytes = SystemMemoryLimit.megabytes(
             configured: limits.memoryMegabytes,
-            allowed: MemoryAllowance.current()
+            allowed: SystemMemoryLimit.current()
         )
         return ControlSetup(
             version: Daemon.version,

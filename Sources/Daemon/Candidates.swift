@@ -4,7 +4,7 @@ import WorkerInterface
 
 /// Selection of the host candidates that an SDP answer names for a socket.
 enum Candidates {
-    /// Network interface address of this machine.
+    /// IPNetwork interface address of this machine.
     struct Interface: Equatable {
         var address: Address
         var isLoopback: Bool

@@ -34,7 +34,7 @@ package struct Configuration: Equatable {
     /// system's.
     var streamingAuthority: String?
     /// Networks to which plain RTP may be forwarded.
-    var tapNetworks = Network.loopback
+    var tapNetworks = IPNetwork.loopback
     package var limits = Limits()
 
     /// Limits of all parts; `ConfigurationLimit` lists their keys.
@@ -44,7 +44,7 @@ package struct Configuration: Equatable {
         var ipc = IPCLimits()
         var buffers = UDPSocket.Buffers()
         var sendQueue = SendQueueLimits()
-        var streams = StreamLimits()
+        var streams = TCPConnectionLimits()
         var recording = RecordingLimits()
         var streaming = StreamingLimits()
     }

@@ -170,10 +170,10 @@ extension Configuration {
     private static func networks(
         _ key: ConfigurationKey,
         _ values: [String]
-    ) throws(ConfigurationError) -> [Network] {
-        var networks: [Network] = []
+    ) throws(ConfigurationError) -> [IPNetwork] {
+        var networks: [IPNetwork] = []
         for value in values {
-            guard let network = Network(text: value) else {
+            guard let network = IPNetwork(text: value) else {
                 throw ConfigurationError(
                     key: key.rawValue,
                     reason: "\"\(value)\" is not a network, as 10.0.0.0/8 is one"

@@ -67,12 +67,12 @@ package struct ConfigurationLimit: Sendable {
         Self(name: "sendQueueBytes", range: 65_536...1 << 30, path: \.sendQueue.bytes),
         Self(
             name: "tcpConnections",
-            range: 1...StreamLimits.maximumConnections,
+            range: 1...TCPConnectionLimits.maximumConnections,
             path: \.streams.connections
         ),
         Self(
             name: "tcpConnectionsPerAddress",
-            range: 1...StreamLimits.maximumConnections,
+            range: 1...TCPConnectionLimits.maximumConnections,
             path: \.streams.connectionsPerAddress
         ),
         Self(name: "tcpQueueBytes", range: 65_536...16 << 20, path: \.streams.queueBytes),

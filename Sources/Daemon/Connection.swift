@@ -68,7 +68,7 @@ struct Connection {
     var needsSweep: Bool { lineStart != nil || phase != .open || stall != .none }
 
     /// Updates the stall state from what the peer has read; returns whether it may be stalled.
-    mutating func notesStall(_ limit: Int) -> Bool {
+    mutating func updateStall(_ limit: Int) -> Bool {
         let isMoving = output.taken != taken
         taken = output.taken
         if output.count <= limit {

@@ -22,7 +22,7 @@ struct EventLoop: ~Copyable {
     private let manager: ServiceManager
     private var memory = ResidentMemory()
     /// Latest time to exit after a first signal.
-    private var lastMoment: Instant?
+    private var exitDeadline: Instant?
 
     /// Reason for which the loop ended.
     enum Outcome: Equatable {
@@ -56,7 +56,7 @@ struct EventLoop: ~Copyable {
         self.log = log
         control = ControlPlane(setup)
         sampler = StatisticsSampler(workers: setup.workers)
-        watchdog = Watchdog(looks: workers.map(\.commands.looks), at: .monotonic())
+        watchdog = Watchdog(drainCount: workers.map(\.commands.drainCount), at: .monotonic())
     }
 
     /// Creates the poller and registers all descriptors that the loop serves.
@@ -68,12 +68,12 @@ struct EventLoop: ~Copyable {
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try ipc.watch(with: poller)
-        try poller.add(signals, for: .readable, token: Token.signals.rawValue)
+        try poller.add(signals, for: .readable, token: PollerToken.signals.rawValue)
         if let http {
-            try poller.add(http.descriptor, for: .readable, token: Token.http.rawValue)
+            try poller.add(http.descriptor, for: .readable, token: PollerToken.http.rawValue)
         }
         for (index, worker) in workers.enumerated() {
-            let token = Token.worker(index).rawValue
+            let token = PollerToken.worker(index).rawValue
             try poller.add(worker.events.descriptor, for: .readable, token: token)
         }
         return poller
@@ -86,7 +86,7 @@ struct EventLoop: ~Copyable {
             let ready = poller.wait(until: deadline(at: now), at: now)
             now = .monotonic()
             for index in 0..<ready {
-                guard let token = Token(rawValue: poller[index].token) else { continue }
+                guard let token = PollerToken(rawValue: poller[index].token) else { continue }
                 if let outcome = serve(token, poller[index], at: now) { return outcome }
                 if let outcome = carryOut(at: now) { return outcome }
             }
@@ -96,16 +96,18 @@ struct EventLoop: ~Copyable {
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
             if let outcome = carryOut(at: now) { return outcome }
             ipc.flush(with: poller, at: now)
-            if let lastMoment, lastMoment <= now { return .stopped }
+            if let exitDeadline, exitDeadline <= now { return .stopped }
             if let lost = watch(at: now) { return .workerStalled(lost) }
         }
     }
 
     /// Checks that all workers respond; returns the index of one that does not.
     private mutating func watch(at now: Instant) -> Int? {
-        guard watchdog.isDue(looks: workers.map(\.commands.looks), at: now) else { return nil }
+        guard watchdog.isDue(drainCount: workers.map(\.commands.drainCount), at: now) else {
+            return nil
+        }
         for worker in workers { worker.commands.ring() }
-        if manager.isWatching, watchdog.isWell { manager.tell(.alive) }
+        if manager.isWatching, watchdog.allRespond { manager.notify(.alive) }
         return watchdog.lost
     }
 
@@ -119,7 +121,7 @@ struct EventLoop: ~Copyable {
         let end = now.advanced(milliseconds: Self.finishMilliseconds)
         while !running.isEmpty, now < end {
             for index in 0..<poller.wait(until: end, at: now) {
-                guard case .worker(let worker) = Token(rawValue: poller[index].token) else {
+                guard case .worker(let worker) = PollerToken(rawValue: poller[index].token) else {
                     continue
                 }
                 if workers[worker].events.drain().closed { running.remove(worker) }
@@ -131,19 +133,19 @@ struct EventLoop: ~Copyable {
     private func deadline(at now: Instant) -> Instant? {
         let all = [
             control.deadline, ipc.deadline, http?.deadline(at: now), sampler.deadline,
-            trimmer.deadline, lastMoment, watchdog.deadline,
+            trimmer.deadline, exitDeadline, watchdog.deadline,
         ]
         return all.compactMap(\.self).min()
     }
 
     private mutating func serve(
-        _ token: Token,
+        _ token: PollerToken,
         _ readiness: Poller.Readiness,
         at now: Instant
     ) -> Outcome? {
         switch token {
         case .listener:
-            if lastMoment == nil { ipc.accept(with: poller, at: now) }
+            if exitDeadline == nil { ipc.accept(with: poller, at: now) }
         case .signals: return takeSignals(at: now)
         case .http: http?.run(at: now)
         case .worker(let index): return takeEvents(worker: index, at: now)
@@ -165,11 +167,11 @@ struct EventLoop: ~Copyable {
         while true {
             let signal = kernel_signals_next(signals)
             guard signal != 0 else { return nil }
-            guard lastMoment == nil else { return .forced }
+            guard exitDeadline == nil else { return .forced }
             log.info("shutting down", [("signal", "\(signal)")])
-            lastMoment = now.advanced(milliseconds: Self.shutdownMilliseconds)
+            exitDeadline = now.advanced(milliseconds: Self.shutdownMilliseconds)
             http?.isHealthy = false
-            manager.tell(.stopping)
+            manager.notify(.stopping)
             control.shutdown(at: now)
         }
     }

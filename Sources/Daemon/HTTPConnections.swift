@@ -20,7 +20,7 @@ struct HTTPConnections {
     /// Oldest first.
     private var entries: [Entry] = []
     /// Evicted or expired connections that have not been shut down yet.
-    private(set) var surplus: [Int32] = []
+    private(set) var evicted: [Int32] = []
 
     /// When `expire(at:)` next has something to do.
     var deadline: Instant? { entries.first?.deadline }
@@ -33,9 +33,9 @@ struct HTTPConnections {
     /// Adds a new connection; beyond a limit it evicts the oldest of its address, or of all.
     mutating func open(_ descriptor: Int32, from source: Source, at now: Instant) {
         if entries.count(where: { $0.source == source }) >= Self.perAddress {
-            giveUp(entries.firstIndex { $0.source == source })
+            evict(entries.firstIndex { $0.source == source })
         } else if entries.count >= Self.limit {
-            giveUp(entries.startIndex)
+            evict(entries.startIndex)
         }
         let deadline = now.advanced(milliseconds: Self.milliseconds)
         entries.append(Entry(descriptor: descriptor, source: source, deadline: deadline))
@@ -44,23 +44,23 @@ struct HTTPConnections {
     /// Removes a connection that has ended.
     mutating func close(_ descriptor: Int32) {
         entries.removeAll { $0.descriptor == descriptor }
-        surplus.removeAll { $0 == descriptor }
+        evicted.removeAll { $0 == descriptor }
     }
 
     /// Evicts the connections whose deadline has passed.
     mutating func expire(at now: Instant) {
-        while let oldest = entries.first, oldest.deadline <= now { giveUp(entries.startIndex) }
+        while let oldest = entries.first, oldest.deadline <= now { evict(entries.startIndex) }
     }
 
     /// Returns the connections to shut down, and clears the list.
-    mutating func takeSurplus() -> [Int32] {
-        defer { surplus = [] }
-        return surplus
+    mutating func takeEvicted() -> [Int32] {
+        defer { evicted = [] }
+        return evicted
     }
 
-    private mutating func giveUp(_ index: Int?) {
+    private mutating func evict(_ index: Int?) {
         guard let index else { return }
-        surplus.append(entries.remove(at: index).descriptor)
+        evicted.append(entries.remove(at: index).descriptor)
     }
 
     /// Concurrent connections.

@@ -77,17 +77,17 @@ final class HTTPServer {
     func run(at now: Instant) {
         self.now = now
         connections.expire(at: now)
-        hangUpSurplus()
+        shutDownEvicted()
         _ = unsafe MHD_run(daemon)
-        guard !connections.surplus.isEmpty else { return }
-        hangUpSurplus()
+        guard !connections.evicted.isEmpty else { return }
+        shutDownEvicted()
         _ = unsafe MHD_run(daemon)
     }
 
     /// Shuts down evicted connections; the library closes them when it runs next.
-    private func hangUpSurplus() {
-        for descriptor in connections.takeSurplus() {
-            http_hang_up(descriptor)
+    private func shutDownEvicted() {
+        for descriptor in connections.takeEvicted() {
+            http_shutdown(descriptor)
             // The library ignores suspended connections, so resume it.
             guard let connection = unsafe waiting.removeValue(forKey: descriptor) else { continue }
             unsafe MHD_resume_connection(connection)

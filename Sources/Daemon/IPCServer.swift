@@ -41,7 +41,7 @@ struct IPCServer {
 
     /// Registers the listening socket with the poller.
     func watch(with poller: borrowing Poller) throws(SystemError) {
-        try poller.add(socket.descriptor, for: .readable, token: Token.listener.rawValue)
+        try poller.add(socket.descriptor, for: .readable, token: PollerToken.listener.rawValue)
     }
 
     /// Accepts waiting connections, a bounded number per call.
@@ -50,7 +50,7 @@ struct IPCServer {
             let descriptor = kernel_accept(socket.descriptor)
             guard descriptor >= 0 else {
                 guard descriptor == -EMFILE || descriptor == -ENFILE else { return }
-                return turnAway()
+                return acceptAndClose()
             }
             guard connections.count < limits.connections else {
                 log.warning("ipc connection refused", [("reason", "limit ipcConnections")])
@@ -67,7 +67,7 @@ struct IPCServer {
         var peer = kernel_credentials()
         let known = unsafe kernel_peer_credentials(descriptor, &peer) == 0
         do throws(SystemError) {
-            try poller.add(descriptor, for: .readable, token: Token.connection(id).rawValue)
+            try poller.add(descriptor, for: .readable, token: PollerToken.connection(id).rawValue)
         } catch {
             log.warning("ipc connection refused", [("reason", "\(error)")])
             return kernel_close(descriptor)
@@ -85,7 +85,7 @@ struct IPCServer {
     ///
     /// Otherwise the listener would stay readable, and the loop would spin, until a descriptor is
     /// free.
-    private mutating func turnAway() {
+    private mutating func acceptAndClose() {
         log.warning("ipc connection refused", [("reason", "no file descriptors left")])
         guard reserve >= 0 else { return }
         kernel_close(reserve)
@@ -146,16 +146,19 @@ struct IPCServer {
 
     /// Queues an event for all connections subscribed to the room.
     mutating func event(room: String, _ line: [UInt8]) {
-        tell(line) { $0.includes(room) }
+        broadcast(line) { $0.includes(room) }
     }
 
     /// Queues a server-wide event for all connections subscribed to any events.
-    mutating func serverEvent(_ line: [UInt8]) { tell(line) { $0 != .none } }
+    mutating func serverEvent(_ line: [UInt8]) { broadcast(line) { $0 != .none } }
 
-    private mutating func tell(_ line: [UInt8], to hears: (Connection.Subscription) -> Bool) {
+    private mutating func broadcast(
+        _ line: [UInt8],
+        to isSubscribed: (Connection.Subscription) -> Bool
+    ) {
         // Collect the ids first: mutating a dictionary while iterating it would copy it.
         var hearing: [ConnectionID] = []
-        for (id, connection) in connections where hears(connection.subscription) {
+        for (id, connection) in connections where isSubscribed(connection.subscription) {
             hearing.append(id)
         }
         for id in hearing { reply(id, line) }
@@ -173,13 +176,13 @@ struct IPCServer {
             guard var connection = connections[id] else { continue }
             connections[id] = nil
             let failure = connection.output.write(to: connection.descriptor)
-            if connection.notesStall(limits.outputBytes), nextSweep == nil {
+            if connection.updateStall(limits.outputBytes), nextSweep == nil {
                 nextSweep = now.advanced(milliseconds: Self.sweepMilliseconds)
             }
             let wanted = connection.wantedInterest(outputLimit: limits.outputBytes)
             if wanted != connection.interest {
                 connection.interest = wanted
-                let token = Token.connection(id).rawValue
+                let token = PollerToken.connection(id).rawValue
                 poller.change(connection.descriptor, to: wanted, token: token)
             }
             connections[id] = connection

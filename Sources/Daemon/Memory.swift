@@ -26,7 +26,7 @@ struct ResidentMemory {
 }
 
 /// Memory that the system allows this process.
-enum MemoryAllowance {
+enum SystemMemoryLimit {
     /// Returns the least of the machine's memory and the limits of the process's control groups, in
     /// bytes.
     static func current() -> Int {

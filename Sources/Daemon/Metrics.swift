@@ -38,7 +38,7 @@ struct Metrics {
         }
         page.add("sfud_keyframe_wishes_total", .counter, "Viewers' wishes for keyframes.") {
             Self.outcomes.map { name, path in
-                let count = workers.reduce(0) { $0 + $1.keyframeWishes[keyPath: path] }
+                let count = workers.reduce(0) { $0 + $1.keyframeRequestCounts[keyPath: path] }
                 return ("outcome=\"\(name)\"", Double(count))
             }
         }
@@ -108,7 +108,7 @@ struct Metrics {
     }
 
     private func addStreams(to page: inout Page) {
-        let streams = workers.reduce(into: StreamStatistics()) { $0 += $1.streams }
+        let streams = workers.reduce(into: TCPConnectionStatistics()) { $0 += $1.streams }
         page.add("sfud_tcp_connections", .gauge, "TCP connections, validated or not yet.") {
             let checked = Double(streams.open - streams.unchecked)
             return [
@@ -122,7 +122,7 @@ struct Metrics {
             Double(streams.accepted)
         )
         page.add("sfud_tcp_ended_total", .counter, "TCP connections ended or not taken.") {
-            StreamStatistics.Cause.allCases.map {
+            TCPConnectionStatistics.Cause.allCases.map {
                 ("cause=\"\($0.rawValue)\"", Double(streams[$0]))
             }
         }
@@ -167,9 +167,10 @@ struct Metrics {
         workers.enumerated().map { ("worker=\"\($0.offset)\"", value($0.element)) }
     }
 
-    private static let outcomes: [(String, any KeyPath<KeyframeWishes, UInt64> & Sendable)] = [
-        ("asked", \.asked), ("shared", \.shared), ("held", \.held), ("bounded", \.bounded),
-    ]
+    private static let outcomes: [(String, any KeyPath<KeyframeRequestCounts, UInt64> & Sendable)] =
+        [
+            ("asked", \.asked), ("shared", \.shared), ("held", \.held), ("bounded", \.bounded),
+        ]
 
     private static let sums: [(String, String, any KeyPath<WorkerStatistics, UInt64> & Sendable)] =
         [
@@ -180,7 +181,7 @@ struct Metrics {
             ("sfud_rtcp_received_total", "RTCP datagrams in.", \.rtcpIn),
             (
                 "sfud_feedback_left_out_total", "Feedback beyond a transport's RTCP budget.",
-                \.feedbackLeftOut
+                \.feedbackOverBudget
             ),
             ("sfud_consents_ended_total", "Paths whose peer answers no more.", \.consentsEnded),
             ("sfud_rtp_received_total", "RTP packets in.", \.rtpIn),

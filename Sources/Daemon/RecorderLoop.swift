@@ -27,7 +27,7 @@ struct RecorderLoop: ~Copyable {
 
     private struct HeldFence {
         var epoch: UInt64
-        var taps: Set<TapID>
+        var taps: Set<OutputID>
         var due: Instant
     }
 
@@ -36,17 +36,17 @@ struct RecorderLoop: ~Copyable {
     let events: Mailbox<WorkerEvent>
     private var poller: Poller
     private var port: TapPort
-    private var recordings: [TapID: RoomRecording] = [:]
-    var streamers: [TapID: RoomStreamer] = [:]
-    var outputs: [TapID: RoomOutput] = [:]
+    private var recordings: [OutputID: RoomRecording] = [:]
+    var streamers: [OutputID: RoomStreamer] = [:]
+    var outputs: [OutputID: RTPForwarder] = [:]
     /// Live stream processes that have been told to end and may not have exited.
     var children: [Int32] = []
     /// Taps that read each publication.
-    private var listeners: [PublicationID: [TapID]] = [:]
+    private var listeners: [PublicationID: [OutputID]] = [:]
     /// Recordings that have ended but are not completely on disk, with their files.
-    private var ending: [TapID: RoomRecording] = [:]
+    private var ending: [OutputID: RoomRecording] = [:]
     /// Taps opened or closed since the last fence.
-    private var unsettled: Set<TapID> = []
+    private var unsettled: Set<OutputID> = []
     private var held: [HeldFence] = []
     private var nextLook: Instant
     private var nextFiles: Instant
@@ -103,7 +103,7 @@ struct RecorderLoop: ~Copyable {
             }
             receive(at: now)
             look(at: now)
-            tendStreamers(at: now)
+            serveStreamers(at: now)
             releaseFences(at: now)
             guard isOpen else { break }
         }
@@ -154,7 +154,7 @@ extension RecorderLoop {
         }
     }
 
-    private mutating func apply(_ order: TapOrder, at now: Instant) {
+    private mutating func apply(_ order: OutputCommand, at now: Instant) {
         switch order {
         case .open(let tap):
             open(tap, at: now)
@@ -187,11 +187,11 @@ extension RecorderLoop {
         }
     }
 
-    private mutating func open(_ tap: TapSetup, at now: Instant) {
+    private mutating func open(_ tap: OutputSetup, at now: Instant) {
         switch tap.purpose {
         case .streaming(let target):
             streamers[tap.id] = RoomStreamer(tap, target, setup.streaming, at: now)
-        case .output(let output): outputs[tap.id] = RoomOutput(tap, output)
+        case .output(let output): outputs[tap.id] = RTPForwarder(tap, output)
         case .recording:
             let unixTime = Double(kernel_unix_nanoseconds()) / 1e9
             recordings[tap.id] = RoomRecording(tap, setup.limits, at: now, unixTime: unixTime)
@@ -201,7 +201,7 @@ extension RecorderLoop {
     }
 
     private mutating func fence(_ epoch: UInt64, at now: Instant) {
-        var taps: Set<TapID> = []
+        var taps: Set<OutputID> = []
         swap(&taps, &unsettled)
         guard !taps.isEmpty else {
             events.post([.fenced(epoch: epoch, at: now, packets: 0)])
@@ -211,7 +211,7 @@ extension RecorderLoop {
         held.append(HeldFence(epoch: epoch, taps: taps, due: due))
     }
 
-    mutating func settled(_ tap: TapID) {
+    mutating func settled(_ tap: OutputID) {
         for index in held.indices { held[index].taps.remove(tap) }
     }
 
@@ -275,14 +275,14 @@ extension RecorderLoop {
 
     mutating func ask(for wishes: [(PublicationID, position: Int)]) {
         for (publication, position) in wishes {
-            guard let worker = port.wantKeyframe(of: publication, position: position) else {
+            guard let worker = port.requestKeyframe(of: publication, position: position) else {
                 continue
             }
-            setup.relays.bells[worker].ring()
+            setup.relays.wakeups[worker].ring()
         }
     }
 
-    private mutating func post(_ tap: TapID, at now: Instant) {
+    private mutating func post(_ tap: OutputID, at now: Instant) {
         guard let jobs = recordings[tap]?.takeJobs() else { return }
         setup.disk.post(jobs)
         for end in recordings[tap]?.takeEnds() ?? [] { say(end, of: tap) }
@@ -295,13 +295,13 @@ extension RecorderLoop {
         }
     }
 
-    private func sayGapsEnd(of tap: TapID) {
+    private func sayGapsEnd(of tap: OutputID) {
         guard let recording = recordings[tap]?.setup else { return }
         let fields = [("room", recording.room), ("recording", recording.name)]
         setup.log.warning("gaps are no longer listed", cause: recording.name, fields)
     }
 
-    private func say(_ end: RoomRecording.TrackEnd, of tap: TapID) {
+    private func say(_ end: RoomRecording.TrackEnd, of tap: OutputID) {
         guard let setup = recordings[tap]?.setup else { return }
         let kind = end.track.kind == .audio ? "audio" : "video"
         let fields = [
@@ -330,7 +330,7 @@ extension RecorderLoop {
     /// Ends a recording.
     ///
     /// With a reason it is reported at once, otherwise when the disk has taken everything.
-    private mutating func end(_ tap: TapID, reason: String?, at now: Instant) {
+    private mutating func end(_ tap: OutputID, reason: String?, at now: Instant) {
         guard var recording = recordings.removeValue(forKey: tap) else { return }
         recording.finish(at: now)
         setup.disk.post(recording.takeJobs())
@@ -342,20 +342,20 @@ extension RecorderLoop {
         events.post([.tap(.ended(tap, reason: reason, kept(of: recording)))])
     }
 
-    mutating func stopListening(_ tap: TapID) {
+    mutating func stopListening(_ tap: OutputID) {
         for id in Array(listeners.keys) {
             listeners[id]?.removeAll { $0 == tap }
             if listeners[id]?.isEmpty == true { listeners[id] = nil }
         }
     }
 
-    private mutating func tellEnded(_ tap: TapID) {
+    private mutating func tellEnded(_ tap: OutputID) {
         guard let recording = ending.removeValue(forKey: tap) else { return }
         events.post([.tap(.ended(tap, reason: nil, kept(of: recording)))])
     }
 
     /// Returns the recording's files, with the durations that are on disk.
-    private func kept(of recording: RoomRecording) -> [TapFile] {
+    private func kept(of recording: RoomRecording) -> [OutputFile] {
         let seconds = setup.disk.kept(of: recording.setup.id)
         return recording.files.compactMap { file in
             guard let kept = seconds[file.number] else { return nil }

@@ -7,16 +7,16 @@ import WorkerInterface
 // Live streams on the recorder thread: reports of their processes.
 extension RecorderLoop {
     /// Reads the processes' reports, and writes queued frames to them.
-    mutating func tendStreamers(at now: Instant) {
+    mutating func serveStreamers(at now: Instant) {
         for tap in streamers.keys.sorted() {
-            let news = streamers[tap]?.takeNews(at: now) ?? []
-            for one in news { tell(one, of: tap) }
+            let news = streamers[tap]?.takeStateChanges(at: now) ?? []
+            for one in news { report(one, of: tap) }
             sayDropped(tap)
         }
         children.removeAll(where: kernel_child_ended)
     }
 
-    private mutating func tell(_ news: RoomStreamer.News, of tap: TapID) {
+    private mutating func report(_ news: RoomStreamer.StateChange, of tap: OutputID) {
         switch news {
         case .started: events.post([.tap(.started(tap))])
         case .interrupted(let cause): events.post([.tap(.interrupted(tap, cause: cause))])
@@ -30,14 +30,14 @@ extension RecorderLoop {
     }
 
     /// Removes a live stream and ends its processes.
-    mutating func drop(streamer tap: TapID) {
+    mutating func drop(streamer tap: OutputID) {
         guard var streamer = streamers.removeValue(forKey: tap) else { return }
         children += streamer.takeChildren()
         stopListening(tap)
     }
 
     /// Logs that the process lacks parts of its sandbox: the kernel is too old, or forbids them.
-    private func sayUnconfined(_ tap: TapID, _ parts: [String]) {
+    private func sayUnconfined(_ tap: OutputID, _ parts: [String]) {
         guard let setup = streamers[tap]?.setup else { return }
         let fields = [
             ("room", setup.room), ("streaming", setup.name),
@@ -47,7 +47,7 @@ extension RecorderLoop {
     }
 
     /// Logs that the process is too slow, with the number of dropped frames; at most once a second.
-    private mutating func sayDropped(_ tap: TapID) {
+    private mutating func sayDropped(_ tap: OutputID) {
         guard let dropped = streamers[tap]?.takeDropped(), let setup = streamers[tap]?.setup
         else { return }
         let fields = [

@@ -24,7 +24,7 @@ struct ServiceManager {
     }
 
     /// Sends the state and ignores errors, so that a stuck manager never blocks the daemon.
-    func tell(_ state: State) {
+    func notify(_ state: State) {
         guard let descriptor else { return }
         _ = kernel_write(descriptor, Array(state.rawValue.utf8).span)
     }

@@ -27,17 +27,17 @@ struct SocketCounters {
     /// Adds the counters to the core's statistics.
     func add(
         to statistics: inout WorkerStatistics,
-        _ outbox: borrowing Outbox,
-        _ streams: borrowing Streams
+        _ udpSender: borrowing UDPSender,
+        _ streams: borrowing TCPConnections
     ) {
-        var sendDrops = outbox.drops
+        var sendDrops = udpSender.drops
         sendDrops += streams.drops
         statistics.datagramsIn += oversized
         statistics.bytesIn += oversizedBytes
         statistics.kernelDrops = kernelDrops
-        statistics.sendErrors = outbox.errors &+ streams.errors
+        statistics.sendErrors = udpSender.errors &+ streams.errors
         statistics.sendDrops = sendDrops
-        statistics.sendQueueLength = outbox.waiting + streams.waitingCount
+        statistics.sendQueueLength = udpSender.waiting + streams.waitingCount
         statistics.streams = streams.statistics
         for (index, reason) in DropReason.allCases.enumerated() {
             switch reason {

@@ -11,27 +11,27 @@ struct Watchdog {
     private var unanswered: [Int]
     private(set) var deadline: Instant
 
-    /// `looks` is the number of times that each thread has drained its mailbox so far.
-    init(looks: [UInt64], at now: Instant) {
-        lastLooks = looks
-        unanswered = looks.map { _ in 0 }
+    /// `drainCount` is the number of times that each thread has drained its mailbox so far.
+    init(drainCount: [UInt64], at now: Instant) {
+        lastLooks = drainCount
+        unanswered = drainCount.map { _ in 0 }
         deadline = now.advanced(milliseconds: Self.intervalMilliseconds)
     }
 
     /// Counts the answers if a check is due; returns whether to wake all threads again.
-    mutating func isDue(looks: @autoclosure () -> [UInt64], at now: Instant) -> Bool {
+    mutating func isDue(drainCount: @autoclosure () -> [UInt64], at now: Instant) -> Bool {
         guard deadline <= now else { return false }
         deadline = now.advanced(milliseconds: Self.intervalMilliseconds)
-        let looks = looks()
-        for index in looks.indices {
-            unanswered[index] = looks[index] == lastLooks[index] ? unanswered[index] + 1 : 0
+        let drainCount = drainCount()
+        for index in drainCount.indices {
+            unanswered[index] = drainCount[index] == lastLooks[index] ? unanswered[index] + 1 : 0
         }
-        lastLooks = looks
+        lastLooks = drainCount
         return true
     }
 
     /// Whether all threads have answered recently; only then is the service manager's watchdog fed.
-    var isWell: Bool { unanswered.allSatisfy { $0 <= Self.patience } }
+    var allRespond: Bool { unanswered.allSatisfy { $0 <= Self.patience } }
 
     /// Index of a thread that is considered lost.
     var lost: Int? { unanswered.firstIndex { $0 > Self.limit } }

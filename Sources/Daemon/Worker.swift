@@ -22,7 +22,7 @@ final class Worker: Sendable {
         var relays: RelayNetwork?
         var log: Log
         var sendQueue = SendQueueLimits()
-        var streams = StreamLimits()
+        var streams = TCPConnectionLimits()
     }
 
     let commands: Mailbox<WorkerCommand>
@@ -76,7 +76,7 @@ final class Worker: Sendable {
             unsafe kernel_name_thread("worker-\(setup.index)")
             // With short scheduler time slices, a packet waits less for another thread on the same
             // core.
-            let failure = kernel_take_short_turns()
+            let failure = kernel_request_short_slice()
             if failure < 0 {
                 let cause = SystemError(operation: "short turns", number: -failure)
                 setup.log.debug("worker has long turns", [("cause", "\(cause)")])

@@ -15,23 +15,23 @@ struct WorkerLoop: ~Copyable {
     var core: Core
     var relays: WorkerRelays
     var output = Batch(capacity: Core.batchCapacity)
-    private var outbox: Outbox
+    private var udpSender: UDPSender
     /// Inbox for datagrams that arrive while a batch is sent; `nil` while in use, like
-    /// `latecomers`.
-    var besides: Inbox? = Inbox(capacity: besidesCapacity)
-    var latecomers: Latecomers? = Latecomers()
-    var lateCount = 0
-    var streams: Streams
+    /// `deferred`.
+    var preemptionInbox: Inbox? = Inbox(capacity: preemptionInboxCapacity)
+    var deferred: DeferredDatagrams? = DeferredDatagrams()
+    var deferredCount = 0
+    var streams: TCPConnections
     private var locals: LocalAddresses
     var counters: SocketCounters
-    var forwarding = ForwardingClock()
+    var forwarding = ForwardingDelayMeter()
     /// Datagrams received since the last flush.
     var taken = 0
     /// Whether the poller reports when a socket is writable, by socket.
     private var awaited: [Bool]
     private var load: LoadMeter
-    private var meter: PressureMeter
-    var stalls: StallWatch
+    private var meter: BusyMeter
+    var stalls: StaleMediaDetector
     private var nextRefresh: Instant
 
     init(
@@ -54,14 +54,14 @@ struct WorkerLoop: ~Copyable {
             engine: setup.engine
         )
         relays = WorkerRelays(setup.relays, worker: setup.index)
-        outbox = Outbox(setup.sockets, limits: setup.sendQueue)
-        streams = Streams(setup.listeners, limits: setup.streams)
+        udpSender = UDPSender(setup.sockets, limits: setup.sendQueue)
+        streams = TCPConnections(setup.listeners, limits: setup.streams)
         locals = LocalAddresses(setup.sockets)
         counters = SocketCounters(sockets: setup.sockets.count)
         awaited = setup.sockets.map { _ in false }
         load = LoadMeter(at: now, cpu: kernel_thread_nanoseconds())
-        meter = PressureMeter(at: now)
-        stalls = StallWatch(at: now, cpu: kernel_thread_nanoseconds())
+        meter = BusyMeter(at: now)
+        stalls = StaleMediaDetector(at: now, cpu: kernel_thread_nanoseconds())
         nextRefresh = now
     }
 
@@ -72,24 +72,24 @@ struct WorkerLoop: ~Copyable {
     ) throws(SystemError) -> Poller {
         let poller = try Poller()
         try poller.add(commands.descriptor, for: .readable, token: mailboxToken)
-        if let bell = setup.relays?.bells[setup.index] {
-            try poller.add(bell.descriptor, for: .readable, token: bellToken)
+        if let bell = setup.relays?.wakeups[setup.index] {
+            try poller.add(bell.descriptor, for: .readable, token: wakeupToken)
         }
         for (index, socket) in setup.sockets.enumerated() {
             try poller.add(socket.descriptor, for: .readable, token: UInt64(index))
         }
-        try Streams.watch(setup.listeners, with: poller)
+        try TCPConnections.watch(setup.listeners, with: poller)
         return poller
     }
 
     /// Runs until the mailbox is closed.
     mutating func run() {
         var inbox = Inbox()
-        var frames = StreamFrames()
+        var frames = RFC4571Deframer()
         var now = Instant.monotonic()
         while true {
             refresh(at: now)
-            let mayRest = relays.rest() && lateCount == 0
+            let mayRest = relays.rest() && deferredCount == 0
             let deadline = mayRest ? deadline : now
             let rest = Instant.monotonic()
             stalls.worked(
@@ -99,13 +99,13 @@ struct WorkerLoop: ~Copyable {
                 wall: wallClock
             )
             let ready = poller.wait(until: deadline, at: rest)
-            relays.rise()
+            relays.didWake()
             now = .monotonic()
             meter.slept(now.nanoseconds(since: rest))
             let rounds =
                 stalls.slept(since: rest, until: now, wall: wallClock)
                 ? Self.roundsAfterStall : Self.rounds
-            takeLatecomers(at: now)
+            receiveDeferred(at: now)
             var hasCommands = false
             for index in 0..<ready {
                 let found = poller[index]
@@ -113,21 +113,21 @@ struct WorkerLoop: ~Copyable {
                 case Self.mailboxToken:
                     hasCommands = true
                     continue
-                case Self.bellToken:
-                    relays.silence()
+                case Self.wakeupToken:
+                    relays.resetWakeup()
                     continue
                 default: break
                 }
-                if let subject = Streams.Subject(token: found.token) {
+                if let subject = TCPConnections.Subject(token: found.token) {
                     serve(subject, found, rounds, through: &frames, at: now)
                     continue
                 }
-                if found.writable { outbox.noteWritable(socket: Int(found.token)) }
+                if found.writable { udpSender.noteWritable(socket: Int(found.token)) }
                 guard found.readable || found.hungUp else { continue }
                 receive(socket: Int(found.token), rounds, into: &inbox, at: now)
             }
             // Queued datagrams are older than this batch, so send them first.
-            outbox.resume(from: locals, at: now)
+            udpSender.resume(from: locals, at: now)
             flush(at: now)
             receiveRelayed(at: now)
             let open = !hasCommands || takeCommands()
@@ -135,8 +135,8 @@ struct WorkerLoop: ~Copyable {
             flush(at: now)
             expireStreams(at: now)
             watchSockets()
-            weigh(at: now)
-            tell()
+            reportLoad(at: now)
+            postEvents()
             guard open else { return }
         }
     }
@@ -144,8 +144,8 @@ struct WorkerLoop: ~Copyable {
     private var deadline: Instant {
         var own = min(core.deadline ?? nextRefresh, nextRefresh)
         own = min(own, streams.deadline ?? own)
-        own = min(own, core.pressureDeadline ?? own)
-        return outbox.deadline.map { min($0, own) } ?? own
+        own = min(own, core.loadSampleDeadline ?? own)
+        return udpSender.deadline.map { min($0, own) } ?? own
     }
 
     /// Reads a socket for a bounded number of rounds, so that no socket starves another.
@@ -159,11 +159,11 @@ struct WorkerLoop: ~Copyable {
         at now: Instant
     ) {
         for _ in 0..<rounds {
-            if taken + lateCount + inbox.capacity > Core.batchCapacity {
+            if taken + deferredCount + inbox.capacity > Core.batchCapacity {
                 flush(at: now)
-                weigh(at: .monotonic())
+                reportLoad(at: .monotonic())
             }
-            takeLatecomers(at: now)
+            receiveDeferred(at: now)
             // Deferred datagrams may fill a batch; then the socket is read after them.
             guard taken + inbox.capacity <= Core.batchCapacity else { return }
             if let error = inbox.receive(from: setup.sockets[socket]) {
@@ -193,8 +193,8 @@ struct WorkerLoop: ~Copyable {
         if output.free < Core.replyCapacity { send(at: now) }
         if case .rtp = Datagram(inbox[index]) { forwarding.noteArrival(inbox.arrival(index)) }
         let path = path(of: index, of: inbox, socket: socket)
-        let leaving = stalls.leaving(inbox.arrival(index))
-        core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
+        let staleMedia = stalls.staleMedia(inbox.arrival(index))
+        core.receive(inbox[index], on: path, at: now, staleMedia: staleMedia, into: &output)
     }
 
     /// Returns the path (remote and local address) of a datagram.
@@ -237,8 +237,8 @@ struct WorkerLoop: ~Copyable {
         }
         // Earlier batches were sent under the old permissions, and may still be queued: withdraw
         // the datagrams that the commands have revoked.
-        let lost = core.takeLostStreams()
-        outbox.withdraw(lost)
+        let lost = core.takeRevokedSSRCs()
+        udpSender.withdraw(lost)
         streams.withdraw(lost)
         return !closed
     }
@@ -256,19 +256,19 @@ struct WorkerLoop: ~Copyable {
             guard time.nanoseconds(since: turn) >= Self.turnNanoseconds else { continue }
             stamp.join(takeStamp())
             now = time
-            letOvertake(at: now)
+            preemptBatch(at: now)
             turn = .monotonic()
         }
         send(at: now)
         taken = 0
         stamp.join(takeStamp())
         forwarding.settle(stamp)
-        if let trouble = outbox.takeTrouble() { report(trouble) }
+        if let sendError = udpSender.takeSendError() { report(sendError) }
     }
 
     /// Returns when the first media send since the last call returned, over UDP and TCP.
     mutating func takeStamp() -> SendStamp {
-        var stamp = outbox.takeStamp()
+        var stamp = udpSender.takeStamp()
         stamp.join(streams.takeStamp())
         return stamp
     }
@@ -276,24 +276,25 @@ struct WorkerLoop: ~Copyable {
     /// Passes the core's output to the UDP and TCP senders.
     mutating func send(at now: Instant) {
         if !streams.isEmpty { streams.send(output, with: poller, at: now) }
-        outbox.send(&output, from: locals, at: now)
+        udpSender.send(&output, from: locals, at: now)
     }
 
     /// Reports the thread's load to the core, which sheds load when it is too high.
-    private mutating func weigh(at now: Instant) {
-        guard core.wantsPressure(at: now) else { return }
-        let sample = PressureSample(
+    private mutating func reportLoad(at now: Instant) {
+        guard core.needsLoadSample(at: now) else { return }
+        let sample = LoadSample(
             busy: meter.takeBusy(at: .monotonic()),
             leastLagMilliseconds: forwarding.takeLeastLag(),
-            backlog: outbox.fill,
-            leftOut: stalls.takeLeftOut()
+            backlog: udpSender.fill,
+            discardedVideo: stalls.takeDiscardedVideo()
         )
-        core.notePressure(sample, at: now)
+        core.noteLoad(sample, at: now)
     }
 
     /// Makes the poller report writability of exactly those sockets that have queued datagrams.
     private mutating func watchSockets() {
-        for socket in awaited.indices where outbox.awaitsRoom(socket: socket) != awaited[socket] {
+        for socket in awaited.indices where udpSender.awaitsRoom(socket: socket) != awaited[socket]
+        {
             awaited[socket].toggle()
             poller.change(
                 setup.sockets[socket].descriptor,
@@ -304,14 +305,14 @@ struct WorkerLoop: ~Copyable {
     }
 
     /// Posts events; called after `flush`, so that a fence returns when everything has been sent.
-    private mutating func tell() {
+    private mutating func postEvents() {
         var told: [WorkerEvent] = []
         while let event = core.takeEvent() {
             guard case .statistics(let token, var statistics) = event else {
                 told.append(event)
                 continue
             }
-            counters.add(to: &statistics, outbox, streams)
+            counters.add(to: &statistics, udpSender, streams)
             statistics.firstCopies = forwarding.first
             statistics.lastCopies = forwarding.last
             statistics.cpuNanoseconds = UInt64(max(0, kernel_thread_nanoseconds()))
@@ -328,9 +329,9 @@ struct WorkerLoop: ~Copyable {
         nextRefresh = now.advanced(milliseconds: Self.refreshMilliseconds)
     }
 
-    private func report(_ trouble: Outbox.Trouble) {
+    private func report(_ sendError: UDPSender.SendError) {
         let worker = ("worker", "\(setup.index)")
-        switch trouble {
+        switch sendError {
         case .segmentsRefused(let socket, let number, let byPath):
             let fields = [
                 worker, ("socket", setup.sockets[socket].address.endpointText),
@@ -345,7 +346,7 @@ struct WorkerLoop: ~Copyable {
     }
 
     private static let mailboxToken = UInt64.max
-    private static let bellToken = UInt64.max - 1
+    private static let wakeupToken = UInt64.max - 1
     private static let relayRounds = 4
     /// Receive calls in a row on one socket before other sockets are served.
     private static let rounds = 8

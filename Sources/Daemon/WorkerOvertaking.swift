@@ -9,18 +9,18 @@ extension WorkerLoop {
     static let turnNanoseconds: Int64 = 500_000
     /// Datagrams read per receive call after each turn; few, so that few are deferred and checked
     /// again.
-    static let besidesCapacity = 32
+    static let preemptionInboxCapacity = 32
 
     /// Receives datagrams that arrived during the current batch, and sends at once those that may
     /// preempt it; the others are deferred in order.
-    mutating func letOvertake(at now: Instant) {
-        guard var inbox = besides.take(), var latecomers = latecomers.take() else {
+    mutating func preemptBatch(at now: Instant) {
+        guard var inbox = preemptionInbox.take(), var deferred = deferred.take() else {
             preconditionFailure("one batch is let out at a time")
         }
-        core.putAside()
+        core.preempt()
         var overtaking = 0
         var socket = 0
-        while socket < setup.sockets.count, latecomers.free >= inbox.capacity,
+        while socket < setup.sockets.count, deferred.free >= inbox.capacity,
             overtaking + inbox.capacity <= Core.batchCapacity
         {
             guard inbox.receive(from: setup.sockets[socket]) == nil else {
@@ -39,10 +39,16 @@ extension WorkerLoop {
                     if case .rtp = Datagram(inbox[index]) {
                         forwarding.noteOvertaking(inbox.arrival(index))
                     }
-                    let leaving = stalls.leaving(inbox.arrival(index))
-                    core.receive(inbox[index], on: path, at: now, leaving: leaving, into: &output)
+                    let staleMedia = stalls.staleMedia(inbox.arrival(index))
+                    core.receive(
+                        inbox[index],
+                        on: path,
+                        at: now,
+                        staleMedia: staleMedia,
+                        into: &output
+                    )
                     overtaking += 1
-                } else if !latecomers.append(
+                } else if !deferred.append(
                     inbox[index],
                     on: path,
                     arrival: inbox.arrival(index)
@@ -59,10 +65,10 @@ extension WorkerLoop {
             send(at: now)
             forwarding.settleOvertaking(takeStamp())
         }
-        core.takeUp()
-        lateCount = latecomers.count
-        besides = consume inbox
-        self.latecomers = consume latecomers
+        core.resumePreempted()
+        deferredCount = deferred.count
+        preemptionInbox = consume inbox
+        self.deferred = consume deferred
     }
 
     /// Runs the core's timers, in turns between which other packets may preempt.
@@ -76,7 +82,7 @@ extension WorkerLoop {
             let time = Instant.monotonic()
             guard time.nanoseconds(since: turn) >= Self.turnNanoseconds else { continue }
             now = time
-            letOvertake(at: now)
+            preemptBatch(at: now)
             turn = .monotonic()
         }
     }
@@ -85,29 +91,29 @@ extension WorkerLoop {
     private static let expiriesOfRound = 32
 
     /// Passes deferred datagrams to the core, before any that arrived later.
-    mutating func takeLatecomers(at now: Instant) {
-        guard lateCount > 0 else { return }
-        guard var latecomers = latecomers.take() else {
+    mutating func receiveDeferred(at now: Instant) {
+        guard deferredCount > 0 else { return }
+        guard var deferred = deferred.take() else {
             preconditionFailure("no batch is being let out")
         }
-        let first = latecomers.arrival(0)
-        stalls.received(latecomers.count, first: first, at: now, wall: wallClock)
-        for index in 0..<latecomers.count {
+        let first = deferred.arrival(0)
+        stalls.received(deferred.count, first: first, at: now, wall: wallClock)
+        for index in 0..<deferred.count {
             if output.free < Core.replyCapacity { send(at: now) }
-            if case .rtp = Datagram(latecomers[index]) {
-                forwarding.noteArrival(latecomers.arrival(index))
+            if case .rtp = Datagram(deferred[index]) {
+                forwarding.noteArrival(deferred.arrival(index))
             }
             core.receive(
-                latecomers[index],
-                on: latecomers.path(index),
+                deferred[index],
+                on: deferred.path(index),
                 at: now,
-                leaving: stalls.leaving(latecomers.arrival(index)),
+                staleMedia: stalls.staleMedia(deferred.arrival(index)),
                 into: &output
             )
         }
-        taken += lateCount
-        lateCount = 0
-        latecomers.removeAll()
-        self.latecomers = consume latecomers
+        taken += deferredCount
+        deferredCount = 0
+        deferred.removeAll()
+        self.deferred = consume deferred
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// Wake-up of a sleeping worker whose relay ring has received packets.
 ///
 /// The writer signals only if the reader sleeps, so busy workers make no system calls for it.
-final class RelayBell: Sendable {
+final class RelayWakeup: Sendable {
     let descriptor: Int32
     private let isArmed = Atomic(false)
 
@@ -24,7 +24,7 @@ final class RelayBell: Sendable {
     func disarm() { isArmed.store(false, ordering: .sequentiallyConsistent) }
 
     /// Resets the readable descriptor; the wake-up may be stale.
-    func silence() { _ = kernel_eventfd_drain(descriptor) }
+    func resetWakeup() { _ = kernel_eventfd_drain(descriptor) }
 
     /// Wakes the worker if it sleeps; call it after publishing packets.
     func ring() {
@@ -39,56 +39,56 @@ final class RelayBell: Sendable {
 final class RelayNetwork: Sendable {
     let mesh: RelayMesh
     /// One per worker; empty if there is only one.
-    let bells: [RelayBell]
+    let wakeups: [RelayWakeup]
 
     init(workers: Int) throws(SystemError) {
         mesh = RelayMesh(workers: workers)
-        var bells: [RelayBell] = []
+        var wakeups: [RelayWakeup] = []
         if workers > 1 {
-            for _ in 0..<workers { bells.append(try RelayBell()) }
+            for _ in 0..<workers { wakeups.append(try RelayWakeup()) }
         }
-        self.bells = bells
+        self.wakeups = wakeups
     }
 }
 
 /// A worker's relay port: sends and receives the packets of rooms that span workers.
 struct WorkerRelays: ~Copyable {
     private var port: RelayPort
-    private let bells: [RelayBell]
+    private let wakeups: [RelayWakeup]
 
     /// Takes the worker's ends of the rings; `nil` means that there is only this worker.
     init(_ network: RelayNetwork?, worker: Int) {
-        bells = network?.bells ?? []
+        wakeups = network?.wakeups ?? []
         port = network.map { $0.mesh.port(of: worker) } ?? RelayMesh(workers: 1).port(of: 0)
     }
 
-    private var isAlone: Bool { bells.isEmpty }
+    private var isAlone: Bool { wakeups.isEmpty }
 
     /// Arms the wake-up before sleeping; returns `false` if packets are waiting.
     mutating func rest() -> Bool {
         guard !isAlone else { return true }
-        bells[port.worker].arm()
-        return !port.hasNews()
+        wakeups[port.worker].arm()
+        return !port.hasMessages()
     }
 
     /// Disarms the wake-up after sleeping.
-    mutating func rise() {
+    mutating func didWake() {
         guard !isAlone else { return }
-        bells[port.worker].disarm()
+        wakeups[port.worker].disarm()
     }
 
-    func silence() { bells[port.worker].silence() }
+    func resetWakeup() { wakeups[port.worker].resetWakeup() }
 
     /// Relays the batch to other workers, before it is sent to this worker's subscribers.
     mutating func send(from core: inout Core, at now: Instant) {
         guard !isAlone else { return }
         core.relay(into: &port, at: now)
-        for worker in bells.indices where port.publish(to: worker) { bells[worker].ring() }
+        for worker in wakeups.indices where port.publish(to: worker) { wakeups[worker].ring() }
     }
 
     /// Receives a batch of relayed packets; returns whether there was any.
     mutating func receive(into core: inout Core, at now: Instant) -> Bool {
-        guard !isAlone, port.hasNews() else { return false }
+        guard !isAlone, port.hasMessages() else { return false }
         _ = core.receive(from: &port, at: now)
         return true
     }

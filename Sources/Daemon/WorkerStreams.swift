@@ -7,10 +7,10 @@ import WorkerInterface
 extension WorkerLoop {
     /// Accepts connections on a ready listener, or reads a ready connection.
     mutating func serve(
-        _ subject: Streams.Subject,
+        _ subject: TCPConnections.Subject,
         _ found: Poller.Readiness,
         _ rounds: Int,
-        through frames: inout StreamFrames,
+        through frames: inout RFC4571Deframer,
         at now: Instant
     ) {
         switch subject {
@@ -27,7 +27,7 @@ extension WorkerLoop {
     /// Reads once from a connection; returns whether there may be more.
     private mutating func receive(
         stream number: UInt16,
-        through frames: inout StreamFrames,
+        through frames: inout RFC4571Deframer,
         at now: Instant
     ) -> Bool {
         guard let path = streams.read(number, into: &frames) else { return false }
@@ -39,7 +39,7 @@ extension WorkerLoop {
             let isUnchecked = streams.isUnchecked(number)
             core.receive(frames[frame], on: path, at: now, into: &output)
             guard isUnchecked else { continue }
-            streams.settle(
+            streams.noteValidation(
                 number,
                 isValidated: core.isValidated(path),
                 isAnswered: output.count > before
@@ -55,7 +55,7 @@ extension WorkerLoop {
         if streams.isDue(at: now) {
             streams.expire(at: now)
             for place in 0..<streams.places {
-                guard let path = streams.checkedPath(at: place), !core.isValidated(path) else {
+                guard let path = streams.validatedPath(at: place), !core.isValidated(path) else {
                     continue
                 }
                 streams.end(path.local, .released)

@@ -38,7 +38,7 @@ extension JSON: Codable {
             )
             throw DecodingError.typeMismatch(JSON.self, context)
         }
-        tree.claimAll()
+        tree.markAllRead()
         self = tree.value
     }
 

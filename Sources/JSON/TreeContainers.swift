@@ -6,17 +6,17 @@ struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var codingPath: [any CodingKey] { decoder.codingPath }
 
     var allKeys: [Key] {
-        decoder.claimAll()
+        decoder.markAllRead()
         return members.keys.sorted().compactMap(Key.init(stringValue:))
     }
 
     func contains(_ key: Key) -> Bool {
-        decoder.claim(key.stringValue)
+        decoder.markRead(key.stringValue)
         return members[key.stringValue] != nil
     }
 
     private func child(_ key: Key) throws -> TreeDecoder {
-        decoder.claim(key.stringValue)
+        decoder.markRead(key.stringValue)
         let path = codingPath + [NamedKey(key.stringValue)]
         guard let value = members[key.stringValue] else { throw path.refusal("is missing") }
         return TreeDecoder(value, path: path, isClosed: decoder.isClosed)
@@ -175,7 +175,7 @@ struct SingleTree: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try decoder.integer(type) }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        decoder.claimAll()
+        decoder.markAllRead()
         let same = TreeDecoder(
             decoder.value,
             path: decoder.codingPath,

@@ -6,8 +6,8 @@ final class TreeDecoder: Decoder {
     let value: JSON
     let codingPath: [any CodingKey]
     let isClosed: Bool
-    private var claimed: Set<String> = []
-    private var allClaimed = false
+    private var readKeys: Set<String> = []
+    private var isFullyRead = false
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -22,17 +22,17 @@ final class TreeDecoder: Decoder {
     /// - Throws: `JSONMismatch` that names the parameter; whatever else the type throws.
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         let decoded = try T(from: self)
-        try refuseUnclaimed()
+        try refuseUnreadKeys()
         return decoded
     }
 
-    func claim(_ key: String) { claimed.insert(key) }
+    func markRead(_ key: String) { readKeys.insert(key) }
 
-    func claimAll() { allClaimed = true }
+    func markAllRead() { isFullyRead = true }
 
-    private func refuseUnclaimed() throws {
-        guard isClosed, !allClaimed, case .object(let members) = value,
-            let unknown = members.keys.filter({ !claimed.contains($0) }).min()
+    private func refuseUnreadKeys() throws {
+        guard isClosed, !isFullyRead, case .object(let members) = value,
+            let unknown = members.keys.filter({ !readKeys.contains($0) }).min()
         else { return }
         let path = codingPath + [NamedKey(String(unknown.prefix(128)))]
         throw JSONMismatch(

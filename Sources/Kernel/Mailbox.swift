@@ -34,7 +34,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Number of times that the receiver has drained the queue, empty or not.
-    package var looks: UInt64 { lookCount.load(ordering: .relaxed) }
+    package var drainCount: UInt64 { lookCount.load(ordering: .relaxed) }
 
     /// Wakes the receiver so that it drains the queue, even if empty.
     package func ring() { _ = kernel_eventfd_signal(descriptor) }

@@ -8,7 +8,7 @@ package import WorkerInterface
 /// process that encodes them, restarting it when it fails.
 package struct RoomStreamer {
     /// State change of the stream.
-    package enum News: Hashable {
+    package enum StateChange: Hashable {
         case started
         case interrupted(cause: String)
         case resumed
@@ -19,7 +19,7 @@ package struct RoomStreamer {
     }
 
     private struct Track {
-        var track: TapTrack
+        var track: OutputTrack
         var number: UInt32
         var reader: TrackReader
         var codec = Codec.opus
@@ -34,7 +34,7 @@ package struct RoomStreamer {
         case ending(until: Instant)
     }
 
-    package let setup: TapSetup
+    package let setup: OutputSetup
     private let target: StreamTarget
     private let limits: StreamingLimits
     private var process: StreamerProcess?
@@ -60,10 +60,10 @@ package struct RoomStreamer {
     private static let failureLimit = 5
     /// Time without a failure after which the count starts at zero.
     private static let forgivenMilliseconds: Int64 = 60_000
-    private static let wishMilliseconds: Int64 = 1_000
+    private static let keyframeRequestMilliseconds: Int64 = 1_000
 
     package init(
-        _ setup: TapSetup,
+        _ setup: OutputSetup,
         _ target: StreamTarget,
         _ limits: StreamingLimits,
         at now: Instant
@@ -111,7 +111,7 @@ package struct RoomStreamer {
 
 // Input from the room.
 extension RoomStreamer {
-    package mutating func attach(_ track: TapTrack) {
+    package mutating func attach(_ track: OutputTrack) {
         lastNumber += 1
         tracks[track.publication] = Track(
             track: track,
@@ -183,11 +183,11 @@ extension RoomStreamer {
         for id in Array(tracks.keys) {
             tracks[id]?.reader.expire(at: now, into: &events)
             send(of: id, at: now)
-            guard let position = tracks[id]?.reader.wish else {
+            guard let position = tracks[id]?.reader.neededKeyframe else {
                 tracks[id]?.askedAt = nil
                 continue
             }
-            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.wishMilliseconds)
+            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.keyframeRequestMilliseconds)
             guard due.map({ $0 <= now }) != false else { continue }
             tracks[id]?.askedAt = now
             wishes.append((id, position))
@@ -205,9 +205,9 @@ extension RoomStreamer {
     }
 
     /// Returns the state changes since the last call; none follows an `ended`.
-    package mutating func takeNews(at now: Instant) -> [News] {
+    package mutating func takeStateChanges(at now: Instant) -> [StateChange] {
         process?.flush()
-        var news: [News] = []
+        var news: [StateChange] = []
         for report in process?.reports() ?? [] {
             take(report, &news)
             if case .ended? = news.last { return news }
@@ -224,7 +224,7 @@ extension RoomStreamer {
         return news
     }
 
-    private mutating func take(_ report: StreamReport, _ news: inout [News]) {
+    private mutating func take(_ report: StreamReport, _ news: inout [StateChange]) {
         guard !isEnding else { return }
         switch report {
         case .up:
@@ -250,7 +250,7 @@ extension RoomStreamer {
     }
 
     /// Handles a process that ended unexpectedly: restarts it after a while, or ends the stream.
-    private mutating func fail(at now: Instant, _ news: inout [News]) {
+    private mutating func fail(at now: Instant, _ news: inout [StateChange]) {
         if let failedAt, now.milliseconds(since: failedAt) > Self.forgivenMilliseconds {
             failures = 0
         }

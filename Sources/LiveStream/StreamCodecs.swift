@@ -53,7 +53,7 @@ final class StreamDecoder {
         var samples = [Float](repeating: 0, count: Self.soundLimit * 2)
         let count = unsafe samples.withUnsafeMutableBufferPointer { places in
             guard let base = places.baseAddress else { return Int32(0) }
-            return unsafe av_decoder_sound(decoder, base, Int32(Self.soundLimit))
+            return unsafe av_decoder_audio(decoder, base, Int32(Self.soundLimit))
         }
         samples.removeLast(samples.count - Int(count) * 2)
         return samples
@@ -86,7 +86,7 @@ final class StreamEncoder: @unchecked Sendable {
 
     /// Returns `nil` if libavcodec lacks the encoders.
     init?(width: Int, height: Int, bitrate: Int, threads: Int) {
-        let sounds = unsafe av_sound_encoder_create(Self.soundBitrate)
+        let sounds = unsafe av_audio_encoder_create(Self.soundBitrate)
         let pictures = unsafe av_picture_encoder_create(
             Int32(width),
             Int32(height),
@@ -122,7 +122,7 @@ final class StreamEncoder: @unchecked Sendable {
     func encode(sound: [Float], position: Int64) -> [EncodedPacket] {
         precondition(sound.count == Self.soundSamples * 2, "a packet has as many samples")
         unsafe sound.withUnsafeBufferPointer { samples in
-            _ = unsafe av_encoder_sound(sounds, samples.baseAddress, position)
+            _ = unsafe av_encoder_audio(sounds, samples.baseAddress, position)
         }
         return unsafe packets(of: sounds, isPicture: false, rate: 48_000)
     }

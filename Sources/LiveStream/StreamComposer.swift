@@ -4,11 +4,11 @@ import RTP
 
 /// Thread that composes pictures and audio at a constant rate, independent of arrivals.
 final class StreamComposer: Sendable {
-    private let studio: StreamStudio
+    private let studio: StreamPlayout
     private let sink: StreamSink
     private let encoder: StreamEncoder
 
-    init(_ studio: StreamStudio, _ sink: StreamSink, _ encoder: StreamEncoder) {
+    init(_ studio: StreamPlayout, _ sink: StreamSink, _ encoder: StreamEncoder) {
         self.studio = studio
         self.sink = sink
         self.encoder = encoder
@@ -30,7 +30,7 @@ final class StreamComposer: Sendable {
         while true {
             let now = Instant.monotonic()
             let passed = now.nanoseconds(since: studio.start)
-            let samples = passed / 1_000 * Int64(SoundMixer.rate) / 1_000_000
+            let samples = passed / 1_000 * Int64(AudioMixer.rate) / 1_000_000
             while sound + Int64(StreamEncoder.soundSamples) <= samples {
                 encodeSound(at: sound)
                 sound += Int64(StreamEncoder.soundSamples)
@@ -40,7 +40,7 @@ final class StreamComposer: Sendable {
                 lastPicture = picture
                 compose(&canvas, at: now)
                 if sink.isOpen {
-                    let isKeyframe = sink.takesKeyframeWish()
+                    let isKeyframe = sink.takeKeyframeRequest()
                     sink.take(
                         encoder.encode(
                             picture: canvas.bytes,
@@ -64,7 +64,7 @@ final class StreamComposer: Sendable {
     }
 
     private func compose(_ canvas: inout StreamCanvas, at now: Instant) {
-        let time = now.advanced(milliseconds: -StreamStudio.delayMilliseconds)
+        let time = now.advanced(milliseconds: -StreamPlayout.delayMilliseconds)
         let pictures = studio.state.withLock { $0.stage.pictures(until: time, at: now) }
         let tiles = StreamGrid.tiles(
             pictures.count,

@@ -96,7 +96,7 @@ package enum StreamReport: Hashable, Sendable {
 }
 
 /// Wire format of messages and reports; each is preceded by its length in four bytes.
-package enum StreamCoding {
+package enum StreamWireFormat {
     /// Largest message in bytes; above the size of any frame.
     package static let byteLimit = 1 << 24
 
@@ -237,10 +237,10 @@ package enum StreamCoding {
 }
 
 /// Splitter of a byte stream into messages.
-package struct StreamInput {
+package struct StreamDeframer {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Whether a length exceeded `StreamCoding.byteLimit`, so that the stream is unreadable.
+    /// Whether a length exceeded `StreamWireFormat.byteLimit`, so that the stream is unreadable.
     package private(set) var isBroken = false
 
     package init() {}
@@ -258,7 +258,7 @@ package struct StreamInput {
     package mutating func next() -> [UInt8]? {
         guard !isBroken, bytes.count - start >= 4 else { return nil }
         let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
-        guard length <= StreamCoding.byteLimit else {
+        guard length <= StreamWireFormat.byteLimit else {
             isBroken = true
             return nil
         }

@@ -55,7 +55,7 @@ final class StreamSink: Sendable {
     var isOpen: Bool { state.withLock { $0.isOpen } }
 
     /// Returns whether the next picture must be a keyframe, and clears the request.
-    func takesKeyframeWish() -> Bool {
+    func takeKeyframeRequest() -> Bool {
         state.withLock { state in
             defer { state.wantsKeyframe = false }
             return state.wantsKeyframe

@@ -16,7 +16,7 @@ package enum Streamer {
     /// Runs until the stream ends; returns the exit status.
     package static func main() -> Int32 {
         kernel_serve_in_background()
-        var input = StreamInput()
+        var input = StreamDeframer()
         guard case .begin(let settings)? = next(&input) else { return 0 }
         // Enter the sandbox before starting threads, and before reading any untrusted media.
         let missing = StreamerSandbox.enter(authority: settings.authority)
@@ -33,7 +33,7 @@ package enum Streamer {
             report(.ended(reason: "no-encoder"))
             return 0
         }
-        let studio = StreamStudio(settings, at: .monotonic())
+        let studio = StreamPlayout(settings, at: .monotonic())
         let sink = StreamSink(settings, encoder)
         sink.start()
         StreamComposer(studio, sink, encoder).start()
@@ -44,11 +44,11 @@ package enum Streamer {
     }
 
     /// Waits for the next message; returns `nil` at the end of input.
-    private static func next(_ input: inout StreamInput) -> StreamMessage? {
+    private static func next(_ input: inout StreamDeframer) -> StreamMessage? {
         var buffer = [UInt8](repeating: 0, count: bufferBytes)
         while true {
             if let body = input.next() {
-                guard let message = StreamCoding.message(body) else { continue }
+                guard let message = StreamWireFormat.message(body) else { continue }
                 return message
             }
             guard !input.isBroken else { return nil }
@@ -61,6 +61,6 @@ package enum Streamer {
 
     static func report(_ report: StreamReport) {
         // The daemon reads all reports; if the write fails, it is gone.
-        _ = kernel_write(descriptor, StreamCoding.encoded(report).span)
+        _ = kernel_write(descriptor, StreamWireFormat.encoded(report).span)
     }
 }

@@ -42,7 +42,7 @@ package final class StreamerProcess {
     /// Bytes of the first message that have been written.
     private var written = 0
     private var waiting = 0
-    private var input = StreamInput()
+    private var input = StreamDeframer()
     /// Whether the process is gone or has broken the protocol.
     private(set) var hasEnded = false
 
@@ -62,7 +62,7 @@ package final class StreamerProcess {
     /// - Returns: `false` if it is a frame that does not fit, which is dropped. Other messages
     ///   always fit.
     func send(_ message: StreamMessage) -> Bool {
-        let bytes = StreamCoding.encoded(message)
+        let bytes = StreamWireFormat.encoded(message)
         if case .frame = message, waiting + bytes.count > waitingLimit { return false }
         queue.append(bytes)
         waiting += bytes.count
@@ -104,7 +104,7 @@ package final class StreamerProcess {
         if input.isBroken { hasEnded = true }
         var reports: [StreamReport] = []
         while let body = input.next() {
-            guard let report = StreamCoding.report(body) else { continue }
+            guard let report = StreamWireFormat.report(body) else { continue }
             reports.append(report)
         }
         return reports
@@ -125,7 +125,7 @@ enum StreamerSandbox {
     static func enter(authority: String) -> [String] {
         let missing = Int(unsafe kernel_confine(memoryBytes, authority))
         let parts: [(Int, String)] = [
-            (KERNEL_UNCONFINED_ORDER, "oom-score"),
+            (KERNEL_UNCONFINED_OOM, "oom-score"),
             (KERNEL_UNCONFINED_MEMORY, "memory-limit"),
             (KERNEL_UNCONFINED_PRIVILEGES, "no-new-privileges"),
             (KERNEL_UNCONFINED_FILES, "landlock"),

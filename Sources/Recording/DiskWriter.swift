@@ -24,34 +24,34 @@ package struct RecordingLimits: Hashable, Sendable {
 /// Callers bound the bytes queued for each recording (`waiting(for:)`).
 package final class DiskWriter: Sendable {
     package enum Job: Sendable {
-        case open(TapID, directory: String)
+        case open(OutputID, directory: String)
         /// `file` is the file's index in the recording.
-        case create(TapID, file: Int, path: String)
+        case create(OutputID, file: Int, path: String)
         /// The file holds `seconds` of media once this run is written.
-        case write(TapID, file: Int, MediaMuxer.Run, seconds: Double)
-        case close(TapID, file: Int)
-        case replace(TapID, path: String, [UInt8])
+        case write(OutputID, file: Int, MediaMuxer.Run, seconds: Double)
+        case close(OutputID, file: Int)
+        case replace(OutputID, path: String, [UInt8])
         /// Last job of a recording.
-        case end(TapID)
+        case end(OutputID)
     }
 
     package enum Notice: Sendable {
         /// The directory exists.
-        case ready(TapID)
+        case ready(OutputID)
         /// The recording's first media is on disk.
-        case written(TapID)
+        case written(OutputID)
         /// The recording failed for the given reason code; the bytes written so far remain.
-        case failed(TapID, reason: String)
-        case ended(TapID)
+        case failed(OutputID, reason: String)
+        case ended(OutputID)
     }
 
     private struct State {
         var jobs: [Job] = []
-        var waiting: [TapID: Int] = [:]
+        var waiting: [OutputID: Int] = [:]
         /// Seconds of media on disk, by the recordings' files.
-        var kept: [TapID: [Int: Double]] = [:]
+        var kept: [OutputID: [Int: Double]] = [:]
         /// Recordings that ended because the disk was too slow; their queued bytes are discarded.
-        var abandoned: Set<TapID> = []
+        var abandoned: Set<OutputID> = []
         var isStopped = false
     }
 
@@ -85,13 +85,13 @@ package final class DiskWriter: Sendable {
     }
 
     /// Returns the bytes of a recording that are queued for writing.
-    package func waiting(for tap: TapID) -> Int { state.withLock { $0.waiting[tap] ?? 0 } }
+    package func waiting(for tap: OutputID) -> Int { state.withLock { $0.waiting[tap] ?? 0 } }
 
     /// Discards all queued and future writes of a recording.
-    package func abandon(_ tap: TapID) { state.withLock { _ = $0.abandoned.insert(tap) } }
+    package func abandon(_ tap: OutputID) { state.withLock { _ = $0.abandoned.insert(tap) } }
 
     /// Returns the seconds of media on disk, by the recording's files.
-    package func kept(of tap: TapID) -> [Int: Double] { state.withLock { $0.kept[tap] ?? [:] } }
+    package func kept(of tap: OutputID) -> [Int: Double] { state.withLock { $0.kept[tap] ?? [:] } }
 
     /// Stops the thread; waits up to `milliseconds` for queued jobs to finish.
     package func stop(milliseconds: Int) {
@@ -101,7 +101,7 @@ package final class DiskWriter: Sendable {
     }
 
     private func run() {
-        var recordings: [TapID: DiskRecording] = [:]
+        var recordings: [OutputID: DiskRecording] = [:]
         while true {
             let (jobs, isStopped) = state.withLock { state in
                 var jobs: [Job] = []
@@ -116,7 +116,7 @@ package final class DiskWriter: Sendable {
         finished.signal()
     }
 
-    private func carryOut(_ job: Job, _ recordings: inout [TapID: DiskRecording]) {
+    private func carryOut(_ job: Job, _ recordings: inout [OutputID: DiskRecording]) {
         switch job {
         case .open(let tap, let directory):
             var recording = DiskRecording(directory: directory, limits: limits)
@@ -124,12 +124,12 @@ package final class DiskWriter: Sendable {
             recordings[tap] = recording
             notices.post([failure.map { .failed(tap, reason: $0) } ?? .ready(tap)])
         case .create(let tap, let file, let path):
-            tell(recordings[tap]?.create(file, path), of: tap)
+            report(recordings[tap]?.create(file, path), of: tap)
         case .write(let tap, let file, let run, let seconds):
             write(run, to: file, of: tap, seconds, &recordings)
         case .close(let tap, let file): recordings[tap]?.close(file)
         case .replace(let tap, let path, let bytes):
-            tell(recordings[tap]?.replace(path, bytes), of: tap)
+            report(recordings[tap]?.replace(path, bytes), of: tap)
         case .end(let tap):
             recordings[tap]?.closeAll()
             recordings[tap] = nil
@@ -140,9 +140,9 @@ package final class DiskWriter: Sendable {
     private func write(
         _ run: MediaMuxer.Run,
         to file: Int,
-        of tap: TapID,
+        of tap: OutputID,
         _ seconds: Double,
-        _ recordings: inout [TapID: DiskRecording]
+        _ recordings: inout [OutputID: DiskRecording]
     ) {
         let isAbandoned = state.withLock { $0.abandoned.contains(tap) }
         let isFirst = recordings[tap]?.hasWritten == false
@@ -153,11 +153,11 @@ package final class DiskWriter: Sendable {
             if isKept { state.kept[tap, default: [:]][file] = seconds }
         }
         if isFirst, recordings[tap]?.hasWritten == true { notices.post([.written(tap)]) }
-        tell(failure, of: tap)
+        report(failure, of: tap)
     }
 
     /// Releases the state of a recording that has ended.
-    package func forget(_ tap: TapID) {
+    package func forget(_ tap: OutputID) {
         state.withLock { state in
             state.waiting[tap] = nil
             state.kept[tap] = nil
@@ -165,7 +165,7 @@ package final class DiskWriter: Sendable {
         }
     }
 
-    private func tell(_ failure: String??, of tap: TapID) {
+    private func report(_ failure: String??, of tap: OutputID) {
         if let failure = failure ?? nil { notices.post([.failed(tap, reason: failure)]) }
     }
 }
@@ -198,7 +198,7 @@ private struct DiskRecording {
     /// is returned only once.
     mutating func open() -> String? {
         if let failure = DiskFiles.makeDirectory(directory) { return fail(failure) }
-        return lookAtFreeBytes()
+        return checkFreeBytes()
     }
 
     mutating func create(_ file: Int, _ path: String) -> String? {
@@ -220,11 +220,11 @@ private struct DiskRecording {
         let end = max(file.end, run.offset + run.bytes.count)
         bytes += end - file.end
         files[number]?.end = end
-        guard bytes <= limits.bytes else { return tell("size-limit") }
+        guard bytes <= limits.bytes else { return report("size-limit") }
         let now = kernel_monotonic_nanoseconds()
         guard now >= nextLook else { return nil }
         nextLook = now + 1_000_000_000
-        return lookAtFreeBytes()
+        return checkFreeBytes()
     }
 
     mutating func replace(_ path: String, _ bytes: [UInt8]) -> String? {
@@ -245,23 +245,23 @@ private struct DiskRecording {
         files = [:]
     }
 
-    private mutating func lookAtFreeBytes() -> String? {
+    private mutating func checkFreeBytes() -> String? {
         guard let free = DiskFiles.freeBytes(at: directory), free < limits.freeBytes else {
             return nil
         }
-        return tell("disk-full")
+        return report("disk-full")
     }
 
     private mutating func fail(_ number: Int32) -> String? {
         isBroken = true
         switch number {
-        case ENOSPC, EDQUOT: return tell("disk-full")
-        case EACCES, EPERM, EROFS: return tell("not-permitted")
-        default: return tell("disk-error")
+        case ENOSPC, EDQUOT: return report("disk-full")
+        case EACCES, EPERM, EROFS: return report("not-permitted")
+        default: return report("disk-error")
         }
     }
 
-    private mutating func tell(_ reason: String) -> String? {
+    private mutating func report(_ reason: String) -> String? {
         defer { isTold = true }
         return isTold ? nil : reason
     }

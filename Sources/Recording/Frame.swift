@@ -33,7 +33,7 @@ package struct FrameFormat: Hashable, Sendable {
     ///
     /// A keyframe of VP8, VP9 or AV1 contains all that its decoder needs; H.264's parameter sets
     /// are in the file's header.
-    package func canGoOn(with other: Self) -> Bool {
+    package func canContinue(with other: Self) -> Bool {
         codec == other.codec && (codec != .h264 || configuration == other.configuration)
     }
 }

@@ -42,7 +42,7 @@ struct RecordedTrack {
     /// Largest number of logged resolution changes of one track.
     static let sizeLimit = 1_000
 
-    let track: TapTrack
+    let track: OutputTrack
     var reader: TrackReader
     var file: OpenFile?
     /// Index in the recording's files of the open file, or of the last one.
@@ -59,7 +59,7 @@ struct RecordedTrack {
     /// End of the written media, from a rejection until the next file begins.
     private(set) var refusedSince: Instant?
 
-    init(_ track: TapTrack) {
+    init(_ track: OutputTrack) {
         self.track = track
         reader = TrackReader(kind: track.kind)
     }
@@ -80,7 +80,7 @@ struct RecordedTrack {
     }
 
     /// Ends the track's recording: no more media is read, and no keyframe requested.
-    mutating func giveUp(_ end: End) {
+    mutating func stopRecording(_ end: End) {
         self.end = end
         reader = TrackReader(kind: track.kind)
     }

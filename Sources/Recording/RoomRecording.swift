@@ -9,11 +9,11 @@ package import WorkerInterface
 package struct RoomRecording {
     /// Track whose recording ended while the room's recording continues.
     package struct TrackEnd {
-        package var track: TapTrack
+        package var track: OutputTrack
         package var reason: String
     }
 
-    package let setup: TapSetup
+    package let setup: OutputSetup
     private let limits: RecordingLimits
     /// Unix time minus the monotonic clock, in seconds.
     private let epoch: Double
@@ -41,10 +41,11 @@ package struct RoomRecording {
 
     /// Longest time that the muxer holds recorded media back from the disk.
     private static let flushMilliseconds: Int64 = 500
-    private static let wishMilliseconds: Int64 = 1_000
+    private static let keyframeRequestMilliseconds: Int64 = 1_000
     private static let sessionMilliseconds: Int64 = 1_000
 
-    package init(_ setup: TapSetup, _ limits: RecordingLimits, at now: Instant, unixTime: Double) {
+    package init(_ setup: OutputSetup, _ limits: RecordingLimits, at now: Instant, unixTime: Double)
+    {
         self.setup = setup
         self.limits = limits
         epoch = unixTime - Double(now.nanoseconds) / 1e9
@@ -70,7 +71,7 @@ package struct RoomRecording {
         return true
     }
 
-    package var shownFiles: [TapFile] { files.map { $0.shown(in: setup.directory) } }
+    package var shownFiles: [OutputFile] { files.map { $0.shown(in: setup.directory) } }
 
     private func unixTime(_ instant: Instant) -> Double {
         epoch + Double(instant.nanoseconds) / 1e9
@@ -79,7 +80,7 @@ package struct RoomRecording {
 
 // Input from the room.
 extension RoomRecording {
-    package mutating func attach(_ track: TapTrack, isOpen: Bool, at now: Instant) {
+    package mutating func attach(_ track: OutputTrack, isOpen: Bool, at now: Instant) {
         tracks[track.publication] = RecordedTrack(track)
         if !isOpen { note(track, "muted", at: now) }
     }
@@ -89,7 +90,7 @@ extension RoomRecording {
         tracks[id] = nil
     }
 
-    package mutating func note(_ note: TapNote, at now: Instant) {
+    package mutating func note(_ note: OutputNote, at now: Instant) {
         session.note(note, at: unixTime(now))
     }
 
@@ -100,7 +101,7 @@ extension RoomRecording {
     }
 
     private mutating func note(
-        _ track: TapTrack,
+        _ track: OutputTrack,
         _ type: String,
         at now: Instant,
         _ more: [String: JSON] = [:]
@@ -150,7 +151,7 @@ extension RoomRecording {
         gaps += 1
         tracks[id]?.gaps += 1
         files[index].gaps.append(
-            TapGap(start: unixTime(start), end: unixTime(end), reason: reason)
+            OutputGap(start: unixTime(start), end: unixTime(end), reason: reason)
         )
         session.touch()
     }
@@ -184,17 +185,17 @@ extension RoomRecording {
     ) {
         let isOnceTooOften = tracks[id]?.refuse(at: instant) == true
         closeFile(of: id)
-        if isOnceTooOften { giveUp(id, .refused, at: now) }
+        if isOnceTooOften { stopRecording(id, .refused, at: now) }
     }
 
-    private mutating func giveUp(
+    private mutating func stopRecording(
         _ id: PublicationID,
         _ end: RecordedTrack.End,
         at now: Instant
     ) {
         guard let track = tracks[id]?.track, tracks[id]?.end == nil else { return }
         closeFile(of: id)
-        tracks[id]?.giveUp(end)
+        tracks[id]?.stopRecording(end)
         ends.append(TrackEnd(track: track, reason: end.rawValue))
         note(track, "ended", at: now, ["reason": .string(end.rawValue)])
     }
@@ -223,15 +224,15 @@ extension RoomRecording {
         at now: Instant
     ) {
         if let file = tracks[id]?.file {
-            guard !file.format.canGoOn(with: format) else { return }
+            guard !file.format.canContinue(with: format) else { return }
             closeFile(of: id)
         }
-        guard let track = tracks[id], isFileLeft(for: track) else {
-            return giveUp(id, .tooManyFiles, at: now)
+        guard let track = tracks[id], mayBeginFile(for: track) else {
+            return stopRecording(id, .tooManyFiles, at: now)
         }
         guard files.count < limits.files else {
             isFull = true
-            return giveUp(id, .tooManyFiles, at: now)
+            return stopRecording(id, .tooManyFiles, at: now)
         }
         guard let muxer = MediaMuxer(format) else {
             return refuse(id, captured: start, at: now)
@@ -258,7 +259,7 @@ extension RoomRecording {
     /// A participant may join under a new id each time, which evades these shares. The last half of
     /// the files is therefore reserved for tracks without a file, a few per participant, so that
     /// using up the first half takes no newcomer's files.
-    private func isFileLeft(for track: RecordedTrack) -> Bool {
+    private func mayBeginFile(for track: RecordedTrack) -> Bool {
         let ofParticipant = filesOfParticipants[track.track.participant] ?? 0
         guard ofParticipant < max(1, limits.files / 5) else { return false }
         guard files.count < limits.files / 2 else {
@@ -270,7 +271,7 @@ extension RoomRecording {
     /// Adds a file to the recording; returns its index.
     private mutating func begin(
         _ format: FrameFormat,
-        of track: TapTrack,
+        of track: OutputTrack,
         at start: Instant
     ) -> Int {
         let name = name(of: track, format.codec)
@@ -292,7 +293,7 @@ extension RoomRecording {
     /// Returns a new file name.
     ///
     /// Ids contain no slash; a leading dot is replaced, as it would hide the file.
-    private mutating func name(of track: TapTrack, _ codec: Codec) -> String {
+    private mutating func name(of track: OutputTrack, _ codec: Codec) -> String {
         let kind = track.kind == .audio ? "audio" : "video"
         var stem = "\(track.participant)-\(track.stream)-\(track.source.rawValue)-\(kind)"
         if stem.hasPrefix(".") { stem = "_\(stem.dropFirst())" }
@@ -326,11 +327,11 @@ extension RoomRecording {
             tracks[id]?.reader.expire(at: now, into: &events)
             takeEvents(of: id, at: now)
             flush(id, at: now)
-            guard let position = tracks[id]?.reader.wish else {
+            guard let position = tracks[id]?.reader.neededKeyframe else {
                 tracks[id]?.askedAt = nil
                 continue
             }
-            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.wishMilliseconds)
+            let due = tracks[id]?.askedAt?.advanced(milliseconds: Self.keyframeRequestMilliseconds)
             guard due.map({ $0 <= now }) != false else { continue }
             tracks[id]?.askedAt = now
             wishes.append((id, position))

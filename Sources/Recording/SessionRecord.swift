@@ -8,13 +8,13 @@ struct SessionRecord {
     /// Maximum number of events of one recording; later ones are left out.
     static let noteLimit = 100_000
 
-    private let setup: TapSetup
+    private let setup: OutputSetup
     private var notes: [JSON] = []
     var stopped: Double?
     /// Whether the record has changed since it was last written.
     private(set) var isDirty = true
 
-    init(_ setup: TapSetup) { self.setup = setup }
+    init(_ setup: OutputSetup) { self.setup = setup }
 
     mutating func note(_ type: String, at time: Double, _ more: [String: JSON]) {
         guard notes.count < Self.noteLimit else { return }
@@ -25,7 +25,7 @@ struct SessionRecord {
         isDirty = true
     }
 
-    mutating func note(_ note: TapNote, at time: Double) {
+    mutating func note(_ note: OutputNote, at time: Double) {
         switch note {
         case .joined(let participant, let name):
             self.note(
@@ -60,7 +60,7 @@ struct SessionRecord {
 
 /// File of a recording, as far as it is known.
 package struct RecordingFile {
-    var track: TapTrack
+    var track: OutputTrack
     package var number: Int
     /// File name within the recording's directory.
     var name: String
@@ -69,12 +69,12 @@ package struct RecordingFile {
     var start: Double
     /// Duration, in seconds.
     var duration = 0.0
-    var gaps: [TapGap] = []
+    var gaps: [OutputGap] = []
     /// Whether the writer has closed the file.
     var isComplete = false
 
-    package func shown(in directory: String) -> TapFile {
-        TapFile(
+    package func shown(in directory: String) -> OutputFile {
+        OutputFile(
             path: "\(directory)/\(name)",
             participant: track.participant,
             stream: track.stream,

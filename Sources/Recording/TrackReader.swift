@@ -82,7 +82,7 @@ package struct TrackReader {
     }
 
     /// Encoding that needs a keyframe; `nil` if none.
-    package var wish: Int? {
+    package var neededKeyframe: Int? {
         guard kind == .video, !encodings.isEmpty else { return nil }
         let wanted = best ?? 0
         guard current == wanted, let encoding = encodings[wanted] else { return wanted }

@@ -6,7 +6,7 @@ package import WorkerInterface
 /// announcements. Otherwise it throws a typed refusal and has changed nothing. Two functions decide
 /// permissions, `mayPublish` and `mayForward` (`RoomRights.swift`). The rest only applies their
 /// verdicts: it sends the workers the difference to the state they were last told
-/// (`RoomSettling.swift`). A room may span several workers; a publication watched in another worker
+/// (`RoomReconciliation.swift`). A room may span several workers; a publication watched in another worker
 /// is mirrored there (`RoomMirrors.swift`).
 ///
 /// The room changes as soon as the call is judged. The media path follows when the workers have
@@ -21,8 +21,8 @@ package struct Room: Sendable {
     package internal(set) var state: State
     /// Worker of the room's first transport.
     package let worker: Int
-    package internal(set) var participants = Register<Participant>()
-    package internal(set) var streams = Register<Stream>()
+    package internal(set) var participants = Roster<Participant>()
+    package internal(set) var streams = Roster<Stream>()
     package internal(set) var subscriptions: [UInt64: Subscription] = [:]
     /// Publishing hosts of a live event, in the order in which they began.
     ///
@@ -43,24 +43,24 @@ package struct Room: Sendable {
     /// Pending role-change requests, by the participant that is asked.
     var roleRequests: [String: RoleRequest] = [:]
     /// Moderation operations that not all workers have applied yet, with the count of each.
-    var inProcess: [Process: Int] = [:]
+    var inProcess: [PendingOperation: Int] = [:]
     /// Mode vocabulary used first in this room.
     var vocabulary: ModeVocabulary?
     /// Counter of created objects; the source of creation order.
     var births: UInt64 = 0
     /// Participant that owns a worker-side object, to route worker events.
-    var owners: [Place: String] = [:]
+    var owners: [WorkerResource: String] = [:]
     /// Number of the room's transports in each worker that has any.
     var population: [Int: Int] = [:]
     /// Recordings, live streams and RTP forwards of the room.
-    package internal(set) var taps: [TapID: Tap] = [:]
-    var recordingTap: TapID?
+    package internal(set) var taps: [OutputID: Tap] = [:]
+    var recordingTap: OutputID?
     /// Whether automatic recording has been started; it starts at most once.
     var hasAutoRecorded = false
     /// Mirrored publications, by their home.
     var relays: [RelayTarget: Relay] = [:]
     /// Active speakers, and the slots that follow them.
-    var talkers = Talkers()
+    var talkers = ActiveSpeakers()
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
         self.name = name
@@ -84,17 +84,17 @@ extension Room {
     package mutating func takeChangedParticipants() -> Set<String> { participants.takeChanged() }
     package mutating func takeChangedStreams() -> Set<String> { streams.takeChanged() }
 
-    package func participant(_ id: String) throws(Refusal) -> Participant {
+    package func participant(_ id: String) throws(CallError) -> Participant {
         guard let participant = participants[id] else { throw .noSuchParticipant(id) }
         return participant
     }
 
-    package func stream(_ id: String) throws(Refusal) -> Stream {
+    package func stream(_ id: String) throws(CallError) -> Stream {
         guard let stream = streams[id] else { throw .noSuchStream(id) }
         return stream
     }
 
-    package func subscription(_ id: String) throws(Refusal) -> Subscription {
+    package func subscription(_ id: String) throws(CallError) -> Subscription {
         guard let number = Subscription.number(of: id), let found = subscriptions[number] else {
             throw .noSuchSubscription(id)
         }
@@ -114,8 +114,8 @@ extension Room {
     func check(
         _ actor: String?,
         may permission: Permission,
-        orElse refusal: Refusal
-    ) throws(Refusal) {
+        orElse refusal: CallError
+    ) throws(CallError) {
         guard let actor else { return }
         let participant = try participant(actor)
         guard participant.admitted, role(of: participant).permissions.contains(permission.rawValue)

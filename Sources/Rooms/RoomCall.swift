@@ -31,29 +31,29 @@ extension Room {
         case pin([String], on: Bool, by: String?)
         case startRecording(streams: [String]?, by: String?)
         case stopRecording(by: String?)
-        case startStreaming(StreamingWish, by: String?)
+        case startStreaming(StreamingRequest, by: String?)
         /// Stops one live stream by name; `nil`: all of the room.
         case stopStreaming(String?, by: String?)
-        case startOutput(OutputWish, by: String?)
-        case stopOutput(String, by: String?)
+        case startRTPForward(RTPForwardRequest, by: String?)
+        case stopRTPForward(String, by: String?)
     }
 
     /// Applies a call, or throws a refusal and changes nothing.
     package mutating func apply(
         _ call: Call,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         var outcome = try carryOut(call, &shared)
-        settleTalkers(&shared, &outcome.change)
-        settleTaps(&shared, &outcome.change)
-        settleRelays(&outcome.change)
+        reconcileSpeakers(&shared, &outcome.change)
+        reconcileTaps(&shared, &outcome.change)
+        reconcileRelays(&outcome.change)
         return outcome
     }
 
     private mutating func carryOut(
         _ call: Call,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         switch call {
         case .join(let join): return try self.join(join, &shared)
         case .leave(let participant): return try leave(participant, &shared)
@@ -70,7 +70,7 @@ extension Room {
         case .unsubscribe(let subscription): return try unsubscribe(subscription)
         case .follow(let follow): return try self.follow(follow, &shared)
         case .close(let actor, let reason):
-            let refusal = Refusal(
+            let refusal = CallError(
                 code: 5116,
                 reason: "not-permitted",
                 message: "closing the room needs the permission close"
@@ -84,7 +84,7 @@ extension Room {
     private mutating func moderate(
         _ call: Call,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         switch call {
         case .setState(let state, let actor): return try setState(state, by: actor, &shared)
         case .update(let settings, let actor):
@@ -111,12 +111,14 @@ extension Room {
         case .startRecording(let streams, let actor):
             return try startRecording(of: streams, by: actor, &shared)
         case .stopRecording(let actor): return try stopRecording(by: actor, &shared)
-        case .startStreaming(let wish, let actor):
-            return try startStreaming(wish, by: actor, &shared)
+        case .startStreaming(let request, let actor):
+            return try startStreaming(request, by: actor, &shared)
         case .stopStreaming(let name, let actor):
             return try stopStreaming(name, by: actor, &shared)
-        case .startOutput(let wish, let actor): return try startOutput(wish, by: actor, &shared)
-        case .stopOutput(let name, let actor): return try stopOutput(name, by: actor, &shared)
+        case .startRTPForward(let request, let actor):
+            return try startRTPForward(request, by: actor, &shared)
+        case .stopRTPForward(let name, let actor):
+            return try stopRTPForward(name, by: actor, &shared)
         case .join, .leave, .offer, .closeTransport, .updateStream, .unpublish, .subscribe,
             .updateSubscription, .unsubscribe, .follow, .close:
             preconditionFailure("carried out by `apply`")
@@ -143,7 +145,7 @@ extension Room {
         package init(
             participant: String,
             sdp: String,
-            transport: String = Transport.usualName,
+            transport: String = Transport.defaultName,
             sources: [String: MediaSource] = [:],
             audioFallback: Bool? = nil
         ) {
@@ -160,20 +162,20 @@ extension Room {
         package var stream: String
         package var audioMid: String?
         package var videoMid: String?
-        package var wishes: Wishes
+        package var preferences: Preferences
 
         package init(
             participant: String,
             stream: String,
             audioMid: String? = nil,
             videoMid: String? = nil,
-            wishes: Wishes = Wishes()
+            preferences: Preferences = Preferences()
         ) {
             self.participant = participant
             self.stream = stream
             self.audioMid = audioMid
             self.videoMid = videoMid
-            self.wishes = wishes
+            self.preferences = preferences
         }
     }
 
@@ -184,18 +186,18 @@ extension Room {
         /// Two empty lists end the following.
         package var audioMids: [String]
         package var videoMids: [String]
-        package var wishes: Wishes
+        package var preferences: Preferences
 
         package init(
             participant: String,
             audioMids: [String],
             videoMids: [String],
-            wishes: Wishes = Wishes()
+            preferences: Preferences = Preferences()
         ) {
             self.participant = participant
             self.audioMids = audioMids
             self.videoMids = videoMids
-            self.wishes = wishes
+            self.preferences = preferences
         }
 
         func mids(_ kind: MediaKind) -> [String] {
@@ -249,7 +251,7 @@ extension Room {
         /// Whether the call revokes a right; the reply then carries the fence's figures.
         package var isFenced = false
         /// Operation that is pending until all workers have passed the fence.
-        package var process: Process?
+        package var process: PendingOperation?
 
         package init(
             result: Result = .none,
@@ -274,11 +276,11 @@ extension Room {
         /// The named participants that were present and have been dropped.
         case dropped([String])
         /// A recording was started.
-        case recording(TapID)
+        case recording(OutputID)
         /// A live stream was requested; it begins when its server accepts it.
-        case streaming(TapID)
+        case streaming(OutputID)
         /// Forwarding a stream as plain RTP was started.
-        case tapped(TapID)
+        case tapped(OutputID)
     }
 
     package struct Answered: Hashable, Sendable {
@@ -300,9 +302,9 @@ extension Room {
         /// Commands for each worker, in order.
         package private(set) var commands: [Int: [WorkerCommand]] = [:]
         package internal(set) var announcements: [Announcement] = []
-        package internal(set) var opened: [Place] = []
+        package internal(set) var opened: [WorkerResource] = []
         /// Objects whose handles return to their pools once the workers have passed the fence.
-        package internal(set) var freed: [Place] = []
+        package internal(set) var freed: [WorkerResource] = []
         /// Publications whose mirrors may differ from the state the workers were told.
         private var touched: Set<RelayTarget> = []
 
@@ -323,7 +325,7 @@ extension Room {
             }
         }
 
-        mutating func announce(_ news: News, to audience: Audience) {
+        mutating func announce(_ news: Event, to audience: Audience) {
             announcements.append(Announcement(news: news, to: audience))
         }
     }
@@ -332,7 +334,7 @@ extension Room {
     package struct Shared: Sendable {
         /// Handle pools, one for each worker.
         package var identifiers: [WorkerIdentifiers]
-        package var locals: [LocalDescription]
+        package var locals: [LocalParameters]
         package var random: RandomSource
         package var lastSubscription: UInt64 = 0
         /// Service for recordings and other outputs; `nil`: not available.
@@ -340,11 +342,11 @@ extension Room {
         /// Limits and permitted schemes of live streams.
         package var streaming = StreamingService()
         /// Limits of RTP forwards.
-        package var outputs = OutputService()
+        package var outputs = RTPForwardService()
         package var limits: Limits
         /// Load of the workers, for admission.
-        package var load: LoadBook
-        package var memory: MemoryBook
+        package var load: WorkerLoadTracker
+        package var memory: MemoryAdmission
         /// Unix time, in seconds; set before each call.
         package var unixTime = 0.0
         /// The same moment on the workers' monotonic clock.
@@ -352,7 +354,7 @@ extension Room {
 
         package init(
             identifiers: [WorkerIdentifiers],
-            locals: [LocalDescription],
+            locals: [LocalParameters],
             random: RandomSource,
             limits: Limits
         ) {
@@ -360,8 +362,8 @@ extension Room {
             self.locals = locals
             self.random = random
             self.limits = limits
-            load = LoadBook(workers: locals.count, loadPercent: limits.workerLoadPercent)
-            memory = MemoryBook(limitMegabytes: limits.memoryMegabytes)
+            load = WorkerLoadTracker(workers: locals.count, loadPercent: limits.workerLoadPercent)
+            memory = MemoryAdmission(limitMegabytes: limits.memoryMegabytes)
         }
     }
 

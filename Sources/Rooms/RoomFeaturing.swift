@@ -4,7 +4,7 @@ import WorkerInterface
 
 extension Room {
     /// Updates the workers if the participants whose video is shed last have changed.
-    mutating func feature(from before: TalkerLists, _ change: inout Change) {
+    mutating func feature(from before: SpeakerLists, _ change: inout Change) {
         let old = Set(before.common.map(\.participant))
         let new = Set(talkers.lists.common.map(\.participant))
         for id in old.symmetricDifference(new).sorted() {

@@ -8,7 +8,7 @@ extension Room {
         case grant, deny, release
     }
 
-    package enum FloorNews: String, Hashable, Sendable {
+    package enum FloorChange: String, Hashable, Sendable {
         case requested, cancelled, granted, denied, released, finished
     }
 
@@ -17,9 +17,9 @@ extension Room {
         _ id: String,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         guard settings.kind == .lecture else {
-            throw Refusal(
+            throw CallError(
                 code: 5082,
                 reason: "no-floor",
                 message: "room \"\(name)\" is no lecture and has no floor"
@@ -35,7 +35,7 @@ extension Room {
         _ step: FloorStep,
         _ id: String,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         guard let participant = participants[id], participant.admitted else {
             throw .invalidClient(id)
         }
@@ -53,7 +53,7 @@ extension Room {
             default: floorHolder == id
             }
         guard isPossible else {
-            throw Refusal(
+            throw CallError(
                 code: 5042,
                 reason: step == .request ? "floor-already-requested" : "no-floor-request",
                 message: step == .request
@@ -73,7 +73,7 @@ extension Room {
         default:
             floorHolder = nil
             outcome.change.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
-            settle(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
+            reconcile(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
         }
         return outcome
     }
@@ -83,7 +83,7 @@ extension Room {
         _ id: String,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         let (unauthorized, busy) =
             switch step {
             case .grant: (5004, 5043)
@@ -111,38 +111,38 @@ extension Room {
         case .release: floorHolder = nil
         default: break
         }
-        let news: FloorNews =
+        let news: FloorChange =
             switch step {
             case .grant: .granted
             case .deny: .denied
             default: .released
             }
         outcome.change.announce(.floor(news, participant, by: actor), to: audience)
-        settle(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
         return outcome
     }
 
     /// Checks that a moderator's step is valid in the present state of the floor.
-    private func checkFloor(_ step: FloorStep, _ id: String) throws(Refusal) {
+    private func checkFloor(_ step: FloorStep, _ id: String) throws(CallError) {
         let isAsking = raisedHands.contains(id)
         switch step {
         case .grant:
             if floorHolder == id {
-                throw Refusal(
+                throw CallError(
                     code: 5044,
                     reason: "floor-already-granted",
                     message: "participant \"\(id)\" has the floor already"
                 )
             }
             if let floorHolder {
-                throw Refusal(
+                throw CallError(
                     code: 5046,
                     reason: "floor-held",
                     message: "participant \"\(floorHolder)\" has the floor"
                 )
             }
             guard isAsking, !isReleasing else {
-                throw Refusal(
+                throw CallError(
                     code: 5069,
                     reason: "floor-released",
                     message: isAsking
@@ -152,7 +152,7 @@ extension Room {
             }
         case .deny:
             if floorHolder == id {
-                throw Refusal(
+                throw CallError(
                     code: 5048,
                     reason: "floor-already-granted",
                     message: "participant \"\(id)\" has the floor already"
@@ -161,7 +161,7 @@ extension Room {
             guard isAsking else { throw .invalidClient(id) }
         default:
             guard floorHolder == id else {
-                throw Refusal(
+                throw CallError(
                     code: 5050,
                     reason: "floor-not-held",
                     message: "participant \"\(id)\" does not have the floor"
@@ -211,6 +211,6 @@ extension Room {
         raisedHands = []
         floorHolder = nil
         roleRequests = [:]
-        talkers = Talkers()
+        talkers = ActiveSpeakers()
     }
 }

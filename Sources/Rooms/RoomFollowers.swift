@@ -5,7 +5,7 @@ extension Room {
     struct Following: Sendable {
         var audio: [SlotName]
         var video: [SlotName]
-        var wishes: Wishes
+        var preferences: Preferences
 
         func slots(_ kind: MediaKind) -> [SlotName] {
             switch kind {

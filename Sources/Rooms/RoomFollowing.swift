@@ -6,7 +6,7 @@ import WorkerInterface
 
 extension Room {
     /// Makes slots follow the participant's active-speaker list; no slots end the following.
-    mutating func follow(_ call: Follow, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    mutating func follow(_ call: Follow, _ shared: inout Shared) throws(CallError) -> Outcome {
         let subscriber = try participant(call.participant)
         let before = talkers.followers[call.participant]
         var outcome = Outcome(isFenced: before != nil)
@@ -26,7 +26,7 @@ extension Room {
         let following = Following(
             audio: slots[.audio] ?? [],
             video: slots[.video] ?? [],
-            wishes: call.wishes
+            preferences: call.preferences
         )
         for kind in MediaKind.allCases {
             for name in before?.slots(kind) ?? [] where !following.slots(kind).contains(name) {
@@ -38,7 +38,7 @@ extension Room {
         }
         talkers.followers[call.participant] = following
         for number in followed(by: call.participant) {
-            subscriptions[number]?.wishes = call.wishes
+            subscriptions[number]?.preferences = call.preferences
         }
         return outcome
     }
@@ -71,7 +71,7 @@ extension Room {
     }
 
     /// Marks the followers affected by a change of the lists.
-    mutating func noteFollowers(of before: TalkerLists) {
+    mutating func noteFollowers(of before: SpeakerLists) {
         guard !talkers.followers.isEmpty else { return }
         for id in before.own.keys { talkers.followers.note(id) }
         for id in talkers.lists.own.keys { talkers.followers.note(id) }
@@ -98,9 +98,9 @@ extension Room {
     }
 
     /// Reassigns the slots of all affected followers.
-    mutating func settleFollowers(_ shared: inout Shared, _ change: inout Change) {
+    mutating func reconcileFollowers(_ shared: inout Shared, _ change: inout Change) {
         for id in talkers.followers.takeStale() {
-            settle(follower: id, &shared, &change)
+            reconcile(follower: id, &shared, &change)
         }
     }
 
@@ -108,7 +108,7 @@ extension Room {
     ///
     /// A speaker that stays keeps its slot, whatever its position, so workers get no command for
     /// it.
-    private mutating func settle(
+    private mutating func reconcile(
         follower id: String,
         _ shared: inout Shared,
         _ change: inout Change
@@ -205,7 +205,7 @@ extension Room {
                 changed.insert(number)
             }
         }
-        for number in changed.sorted() { settle(subscription: number, &shared, &change) }
+        for number in changed.sorted() { reconcile(subscription: number, &shared, &change) }
     }
 
     /// Returns the start of a recent speech of the stream's publisher, to replay its held audio.
@@ -243,7 +243,7 @@ extension Room {
             number: number,
             participant: id,
             stream: stream,
-            wishes: following.wishes
+            preferences: following.preferences
         )
         subscription.follows = true
         subscriptions[number] = subscription

@@ -1,8 +1,8 @@
 extension Room {
-    mutating func join(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    mutating func join(_ call: Join, _ shared: inout Shared) throws(CallError) -> Outcome {
         let before = vocabulary
-        try hear(call.vocabulary)
-        do throws(Refusal) {
+        try recordVocabulary(call.vocabulary)
+        do throws(CallError) {
             return try enterOrTakeOver(call, &shared)
         } catch {
             vocabulary = before
@@ -13,14 +13,14 @@ extension Room {
     private mutating func enterOrTakeOver(
         _ call: Join,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         if let present = participants[call.participant] {
             return takeOver(present, call, &shared)
         }
         return try enter(call, &shared)
     }
 
-    private mutating func enter(_ call: Join, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    private mutating func enter(_ call: Join, _ shared: inout Shared) throws(CallError) -> Outcome {
         let role = call.role ?? Role.participantName
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         let isModerator = role == Role.moderatorName
@@ -86,15 +86,15 @@ extension Room {
                 to: .only(participants.listedNames.filter { $0 != participant.id })
             )
         }
-        settle(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
+        reconcile(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
         return outcome
     }
 
-    mutating func leave(_ id: String, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    mutating func leave(_ id: String, _ shared: inout Shared) throws(CallError) -> Outcome {
         let participant = try participant(id)
         var outcome = Outcome(isFenced: true)
         remove(id, EndReason.left, &outcome.change)
-        settleHosts(&shared, &outcome.change)
+        reconcileHosts(&shared, &outcome.change)
         outcome.change.announce(
             .left(participant, reason: EndReason.left),
             to: participant.admitted ? .everyone : .only(moderators)

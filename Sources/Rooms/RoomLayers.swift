@@ -20,34 +20,34 @@ extension Room {
     ) {
         guard subscriptions[number] != nil else { return }
         subscriptions[number]?.held = hold
-        settle(subscription: number, &shared, &change)
+        reconcile(subscription: number, &shared, &change)
     }
 
     /// Records which encodings of a publication a worker's subscribers need, one bit each.
-    mutating func want(
+    mutating func recordDemand(
         _ mask: UInt8,
         of home: RelayTarget,
         by worker: Int,
         _ change: inout Change
     ) {
         guard let id = stream(with: home) else { return }
-        streams[id]?.wanted[worker] = mask
-        tellWanted(of: home, &change)
+        streams[id]?.demand[worker] = mask
+        announceDemand(of: home, &change)
     }
 
     /// Announces to the publisher which encodings are needed, if that has changed.
     ///
     /// Recordings and other outputs take the highest encoding there is.
-    mutating func tellWanted(of home: RelayTarget, _ change: inout Change) {
+    mutating func announceDemand(of home: RelayTarget, _ change: inout Change) {
         guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
         else { return }
         let encodings = track.configuration.encodings.prefix(8)
         let isTapped = taps.values.contains { $0.tracks[home] != nil }
-        let all = isTapped ? UInt8.max : stream.wanted.values.reduce(0, |)
+        let all = isTapped ? UInt8.max : stream.demand.values.reduce(0, |)
         let isNews = encodings.indices.contains { position in
-            (all ^ stream.wantedTold) & (1 << UInt8(position)) != 0
+            (all ^ stream.announcedDemand) & (1 << UInt8(position)) != 0
         }
-        stream.wantedTold = all
+        stream.announcedDemand = all
         streams[id] = stream
         guard isNews else { return }
         let layers = encodings.enumerated().map { position, encoding in
@@ -57,7 +57,7 @@ extension Room {
     }
 
     private func stream(with home: RelayTarget) -> String? {
-        let place = Place.publication(worker: home.worker, home.publication)
+        let place = WorkerResource.publication(worker: home.worker, home.publication)
         guard let owner = owners[place] else { return nil }
         return participants[owner]?.streams.first { streams[$0]?.home(.video) == home }
     }

@@ -2,7 +2,7 @@ import RTP
 package import WorkerInterface
 
 extension Room {
-    package struct Participant: Registered {
+    package struct Participant: RosterElement {
         package let id: String
         /// Creation order within the room.
         package let birth: UInt64
@@ -37,7 +37,7 @@ extension Room {
     /// WebRTC transport of a participant (ICE and DTLS).
     package struct Transport: Sendable {
         package let name: String
-        package let place: TransportPlace
+        package let place: TransportLocation
         var negotiation: Negotiation
         package internal(set) var connection: Connection
         package internal(set) var tracks: [Track] = []
@@ -48,7 +48,7 @@ extension Room {
         var audioFallback = true
 
         /// Default name of a transport.
-        package static let usualName = "main"
+        package static let defaultName = "main"
 
         func home(of track: Track) -> RelayTarget {
             RelayTarget(worker: place.worker, publication: track.publication)
@@ -92,7 +92,7 @@ extension Room {
     }
 
     /// Location of a transport: a worker and the handle there.
-    package struct TransportPlace: Hashable, Sendable {
+    package struct TransportLocation: Hashable, Sendable {
         package var worker: Int
         package var id: TransportID
 
@@ -103,19 +103,19 @@ extension Room {
     }
 
     /// Reference to a worker-side object of a room, by its handle there.
-    package enum Place: Hashable, Sendable {
+    package enum WorkerResource: Hashable, Sendable {
         case transport(worker: Int, TransportID)
         case publication(worker: Int, PublicationID)
         case slot(worker: Int, SlotID)
         /// A subscription; its number is unique in the process, so it needs no worker.
         case subscription(UInt64)
-        case tap(TapID)
+        case tap(OutputID)
     }
 
     /// Unit of subscription: a camera with its microphone, or a screen with its sound.
     ///
     /// It exists while one of its m-lines sends and the publisher's rights let others see it.
-    package struct Stream: Registered {
+    package struct Stream: RosterElement {
         package let id: String
         package let birth: UInt64
         package let participant: String
@@ -139,9 +139,9 @@ extension Room {
         var hasVideoCome = false
         package internal(set) var layers: [LayerDescription] = []
         /// Encodings that each worker's subscribers need, one bit each.
-        var wanted: [Int: UInt8] = [:]
+        var demand: [Int: UInt8] = [:]
         /// Needed encodings as last announced to the publisher; initially all.
-        var wantedTold = UInt8.max
+        var announcedDemand = UInt8.max
         var subscribers: Set<UInt64> = []
 
         package var isListed: Bool { true }
@@ -165,7 +165,7 @@ extension Room {
         }
 
         /// Whether a kind is switched on by its publisher and not muted by a moderator.
-        package func isHeard(_ kind: MediaKind) -> Bool {
+        package func isEnabled(_ kind: MediaKind) -> Bool {
             isOn(kind) && !hardMuted.contains(kind)
         }
 

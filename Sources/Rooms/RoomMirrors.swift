@@ -33,18 +33,18 @@ extension Room {
         /// Mirrors by worker; one serves all slots there.
         var mirrors: [Int: KnownMirror] = [:]
         /// Relay targets as last sent to the home worker.
-        var told: [RelayTarget] = []
+        var lastSent: [RelayTarget] = []
     }
 
     /// Mirror as last sent to its worker, with the number of slots bound to it.
     struct KnownMirror: Sendable {
-        var told: Mirror
+        var lastSent: Mirror
         var users = 0
         /// Whether the home has yet to be asked to hold packets until the mirror requests earlier
         /// audio.
         var isHeld = false
 
-        var id: PublicationID { told.configuration.id }
+        var id: PublicationID { lastSent.configuration.id }
     }
 
     /// Assigns media to a slot and tells the worker if that is a change.
@@ -85,11 +85,11 @@ extension Room {
     }
 
     /// Ends unused mirrors and brings the others and their homes up to date.
-    mutating func settleRelays(_ change: inout Change) {
-        for home in change.takeTouched() { settle(relayOf: home, &change) }
+    mutating func reconcileRelays(_ change: inout Change) {
+        for home in change.takeTouched() { reconcile(relayOf: home, &change) }
     }
 
-    private mutating func settle(relayOf home: RelayTarget, _ change: inout Change) {
+    private mutating func reconcile(relayOf home: RelayTarget, _ change: inout Change) {
         guard var relay = relays[home] else { return }
         let track = track(of: home)
         for (worker, var mirror) in relay.mirrors.sorted(by: { $0.key < $1.key }) {
@@ -98,7 +98,7 @@ extension Room {
                 change.tell(worker, .unmirror(mirror.id))
                 free(.publication(worker: worker, mirror.id), &change)
             } else if let track {
-                settle(&mirror, in: worker, as: track, &change)
+                reconcile(&mirror, in: worker, as: track, &change)
                 relay.mirrors[worker] = mirror
             } else {
                 preconditionFailure("a publication ends before its mirrors do")
@@ -108,8 +108,8 @@ extension Room {
             RelayTarget(worker: worker, publication: mirror.id)
         }
         // If the publication has ended, its relay list has ended with it.
-        if track != nil, targets != relay.told {
-            relay.told = targets
+        if track != nil, targets != relay.lastSent {
+            relay.lastSent = targets
             change.tell(home.worker, .relay(home.publication, to: targets))
             for target in targets where relay.mirrors[target.worker]?.isHeld == true {
                 relay.mirrors[target.worker]?.isHeld = false
@@ -119,7 +119,7 @@ extension Room {
         relays[home] = relay.mirrors.isEmpty ? nil : relay
     }
 
-    private func settle(
+    private func reconcile(
         _ mirror: inout KnownMirror,
         in worker: Int,
         as track: Track,
@@ -127,13 +127,13 @@ extension Room {
     ) {
         var configuration = track.configuration
         configuration.id = mirror.id
-        if mirror.told.configuration != configuration {
-            mirror.told.configuration = configuration
-            change.tell(worker, .mirror(mirror.told))
+        if mirror.lastSent.configuration != configuration {
+            mirror.lastSent.configuration = configuration
+            change.tell(worker, .mirror(mirror.lastSent))
         }
         let open = track.gate ?? false
-        if mirror.told.open != open {
-            mirror.told.open = open
+        if mirror.lastSent.open != open {
+            mirror.lastSent.open = open
             change.tell(worker, .gate(mirror.id, open: open))
         }
     }
@@ -163,7 +163,7 @@ extension Room {
                 home: home,
                 open: track.gate ?? false
             )
-            var known = KnownMirror(told: mirror)
+            var known = KnownMirror(lastSent: mirror)
             known.isHeld = start != nil
             relays[home, default: Relay()].mirrors[worker] = known
             mirror.from = start
@@ -181,7 +181,7 @@ extension Room {
     }
 
     func track(of home: RelayTarget) -> Track? {
-        let place = Place.publication(worker: home.worker, home.publication)
+        let place = WorkerResource.publication(worker: home.worker, home.publication)
         guard let owner = owners[place], let participant = participants[owner] else { return nil }
         for transport in participant.transports where transport.place.worker == home.worker {
             if let track = transport.tracks.first(where: { $0.publication == home.publication }) {
@@ -197,7 +197,7 @@ extension Room {
         of subscriber: Participant,
         carrying stream: Stream,
         _ shared: Shared
-    ) throws(Refusal) {
+    ) throws(CallError) {
         var needed: [Int: Int] = [:]
         for (kind, name) in slots {
             guard let home = stream.home(kind), let seat = seat(name, of: subscriber.id),

@@ -3,7 +3,7 @@ import WorkerInterface
 // Moderation of a room or of one of its participants: locking, muting, dropping, approving.
 
 extension Room {
-    mutating func lock(_ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
+    mutating func lock(_ on: Bool, by actor: String?) throws(CallError) -> Outcome {
         let word = on ? "locking" : "unlocking"
         try check(
             actor,
@@ -12,12 +12,12 @@ extension Room {
         )
         guard locked != on else {
             throw on
-                ? Refusal(
+                ? CallError(
                     code: 5117,
                     reason: "room-already-locked",
                     message: "room \"\(name)\" is already locked"
                 )
-                : Refusal(
+                : CallError(
                     code: 5118,
                     reason: "room-not-locked",
                     message: "room \"\(name)\" is not locked"
@@ -34,7 +34,7 @@ extension Room {
         _ on: Bool,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .mute,
@@ -43,18 +43,18 @@ extension Room {
                 "\(on ? "muting" : "unmuting") the room needs the permission mute"
             )
         )
-        let process: Process = on ? .hardMute : .hardUnmute
+        let process: PendingOperation = on ? .hardMute : .hardUnmute
         guard !isInProcess(process) else {
             throw .inProcess(on ? 5037 : 5040, on ? "hard mute" : "hard unmute")
         }
         guard hardMuted != on else {
             throw on
-                ? Refusal(
+                ? CallError(
                     code: 5038,
                     reason: "room-already-muted",
                     message: "room \"\(name)\" is already muted"
                 )
-                : Refusal(
+                : CallError(
                     code: 5039,
                     reason: "room-not-muted",
                     message: "room \"\(name)\" is not muted"
@@ -64,7 +64,7 @@ extension Room {
         var outcome = Outcome(isFenced: on)
         begin(process, shared, &outcome)
         for participant in members where !participant.transports.isEmpty {
-            settleGates(of: participant.id, &shared, &outcome.change)
+            reconcileGates(of: participant.id, &shared, &outcome.change)
         }
         outcome.change.announce(.roomMuted(on, by: actor), to: .everyone)
         return outcome
@@ -79,7 +79,7 @@ extension Room {
         _ on: Bool,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         let asked = MediaKind.allCases.filter(media.contains)
         let code =
             switch (asked.first, on) {
@@ -109,7 +109,7 @@ extension Room {
             to: .only([id])
         )
         show(hardMuted: participant.hardMuted, changed, of: participant, &outcome.change)
-        settleGates(of: id, &shared, &outcome.change)
+        reconcileGates(of: id, &shared, &outcome.change)
         review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
@@ -138,7 +138,7 @@ extension Room {
         by actor: String?,
         _ reason: String,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .drop,
@@ -155,7 +155,7 @@ extension Room {
                 to: audience(of: participant)
             )
         }
-        settleHosts(&shared, &outcome.change)
+        reconcileHosts(&shared, &outcome.change)
         outcome.result = .dropped(dropped)
         return outcome
     }
@@ -166,7 +166,7 @@ extension Room {
         approve: Bool,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .approve,
@@ -195,7 +195,7 @@ extension Room {
             to: .only([id] + moderators.filter { $0 != actor })
         )
         outcome.change.announce(.joined(participant, again: false), to: .only(others))
-        settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
         review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
@@ -220,7 +220,7 @@ extension Room {
                 let subscriber = participants[subscription.participant]
             else { continue }
             guard mayReceive(from: publisher, subscriber) == .closed(.role) else {
-                settle(subscription: number, &shared, &change)
+                reconcile(subscription: number, &shared, &change)
                 continue
             }
             end(subscription: number, &change)

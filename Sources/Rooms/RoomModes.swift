@@ -11,7 +11,7 @@ extension Room {
         _ vocabulary: ModeVocabulary?,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         if let actor, actor != id {
             try check(
                 actor,
@@ -23,7 +23,7 @@ extension Room {
         if actor == id, mode == .sendAndReceive, !role(of: participant).publish.allowsAny {
             throw .notPermitted("role \"\(participant.role)\" may publish nothing")
         }
-        try hear(vocabulary)
+        try recordVocabulary(vocabulary)
         var outcome = Outcome(isFenced: true)
         guard participant.mode != mode else { return outcome }
         participant.mode = mode
@@ -40,13 +40,13 @@ extension Room {
             unpin(id, &outcome.change)
         }
         if mode != .sendAndReceive { freeFloor(of: id, &outcome.change) }
-        settle(publisher: id, ending: EndReason.mode, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.mode, &shared, &outcome.change)
         review(subscriptionsTouching: id, &shared, &outcome.change)
         return outcome
     }
 
     /// Records the mode vocabulary in use; a strict room refuses the other one.
-    mutating func hear(_ vocabulary: ModeVocabulary?) throws(Refusal) {
+    mutating func recordVocabulary(_ vocabulary: ModeVocabulary?) throws(CallError) {
         if let vocabulary, settings.strictModeVocabulary, let heard = self.vocabulary,
             heard != vocabulary
         {
@@ -63,7 +63,7 @@ extension Room {
         _ next: State,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .state,
@@ -94,7 +94,7 @@ extension Room {
             }
         }
         for number in subscriptions.keys.sorted() {
-            settle(subscription: number, &shared, &outcome.change)
+            reconcile(subscription: number, &shared, &outcome.change)
         }
         return outcome
     }
@@ -104,7 +104,7 @@ extension Room {
         settings new: Settings?,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .update,
@@ -115,11 +115,11 @@ extension Room {
         outcome.change.announce(.updated(by: actor), to: .everyone)
         guard new != nil else { return outcome }
         trimPins(by: actor, &outcome.change)
-        settle(rolesOf: members.map(\.id), &shared, &outcome.change)
+        reconcile(rolesOf: members.map(\.id), &shared, &outcome.change)
         return outcome
     }
 
-    private mutating func take(_ new: Settings) throws(Refusal) {
+    private mutating func take(_ new: Settings) throws(CallError) {
         guard new.kind == settings.kind else {
             throw .wrongState("a room's mode never changes", reason: "mode-is-fixed")
         }

@@ -3,7 +3,7 @@ package import WorkerInterface
 extension Room {
     /// Worker event about an object that this room owns.
     package enum Notice: Hashable, Sendable {
-        case transport(TransportPlace, TransportChange)
+        case transport(TransportLocation, TransportChange)
         case started(subscription: UInt64)
         case layerChanged(
             subscription: UInt64,
@@ -16,10 +16,10 @@ extension Room {
         case videoHeld(subscription: UInt64, worker: Int, SlotID, VideoHold?)
         case layersWanted(worker: Int, home: RelayTarget, UInt8)
         case speech(worker: Int, PublicationID, SpeechChange)
-        case tapStarted(TapID)
-        case tapInterrupted(TapID, cause: String)
-        case tapResumed(TapID)
-        case tapEnded(TapID, reason: String?)
+        case tapStarted(OutputID)
+        case tapInterrupted(OutputID, cause: String)
+        case tapResumed(OutputID)
+        case tapEnded(OutputID, reason: String?)
     }
 
     /// Applies a worker's notice; one about an object that is gone has no effect.
@@ -37,7 +37,7 @@ extension Room {
                 to: .only([subscription.participant])
             )
         case .layers(let worker, let publication, let codec, let layers):
-            let place = Place.publication(worker: worker, publication)
+            let place = WorkerResource.publication(worker: worker, publication)
             see(layers, codec, of: place, &shared, &change)
         case .videoHeld(let number, let worker, let slot, let reason):
             guard let subscription = subscriptions[number],
@@ -45,17 +45,17 @@ extension Room {
             else { break }
             hold(number, because: reason, &shared, &change)
         case .layersWanted(let worker, let home, let mask):
-            want(mask, of: home, by: worker, &change)
+            recordDemand(mask, of: home, by: worker, &change)
         case .speech(let worker, let publication, let what):
-            hear(what, of: .publication(worker: worker, publication))
+            recordSpeech(what, of: .publication(worker: worker, publication))
         case .tapStarted(let id): begun(tap: id, &change)
         case .tapInterrupted(let id, let cause): interrupted(tap: id, cause, &change)
         case .tapResumed(let id): resumed(tap: id, &change)
         case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
         }
-        settleTalkers(&shared, &change)
-        settleTaps(&shared, &change)
-        settleRelays(&change)
+        reconcileSpeakers(&shared, &change)
+        reconcileTaps(&shared, &change)
+        reconcileRelays(&change)
         return change
     }
 
@@ -72,7 +72,7 @@ extension Room {
     private mutating func see(
         _ layers: [LayerDescription],
         _ codec: Codec,
-        of place: Place,
+        of place: WorkerResource,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
@@ -96,14 +96,14 @@ extension Room {
             }
             guard isNew, stream.video == id else { continue }
             for number in stream.subscribers.sorted() {
-                settle(subscription: number, &shared, &change)
+                reconcile(subscription: number, &shared, &change)
             }
         }
     }
 
     private mutating func take(
         _ what: TransportChange,
-        of place: TransportPlace,
+        of place: TransportLocation,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
@@ -131,7 +131,7 @@ extension Room {
         case .disconnected:
             end(transport: name, of: id, EndReason.disconnected, &change)
             noteConnection(of: id, ifNone: .disconnected)
-            settle(publisher: id, ending: EndReason.disconnected, &shared, &change)
+            reconcile(publisher: id, ending: EndReason.disconnected, &shared, &change)
         }
     }
 

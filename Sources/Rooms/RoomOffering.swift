@@ -3,7 +3,7 @@ import WorkerInterface
 
 extension Room {
     /// Answers an offer: creates a transport, renegotiates it or restarts its ICE.
-    mutating func offer(_ call: Offer, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    mutating func offer(_ call: Offer, _ shared: inout Shared) throws(CallError) -> Outcome {
         let participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
             throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
@@ -16,7 +16,7 @@ extension Room {
         } else {
             transport = try makeTransport(call.transport, participant, &shared)
         }
-        do throws(Refusal) {
+        do throws(CallError) {
             let (answer, sources) = try negotiate(call, participant, &transport, &shared)
             return adopt(answer, sources, call, transport, &shared)
         } catch {
@@ -32,7 +32,7 @@ extension Room {
         _ name: String,
         _ participant: Participant,
         _ shared: inout Shared
-    ) throws(Refusal) -> Transport {
+    ) throws(CallError) -> Transport {
         let limit = shared.limits.transportsPerParticipant
         guard participant.transports.count < limit else {
             throw .limitReached("transportsPerParticipant", limit)
@@ -56,7 +56,7 @@ extension Room {
         local.cname = String(shared.random.next(), radix: 36)
         return Transport(
             name: name,
-            place: TransportPlace(worker: worker, id: id),
+            place: TransportLocation(worker: worker, id: id),
             negotiation: Negotiation(local: local),
             connection: .connecting
         )
@@ -70,12 +70,12 @@ extension Room {
         _ participant: Participant,
         _ transport: inout Transport,
         _ shared: inout Shared
-    ) throws(Refusal) -> (Answer, [String: MediaSource]) {
+    ) throws(CallError) -> (Answer, [String: MediaSource]) {
         var sources: [String: MediaSource] = [:]
         for track in transport.tracks { sources[track.mid] = track.source }
         sources.merge(call.sources) { _, new in new }
         let policy: (OfferedMedia) -> String? = { media in
-            let source = sources[media.mid] ?? .usual(for: media.kind)
+            let source = sources[media.mid] ?? .defaultSource(for: media.kind)
             guard source.fits(media.kind) else { return "source" }
             guard case .refused(let reason) = mayPublish(participant, media.kind, from: source)
             else { return nil }
@@ -93,7 +93,7 @@ extension Room {
             switch error.reason {
             case .malformed: throw .badSDP(line: error.line, cause: error.cause)
             case .exhausted:
-                throw Refusal(
+                throw CallError(
                     code: 4029,
                     reason: "limit-reached",
                     message: error.cause,
@@ -131,7 +131,7 @@ extension Room {
             noteConnection(of: id, ifNone: .none)
             open(.transport(worker: worker, transport.place.id), for: id, &outcome.change)
         }
-        settle(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
         for publication in answer.endedPublications {
             free(.publication(worker: worker, publication), &outcome.change)
         }
@@ -241,7 +241,7 @@ extension Room {
         _ change: inout Change
     ) -> [Track] {
         answer.configuration.publications.map { configured in
-            let source = sources[configured.mid] ?? .usual(for: configured.kind)
+            let source = sources[configured.mid] ?? .defaultSource(for: configured.kind)
             if var track = transport.tracks.first(where: { $0.publication == configured.id }) {
                 track.source = source
                 track.configuration = configured

@@ -2,7 +2,7 @@
 
 extension Room {
     /// Pins or unpins participants; those already in that state are ignored.
-    mutating func pin(_ ids: [String], _ on: Bool, by actor: String?) throws(Refusal) -> Outcome {
+    mutating func pin(_ ids: [String], _ on: Bool, by actor: String?) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .pin,
@@ -10,7 +10,7 @@ extension Room {
         )
         let stranger = ids.first { participants[$0]?.admitted != true }
         guard stranger == nil, !ids.isEmpty else {
-            throw Refusal(
+            throw CallError(
                 code: 5126,
                 reason: "no-such-participant",
                 message: "no participant \"\(stranger ?? "")\" to \(on ? "pin" : "unpin")"
@@ -23,7 +23,7 @@ extension Room {
             wanted.removeAll(where: ids.contains)
         }
         guard wanted.count <= pinLimit || wanted.count <= pins.count else {
-            throw Refusal(
+            throw CallError(
                 code: 5126,
                 reason: "pin-limit",
                 message: "at most \(pinLimit) participants can be pinned",

@@ -19,7 +19,7 @@ extension Room {
         force: Bool,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try checkMayChangeRoles(actor)
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         guard let participant = participants[id] else { throw .peerLeft(id) }
@@ -48,7 +48,7 @@ extension Room {
         of id: String,
         accept: Bool,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         _ = try participant(id)
         guard let open = roleRequests[id], open.id == request, open.expires > shared.unixTime
         else {
@@ -76,11 +76,11 @@ extension Room {
         from sources: [String]?,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try checkMayChangeRoles(actor)
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         for source in sources ?? [] where settings.role(named: source) == nil {
-            throw Refusal(
+            throw CallError(
                 code: 4044,
                 reason: "invalid-role",
                 message: "invalid role",
@@ -105,7 +105,7 @@ extension Room {
         to id: String,
         by actor: String,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         let old = try participant(actor)
         guard old.role == Role.moderatorName, old.admitted else {
             throw .seed(5085, "only a moderator can hand its role over")
@@ -123,7 +123,7 @@ extension Room {
         return outcome
     }
 
-    private func checkMayChangeRoles(_ actor: String?) throws(Refusal) {
+    private func checkMayChangeRoles(_ actor: String?) throws(CallError) {
         if let actor, participants[actor] == nil { throw .peerLeft(actor) }
         try check(
             actor,
@@ -155,12 +155,12 @@ extension Room {
                 admit(id, by: actor, &change)
             }
         }
-        settle(rolesOf: ids, &shared, &change)
+        reconcile(rolesOf: ids, &shared, &change)
     }
 
     /// Applies the rights of new roles: first to publishers, then to subscriptions.
-    mutating func settle(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
-        settle(publishers: ids, ending: EndReason.role, &shared, &change)
+    mutating func reconcile(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
+        reconcile(publishers: ids, ending: EndReason.role, &shared, &change)
         for id in ids { review(subscriptionsTouching: id, &shared, &change) }
     }
 

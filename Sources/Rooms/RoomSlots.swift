@@ -73,7 +73,7 @@ extension Room {
         _ kind: MediaKind,
         of participant: Participant,
         following: Bool = false
-    ) throws(Refusal) -> SlotName {
+    ) throws(CallError) -> SlotName {
         for transport in participant.transports {
             for slot in transport.slots where slot.mid == mid && slot.kind == kind {
                 if slot.follows {

@@ -9,7 +9,7 @@ extension Room.Tap {
     }
 
     /// Parameters of an RTP forward; `nil` for other taps.
-    package var output: TapOutput? {
+    package var output: RTPForwardTarget? {
         if case .output(let output) = purpose { output } else { nil }
     }
 
@@ -29,7 +29,7 @@ extension Room {
     /// Updates the tiles of a live stream.
     ///
     /// - Returns: the tiles if they have changed.
-    mutating func settleTiles(of id: TapID) -> [String]? {
+    mutating func reconcileTiles(of id: OutputID) -> [String]? {
         guard let tap = taps[id], let target = tap.target else { return nil }
         let tiles =
             switch target.layout {
@@ -56,7 +56,7 @@ extension Room {
         let shown = streamsInOrder.filter(hasPicture)
         if let screen = shown.last(where: \.isScreen) { return screen.id }
         let ids = shown.map(\.id)
-        let talkers = talkerList.filter { talker in talker.stream.map(ids.contains) ?? false }
+        let talkers = speakerList.filter { talker in talker.stream.map(ids.contains) ?? false }
         let pinned = talkers.filter(\.isPinned)
         let pool = pinned.isEmpty ? talkers : pinned
         if let talking = pool.first(where: \.isTalking) { return talking.stream }
@@ -72,7 +72,7 @@ extension Room {
     private func grid(after current: [String], limit: Int) -> [String] {
         let shown = streamsInOrder.filter(hasPicture)
         var wanted: [String] = []
-        let talkers = talkerList.compactMap(\.stream)
+        let talkers = speakerList.compactMap(\.stream)
         for id in shown.filter(\.isScreen).map(\.id).reversed() + talkers + shown.map(\.id)
         where wanted.count < limit && !wanted.contains(id) && shown.contains(where: { $0.id == id })
         {

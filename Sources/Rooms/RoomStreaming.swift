@@ -4,7 +4,7 @@ import WorkerInterface
 
 extension Room {
     /// Request for a live stream; `nil` values get a default.
-    package struct StreamingWish: Sendable {
+    package struct StreamingRequest: Sendable {
         package var url: String
         package var layout: String?
         /// Video size, in pixels.
@@ -51,15 +51,15 @@ extension Room {
     }
 
     mutating func startStreaming(
-        _ wish: StreamingWish,
+        _ request: StreamingRequest,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(actor, may: .stream, orElse: Self.mayNotStream)
-        let target = try StreamTarget(wish, schemes: shared.streaming.schemes)
+        let target = try StreamTarget(request, schemes: shared.streaming.schemes)
         try checkStreamingInProcess()
         guard !streamings.contains(where: { $0.target?.url == target.url }) else {
-            throw Refusal(
+            throw CallError(
                 code: 5122,
                 reason: "already-streaming",
                 message: "room \"\(name)\" is being streamed to that URL already"
@@ -96,12 +96,12 @@ extension Room {
         _ name: String?,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(actor, may: .stream, orElse: Self.mayNotStream)
         try checkStreamingInProcess()
         let ending = streamings.filter { name == nil || $0.name == name }
         guard !ending.isEmpty else {
-            throw Refusal(
+            throw CallError(
                 code: 5124,
                 reason: "not-streaming",
                 message: "room \"\(self.name)\" is not being streamed"
@@ -121,19 +121,21 @@ extension Room {
         return outcome
     }
 
-    private static let mayNotStream = Refusal.notPermitted("streaming needs the permission stream")
+    private static let mayNotStream = CallError.notPermitted(
+        "streaming needs the permission stream"
+    )
 
-    private func checkStreamingInProcess() throws(Refusal) {
+    private func checkStreamingInProcess() throws(CallError) {
         guard !isInProcess(.streamingStop) else { throw .inProcess(5123, "stopping the streaming") }
         guard !isStartingStreaming else { throw .inProcess(5121, "starting the streaming") }
     }
 
-    func interrupted(tap id: TapID, _ cause: String, _ change: inout Change) {
+    func interrupted(tap id: OutputID, _ cause: String, _ change: inout Change) {
         guard let tap = taps[id] else { return }
         change.announce(.streamingInterrupted(tap, cause: cause), to: .everyone)
     }
 
-    func resumed(tap id: TapID, _ change: inout Change) {
+    func resumed(tap id: OutputID, _ change: inout Change) {
         guard let tap = taps[id] else { return }
         change.announce(.streamingResumed(tap), to: .everyone)
     }
@@ -141,18 +143,18 @@ extension Room {
 
 extension StreamTarget {
     /// Makes a target from a request, or throws the invalid field; the error omits the URL.
-    fileprivate init(_ wish: Room.StreamingWish, schemes: [String]) throws(Refusal) {
-        guard let url = StreamURL(wish.url) else {
+    fileprivate init(_ request: Room.StreamingRequest, schemes: [String]) throws(CallError) {
+        guard let url = StreamURL(request.url) else {
             throw .streamingInvalid("url", "is no URL with a server and a path")
         }
         guard schemes.contains(url.scheme) else {
             throw .streamingInvalid("url", "has to begin with one of: \(Self.list(schemes))")
         }
-        guard let layout = Layout(rawValue: wish.layout ?? Layout.stage.rawValue) else {
+        guard let layout = Layout(rawValue: request.layout ?? Layout.stage.rawValue) else {
             let words = Layout.allCases.map(\.rawValue).joined(separator: ", ")
             throw .streamingInvalid("layout", "is none of: \(words)")
         }
-        let (width, height) = Self.size(wish.width, wish.height)
+        let (width, height) = Self.size(request.width, request.height)
         for (field, side) in [("width", width), ("height", height)] {
             guard Self.isSide(side) else {
                 let range = Room.StreamingBounds.side
@@ -165,7 +167,7 @@ extension StreamTarget {
         guard width * height <= Room.StreamingBounds.pixels else {
             throw .streamingInvalid("height", "makes a picture larger than 1920x1080")
         }
-        let bitrate = wish.bitrate ?? Self.usualBitrate(width, height)
+        let bitrate = request.bitrate ?? Self.usualBitrate(width, height)
         let range = Room.StreamingBounds.bitrate
         guard range.contains(bitrate) else {
             throw .streamingInvalid(
@@ -202,7 +204,7 @@ extension StreamTarget {
     }
 }
 
-extension Refusal {
+extension CallError {
     /// Makes the refusal for an invalid parameter; `field` is its name.
     fileprivate static func streamingInvalid(_ field: String, _ cause: String) -> Self {
         Self(

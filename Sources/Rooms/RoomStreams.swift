@@ -7,7 +7,7 @@ extension Room {
         audio: Bool?,
         video: Bool?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         var stream = try stream(id)
         var outcome = Outcome(isFenced: audio == false || video == false)
         let before = (stream.audioOn, stream.videoOn)
@@ -16,11 +16,11 @@ extension Room {
         guard before != (stream.audioOn, stream.videoOn) else { return outcome }
         streams[id] = stream
         outcome.change.announce(.streamChanged(stream), to: .everyone)
-        settleGates(of: stream.participant, &shared, &outcome.change)
+        reconcileGates(of: stream.participant, &shared, &outcome.change)
         // If another reason keeps the gates closed, no track changes, but subscribers are still
         // told.
         for number in stream.subscribers.sorted() {
-            settle(subscription: number, &shared, &outcome.change)
+            reconcile(subscription: number, &shared, &outcome.change)
         }
         return outcome
     }
@@ -30,7 +30,7 @@ extension Room {
         stream id: String,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         if let actor, try streams[id]?.participant != participant(actor).id {
             try check(
                 actor,
@@ -49,7 +49,7 @@ extension Room {
             tracks[track].withdrawn = true
         }
         participants[stream.participant]?.transports[index].tracks = tracks
-        settle(
+        reconcile(
             publisher: stream.participant,
             ending: EndReason.unpublished,
             &shared,
@@ -62,7 +62,7 @@ extension Room {
         _ name: String,
         of id: String,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         let participant = try participant(id)
         guard participant.transports.contains(where: { $0.name == name }) else {
             throw .noSuchTransport(name)
@@ -70,7 +70,7 @@ extension Room {
         var outcome = Outcome(isFenced: true)
         end(transport: name, of: id, EndReason.transportClosed, &outcome.change)
         noteConnection(of: id, ifNone: .none)
-        settle(publisher: id, ending: EndReason.transportClosed, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.transportClosed, &shared, &outcome.change)
         return outcome
     }
 }

@@ -1,7 +1,8 @@
 import WorkerInterface
 
 extension Room {
-    mutating func subscribe(_ call: Subscribe, _ shared: inout Shared) throws(Refusal) -> Outcome {
+    mutating func subscribe(_ call: Subscribe, _ shared: inout Shared) throws(CallError) -> Outcome
+    {
         let subscriber = try participant(call.participant)
         let stream = try stream(call.stream)
         let slots = try slots(for: call, stream, subscriber, shared.limits)
@@ -13,7 +14,7 @@ extension Room {
             number: number,
             participant: subscriber.id,
             stream: stream.id,
-            wishes: call.wishes
+            preferences: call.preferences
         )
         for (kind, slot) in slots {
             subscription.set(slot, for: kind)
@@ -25,7 +26,7 @@ extension Room {
         var outcome = Outcome(result: .subscribed(number))
         open(.subscription(number), for: subscriber.id, &outcome.change)
         talkers.followers.note(subscriber.id)
-        settle(subscription: number, &shared, &outcome.change)
+        reconcile(subscription: number, &shared, &outcome.change)
         return outcome
     }
 
@@ -35,7 +36,7 @@ extension Room {
         _ stream: Stream,
         _ subscriber: Participant,
         _ limits: Limits
-    ) throws(Refusal) -> [MediaKind: SlotName] {
+    ) throws(CallError) -> [MediaKind: SlotName] {
         try checkMayWatch(stream, subscriber)
         guard subscriber.subscriptions.count < limits.subscriptionsPerParticipant else {
             throw .limitReached(
@@ -62,7 +63,7 @@ extension Room {
     }
 
     /// Checks that `subscriber` may receive anything.
-    func checkMayWatch(_ subscriber: Participant) throws(Refusal) {
+    func checkMayWatch(_ subscriber: Participant) throws(CallError) {
         guard subscriber.admitted else {
             throw .wrongState("the participant still awaits approval")
         }
@@ -74,7 +75,7 @@ extension Room {
     /// Checks that `subscriber` may subscribe to a stream that it does not receive yet.
     ///
     /// A subscription made by following slots does not count; the new one replaces it.
-    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(Refusal) {
+    private func checkMayWatch(_ stream: Stream, _ subscriber: Participant) throws(CallError) {
         try checkMayWatch(subscriber)
         if let publisher = participants[stream.participant],
             mayReceive(from: publisher, subscriber) == .closed(.role)
@@ -95,7 +96,7 @@ extension Room {
         subscription id: String,
         _ call: SubscriptionUpdate,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         var subscription = try subscription(id)
         let number = subscription.number
         var outcome = Outcome(isFenced: call.audio == false || call.video == false)
@@ -117,21 +118,25 @@ extension Room {
         switch call.size {
         case .keep: break
         case .clear:
-            subscription.wishes.width = nil
-            subscription.wishes.height = nil
+            subscription.preferences.width = nil
+            subscription.preferences.height = nil
         case .set(let size):
-            subscription.wishes.width = size.width
-            subscription.wishes.height = size.height
+            subscription.preferences.width = size.width
+            subscription.preferences.height = size.height
         }
-        subscription.wishes.frameRate = call.frameRate.applied(to: subscription.wishes.frameRate)
-        subscription.wishes.priority = call.priority.applied(to: subscription.wishes.priority)
+        subscription.preferences.frameRate = call.frameRate.applied(
+            to: subscription.preferences.frameRate
+        )
+        subscription.preferences.priority = call.priority.applied(
+            to: subscription.preferences.priority
+        )
         subscriptions[number] = subscription
         takeFreeSlots(for: number)
-        settle(subscription: number, &shared, &outcome.change)
+        reconcile(subscription: number, &shared, &outcome.change)
         return outcome
     }
 
-    mutating func unsubscribe(_ id: String) throws(Refusal) -> Outcome {
+    mutating func unsubscribe(_ id: String) throws(CallError) -> Outcome {
         let subscription = try subscription(id)
         try checkIsChosen(subscription)
         var outcome = Outcome(isFenced: true)
@@ -143,7 +148,7 @@ extension Room {
     /// Checks that a subscription is explicit.
     ///
     /// One made by following slots is changed only by `talkers.subscribe`.
-    private func checkIsChosen(_ subscription: Subscription) throws(Refusal) {
+    private func checkIsChosen(_ subscription: Subscription) throws(CallError) {
         guard !subscription.follows else {
             throw .wrongState(
                 "subscription \"\(subscription.id)\" follows the active talkers",

@@ -13,7 +13,7 @@ extension Room {
         /// Whether the subscriber itself has audio and video on.
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
-        package internal(set) var wishes: Wishes
+        package internal(set) var preferences: Preferences
         /// Reason why its video is disabled, as last announced.
         package internal(set) var videoDisabled: DisableReason?
         /// Reason why the worker withholds video that rights and switches allow.
@@ -67,7 +67,7 @@ extension Room {
     }
 
     /// Subscriber's preferences, applied when layers are chosen.
-    package struct Wishes: Hashable, Sendable {
+    package struct Preferences: Hashable, Sendable {
         /// Preferred video size, in pixels.
         package var width: Int?
         package var height: Int?

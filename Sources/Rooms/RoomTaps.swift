@@ -7,7 +7,7 @@ package import WorkerInterface
 extension Room {
     /// Recording, live stream or RTP forward of a room.
     package struct Tap: Sendable {
-        package let id: TapID
+        package let id: OutputID
         /// Public name.
         package let name: String
         /// Directory of a recording; empty for other taps.
@@ -16,7 +16,7 @@ extension Room {
         package let started: Double
         /// Participant that asked for it; `nil` for the signalling server or automatic recording.
         package let by: String?
-        package let purpose: TapPurpose
+        package let purpose: OutputPurpose
         /// Streams that it is limited to; `nil`: all present and future ones.
         let streams: Set<String>?
         /// Whether the call that asked for it is still unanswered; a failure is then its answer.
@@ -24,7 +24,7 @@ extension Room {
         /// Streams in the tiles of a live stream, as last sent to the tap thread.
         var tiles: [String] = []
         /// Tracks as last sent to the tap thread, by the publications' homes.
-        var tracks: [RelayTarget: TapTrack] = [:]
+        var tracks: [RelayTarget: OutputTrack] = [:]
     }
 
     /// Settings, limits and counters of the tap thread, shared by all rooms.
@@ -35,7 +35,7 @@ extension Room {
         package var directory: String
         /// Concurrent recordings of all rooms.
         package var limit: Int
-        package var lastID: TapID = 0
+        package var lastID: OutputID = 0
         package var open = 0
 
         package init(worker: Int, directory: String, limit: Int) {
@@ -51,7 +51,7 @@ extension Room {
         of streams: [String]?,
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .record,
@@ -63,7 +63,7 @@ extension Room {
             throw .inProcess(5033, "starting the recording")
         }
         guard recording == nil else {
-            throw Refusal(
+            throw CallError(
                 code: 5034,
                 reason: "already-recording",
                 message: "room \"\(name)\" is being recorded already"
@@ -85,7 +85,7 @@ extension Room {
     mutating func stopRecording(
         by actor: String?,
         _ shared: inout Shared
-    ) throws(Refusal) -> Outcome {
+    ) throws(CallError) -> Outcome {
         try check(
             actor,
             may: .record,
@@ -96,7 +96,7 @@ extension Room {
             throw .inProcess(5033, "starting the recording")
         }
         guard let tap = recording else {
-            throw Refusal(
+            throw CallError(
                 code: 5036,
                 reason: "not-recording",
                 message: "room \"\(name)\" is not being recorded"
@@ -115,7 +115,7 @@ extension Room {
         isAwaited: Bool,
         _ shared: inout Shared,
         _ change: inout Change
-    ) throws(Refusal) -> TapID {
+    ) throws(CallError) -> OutputID {
         guard var service = shared.taps else {
             throw .wrongState("this server does not record", reason: "no-recorder")
         }
@@ -147,7 +147,7 @@ extension Room {
     mutating func begin(_ tap: Tap, in worker: Int, _ change: inout Change) {
         taps[tap.id] = tap
         open(.tap(tap.id), for: "", &change)
-        let setup = TapSetup(
+        let setup = OutputSetup(
             id: tap.id,
             name: tap.name,
             room: name,
@@ -157,7 +157,7 @@ extension Room {
         )
         change.tell(worker, .tap(.open(setup)))
         for member in members {
-            let note = TapNote.joined(participant: member.id, name: member.name ?? "")
+            let note = OutputNote.joined(participant: member.id, name: member.name ?? "")
             change.tell(worker, .tap(.note(tap.id, note)))
         }
         if !talkers.noted.isEmpty {
@@ -166,7 +166,7 @@ extension Room {
     }
 
     /// Detaches a tap's publications and removes it; its thread keeps what it has received.
-    mutating func end(tap id: TapID, _ shared: inout Shared, _ change: inout Change) {
+    mutating func end(tap id: OutputID, _ shared: inout Shared, _ change: inout Change) {
         guard let tap = taps.removeValue(forKey: id), let worker = shared.taps?.worker else {
             return
         }
@@ -216,11 +216,11 @@ extension Room {
     /// Updates the taps' tracks and sends them notes of events.
     ///
     /// Called at the end of each call and notice, before mirrors are reconciled.
-    mutating func settleTaps(_ shared: inout Shared, _ change: inout Change) {
+    mutating func reconcileTaps(_ shared: inout Shared, _ change: inout Change) {
         guard let worker = shared.taps?.worker, !isClosed else { return }
         var notes = change.announcements.compactMap(\.news.tapNote)
         // Follows the announced lists, so that a noisy room does not fill the record.
-        let talking = talkers.told.common.filter(\.isTalking).map(\.participant)
+        let talking = talkers.announced.common.filter(\.isTalking).map(\.participant)
         if talkers.noted != talking {
             talkers.noted = talking
             notes.append(.talkers(talking))
@@ -236,16 +236,16 @@ extension Room {
                 _ = try? openRecording(of: nil, by: nil, isAwaited: false, &shared, &change)
             }
         }
-        for id in taps.keys.sorted() { settle(tap: id, in: worker, &shared, &change) }
+        for id in taps.keys.sorted() { reconcile(tap: id, in: worker, &shared, &change) }
     }
 
-    private mutating func settle(
-        tap id: TapID,
+    private mutating func reconcile(
+        tap id: OutputID,
         in worker: Int,
         _ shared: inout Shared,
         _ change: inout Change
     ) {
-        let shown = settleTiles(of: id)
+        let shown = reconcileTiles(of: id)
         guard let tap = taps[id] else { return }
         if let output = tap.output, streams[output.stream] == nil {
             end(tap: id, &shared, &change)
@@ -260,16 +260,16 @@ extension Room {
                 guard let mirror = join(home, in: worker, from: nil, &shared, &change) else {
                     continue
                 }
-                let track = TapTrack(
+                let track = OutputTrack(
                     publication: mirror,
                     participant: stream.participant,
                     name: participants[stream.participant]?.name ?? "",
                     stream: stream.id,
-                    source: stream.isScreen ? .screen : .usual(for: kind),
+                    source: stream.isScreen ? .screen : .defaultSource(for: kind),
                     kind: kind
                 )
                 taps[id]?.tracks[home] = track
-                tellWanted(of: home, &change)
+                announceDemand(of: home, &change)
                 change.tell(worker, .tap(.attach(id, track)))
             }
         }
@@ -277,7 +277,7 @@ extension Room {
             $0.value.publication.index < $1.value.publication.index
         }) {
             taps[id]?.tracks[home] = nil
-            tellWanted(of: home, &change)
+            announceDemand(of: home, &change)
             if tap.target != nil, self.track(of: home)?.gate != true {
                 change.tell(worker, .tap(.forget(id, track.publication)))
             }
@@ -288,7 +288,7 @@ extension Room {
     }
 
     /// Handles the first packet of a tap on disk or at the server.
-    mutating func begun(tap id: TapID, _ change: inout Change) {
+    mutating func begun(tap id: OutputID, _ change: inout Change) {
         guard let tap = taps[id] else { return }
         switch tap.purpose {
         case .recording: change.announce(.recordingStarted(tap), to: .everyone)
@@ -301,7 +301,7 @@ extension Room {
 
     /// Handles a tap that has ended by itself.
     mutating func ended(
-        tap id: TapID,
+        tap id: OutputID,
         _ reason: String?,
         _ shared: inout Shared,
         _ change: inout Change
@@ -313,9 +313,9 @@ extension Room {
     }
 }
 
-extension Room.News {
+extension Room.Event {
     /// Note for the tap's record of the room, if the event belongs there.
-    fileprivate var tapNote: TapNote? {
+    fileprivate var tapNote: OutputNote? {
         switch self {
         case .joined(let participant, again: false):
             .joined(participant: participant.id, name: participant.name ?? "")

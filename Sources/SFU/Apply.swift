@@ -38,8 +38,8 @@ extension Core {
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
         case .fence(let epoch):
-            emit(.fenced(epoch: epoch, at: now, packets: packetsUnderLostRights))
-            packetsUnderLostRights = 0
+            emit(.fenced(epoch: epoch, at: now, packets: packetsUnderRevokedRights))
+            packetsUnderRevokedRights = 0
         }
         srtpContext.finish()
     }
@@ -117,7 +117,7 @@ extension Core {
             remove(publication: Int(publication))
         }
         while let slot = transports[transport].slots.first { remove(slot: Int(slot)) }
-        forgetWaiting(of: transport)
+        clearPacer(of: transport)
         forgetFragments(of: transport, keepingCurrent: false)
         release(transport)
         _ = transports.remove(at: transport)
@@ -147,14 +147,14 @@ extension Core {
         }
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
-            if !open { loseRight(of: slot) }
+            if !open { revokeRight(of: slot) }
             slots[slot].source = .waiting
-            if open { wantKeyframe(forSlot: slot, at: now) }
+            if open { requestKeyframe(forSlot: slot, at: now) }
         }
         if open, !publications[publication].mirrors.isEmpty {
             // Subscribers on other workers need a keyframe too, and their requests may have arrived
             // before the gate opened.
-            wantKeyframe(ofHighest: publication, at: now)
+            requestKeyframe(ofHighest: publication, at: now)
         }
     }
 
@@ -168,7 +168,7 @@ extension Core {
         let isOpen = binding?.open == true && target >= 0
         let isSame = Int32(target) == slots[slot].publication
         if slots[slot].isOpen, !isOpen || !isSame {
-            loseRight(of: slot)
+            revokeRight(of: slot)
         }
         if !isSame { move(slot, to: target) }
         let wasLimited = takeLimits(of: slot, from: binding)
@@ -191,14 +191,14 @@ extension Core {
         guard !wasOpen || !isSame else {
             if wasLimited {
                 chooseLayer(of: slot, at: now)
-                _ = reviewWanted(of: target, at: now)
+                _ = reviewDemand(of: target, at: now)
             }
             return
         }
         slots[slot].source = .waiting
         chooseLayer(of: slot, at: now)
-        _ = reviewWanted(of: target, at: now)
-        wantKeyframe(forSlot: slot, at: now)
+        _ = reviewDemand(of: target, at: now)
+        requestKeyframe(forSlot: slot, at: now)
         if let start = binding?.from { prepareReplay(to: slot, since: start) }
     }
 
@@ -241,20 +241,20 @@ extension Core {
     }
 
     /// Requests a keyframe from the publisher if the slot waits for one and can be served.
-    mutating func wantKeyframe(forSlot slot: Int, at now: Instant) {
+    mutating func requestKeyframe(forSlot slot: Int, at now: Instant) {
         guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
         else { return }
         let encoding = slotRecords[slot].target.encoding
         guard publications[Int(slots[slot].publication)].isOpen, encoding >= 0 else { return }
-        wantKeyframe(of: Int(encoding), at: now)
+        requestKeyframe(of: Int(encoding), at: now)
     }
 
     /// Requests a keyframe of the highest live encoding, for subscribers on other workers whose
     /// layer is unknown here.
-    mutating func wantKeyframe(ofHighest publication: Int, at now: Instant) {
+    mutating func requestKeyframe(ofHighest publication: Int, at now: Instant) {
         guard publications[publication].isOpen, let highest = highestLive(of: publication)
         else { return }
-        wantKeyframe(of: Int(highest), at: now)
+        requestKeyframe(of: Int(highest), at: now)
     }
 }

@@ -33,7 +33,7 @@ package struct Core: ~Copyable {
     var fragments: [UInt64: TransportID] = [:]
     let fragmentSeed: UInt64
     /// Rate limiter for STUN checks from unvalidated addresses.
-    var strangers: SourceLimiter
+    var unvalidatedSources: SourceRateLimiter
     var timers = TimerQueue()
     /// Time of the last call of `expire`.
     var lastExpiry: Instant?
@@ -44,27 +44,27 @@ package struct Core: ~Copyable {
 
     /// Publications with packets in the current batch, those with many subscribers that are sent
     /// after the others, and the progress of `flush`.
-    var queued = List<Int32>(capacity: batchCapacity)
-    var crowded = List<Int32>(capacity: batchCapacity)
+    var queued = UncountedArray<Int32>(capacity: batchCapacity)
+    var largeAudiences = UncountedArray<Int32>(capacity: batchCapacity)
     var cursor = FlushCursor()
-    var departures = Departures()
+    var egressOrder = EgressOrder()
     var arrivalCount = 0
-    var aside = BatchAside()
+    var aside = PreemptedBatch()
 
     /// Audio whose packets carry no level extension, and the decoders that measure it.
-    var soundings = Soundings()
-    var opusLevels = OpusLevels(limit: Soundings.decoders)
+    var pendingAudioDecodes = PendingAudioDecodes()
+    var opusLevelMeter = OpusLevelMeter(limit: PendingAudioDecodes.decoders)
 
     /// Held audio to replay before the next batch, for newly selected speakers.
-    var replays = List<Replay>()
+    var replays = UncountedArray<Replay>()
     var nextReplay = 0
 
     /// Publications that are fed by another worker.
-    var mirrors = List<Int32>(capacity: 4)
+    var mirrors = UncountedArray<Int32>(capacity: 4)
     /// Next deadline of the mirrors.
     var mirrorsDue: Instant?
     /// Publications with a mirror whose relaying is on hold until it has asked for held audio.
-    var held = List<Int32>()
+    var held = UncountedArray<Int32>()
     /// Number of publications that are relayed to other workers.
     var relayedCount = 0
 
@@ -72,27 +72,27 @@ package struct Core: ~Copyable {
     /// on offer.
     var allocation = Allocation()
     var ladder = Ladder()
-    var claimants = List<Claimant>(capacity: 16)
-    var offers = List<LayerOption>(capacity: 32)
+    var claimants = UncountedArray<Claimant>(capacity: 16)
+    var offers = UncountedArray<LayerOption>(capacity: 32)
 
     /// Packets queued by the pacers, and the first free place among them.
-    var waiting = List<WaitingPacket>(capacity: 16)
-    var firstFreeWaiting: Int32 = -1
+    var pacedPackets = UncountedArray<PacedPacket>(capacity: 16)
+    var firstFreePaced: Int32 = -1
     /// Whether the packet being sent comes from a pacer's queue.
     var isReleasing = false
 
     /// Overload state of the worker, and the slots whose video is reduced or stopped because of it.
-    var gauge: PressureGauge
+    var gauge: OverloadController
     var reducedSlots = 0
     var stoppedSlots = 0
-    var reliefDue: Instant?
+    var sheddingDue: Instant?
     /// Overload state last reported to the control plane.
-    var pressureTold = WorkerPressure()
+    var reportedOverload = WorkerOverload()
 
     /// Time of the call in progress.
     var now = Instant(nanoseconds: 0)
     /// Stale media to discard from the datagram being received.
-    var leaving = Leaving.nothing
+    var staleMedia = StaleMedia.nothing
 
     var statistics = WorkerStatistics()
     var drops = DropCounters()
@@ -101,10 +101,10 @@ package struct Core: ~Copyable {
     var events: [WorkerEvent] = []
     var nextEvent = 0
     /// Copies that were forwarded under rights that commands have revoked since the last fence.
-    var packetsUnderLostRights: UInt64 = 0
-    /// Outgoing SSRCs of the slots that have lost their right since `takeLostStreams` was last
+    var packetsUnderRevokedRights: UInt64 = 0
+    /// Outgoing SSRCs of the slots that have lost their right since `takeRevokedSSRCs` was last
     /// called.
-    var lostStreams: [SSRC] = []
+    var revokedSSRCs: [SSRC] = []
     /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
     var wallClockOffset: Int64 = 0
 
@@ -129,13 +129,13 @@ package struct Core: ~Copyable {
     ) {
         self.limits = limits
         self.identity = identity
-        gauge = PressureGauge(limits.pressure)
+        gauge = OverloadController(limits.pressure)
         srtpContext = SRTPContext(engine: engine, refusesReuse: true)
         var random = SplitMix(seed: seed)
         secrets = SecretNumbers(key: secret ?? Self.simulatedSecret(&random))
         paths = PathTable(seed: secrets.next())
         fragmentSeed = secrets.next()
-        strangers = SourceLimiter(seed: secrets.next())
+        unvalidatedSources = SourceRateLimiter(seed: secrets.next())
         pool = PacketPool(capacity: limits.packetPool + 1)
         rtcpPlace = pool.allocate()
         self.random = random
@@ -148,17 +148,17 @@ package struct Core: ~Copyable {
     /// Processes one received datagram.
     ///
     /// Bytes are borrowed; anything that must outlive the call is copied. `output` needs at least
-    /// `Self.replyCapacity` free places. Media that `leaving` covers is authenticated and counted
+    /// `Self.replyCapacity` free places. Media that `staleMedia` covers is authenticated and counted
     /// but not forwarded.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         on path: Path,
         at now: Instant,
-        leaving: Leaving = .nothing,
+        staleMedia: StaleMedia = .nothing,
         into output: inout Batch
     ) {
         self.now = now
-        self.leaving = leaving
+        self.staleMedia = staleMedia
         statistics.datagramsIn &+= 1
         statistics.bytesIn &+= UInt64(datagram.count)
         guard datagram.count <= Batch.maximumLength else { return drops.count(.oversized) }
@@ -191,8 +191,8 @@ package struct Core: ~Copyable {
     /// `deadline` is the time of the next call.
     package mutating func expire(at now: Instant, into output: inout Batch) -> Bool {
         self.now = now
-        forgiveStall(at: now)
-        measureSoundings(at: now)
+        excludeStall(at: now)
+        measurePendingAudio(at: now)
         defer { srtpContext.finish() }
         for _ in 0..<Self.timersAtOnce {
             guard output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) else {
@@ -229,10 +229,10 @@ package struct Core: ~Copyable {
     /// Returns the outgoing SSRCs, RTX included, that have lost their right since the last call.
     ///
     /// Packets of theirs that are still queued for a socket must not be sent.
-    package mutating func takeLostStreams() -> [SSRC] {
-        guard !lostStreams.isEmpty else { return [] }
-        defer { lostStreams.removeAll() }
-        return lostStreams
+    package mutating func takeRevokedSSRCs() -> [SSRC] {
+        guard !revokedSSRCs.isEmpty else { return [] }
+        defer { revokedSSRCs.removeAll() }
+        return revokedSSRCs
     }
 
     /// Sets the offset from the monotonic clock to Unix time.

@@ -5,7 +5,7 @@ package import WorkerInterface
 
 extension Core {
     /// A worker's leftover objects of ended rooms, in words; empty: none.
-    package var leftovers: String {
+    package var leakedObjects: String {
         let counts = [
             ("transports", transports.count), ("publications", publications.count),
             ("destinations", destinations.count), ("slots", slots.count),
@@ -31,11 +31,11 @@ extension Core {
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             let paths = transports[index].ice.paths.count
             let streams = transports[index].streams.count
-            let strays = transports[index].strays.count
+            let unsignalled = transports[index].unsignalledSSRCs.count
             tables += [
                 ("paths of a transport", paths, limits.pathsPerTransport),
                 ("streams of a transport", streams, limits.streamsPerTransport),
-                ("SSRCs without a stream", strays, Transport.strayLimit),
+                ("SSRCs without a stream", unsignalled, Transport.unsignalledLimit),
             ]
         }
         let excess = tables.first { $0.count > $0.limit }
@@ -75,7 +75,7 @@ extension Core {
     ) -> Bool {
         let transport = Int(id.index)
         connect(transport, profile: profile, keys: keys, at: now, into: &output)
-        prove(transport, at: now)
+        grantConsent(transport, at: now)
         return transports[transport].canSend
     }
 }

@@ -25,7 +25,7 @@ package struct CoreLimits: Hashable, Sendable {
     /// New SSRCs accepted per second and transport, besides those that its offers name.
     package var newStreamsPerSecond = 100
     /// Thresholds for overload.
-    package var pressure = PressureLimits()
+    package var pressure = OverloadLimits()
     /// Silence before a transport becomes `reconnecting`, in milliseconds.
     package var livenessMilliseconds: Int64 = 8_000
     /// Silence before a transport becomes `disconnected`, in milliseconds.

@@ -81,7 +81,7 @@ extension Core {
     ///
     /// The stall is counted from the first overdue timer or from the previous call, whichever is
     /// later: timers that are late only because there are many of them are not a stall.
-    mutating func forgiveStall(at now: Instant) {
+    mutating func excludeStall(at now: Instant) {
         let last = lastExpiry ?? now
         lastExpiry = now
         guard let first = timers.first else { return }
@@ -90,7 +90,7 @@ extension Core {
         for index in 0..<transports.capacity where transports.isOccupied(index) {
             let heard = transports[index].lastHeard.advanced(nanoseconds: stall)
             transports[index].lastHeard = min(heard, now)
-            transports[index].consent.forgive(stall, at: now)
+            transports[index].consent.extend(stall, at: now)
         }
     }
 

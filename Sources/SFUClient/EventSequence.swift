@@ -15,12 +15,12 @@ public struct EventSequence: AsyncSequence, Sendable {
     let since: [RoomID: Int64]
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(sequence: self, positions: Positions(seen: since))
+        Iterator(sequence: self, positions: EventPositions(seen: since))
     }
 
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         let sequence: EventSequence
-        var positions: Positions
+        var positions: EventPositions
         var connection: LineConnection?
         var wasConnected = false
         /// `boot` of the last daemon that was connected.
@@ -28,9 +28,9 @@ public struct EventSequence: AsyncSequence, Sendable {
         /// Connection attempts since the last event.
         var attempts = 0
         /// Events read while waiting for a reply, or created by the iterator.
-        var early: [IPCEvent] = []
+        var bufferedEvents: [IPCEvent] = []
 
-        init(sequence: EventSequence, positions: Positions) {
+        init(sequence: EventSequence, positions: EventPositions) {
             self.sequence = sequence
             self.positions = positions
         }
@@ -63,11 +63,11 @@ extension EventSequence.Iterator {
             return nil
         }
         let event: IPCEvent
-        if early.isEmpty {
+        if bufferedEvents.isEmpty {
             guard case .event(let read) = try await message(connection) else { return nil }
             event = read
         } else {
-            event = early.removeFirst()
+            event = bufferedEvents.removeFirst()
         }
         attempts = 0
         return positions.take(event)
@@ -109,17 +109,17 @@ extension EventSequence.Iterator {
     }
 
     private mutating func subscribe(_ connection: LineConnection) async throws(ClientError) {
-        early = []
+        bufferedEvents = []
         guard let info = try await call(ServerInfo.self, Empty(), connection) else { return }
-        if let boot, boot != info.boot { early = positions.restart(at: info.started) }
+        if let boot, boot != info.boot { bufferedEvents = positions.restart(at: info.started) }
         boot = info.boot
         if wasConnected {
             // Rooms made while disconnected are requested from their first event.
             if let rooms = sequence.rooms {
-                for room in rooms { positions.meet(room) }
+                for room in rooms { positions.register(room) }
             } else {
                 guard let list = try await call(RoomList.self, Empty(), connection) else { return }
-                for room in list.rooms { positions.meet(room.room) }
+                for room in list.rooms { positions.register(room.room) }
             }
         }
         let params = EventsSubscribe.Params(
@@ -141,7 +141,7 @@ extension EventSequence.Iterator {
         connection.send(request.encoded())
         while let message = try await message(connection) {
             switch message {
-            case .event(let event): early.append(event)
+            case .event(let event): bufferedEvents.append(event)
             case .reply(let reply) where reply.id == id:
                 return try result(of: method, reply)
             case .reply: throw .protocolViolation("a reply to nothing")

@@ -35,7 +35,7 @@ public actor SFUClient {
     public func close() {
         guard let connection else { return }
         connection.close()
-        lost(connection, .connectionLost)
+        disconnected(connection, .connectionLost)
     }
 
     /// Returns a sequence of events on a connection of its own.
@@ -87,7 +87,7 @@ public actor SFUClient {
                 connection.send(line)
             }
         } onCancel: {
-            Task { await self.settle(id, .failure(.cancelled)) }
+            Task { await self.complete(id, .failure(.cancelled)) }
         }
         return try result.get()
     }
@@ -95,11 +95,11 @@ public actor SFUClient {
     private func timer(for id: Int64) -> Task<Void, Never> {
         Task { [weak self, options] in
             do { try await options.sleep(options.timeout) } catch { return }
-            await self?.settle(id, .failure(.timeout))
+            await self?.complete(id, .failure(.timeout))
         }
     }
 
-    private func settle(_ id: Int64, _ result: Result<JSON, ClientError>) {
+    private func complete(_ id: Int64, _ result: Result<JSON, ClientError>) {
         timers.removeValue(forKey: id)?.cancel()
         waiting.removeValue(forKey: id)?.resume(returning: result)
     }
@@ -140,7 +140,7 @@ extension SFUClient {
             } catch {
                 end = error
             }
-            await self?.lost(opened, end)
+            await self?.disconnected(opened, end)
         }
         return opened
     }
@@ -151,18 +151,18 @@ extension SFUClient {
             guard case .integer(let id) = reply.id else {
                 // A reply without one of our ids matches no call, so the connection cannot be
                 // trusted.
-                return lost(connection, .protocolViolation("a reply to nothing"))
+                return disconnected(connection, .protocolViolation("a reply to nothing"))
             }
-            settle(id, reply.outcome.mapError(ClientError.refused))
+            complete(id, reply.outcome.mapError(ClientError.refused))
         } catch {
-            lost(connection, .protocolViolation(error.message))
+            disconnected(connection, .protocolViolation(error.message))
         }
     }
 
-    private func lost(_ gone: LineConnection, _ error: ClientError) {
+    private func disconnected(_ gone: LineConnection, _ error: ClientError) {
         guard let connection, connection === gone else { return }
         connection.close()
         self.connection = nil
-        for id in waiting.keys.sorted() { settle(id, .failure(error)) }
+        for id in waiting.keys.sorted() { complete(id, .failure(error)) }
     }
 }

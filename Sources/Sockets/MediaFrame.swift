@@ -42,7 +42,7 @@ struct MediaFrame: Hashable, Sendable, BitwiseCopyable {
 ///
 /// It remembers a limited number for a limited time. Overwriting an entry only costs bandwidth. A
 /// socket's table has room for more subscribers than lose a frame at once on a worker.
-struct BrokenFrames {
+struct DamagedFrames {
     private struct Entry {
         var frame: MediaFrame
         var until: Instant

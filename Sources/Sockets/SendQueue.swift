@@ -68,7 +68,7 @@ package struct SendQueue: ~Copyable {
     private var audio = Ends()
     private var other = Ends()
     private var lastOrder: UInt64 = 0
-    private var broken: BrokenFrames
+    private var damagedFrames: DamagedFrames
 
     package private(set) var count = 0
     /// Bytes of all queued datagrams.
@@ -81,7 +81,7 @@ package struct SendQueue: ~Copyable {
         precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
         self.limits = limits
         self.order = order
-        broken = BrokenFrames(capacity: brokenFrames)
+        damagedFrames = DamagedFrames(capacity: brokenFrames)
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: limits.datagrams * Batch.stride,
             alignment: 64
@@ -108,7 +108,7 @@ package struct SendQueue: ~Copyable {
     }
 
     /// Whether the rest of a damaged frame may still have to be dropped.
-    func isWatching(at now: Instant) -> Bool { !broken.isEmpty(at: now) }
+    func isWatching(at now: Instant) -> Bool { !damagedFrames.isEmpty(at: now) }
 
     /// Whether nothing is queued and no damaged frame is remembered, so that its memory can be
     /// freed.
@@ -123,13 +123,13 @@ package struct SendQueue: ~Copyable {
     ) {
         let frame = Self.frame(datagram, to: path, as: content)
         let isMedia = content != .other
-        if isMedia, broken.contains(frame, at: now) { return countBroken(content) }
+        if isMedia, damagedFrames.contains(frame, at: now) { return countBroken(content) }
         guard makeRoom(for: datagram.count, of: content, at: now) else {
-            if isMedia { breakOff(frame, at: now) }
+            if isMedia { markDamaged(frame, at: now) }
             return countBroken(content)
         }
         // The datagrams dropped to make room may belong to this very frame.
-        if isMedia, broken.contains(frame, at: now) { return countBroken(content) }
+        if isMedia, damagedFrames.contains(frame, at: now) { return countBroken(content) }
         lastOrder += 1
         let place = takePlace()
         unsafe datagram.withUnsafeBufferPointer { source in
@@ -157,7 +157,7 @@ package struct SendQueue: ~Copyable {
         at now: Instant
     ) -> Bool {
         guard content != .other else { return false }
-        return broken.contains(MediaFrame(datagram, to: path), at: now)
+        return damagedFrames.contains(MediaFrame(datagram, to: path), at: now)
     }
 
     /// Counts a dropped datagram: of a damaged frame, or without room in the queue.
@@ -243,7 +243,7 @@ package struct SendQueue: ~Copyable {
     /// Later media is too late for a receiver's jitter buffer; audio buffers grow on a connection
     /// that is slow for long. Transport signalling is repeated by its own timers, which begin at
     /// about a second.
-    private func patience(_ content: DatagramContent) -> Int64 {
+    private func maximumWait(_ content: DatagramContent) -> Int64 {
         switch (content, order) {
         case (.other, _): 1_000
         case (.audio, .importance): 500
@@ -284,7 +284,7 @@ extension SendQueue {
             return remove(place)
         }
         let tag = entry.frame.tag
-        breakOff(entry.frame, at: now)
+        markDamaged(entry.frame, at: now)
         var place = Int32(place)
         while place >= 0 {
             let link = unsafe links[Int(place)]
@@ -296,8 +296,8 @@ extension SendQueue {
         }
     }
 
-    private mutating func breakOff(_ frame: MediaFrame, at now: Instant) {
-        broken.insert(frame, until: now.advanced(milliseconds: patience(.video)))
+    private mutating func markDamaged(_ frame: MediaFrame, at now: Instant) {
+        damagedFrames.insert(frame, until: now.advanced(milliseconds: maximumWait(.video)))
     }
 
     private static func frame(
@@ -313,7 +313,7 @@ extension SendQueue {
 
     private func staleTime(of place: Int) -> Instant {
         let entry = unsafe entries[place]
-        return entry.since.advanced(milliseconds: patience(entry.content))
+        return entry.since.advanced(milliseconds: maximumWait(entry.content))
     }
 }
 

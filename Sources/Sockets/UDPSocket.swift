@@ -56,7 +56,7 @@ package struct UDPSocket: Sendable {
     }
 
     /// Enables kernel timestamps for received datagrams; returns whether that worked.
-    package func stampArrivals() -> Bool { kernel_stamp_arrivals(descriptor) == 0 }
+    package func stampArrivals() -> Bool { kernel_timestamp_arrivals(descriptor) == 0 }
 
     /// Sends `run` of `batch` to its path in one call, which never blocks.
     ///
@@ -73,7 +73,7 @@ package struct UDPSocket: Sendable {
         precondition(run.count > 0 && run.end <= batch.count, "the run lies in the batch")
         // The places of a batch lie `stride` apart, and the run ends inside the batch.
         return unsafe batch[run.start].withUnsafeBufferPointer { first in
-            var request = unsafe kernel_run(
+            var request = unsafe kernel_segments(
                 remote: batch.path(at: run.start).remote.kernel,
                 local: source.kernel,
                 interface: interface,
@@ -83,7 +83,7 @@ package struct UDPSocket: Sendable {
                 length: UInt32(run.length),
                 last_length: UInt32(run.lastLength)
             )
-            return unsafe -kernel_send_run(descriptor, address.isIPv6, &request)
+            return unsafe -kernel_send_segments(descriptor, address.isIPv6, &request)
         }
     }
 

@@ -3,7 +3,7 @@ package enum MediaSource: String, Hashable, Sendable, CaseIterable {
     case camera, microphone, screen
 
     /// Returns the default source of an m-line whose source was not given.
-    package static func usual(for kind: MediaKind) -> Self {
+    package static func defaultSource(for kind: MediaKind) -> Self {
         switch kind {
         case .audio: .microphone
         case .video: .camera

@@ -86,7 +86,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// Paths on which media stopped because consent expired (RFC 7675).
     package var consentsEnded: UInt64 = 0
     /// RTCP blocks, transport-wide feedback or NACK, skipped beyond the transport's RTCP budget.
-    package var feedbackLeftOut: UInt64 = 0
+    package var feedbackOverBudget: UInt64 = 0
     /// Received RTP packets that were sent to at least one subscriber or relayed to another worker.
     package var rtpForwarded: UInt64 = 0
     /// Packets relayed to other workers, counted once for each.
@@ -97,7 +97,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// Of those, packets sent to at least one subscriber.
     package var relayedForwarded: UInt64 = 0
     /// Outcomes of subscribers' keyframe requests.
-    package var keyframeWishes = KeyframeWishes()
+    package var keyframeRequestCounts = KeyframeRequestCounts()
     package var datagramsOut: UInt64 = 0
     package var bytesOut: UInt64 = 0
     /// Forwarded copies, without retransmissions.
@@ -122,7 +122,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     package var sendDrops = SendDrops()
     /// Datagrams queued for the sockets; a current value.
     package var sendQueueLength = 0
-    package var streams = StreamStatistics()
+    package var streams = TCPConnectionStatistics()
     /// Time from the arrival of a batch's media at the socket until its first copy was sent.
     package var firstCopies = ForwardingTimes()
     /// Time from the arrival of a batch's media at the socket until its last copy was sent.
@@ -132,7 +132,7 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// Share of one core that the thread used over the last second or more, 0 to 1; a current
     /// value.
     package var load: Double = 0
-    package var pressure = WorkerPressure()
+    package var pressure = WorkerOverload()
     package var transports: [TransportStatistics] = []
     package var publications: [PublicationStatistics] = []
     package var slots: [SlotStatistics] = []
@@ -238,7 +238,7 @@ package struct SlotStatistics: Hashable, Sendable {
 }
 
 /// Counters of subscribers' keyframe requests by outcome.
-package struct KeyframeWishes: Hashable, Sendable {
+package struct KeyframeRequestCounts: Hashable, Sendable {
     package var asked: UInt64 = 0
     /// Requests served by one that was pending or scheduled.
     package var shared: UInt64 = 0

@@ -33,7 +33,7 @@ package enum WorkerCommand: Hashable, Sendable {
     case hold(PublicationID, for: RelayTarget)
     /// Order for the recorder thread only, which serves recordings, live streams and RTP outputs
     /// and has no transports of its own.
-    case tap(TapOrder)
+    case tap(OutputCommand)
     /// Requests an `Event.statistics` with this token.
     case report(token: UInt64)
     /// Requests an `Event.explained` with this token.

@@ -28,9 +28,9 @@ package enum WorkerEvent: Hashable, Sendable {
     case speech(PublicationID, SpeechChange)
     case statistics(token: UInt64, WorkerStatistics)
     /// Change of the overload step or notable change of the figures, with the number of transports.
-    case pressure(WorkerPressure, transports: Int)
+    case pressure(WorkerOverload, transports: Int)
     /// Notice from the recorder thread, about recordings, live streams and RTP outputs.
-    case tap(TapNotice)
+    case tap(OutputEvent)
 }
 
 package enum TransportChange: Hashable, Sendable {

@@ -31,7 +31,7 @@ extension Report {
         return table.text
     }
 
-    private static func turns(_ turns: [LayerTurn]) -> String {
+    private static func turns(_ turns: [LayerSwitch]) -> String {
         guard !turns.isEmpty else { return "no turns yet" }
         var table = Table([
             ("TIME (UTC)", .left), ("FROM", .left), ("TO", .left), ("CAUSE", .left),
@@ -50,7 +50,7 @@ extension Report {
         return "\(size), \(bitrate(layer.bitrate))"
     }
 
-    private static func layer(_ layer: TurnLayer) -> String {
+    private static func layer(_ layer: SwitchedLayer) -> String {
         name(layer.rid, layer.width, layer.height, layer.frameRate)
     }
 
@@ -70,7 +70,7 @@ extension Report {
         return words.isEmpty ? "none" : words.joined(separator: ", ")
     }
 
-    private static func words(_ limit: LayerLimitWord) -> String {
+    private static func words(_ limit: LayerLimitReason) -> String {
         switch limit {
         case .none: "none: it has the highest layer there is"
         case .preference: "the subscriber's preference"

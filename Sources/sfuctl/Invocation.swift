@@ -65,7 +65,7 @@ extension Invocation {
             case _ where argument.hasPrefix("--ipc="): path = String(argument.dropFirst(6))
             case _ where Self.isComposing(rest) && argument == "--dry-run":
                 compose.isDryRun = true
-            case _ where Self.isComposing(rest) && ComposeOptions.isValued(argument):
+            case _ where Self.isComposing(rest) && ComposeOptions.takesValue(argument):
                 let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
                 if parts.count == 2 && argument.hasPrefix("--") {
                     try compose.take(parts[0], parts[1])

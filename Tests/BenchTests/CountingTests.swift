@@ -32,7 +32,7 @@ import Testing
 
     @Test(arguments: rows)
     func `counts what is missing, late and double`(_ row: Row) {
-        var window = NumberWindow()
+        var window = ReceivedWindow()
         var (gaps, late, duplicates) = (0, 0, 0)
         for number in row.numbers {
             switch window.note(window.extended(SequenceNumber(rawValue: number))) {
@@ -76,6 +76,6 @@ import Testing
         let longest = cut.longer > 0 ? cut.share + 1 : cut.share
         #expect(cut.count * cut.share + cut.longer == length)
         #expect(cut.longer < cut.count)
-        #expect(longest + Packetizer.descriptorLength <= Wire.videoPayload)
+        #expect(longest + Packetizer.descriptorLength <= OfferParameters.videoPayload)
     }
 }

@@ -24,10 +24,10 @@ import Testing
 
     @Test func `a fit finds the exponent that made its points`() throws {
         let points = [1.0, 2, 4, 8].map { (x: $0, y: 3 * $0 * $0) }
-        let exponent = try #require(Fit.exponent(points))
+        let exponent = try #require(LeastSquares.exponent(points))
         #expect(abs(exponent - 2) < 1e-9)
-        #expect(Fit.exponent([(x: 1, y: 1)]) == nil)
-        let line = try #require(Fit.line([(x: 0, y: 5), (x: 10, y: 25)]))
+        #expect(LeastSquares.exponent([(x: 1, y: 1)]) == nil)
+        let line = try #require(LeastSquares.line([(x: 0, y: 5), (x: 10, y: 25)]))
         #expect(line.start == 5 && line.slope == 2)
     }
 

@@ -38,7 +38,7 @@ struct ControlChurnTests {
         try driver.done("room.close", .object(room))
     }
 
-    @Test func `L1 rooms that were leave nothing but the names of the last thousand`() throws {
+    @Test func `L1 ended rooms leave only the names of the last thousand`() throws {
         var driver = ControlDriver()
         for number in 0..<1_000 {
             let room: JSON = ["room": .string("empty-\(number)")]

@@ -233,7 +233,7 @@ extension ControlDriver {
     }
 
     /// Takes the events since the last call, each with its audience.
-    mutating func takeTold() -> [String] {
+    mutating func takeEventSummaries() -> [String] {
         defer { events = [] }
         return events.map { event in
             switch event.to {

@@ -69,7 +69,7 @@ import Testing
         #expect(subscriptions.named == "subscriptionsPerParticipant")
     }
 
-    @Test func `I6 where memory is short nobody new comes, and who is there stays`() throws {
+    @Test func `I6 when memory is short nobody is admitted, and nobody is removed`() throws {
         var limits = ControlLimits()
         limits.memoryMegabytes = 200
         var driver = ControlDriver(limits: limits)

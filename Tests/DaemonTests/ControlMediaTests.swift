@@ -149,7 +149,7 @@ import Testing
         #expect(room.subscriptions.values.first?.videoSlot?.mid == "1")
     }
 
-    @Test func `what belongs together is played in sync`() throws {
+    @Test func `audio and video of one stream are played in sync`() throws {
         var (driver, stream) = try call(slots: [
             "0:audio:recvonly", "1:audio:recvonly", "2:video:recvonly", "3:video:recvonly",
         ])
@@ -258,7 +258,7 @@ import Testing
         #expect(driver.takeEvents() == ["stream.changed", "subscription.videoEnabled"])
     }
 
-    @Test func `of a slot that is gone nothing is told any more`() throws {
+    @Test func `a removed slot causes no events`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         let subscription = try driver.watch("b", stream).subscription
         let own: [String: JSON] = [

@@ -129,7 +129,7 @@ import Testing
         #expect(driver.replies[id] != nil)
     }
 
-    @Test func `a slot's news come from its own worker`() throws {
+    @Test func `events of a slot come from its own worker`() throws {
         var (driver, _) = try call()
         let room = try #require(driver.plane.rooms["r"]?.room)
         let viewer = try #require(room.participants["b"])

@@ -151,7 +151,7 @@ import Testing
                 if case .fenced(epoch, _, _)? = events.last { return events }
             }
         }
-        let tap = TapSetup(
+        let tap = OutputSetup(
             id: 7,
             name: "rec-x",
             room: "r",

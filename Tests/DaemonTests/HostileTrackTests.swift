@@ -26,7 +26,7 @@ import Testing
 
         init(_ codec: Codec, limits: RecordingLimits = RecordingLimits()) {
             self.codec = codec
-            let setup = TapSetup(
+            let setup = OutputSetup(
                 id: 1,
                 name: "rec-x",
                 room: "r",
@@ -39,7 +39,7 @@ import Testing
         }
 
         mutating func attach(_ id: PublicationID, _ participant: String, stream: String = "str") {
-            let track = TapTrack(
+            let track = OutputTrack(
                 publication: id,
                 participant: participant,
                 name: "",
@@ -98,7 +98,7 @@ import Testing
             }
         }
 
-        func files(of participant: String) -> [TapFile] {
+        func files(of participant: String) -> [OutputFile] {
             recording.shownFiles.filter { $0.participant == participant }
         }
 
@@ -149,7 +149,7 @@ import Testing
         let files = story.files(of: "mallory")
         #expect(files.count == 2 && story.closed == 3)
         #expect(files.map(\.duration) == [0.36, 0.36])
-        let gap = TapGap(
+        let gap = OutputGap(
             start: 1_700_000_000.36,
             end: 1_700_000_000.8,
             reason: "refused"

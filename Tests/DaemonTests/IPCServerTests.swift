@@ -55,7 +55,7 @@ struct IPCServerTests {
         mutating func turn() {
             for index in 0..<poller.wait(until: now, at: now) {
                 let found = poller[index]
-                switch Token(rawValue: found.token) {
+                switch PollerToken(rawValue: found.token) {
                 case .listener: server.accept(with: poller, at: now)
                 case .connection(let id):
                     connected.insert(id)
@@ -116,7 +116,7 @@ struct IPCServerTests {
     }
 
     @Test
-    func `who ends its input still gets its replies`() throws {
+    func `a client that ends its input still gets its replies`() throws {
         try Self.withRig { rig, path in
             let client = Client(path)
             client.send("last\n")
@@ -167,7 +167,7 @@ struct IPCServerTests {
     }
 
     @Test
-    func `who does not read is not read from, and is closed at the limit`() throws {
+    func `a client that does not read is throttled, and closed at the limit`() throws {
         var limits = IPCLimits()
         limits.outputBytes = 1 << 20
         try Self.withRig(limits) { rig, path in
@@ -199,7 +199,7 @@ struct IPCServerTests {
     }
 
     @Test
-    func `a burst of answers past the limit waits for who reads it`() throws {
+    func `a burst of answers beyond the limit waits for a client that reads`() throws {
         var limits = IPCLimits()
         limits.outputBytes = 1 << 20
         try Self.withRig(limits) { rig, path in
@@ -254,7 +254,7 @@ struct IPCServerTests {
     }
 
     @Test
-    func `who calls too often is read later, and loses nothing`() throws {
+    func `a client that calls too often is delayed, and loses nothing`() throws {
         var limits = IPCLimits()
         limits.callsPerSecond = 100
         try Self.withRig(limits) { rig, path in
@@ -278,7 +278,7 @@ struct IPCServerTests {
     }
 
     @Test
-    func `the calls of who has gone are taken all the same`() throws {
+    func `calls of a disconnected client are carried out all the same`() throws {
         var limits = IPCLimits()
         limits.callsPerSecond = 100
         try Self.withRig(limits) { rig, path in
@@ -331,10 +331,10 @@ struct IPCServerTests {
     @Test
     func `tokens come back as they went`() {
         let connection = ConnectionID(rawValue: 1 << 40)
-        let tokens: [Token] = [
+        let tokens: [PollerToken] = [
             .listener, .signals, .http, .worker(0), .worker(63), .connection(connection),
         ]
-        for token in tokens { #expect(Token(rawValue: token.rawValue) == token) }
-        #expect(Token(rawValue: 255) == nil)
+        for token in tokens { #expect(PollerToken(rawValue: token.rawValue) == token) }
+        #expect(PollerToken(rawValue: 255) == nil)
     }
 }

@@ -39,7 +39,7 @@ struct MemoryTests {
 
     @Test(arguments: rows)
     func `I6 groups around a process bound it too`(_ row: Row) {
-        #expect(MemoryAllowance.files(groups: row.groups) == row.files)
+        #expect(SystemMemoryLimit.files(groups: row.groups) == row.files)
     }
 
     @Test(arguments: [
@@ -47,14 +47,14 @@ struct MemoryTests {
         ("9223372036854771712\n", 9_223_372_036_854_771_712),
     ])
     func `I6 a file says bytes, or that there is no bound`(_ text: String, _ bytes: Int) {
-        #expect(MemoryAllowance.bytes(text) == bytes)
+        #expect(SystemMemoryLimit.bytes(text) == bytes)
     }
 
     @Test
     func `I6 without a word of the operator a tenth of what is allowed stays free`() {
-        #expect(MemoryAllowance.megabytes(configured: 0, allowed: 1_000 << 20) == 900)
-        #expect(MemoryAllowance.megabytes(configured: 64, allowed: 1_000 << 20) == 64)
-        #expect(MemoryAllowance.megabytes(configured: 0, allowed: 0) == 1)
+        #expect(SystemMemoryLimit.megabytes(configured: 0, allowed: 1_000 << 20) == 900)
+        #expect(SystemMemoryLimit.megabytes(configured: 64, allowed: 1_000 << 20) == 64)
+        #expect(SystemMemoryLimit.megabytes(configured: 0, allowed: 0) == 1)
     }
 
     @Test
@@ -63,7 +63,7 @@ struct MemoryTests {
         let now = Instant(nanoseconds: 1)
         let bytes = resident.bytes(at: now)
         #expect(bytes > 1 << 20)
-        #expect(bytes < MemoryAllowance.current())
+        #expect(bytes < SystemMemoryLimit.current())
         #expect(resident.bytes(at: now.advanced(milliseconds: 99)) == bytes)
     }
 }

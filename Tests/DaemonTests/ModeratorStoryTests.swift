@@ -17,7 +17,7 @@ import WorkerInterface
         try driver.room("r", settings)
         try driver.join("m", ["role": "moderator"])
         for id in people { try driver.join(id) }
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         return driver
     }
 
@@ -35,19 +35,19 @@ import WorkerInterface
         var driver = try driver()
         try driver.offer("m", "0:audio:sendonly")
         try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = driver.takeCommands()
         #expect(try act("room.hardMute", [:], &driver) != nil)
         #expect(driver.takeGates() == [false])
-        #expect(driver.takeTold() == ["room.hardMuted all"])
+        #expect(driver.takeEventSummaries() == ["room.hardMuted all"])
         try driver.join("late")
         try driver.offer("late", "0:audio:sendonly")
         #expect(driver.takeGates() == [false])
         #expect(try driver.shown().hardMuted)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         #expect(try act("room.hardUnmute", [:], &driver) == nil)
         #expect(driver.takeGates() == [true, true])
-        #expect(driver.takeTold() == ["room.hardUnmuted all"])
+        #expect(driver.takeEventSummaries() == ["room.hardUnmuted all"])
     }
 
     @Test func `E-6 what is in process ends with its room, not in a later one`() throws {
@@ -97,9 +97,9 @@ import WorkerInterface
         var driver = try driver()
         let video: [String: JSON] = ["participant": "a", "media": ["video"]]
         #expect(try act("participant.hardMute", video, &driver)?.packets == 0)
-        #expect(driver.takeTold() == ["participant.hardMuted a"])
+        #expect(driver.takeEventSummaries() == ["participant.hardMuted a"])
         _ = try act("participant.hardMute", video, &driver)
-        #expect(driver.takeTold() == [])
+        #expect(driver.takeEventSummaries() == [])
         try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
         #expect(driver.takeGates() == [true, false])
         #expect(try driver.shown().participants[1].hardMuted == [.video])
@@ -108,10 +108,10 @@ import WorkerInterface
         try driver.join("a")
         try driver.offer("a", "0:video:sendonly")
         #expect(driver.takeGates() == [false])
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("participant.hardUnmute", video, &driver)
         #expect(driver.takeGates() == [true])
-        #expect(driver.takeTold() == ["participant.hardUnmuted a", "stream.changed all"])
+        #expect(driver.takeEventSummaries() == ["participant.hardUnmuted a", "stream.changed all"])
     }
 
     @Test func `E-8 who watches is told that video is muted`() throws {
@@ -119,12 +119,12 @@ import WorkerInterface
         let stream = try #require(try driver.offer("a", "0:video:sendonly")[0].stream)
         try driver.offer("b", "0:video:recvonly")
         try driver.watch("b", stream)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let video: [String: JSON] = ["participant": "a", "media": ["video"]]
         _ = try act("participant.hardMute", video, &driver)
         let disabled = driver.events.first { $0.event == "subscription.videoDisabled" }
         #expect(disabled?.data["reason"] == "muted")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("participant.hardUnmute", video, &driver)
         let enabled = driver.events.first { $0.event == "subscription.videoEnabled" }
         #expect(enabled?.data["reason"] == "muted")
@@ -133,7 +133,7 @@ import WorkerInterface
     @Test func `E-11 E-12 a locked room lets in moderators and who was there`() throws {
         var driver = try driver()
         _ = try act("room.lock", [:], &driver)
-        #expect(driver.takeTold() == ["room.locked all"])
+        #expect(driver.takeEventSummaries() == ["room.locked all"])
         #expect(try driver.shown().locked)
         try driver.join("a")
         try driver.join("n", ["role": "moderator"])
@@ -143,16 +143,16 @@ import WorkerInterface
             return
         }
         #expect(error.code == 4091 && error.reason == "room-locked")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("room.unlock", [:], &driver)
-        #expect(driver.takeTold() == ["room.unlocked all"])
+        #expect(driver.takeEventSummaries() == ["room.unlocked all"])
         try driver.join("new")
     }
 
     @Test func `E-13 dropping names each and bans none`() throws {
         var driver = try driver()
         try driver.offer("a", "0:audio:sendonly")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let result = try driver.done(
             "participant.drop",
             ["room": "r", "participants": ["x", "a"], "by": "m", "reason": "loud"]
@@ -160,7 +160,7 @@ import WorkerInterface
         #expect(result.results.map(\.dropped) == [false, true])
         #expect(result.fence != nil)
         #expect(driver.events.last?.data["reason"] == "loud")
-        #expect(driver.takeTold() == ["stream.destroyed all", "participant.left all"])
+        #expect(driver.takeEventSummaries() == ["stream.destroyed all", "participant.left all"])
         try driver.join("a")
     }
 
@@ -168,26 +168,26 @@ import WorkerInterface
         var driver = try driver(["knock": true], people: [])
         try driver.join("w")
         try driver.join("x")
-        #expect(driver.takeTold() == ["participant.awaited m", "participant.awaited m"])
+        #expect(driver.takeEventSummaries() == ["participant.awaited m", "participant.awaited m"])
         let mids = try driver.offer("w", "0:audio:sendonly")
         #expect(mids[0].refused == nil && mids[0].stream == nil)
         #expect(driver.takeGates() == [false])
         _ = try act("participant.approve", ["participant": "w"], &driver)
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "participant.approved w", "participant.joined m", "stream.created all",
             ]
         )
         #expect(driver.takeGates() == [true])
         #expect(try act("participant.deny", ["participant": "x"], &driver) != nil)
-        #expect(driver.takeTold() == ["participant.denied x"])
+        #expect(driver.takeEventSummaries() == ["participant.denied x"])
         #expect(try driver.shown().awaited.isEmpty)
     }
 
     @Test func `E-15 only moderators hear of who waits`() throws {
         var driver = try driver(["knock": true], people: [])
         try driver.join("w")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("participant.setMode", ["participant": "w", "mode": "RECV_ONLY"], &driver)
         _ = try act(
             "role.change",
@@ -195,7 +195,9 @@ import WorkerInterface
             &driver
         )
         #expect(
-            driver.takeTold() == ["participant.modeChanged w,m", "participant.roleChanged w,m"]
+            driver.takeEventSummaries() == [
+                "participant.modeChanged w,m", "participant.roleChanged w,m",
+            ]
         )
     }
 
@@ -211,12 +213,12 @@ import WorkerInterface
         var driver = try driver(["knock": true], people: [])
         try driver.join("n", ["role": "moderator"])
         try driver.join("w")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let change: [String: JSON] = ["participant": "w", "role": "moderator", "force": true]
         _ = try act("role.change", change, &driver)
         #expect(driver.events.first { $0.event == "participant.approved" }?.data["by"] == "m")
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "participant.roleChanged w,m,n", "participant.approved w,n",
                 "participant.joined m,n",
             ]
@@ -252,21 +254,21 @@ import WorkerInterface
         #expect(mids[0].refused == nil && mids[0].stream == nil)
         #expect(driver.takeGates() == [false])
         try driver.done("floor.request", ["room": "r", "participant": "a"])
-        #expect(driver.takeTold() == ["floor.requested m"])
+        #expect(driver.takeEventSummaries() == ["floor.requested m"])
         #expect(try act("floor.grant", ["participant": "a"], &driver) == nil)
         #expect(driver.events.first?.data["code"] == 1708)
-        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeEventSummaries() == ["floor.granted a", "stream.created all"])
         #expect(driver.takeGates() == [true])
         #expect(try act("floor.release", ["participant": "a"], &driver) != nil)
         #expect(driver.events.first?.data["code"] == 1712)
-        #expect(driver.takeTold() == ["floor.released a", "stream.destroyed all"])
+        #expect(driver.takeEventSummaries() == ["floor.released a", "stream.destroyed all"])
         #expect(driver.takeGates() == [false])
         // When the floor is regained, the stream is created again on the same m-line, without an
         // offer.
         try driver.done("floor.request", ["room": "r", "participant": "a"])
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        #expect(driver.takeTold() == ["floor.granted a", "stream.created all"])
+        #expect(driver.takeEventSummaries() == ["floor.granted a", "stream.created all"])
         #expect(driver.takeGates() == [true])
     }
 
@@ -275,27 +277,27 @@ import WorkerInterface
         let a: JSON = ["room": "r", "participant": "a"]
         try driver.done("floor.request", a)
         try driver.done("floor.cancel", a)
-        #expect(driver.takeTold() == ["floor.requested m", "floor.cancelled m"])
+        #expect(driver.takeEventSummaries() == ["floor.requested m", "floor.cancelled m"])
         try driver.done("floor.request", a)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = try act("floor.deny", ["participant": "a"], &driver)
         #expect(driver.events.first?.data["code"] == 4117)
-        #expect(driver.takeTold() == ["floor.denied a"])
+        #expect(driver.takeEventSummaries() == ["floor.denied a"])
         try driver.done("floor.request", a)
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let fence = try driver.done("floor.finish", a).decode(Done.self).fence
         #expect(fence != nil)
-        #expect(driver.takeTold() == ["floor.finished m"])
-        // Leaving gives the floor back, and withdraws a request.
+        #expect(driver.takeEventSummaries() == ["floor.finished m"])
+        // StaleMedia gives the floor back, and withdraws a request.
         try driver.done("floor.request", a)
         _ = try act("floor.grant", ["participant": "a"], &driver)
         try driver.done("floor.request", ["room": "r", "participant": "b"])
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done("participant.leave", a)
         try driver.done("participant.leave", ["room": "r", "participant": "b"])
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "floor.finished m", "participant.left all", "floor.cancelled m",
                 "participant.left all",
             ]
@@ -308,11 +310,11 @@ import WorkerInterface
         try driver.offer("a", "0:audio:sendonly")
         try driver.done("floor.request", ["room": "r", "participant": "a"])
         _ = try act("floor.grant", ["participant": "a"], &driver)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = driver.takeCommands()
         let fence = try act("moderator.transfer", ["participant": "a"], &driver)
         #expect(fence != nil)
-        let events = driver.takeTold()
+        let events = driver.takeEventSummaries()
         #expect(events.first == "moderator.transferred m,a")
         #expect(events.filter { $0 == "participant.roleChanged all" }.count == 2)
         #expect(events.contains("stream.destroyed all"))
@@ -329,7 +331,9 @@ import WorkerInterface
         #expect(driver.events.last?.data["pins"] == ["b", "a"])
         // The list of active speakers changes at once; its second change waits for its interval.
         #expect(
-            driver.takeTold() == ["pins.changed all", "talkers.changed m,a", "pins.changed all"]
+            driver.takeEventSummaries() == [
+                "pins.changed all", "talkers.changed m,a", "pins.changed all",
+            ]
         )
         try driver.done("participant.leave", ["room": "r", "participant": "b"])
         #expect(driver.events.first?.data["pins"] == ["a"])

@@ -27,11 +27,11 @@ import Testing
         return .object(params.merging(more) { $1 })
     }
 
-    private func orders(_ driver: inout ControlDriver) -> [TapOrder] {
+    private func orders(_ driver: inout ControlDriver) -> [OutputCommand] {
         driver.takeCommands().compactMap { if case .tap(let order) = $0 { order } else { nil } }
     }
 
-    private func words(_ orders: [TapOrder]) -> [String] {
+    private func words(_ orders: [OutputCommand]) -> [String] {
         orders.compactMap { order in
             switch order {
             case .open(let setup):
@@ -47,7 +47,7 @@ import Testing
     @Test func `E-3 E-30 a stream goes out, and all hear of it`() throws {
         var driver = try ControlDriver.tapped("a", "b")
         let stream = try stream(of: "a", driver)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.commands = []
         let reply = try driver.done("tap.start", params(stream, ["by": "m"]))
         let result = try reply.decode(TapStart.Result.self)
@@ -56,11 +56,11 @@ import Testing
             "and nothing of b"
         )
         let started = try #require(driver.events.last).data.decode(TapStarted.self)
-        #expect(driver.takeTold() == ["tap.started all"])
+        #expect(driver.takeEventSummaries() == ["tap.started all"])
         #expect(started.tap == result.tap && started.stream.rawValue == stream)
         #expect(started.by == "m")
 
-        var counts = TapCounts()
+        var counts = RTPForwardCounts()
         (counts.packets, counts.bytes, counts.dropped, counts.refused) = (5, 6_000, 1, 2)
         driver.tell(.tap(.sent(1, counts)), from: Self.tap)
         let listed = try driver.done("tap.list", ["room": "r"]).decode(TapList.Result.self)
@@ -206,7 +206,7 @@ import Testing
     ]
 
     @Test(arguments: wrong)
-    func `E-30 what cannot be or may not be is refused`(_ row: Wrong) throws {
+    func `E-30 invalid and forbidden outputs are refused`(_ row: Wrong) throws {
         var driver = try ControlDriver.tapped("a")
         let params = params(try stream(of: "a", driver), row.more)
         guard case .failure(let error) = driver.call("tap.start", params) else {
@@ -218,7 +218,7 @@ import Testing
         #expect(driver.plane.shared.outputs.open == 0)
     }
 
-    @Test func `what there is not is refused`() throws {
+    @Test func `missing tracks and invalid kinds are refused`() throws {
         var driver = try ControlDriver.tapped()
         try driver.join("a")
         try driver.offer("a", "0:audio:sendonly")
@@ -277,7 +277,7 @@ import Testing
 
     @Test(arguments: networks)
     func `a network says who is in it`(_ row: Reach) throws {
-        let network = try #require(Network(text: row.network))
+        let network = try #require(IPNetwork(text: row.network))
         #expect(network.text == row.network)
         for text in row.inside {
             #expect(network.contains(try #require(Address(text: text, port: 9))), "\(text)")
@@ -290,5 +290,5 @@ import Testing
     @Test(arguments: [
         "", "10.0.0.0/33", "10.0.0.1/8", "::1/129", "10.0.0.0/", "10.0.0.0/-1", "x/8",
     ])
-    func `no network`(_ text: String) { #expect(Network(text: text) == nil) }
+    func `no network`(_ text: String) { #expect(IPNetwork(text: text) == nil) }
 }

@@ -10,14 +10,14 @@ import Testing
 /// Recordings as signalling servers see them, with a tap's thread that obeys every command.
 @Suite struct RecordingStoryTests {
     private static let tap = 1
-    private static let file = TapFile(
+    private static let file = OutputFile(
         path: "/recordings/x/a.webm",
         participant: "a",
         stream: "str-a",
         kind: .video,
         start: 1_700_000_001.5,
         duration: 2.25,
-        gaps: [TapGap(start: 1_700_000_002, end: 1_700_000_003, reason: "muted")]
+        gaps: [OutputGap(start: 1_700_000_002, end: 1_700_000_003, reason: "muted")]
     )
 
     private func driver(workers: Int = 1, settings: JSON = [:]) throws -> ControlDriver {
@@ -28,7 +28,7 @@ import Testing
         return driver
     }
 
-    private func orders(_ driver: inout ControlDriver) -> [TapOrder] {
+    private func orders(_ driver: inout ControlDriver) -> [OutputCommand] {
         let worker = driver.plane.setup.workers
         defer { driver.commands = [] }
         return driver.commands.compactMap { one in
@@ -44,12 +44,12 @@ import Testing
             .decode(RecordingStart.Result.self)
         #expect(answer.directory.hasPrefix("/recordings/r-20231114T221320Z-"))
         #expect(try driver.shown().recording)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.tell(.tap(.started(1)), from: Self.tap)
-        #expect(driver.takeTold() == ["recording.started all"])
+        #expect(driver.takeEventSummaries() == ["recording.started all"])
         let joined = try driver.done("participant.join", ["room": "r", "participant": "late"])
         #expect(joined["room"]?["recording"] == true)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
 
         driver.holdsFences = true
         let stop = driver.send("recording.stop", ["room": "r", "by": "m"])
@@ -188,7 +188,7 @@ import Testing
 
     @Test func `a recording that cannot begin is refused, and makes no event`() throws {
         var driver = try driver()
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.holdsFences = true
         let start = driver.send("recording.start", ["room": "r"])
         driver.tell(.tap(.ended(1, reason: "not-permitted", [])), from: Self.tap)
@@ -199,7 +199,7 @@ import Testing
         }
         #expect(error.code == 4507 && error.details["cause"] == "not-permitted")
         driver.fence()
-        #expect(driver.takeTold().isEmpty)
+        #expect(driver.takeEventSummaries().isEmpty)
         driver.holdsFences = false
         #expect(try driver.shown().recording == false)
         try driver.done("recording.start", ["room": "r"])
@@ -209,7 +209,7 @@ import Testing
         var driver = try driver()
         try driver.done("recording.start", ["room": "r"])
         driver.tell(.tap(.started(1)), from: Self.tap)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.tell(.tap(.ended(1, reason: "disk-full", [Self.file])), from: Self.tap)
         driver.fence()
         let event = try #require(driver.events.last)
@@ -222,7 +222,7 @@ import Testing
     @Test func `a room that closes tells of its recording before its end`() throws {
         var driver = try driver()
         try driver.done("recording.start", ["room": "r"])
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.holdsFences = true
         driver.send("room.close", ["room": "r"])
         driver.tell(.tap(.ended(1, reason: nil, [Self.file])), from: Self.tap)

@@ -12,8 +12,8 @@ import Testing
 
 /// Two workers on threads of their own, and a room that spans them.
 struct RelayWorkerTests {
-    @Test func `a bell rings only for who sleeps, and once`() throws {
-        let bell = try RelayBell()
+    @Test func `only a sleeping worker is woken, and once`() throws {
+        let bell = try RelayWakeup()
         var poller = try Poller()
         try poller.add(bell.descriptor, for: .readable, token: 1)
         let now = Instant.monotonic()
@@ -23,7 +23,7 @@ struct RelayWorkerTests {
         bell.ring()
         bell.ring()
         #expect(poller.wait(until: now, at: now) == 1)
-        bell.silence()
+        bell.resetWakeup()
         bell.ring()
         #expect(poller.wait(until: now, at: now) == 0)
         bell.arm()
@@ -127,7 +127,7 @@ private final class Client {
     private var poller: Poller
     private var inbox = Inbox()
     private var output = Batch(capacity: 64)
-    private var outbox: Outbox
+    private var udpSender: UDPSender
     private(set) var received = 0
 
     static let opus = FormatMapping(format: MediaFormat(codec: .opus), payloadType: 111)
@@ -152,7 +152,7 @@ private final class Client {
     init(_ worker: Int, of pair: WorkerPair, seed: UInt64) throws {
         self.worker = worker
         socket = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
-        outbox = Outbox([socket])
+        udpSender = UDPSender([socket])
         poller = try Poller()
         try poller.add(socket.descriptor, for: .readable, token: 0)
         peer = LoadPeer(
@@ -233,5 +233,7 @@ private final class Client {
         return true
     }
 
-    private func flush() { outbox.send(&output, from: LocalAddresses([socket]), at: .monotonic()) }
+    private func flush() {
+        udpSender.send(&output, from: LocalAddresses([socket]), at: .monotonic())
+    }
 }

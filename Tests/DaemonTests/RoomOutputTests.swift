@@ -10,7 +10,7 @@ import Testing
 /// Plain RTP output up to the sockets, in virtual time.
 @Suite struct RoomOutputTests {
     private static let publication = PublicationID(index: 1, generation: 1)
-    private static let track = TapTrack(
+    private static let track = OutputTrack(
         publication: publication,
         participant: "a",
         name: "",
@@ -22,8 +22,8 @@ import Testing
     private var now = Instant(nanoseconds: 1_000_000_000)
     private var number: Int64 = 10
 
-    private static func output(to address: Address, codec: Codec = .vp8) -> RoomOutput {
-        let line = TapOutput.Line(
+    private static func output(to address: Address, codec: Codec = .vp8) -> RTPForwarder {
+        let line = RTPForwardTarget.Line(
             kind: .video,
             address: address,
             codec: codec,
@@ -31,8 +31,8 @@ import Testing
             firstNumber: 1,
             firstTimestamp: 0
         )
-        let output = TapOutput(stream: "str-1", lines: [line])
-        let setup = TapSetup(
+        let output = RTPForwardTarget(stream: "str-1", lines: [line])
+        let setup = OutputSetup(
             id: 1,
             name: "tap-1",
             room: "r",
@@ -40,7 +40,7 @@ import Testing
             started: 0,
             purpose: .output(output)
         )
-        var room = RoomOutput(setup, output)
+        var room = RTPForwarder(setup, output)
         room.attach(track)
         return room
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(output.takeCounts() == nil, "told already")
     }
 
-    @Test mutating func `who begins to listen gets a keyframe`() throws {
+    @Test mutating func `a new receiver gets a keyframe`() throws {
         let socket = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
         let address = socket.address
         socket.close()
@@ -124,7 +124,7 @@ import Testing
         #expect(Self.datagrams(socket).count == 1)
     }
 
-    @Test func `where there is no way it ends`() {
+    @Test func `an unreachable destination ends it`() {
         // Broadcast requires a permission that the socket does not have.
         let output = Self.output(to: Address(ipv4: 0xffff_ffff, port: 9))
         #expect(output.failure == "unreachable")

@@ -24,7 +24,7 @@ import Testing
 
         init(_ codec: Codec = .vp8, participant: String = "alice") {
             self.codec = codec
-            let setup = TapSetup(
+            let setup = OutputSetup(
                 id: 1,
                 name: "rec-x",
                 room: "r",
@@ -32,7 +32,7 @@ import Testing
                 started: 1_700_000_000
             )
             recording = RoomRecording(setup, RecordingLimits(), at: now, unixTime: 1_700_000_000)
-            let track = TapTrack(
+            let track = OutputTrack(
                 publication: RoomRecordingTests.video,
                 participant: participant,
                 name: "Alice",

@@ -38,7 +38,7 @@ import Testing
                 ["room": "r", "participant": .string(id), "topic": .string(topic)]
             )
         }
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done(
             "message.publish",
             [
@@ -49,7 +49,7 @@ import Testing
         )
         #expect(driver.events.last?.data["payload"]?["receiverId"] == "guest")
         // V-11: the sender receives its own message too.
-        #expect(driver.takeTold() == ["message.received guest,host"])
+        #expect(driver.takeEventSummaries() == ["message.received guest,host"])
 
         let before = driver.call(
             "transport.offer",
@@ -74,7 +74,9 @@ import Testing
                 "payload": ["receiverId": "host", "accpeterName": "Guest"],
             ]
         )
-        #expect(driver.takeTold() == ["participant.modeChanged all", "message.received host"])
+        #expect(
+            driver.takeEventSummaries() == ["participant.modeChanged all", "message.received host"]
+        )
         let stream = try driver.offer("guest", "0:audio:sendonly")[0].stream
         #expect(stream != nil)
     }
@@ -85,14 +87,14 @@ import Testing
         for _ in 0..<3 {
             try driver.done("pin.add", ["room": "r", "participants": ["a"], "by": "m"])
         }
-        #expect(driver.takeTold().filter { $0.hasPrefix("pins") } == ["pins.changed all"])
+        #expect(driver.takeEventSummaries().filter { $0.hasPrefix("pins") } == ["pins.changed all"])
         let reply = try driver.done(
             "participant.setMode",
             ["room": "r", "participant": "a", "mode": "VIEWER"]
         )
         #expect(try reply.decode(Done.self).fence != nil)
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "participant.modeChanged all", "stream.destroyed all", "pins.changed all",
             ]
         )
@@ -103,7 +105,7 @@ import Testing
             "participant.setMode",
             ["room": "r", "participant": "a", "mode": "SIGNALLING_ONLY"]
         )
-        #expect(driver.takeTold() == [])
+        #expect(driver.takeEventSummaries() == [])
     }
 
     @Test func `V-12 persisted messages wait for who subscribes later`() throws {
@@ -149,7 +151,9 @@ import Testing
         let change: JSON = ["room": "r", "participant": "a", "role": "viewer", "by": "m"]
         let first = try driver.done("role.change", change).decode(RoleChange.Result.self)
         let second = try driver.done("role.change", change).decode(RoleChange.Result.self)
-        #expect(driver.takeTold() == ["role.changeRequested a", "role.changeRequested a"])
+        #expect(
+            driver.takeEventSummaries() == ["role.changeRequested a", "role.changeRequested a"]
+        )
         let requests = [try #require(first.request), try #require(second.request)]
         #expect(try driver.shown().participants[1].role == "participant")
 
@@ -168,7 +172,7 @@ import Testing
             "room": "r", "participant": "a", "request": .string(requests[1].rawValue),
         ]
         try driver.done("role.accept", accept)
-        #expect(driver.takeTold() == ["participant.roleChanged all"])
+        #expect(driver.takeEventSummaries() == ["participant.roleChanged all"])
         #expect(try driver.shown().participants[1].role == "viewer")
     }
 
@@ -181,10 +185,10 @@ import Testing
             let answer: JSON = [
                 "room": "r", "participant": "a", "request": .string(request.rawValue),
             ]
-            _ = driver.takeTold()
+            _ = driver.takeEventSummaries()
             if declines {
                 try driver.done("role.decline", answer)
-                #expect(driver.takeTold() == ["role.changeDeclined m"])
+                #expect(driver.takeEventSummaries() == ["role.changeDeclined m"])
             } else {
                 driver.now = driver.now.advanced(milliseconds: 2_001)
                 guard case .failure(let error) = driver.call("role.accept", answer) else {
@@ -207,14 +211,14 @@ import Testing
         )
         try driver.offer("s", "0:audio:recvonly", "1:video:recvonly")
         try driver.watch("s", stream)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         _ = driver.takeCommands()
         let reply = try driver.done(
             "role.change",
             ["room": "r", "participant": "t", "role": "speaker", "force": true, "by": "m"]
         )
         #expect(try reply.decode(RoleChange.Result.self).fence != nil)
-        let events = driver.takeTold()
+        let events = driver.takeEventSummaries()
         #expect(events.first == "participant.roleChanged all")
         #expect(events.contains("stream.changed all"))
         #expect(events.contains("subscription.disconnected s"))
@@ -237,10 +241,10 @@ import Testing
         )
         try driver.offer("s", "0:audio:recvonly", "1:video:recvonly")
         try driver.watch("s", stream)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done("role.changeAll", ["room": "r", "role": "silent", "from": ["moderator"]])
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "participant.roleChanged all", "stream.changed all", "subscription.disconnected s",
             ]
         )
@@ -253,10 +257,10 @@ import Testing
         let stream = try #require(try driver.offer("publisher", "0:video:sendonly")[0].stream)
         try driver.offer("viewer", "0:video:recvonly")
         try driver.watch("viewer", stream)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done("role.changeAll", ["room": "r", "role": "viewer"])
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "participant.roleChanged all", "participant.roleChanged all",
                 "stream.destroyed all",
             ]
@@ -328,7 +332,7 @@ import Testing
             return
         }
         #expect(error.code == row.code && error.message == row.message, "\(error)")
-        #expect(driver.takeTold() == [])
+        #expect(driver.takeEventSummaries() == [])
         #expect(try driver.shown() == before)
     }
 
@@ -337,10 +341,12 @@ import Testing
         let all: JSON = ["room": "r", "role": "viewer", "by": "m"]
         try driver.done("role.changeAll", all)
         #expect(
-            driver.takeTold() == ["participant.roleChanged all", "participant.roleChanged all"]
+            driver.takeEventSummaries() == [
+                "participant.roleChanged all", "participant.roleChanged all",
+            ]
         )
         #expect(try driver.shown().participants.map(\.role) == ["moderator", "viewer", "viewer"])
         try driver.done("role.changeAll", all)
-        #expect(driver.takeTold() == [])
+        #expect(driver.takeEventSummaries() == [])
     }
 }

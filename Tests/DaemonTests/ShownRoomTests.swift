@@ -30,7 +30,7 @@ import Testing
             settings: RoomSettings(),
             created: 7
         )
-        let shown = ShownRoom(
+        let shown = EncodedRoom(
             room: room,
             participants: Self.written(people),
             streams: Self.written(streams)
@@ -40,11 +40,11 @@ import Testing
         #expect(JSON.encoded(shown) == JSON.encoded(room))
         let result = ParticipantJoin.Result(state: .joined, room: room)
         let text = EncodedJSON(bytes: JSON.encoded(shown))
-        #expect(JSON.encoded(ShownJoin(state: .joined, room: text)) == JSON.encoded(result))
+        #expect(JSON.encoded(EncodedJoin(state: .joined, room: text)) == JSON.encoded(result))
     }
 
     private static func written(_ elements: [some Encodable]) -> EncodedJSON {
-        var list = WrittenList()
+        var list = EncodedList()
         for (number, element) in elements.enumerated() {
             list["\(number)"] = JSON.encoded(element)
         }

@@ -18,9 +18,9 @@ struct SocketCountersTests {
             sender.close()
         }
         _ = kernel_set_receive_buffer(receiver.descriptor, 4_096)
-        var outbox = Outbox([sender])
+        var udpSender = UDPSender([sender])
         let path = Path(remote: receiver.address, local: 0)
-        for _ in 0..<64 { Self.send(to: path, from: sender, through: &outbox) }
+        for _ in 0..<64 { Self.send(to: path, from: sender, through: &udpSender) }
         var counters = SocketCounters(sockets: 1)
         var inbox = Inbox()
         var sent = 64
@@ -34,9 +34,9 @@ struct SocketCountersTests {
                 received += inbox.count
                 counters.note(queueDrops: inbox.queueDrops, socket: 0)
                 statistics = WorkerStatistics()
-                counters.add(to: &statistics, outbox, Streams([]))
+                counters.add(to: &statistics, udpSender, TCPConnections([]))
             } else {
-                Self.send(to: path, from: sender, through: &outbox)
+                Self.send(to: path, from: sender, through: &udpSender)
                 sent += 1
             }
         }
@@ -44,9 +44,13 @@ struct SocketCountersTests {
         #expect(statistics.kernelDrops == UInt64(sent - received))
     }
 
-    private static func send(to path: Path, from socket: UDPSocket, through outbox: inout Outbox) {
+    private static func send(
+        to path: Path,
+        from socket: UDPSocket,
+        through udpSender: inout UDPSender
+    ) {
         var batch = Self.batch([1_000], to: path)
-        outbox.send(&batch, from: LocalAddresses([socket]), at: .monotonic())
+        udpSender.send(&batch, from: LocalAddresses([socket]), at: .monotonic())
     }
 
     private static func batch(_ lengths: [Int], to path: Path) -> Batch {

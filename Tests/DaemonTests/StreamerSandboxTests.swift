@@ -79,7 +79,7 @@ import WorkerInterface
             retrySeconds: 1,
             hasBeenUp: false
         )
-        let studio = StreamStudio(settings, at: .monotonic())
+        let studio = StreamPlayout(settings, at: .monotonic())
         var decoding = StreamDecoding(studio)
         decoding.take(.tiles([1, 2]))
         for step in 0..<20 as Range<UInt8> {

@@ -193,7 +193,7 @@ import WorkerInterface
 
 extension ControlDriver {
     /// Lets the server take the first packet of a live stream.
-    mutating func settle(_ tap: TapID) {
+    mutating func settle(_ tap: OutputID) {
         fence()
         tell(.tap(.started(tap)), from: plane.setup.workers)
         fence()

@@ -21,7 +21,7 @@ import Testing
         return try reply.decode(StreamingStart.Result.self).streaming.rawValue
     }
 
-    private func orders(_ driver: inout ControlDriver) -> [TapOrder] {
+    private func orders(_ driver: inout ControlDriver) -> [OutputCommand] {
         driver.takeCommands().compactMap { if case .tap(let order) = $0 { order } else { nil } }
     }
 
@@ -36,7 +36,7 @@ import Testing
 
     @Test func `E-29 E-37 all hear of a live stream, and who comes later is told`() throws {
         var driver = try ControlDriver.tapped()
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let step = StreamingCodeTests.start(["by": "m", "width": 640])
         let id = driver.send(step.method, step.params)
         driver.fence()
@@ -46,13 +46,13 @@ import Testing
         let name = try #require(try driver.replies[id]?.get())
             .decode(StreamingStart.Result.self).streaming
         let started = try #require(driver.events.last).data.decode(StreamingStarted.self)
-        #expect(driver.takeTold() == ["streaming.started all"])
+        #expect(driver.takeEventSummaries() == ["streaming.started all"])
         #expect(started.streaming == name && started.layout == "stage" && started.by == "m")
         #expect(started.width == 640 && started.height == 360)
         #expect(try driver.shown().streaming)
         let joined = try driver.done("participant.join", ["room": "r", "participant": "late"])
         #expect(joined["room"]?["streaming"] == true)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
 
         driver.holdsFences = true
         let stop = driver.send("streaming.stop", ["room": "r", "by": "m"])
@@ -62,7 +62,7 @@ import Testing
         driver.fence(worker: Self.tap)
         #expect(try driver.replies[stop]?.get() == [:])
         let stopped = try #require(driver.events.last).data.decode(StreamingStopped.self)
-        #expect(driver.takeTold() == ["streaming.stopped all"])
+        #expect(driver.takeEventSummaries() == ["streaming.stopped all"])
         #expect(stopped.streaming == name && stopped.reason == "requested" && stopped.by == "m")
         driver.holdsFences = false
         #expect(try driver.shown().streaming == false)
@@ -71,7 +71,7 @@ import Testing
 
     @Test func `E-29 a server that does not take it is the answer, and no event`() throws {
         var driver = try ControlDriver.tapped()
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         let step = StreamingCodeTests.start()
         let id = driver.send(step.method, step.params)
         driver.tell(.tap(.ended(1, reason: "unreachable", [])), from: Self.tap)
@@ -81,14 +81,14 @@ import Testing
             return
         }
         #expect(error.code == 4508 && error.details["cause"] == "unreachable")
-        #expect(driver.takeTold() == [])
+        #expect(driver.takeEventSummaries() == [])
         try start(&driver)
     }
 
     @Test func `E-29 a server that goes and comes is told of, and one that stays away`() throws {
         var driver = try ControlDriver.tapped()
         try start(&driver)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         driver.tell(.tap(.interrupted(1, cause: "connection-lost")), from: Self.tap)
         #expect(driver.events.last?.data["cause"] == "connection-lost")
         driver.tell(.tap(.resumed(1)), from: Self.tap)
@@ -97,7 +97,7 @@ import Testing
         driver.fence()
         #expect(driver.events.last?.data["reason"] == "unreachable")
         #expect(
-            driver.takeTold() == [
+            driver.takeEventSummaries() == [
                 "streaming.interrupted all", "streaming.resumed all",
                 "streaming.interrupted all", "streaming.stopped all",
             ]
@@ -124,9 +124,9 @@ import Testing
         let step = StreamingCodeTests.start(["url": "rtmp://h/2"])
         let id = driver.send(step.method, step.params)
         driver.fence()
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done("room.close", ["room": "r"])
-        #expect(driver.takeTold().contains("streaming.stopped all"))
+        #expect(driver.takeEventSummaries().contains("streaming.stopped all"))
         driver.tell(.tap(.ended(1, reason: nil, [])), from: Self.tap)
         driver.tell(.tap(.ended(2, reason: nil, [])), from: Self.tap)
         guard case .failure(let error)? = driver.replies[id] else {
@@ -137,7 +137,7 @@ import Testing
         #expect(driver.plane.streamings.isEmpty && driver.plane.shared.streaming.open == 0)
     }
 
-    @Test func `E-29 whoever asks and goes is not answered`() throws {
+    @Test func `E-29 a caller that disconnects gets no answer`() throws {
         var driver = try ControlDriver.tapped()
         let step = StreamingCodeTests.start()
         let id = driver.send(step.method, step.params)
@@ -195,11 +195,11 @@ import Testing
         #expect(shown(&driver) == ["a"], "whose camera is back")
     }
 
-    @Test func `E-30 of a stage one picture is read, and all sound`() throws {
+    @Test func `E-30 on a stage one video is read, and all audio`() throws {
         var driver = try ControlDriver.tapped("a", "b")
         driver.commands = []
         try start(&driver)
-        func tracks(_ orders: [TapOrder]) -> [String] {
+        func tracks(_ orders: [OutputCommand]) -> [String] {
             orders.compactMap { order in
                 switch order {
                 case .attach(_, let track): "\(track.participant) \(track.kind)"

@@ -50,20 +50,20 @@ import Testing
         #expect(driver.events.filter { $0.event == "subscription.disconnected" }.isEmpty)
     }
 
-    @Test func `who left is not heard, and the client is told of the empty slots`() throws {
+    @Test func `a participant who left is not heard, and empty slots are reported`() throws {
         var driver = try driver()
         try driver.begin("a", "b")
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.done(
             "participant.hardMute",
             ["room": "r", "participant": "a", "media": ["audio"]]
         )
         #expect(try driver.seats("v") == ["2": "b", "3": "b"])
         #expect(driver.takeBindings().suffix(2) == [-1, -1])
-        #expect(driver.takeTold().contains("subscription.disconnected v"))
+        #expect(driver.takeEventSummaries().contains("subscription.disconnected v"))
     }
 
-    @Test func `a client is told who is in which of its slots`() throws {
+    @Test func `a client is told the publisher in each slot`() throws {
         var driver = try driver()
         try driver.begin("a")
         let bound = driver.commands.compactMap { _, command -> (SlotID, UInt64)? in
@@ -81,7 +81,7 @@ import Testing
         #expect(connected.subscription.rawValue == "sub-\(subscription)")
     }
 
-    @Test func `only who has begun to speak brings the first words along`() throws {
+    @Test func `only a new start of speech replays the first words`() throws {
         var driver = try driver()
         try driver.begin("a")
         let bindings = driver.takeCommands().compactMap { command -> Binding? in
@@ -160,7 +160,7 @@ import Testing
         #expect(try driver.watch("v", StreamID(stream.id)).audioMid == Mid(rawValue: "0"))
     }
 
-    @Test func `what a role may not watch is in no slot`() throws {
+    @Test func `streams that a role may not watch are in no slot`() throws {
         var driver = try driver(following: false)
         let roles: JSON = [
             ["name": "participant", "publish": ["audio": true, "video": true]],

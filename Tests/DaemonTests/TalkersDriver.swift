@@ -59,7 +59,7 @@ extension ControlDriver {
     /// Returns the list without a receiver, in short words: `a*` talks, `a!` is pinned.
     func list() throws -> String {
         let room = try #require(plane.rooms["r"]?.room)
-        return room.talkerList.map { talker in
+        return room.speakerList.map { talker in
             talker.participant + (talker.isTalking ? "*" : "") + (talker.isPinned ? "!" : "")
         }.joined(separator: " ")
     }

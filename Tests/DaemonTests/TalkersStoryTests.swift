@@ -54,13 +54,13 @@ import WorkerInterface
         var driver = try driver("a", "b", "c")
         try driver.begin("a", "b")
         driver.pass(milliseconds: 1_000)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.begin("c")
-        let told = driver.takeTold()
+        let told = driver.takeEventSummaries()
         #expect(Set(told) == ["talkers.changed m", "talkers.changed a", "talkers.changed b"])
         // Nothing new for `c`: its own start of speech changes the lists of others.
         driver.pass(milliseconds: 2_000)
-        #expect(driver.takeTold().isEmpty)
+        #expect(driver.takeEventSummaries().isEmpty)
     }
 
     @Test func `E-34 a shared screen's sound makes nobody a talker`() throws {
@@ -90,7 +90,7 @@ import WorkerInterface
         #expect(try driver.seats("v") == ["0": "a", "1": "b", "2": "a"])
         _ = driver.takeCommands()
         driver.pass(milliseconds: 1_000)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         for _ in 0..<3 {
             try driver.begin("a")
             #expect(try driver.list() == "a*! b*")
@@ -108,7 +108,7 @@ import WorkerInterface
         try driver.offer("v", "0:audio:recvonly")
         try driver.follow("v", audio: ["0"])
         _ = driver.takeCommands()
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         for _ in 0..<50 {
             try driver.begin("a")
             driver.pass(milliseconds: 10)
@@ -226,11 +226,11 @@ import WorkerInterface
         var driver = try driver("a")
         for _ in 0..<5 { driver.send("pin.add", ["room": "r", "participants": ["a"]]) }
         driver.fence()
-        #expect(driver.takeTold() == ["pins.changed all", "talkers.changed m"])
+        #expect(driver.takeEventSummaries() == ["pins.changed all", "talkers.changed m"])
         for _ in 0..<5 { driver.send("pin.remove", ["room": "r", "participants": ["a"]]) }
         driver.fence()
         driver.pass(milliseconds: 1_000)
-        #expect(driver.takeTold() == ["pins.changed all", "talkers.changed m"])
+        #expect(driver.takeEventSummaries() == ["pins.changed all", "talkers.changed m"])
     }
 
     @Test func `a thousand hear of one list, and those on it of theirs`() throws {
@@ -242,7 +242,7 @@ import WorkerInterface
         }
         for index in 0..<10 { try driver.begin("p\(index)") }
         driver.pass(milliseconds: 1_000)
-        _ = driver.takeTold()
+        _ = driver.takeEventSummaries()
         try driver.begin("p0")
         try driver.end("p1")
         try driver.begin("p1")

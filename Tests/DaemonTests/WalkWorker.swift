@@ -11,7 +11,7 @@ struct WalkWorker {
     /// Relay targets of the publications at home here; none is an empty list.
     var relays: [PublicationID: [RelayTarget]] = [:]
     /// Publications that each of the recorder's taps reads.
-    var taps: [TapID: Set<PublicationID>] = [:]
+    var taps: [OutputID: Set<PublicationID>] = [:]
     /// Ended handles, which must not be used again.
     private var ended: Set<PublicationID> = []
 
@@ -109,7 +109,7 @@ struct WalkWorker {
         }
     }
 
-    private mutating func apply(_ order: TapOrder) {
+    private mutating func apply(_ order: OutputCommand) {
         switch order {
         case .open(let tap):
             #expect(taps[tap.id] == nil)

@@ -66,7 +66,7 @@ struct WorkerTests {
     }
 
     @Test
-    func `what is not for it is counted`() throws {
+    func `unrelated datagrams are counted`() throws {
         try Self.withWorker { worker, socket in
             let peer = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
             defer { peer.close() }
@@ -80,8 +80,8 @@ struct WorkerTests {
             batch.append(to: path) { output in
                 for _ in 0..<1_500 { output.append(0x80) }
             }
-            var outbox = Outbox([peer])
-            outbox.send(&batch, from: LocalAddresses([peer]), at: .monotonic())
+            var udpSender = UDPSender([peer])
+            udpSender.send(&batch, from: LocalAddresses([peer]), at: .monotonic())
             // Commands and datagrams have separate queues: ask until all datagrams are counted.
             var token: UInt64 = 1
             var last = WorkerStatistics()

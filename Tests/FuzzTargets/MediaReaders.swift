@@ -28,11 +28,11 @@ func readRTCP(_ bytes: Span<UInt8>) -> Int {
         if let nack = try? GenericNACK(block) {
             for index in 0..<nack.count { sum &+= Int(nack[index].bitmask) }
         }
-        if let loss = try? PictureLoss(block) { sum &+= Int(loss.media.rawValue) }
+        if let loss = try? PictureLossIndication(block) { sum &+= Int(loss.media.rawValue) }
         if let request = try? FullIntraRequest(block) {
             for index in 0..<request.count { sum &+= Int(request[index].number) }
         }
-        if let estimate = try? ReceiverEstimate(block) {
+        if let estimate = try? ReceiverEstimatedBitrate(block) {
             for index in 0..<estimate.count { sum &+= Int(estimate[index].rawValue) }
         }
         if var feedback = try? TransportFeedback(block) {

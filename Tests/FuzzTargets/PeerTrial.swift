@@ -174,8 +174,8 @@ struct PeerTrial: ~Copyable {
         try apply(.close(hostile.id))
         try apply(.close(viewer.id))
         try pass(milliseconds: Self.settleMilliseconds)
-        guard core.leftovers.isEmpty else {
-            throw Violation("peers that have gone leave \(core.leftovers)")
+        guard core.leakedObjects.isEmpty else {
+            throw Violation("peers that have gone leave \(core.leakedObjects)")
         }
         return sum &+ Int(truncatingIfNeeded: statistics.rtpForwarded &* 31 &+ statistics.bytesIn)
     }

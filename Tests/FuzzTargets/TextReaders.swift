@@ -107,7 +107,7 @@ struct OfferTrial {
         }
     }
 
-    private static let local = LocalDescription(
+    private static let local = LocalParameters(
         candidates: [Candidate(address: "127.0.0.1", port: 5004)],
         fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
         cname: "fuzz"

@@ -46,12 +46,12 @@ private struct TrackTrial {
 
     init(_ codec: Codec) {
         self.codec = codec
-        let setup = TapSetup(id: 1, name: "rec", room: "r", directory: "/x", started: 1)
+        let setup = OutputSetup(id: 1, name: "rec", room: "r", directory: "/x", started: 1)
         var limits = RecordingLimits()
         limits.files = 100
         recording = RoomRecording(setup, limits, at: now, unixTime: 1)
         for (id, kind) in [(Self.hostile, codec.kind), (Self.honest, .video)] {
-            let track = TapTrack(
+            let track = OutputTrack(
                 publication: id,
                 participant: "p\(id.index)",
                 name: "",

@@ -29,13 +29,13 @@ import Testing
         #expect(play([1: 5, 2: 5, 3: 5, 4: 5]) == [1: 150, 2: 150, 3: 150, 4: 150])
     }
 
-    @Test func `A5 the one that costs too much pauses, and nobody else`() {
+    @Test func `A5 only the track that costs too much pauses`() {
         let decoded = play([1: 3, 2: 3, 3: 3, 4: 3, 5: 60])
         #expect((1...4).allSatisfy { decoded[$0] == 150 })
         #expect((1...50).contains(decoded[5] ?? 0))
     }
 
-    @Test func `where all cost the same each has its turn`() {
+    @Test func `equally expensive tracks take turns`() {
         let decoded = play([1: 12, 2: 12, 3: 12, 4: 12])
         #expect(decoded.values.allSatisfy { $0 > 50 })
     }

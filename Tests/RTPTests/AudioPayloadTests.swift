@@ -33,14 +33,14 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `tells how long it plays (RFC 6716)`(_ row: Row) {
+    func `reads the duration of Opus packets (RFC 6716)`(_ row: Row) {
         #expect(OpusPacket(row.payload)?.samples == row.samples)
     }
 
     @Test(arguments: zip(1...4, [true, true, false, false]))
-    func `short ones are silence`(length: Int, isSilence: Bool) {
+    func `short Opus packets are silence`(length: Int, isDTX: Bool) {
         let payload = [UInt8](repeating: 0xf8, count: length)
-        #expect(OpusPacket(payload)?.isSilence == isSilence)
+        #expect(OpusPacket(payload)?.isDTX == isDTX)
     }
 }
 

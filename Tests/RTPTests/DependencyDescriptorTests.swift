@@ -99,7 +99,7 @@ import Testing
         #expect((0..<2).map { frame.chainDifferences[$0] } == [200, 7])
     }
 
-    @Test func `refuses what it cannot place`() {
+    @Test func `refuses an unknown template`() {
         var none: DependencyStructure?
         #expect(FrameDependencies(hex("c0 1236"), structure: &none) == nil)
         #expect(none == nil)
@@ -149,20 +149,20 @@ import Testing
         #expect(layers.allSatisfy { $0.resolution == nil })
     }
 
-    @Test func `reads that nothing is sent`() throws {
+    @Test func `reads an allocation without streams`() throws {
         let allocation = try #require(VideoLayersAllocation(hex("00")))
         #expect(allocation.streamCount == 0)
         #expect(allocation.layerCount == 0)
     }
 
-    @Test func `holds the most that can be said`() throws {
+    @Test func `holds the largest allocation`() throws {
         let element = hex("3f ffffffff" + String(repeating: "ffffffffffff7f", count: 64))
         let allocation = try #require(VideoLayersAllocation(element))
         #expect(allocation.layerCount == 16)
         #expect(allocation[15].targetKilobits(temporalLayer: 3) == .max)
     }
 
-    @Test func `refuses what is cut short`() {
+    @Test func `refuses truncated elements`() {
         let whole = hex("51 40 64 ac02 e807" + "013f 00b3 1e" + "027f 0167 1e")
         for length in 0..<whole.count where length != 7 {
             #expect(VideoLayersAllocation(Array(whole.prefix(length))) == nil, "\(length) bytes")

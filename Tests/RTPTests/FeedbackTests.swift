@@ -18,7 +18,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `packs numbers into pairs`(_ row: Row) throws {
+    func `packs NACKed numbers into pairs`(_ row: Row) throws {
         let lost = row.lost.map { SequenceNumber(rawValue: $0) }
         let bytes = encoded(capacity: GenericNACK.encodedSize(lost: lost.count)) {
             GenericNACK.encode(
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `any ascending list comes back`(seed: UInt64) throws {
+    func `any ascending NACK list round-trips`(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             var number = UInt16.random(in: 0...UInt16.max, using: &generator)
@@ -72,21 +72,21 @@ import Testing
 
 @Suite struct KeyframeRequestTests {
     /// RFC 4585 §6.3.1.
-    @Test func `a picture loss comes back`() throws {
-        let loss = PictureLoss(sender: SSRC(rawValue: 1), media: SSRC(rawValue: 2))
-        let bytes = encoded(capacity: PictureLoss.encodedSize) { loss.encode(into: &$0) }
+    @Test func `a picture loss indication round-trips`() throws {
+        let loss = PictureLossIndication(sender: SSRC(rawValue: 1), media: SSRC(rawValue: 2))
+        let bytes = encoded(capacity: PictureLossIndication.encodedSize) { loss.encode(into: &$0) }
         #expect(bytes == hex("81ce0002 00000001 00000002"))
         var blocks = RTCPBlocks(bytes.span)
         guard let block = blocks.next() else {
             Issue.record("no packet")
             return
         }
-        let read = try PictureLoss(block)
+        let read = try PictureLossIndication(block)
         #expect(read == loss)
     }
 
     /// RFC 5104 §4.3.1.
-    @Test func `a full intra request comes back`() throws {
+    @Test func `a full intra request round-trips`() throws {
         let entry = FullIntraRequest.Entry(media: SSRC(rawValue: 2), number: 7)
         let bytes = encoded(capacity: FullIntraRequest.encodedSize) {
             FullIntraRequest.encode(sender: SSRC(rawValue: 1), entry: entry, into: &$0)
@@ -128,7 +128,7 @@ import Testing
             Issue.record("no packet")
             return
         }
-        let estimate = try ReceiverEstimate(block)
+        let estimate = try ReceiverEstimatedBitrate(block)
         let bitrate = estimate.bitrate
         let source = estimate[0]
         #expect(bitrate == row.bitrate)
@@ -138,9 +138,9 @@ import Testing
     @Test(arguments: [0, 1, 262_143, 262_144, 1_500_000, 2_500_001, .max] as [UInt64])
     func `writes a bitrate rounded down`(bitrate: UInt64) throws {
         let sources = [SSRC(rawValue: 2), SSRC(rawValue: 3)]
-        let size = ReceiverEstimate.encodedSize(sources: 2)
+        let size = ReceiverEstimatedBitrate.encodedSize(sources: 2)
         let bytes = encoded(capacity: size) {
-            ReceiverEstimate.encode(
+            ReceiverEstimatedBitrate.encode(
                 sender: SSRC(rawValue: 1),
                 bitrate: bitrate,
                 sources: sources.span,
@@ -153,7 +153,7 @@ import Testing
             Issue.record("no packet")
             return
         }
-        let read = try ReceiverEstimate(block).bitrate
+        let read = try ReceiverEstimatedBitrate(block).bitrate
         #expect(read <= bitrate)
         #expect(Double(read) >= Double(bitrate) * (1 - 1 / 131_072))
     }
@@ -162,10 +162,12 @@ import Testing
         let other = hex("8fce0004 00000001 00000000 58585858 00000000")
         let missing = hex("8fce0005 00000001 00000000 52454d42 02000000 00000002")
         #expect(
-            error(in: other) { block throws(RTCPError) in _ = try ReceiverEstimate(block) } == .type
+            error(in: other) { block throws(RTCPError) in _ = try ReceiverEstimatedBitrate(block) }
+                == .type
         )
         #expect(
-            error(in: missing) { block throws(RTCPError) in _ = try ReceiverEstimate(block) }
+            error(in: missing) { block throws(RTCPError) in _ = try ReceiverEstimatedBitrate(block)
+            }
                 == .truncated
         )
     }

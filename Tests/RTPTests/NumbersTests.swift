@@ -9,7 +9,7 @@ import Testing
             (32_768, 0, -32_768),
         ] as [(UInt16, UInt16, Int)]
     )
-    func `sequence numbers are apart the shorter way`(to: UInt16, from: UInt16, distance: Int) {
+    func `sequence number distance takes the shorter way`(to: UInt16, from: UInt16, distance: Int) {
         let (to, from) = (SequenceNumber(rawValue: to), SequenceNumber(rawValue: from))
         #expect(to.distance(from: from) == distance)
         #expect(from.advanced(by: distance) == to)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `extension ids go both ways`() {
+    @Test func `extension ids round-trip`() {
         var map = ExtensionMap()
         map[.mid] = 4
         map[.dependencyDescriptor] = 12

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct DatagramTests {
     @Test(arguments: 0...255 as ClosedRange<UInt8>)
-    func `goes by the first byte (RFC 7983)`(first: UInt8) {
+    func `demultiplexes by the first byte (RFC 7983)`(first: UInt8) {
         let expected =
             switch first {
             case 0...3: "stun"
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [(191, "rtp"), (192, "rtcp"), (200, "rtcp"), (223, "rtcp"), (224, "rtp")])
-    func `tells RTCP by its type (RFC 5761)`(second: UInt8, expected: String) {
+    func `recognizes RTCP by its packet type (RFC 5761)`(second: UInt8, expected: String) {
         #expect(kind([0x80, second]) == expected)
     }
 
@@ -146,7 +146,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `walks as far as elements fit (RFC 8285)`(_ row: Row) {
+    func `iterates over elements until one does not fit (RFC 8285)`(_ row: Row) {
         let block = hex(row.block)
         var extensions = HeaderExtensions(block: block.span, profile: row.profile, offset: 16)
         var elements: [[Int]] = []

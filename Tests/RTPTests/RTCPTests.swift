@@ -66,7 +66,7 @@ struct RTCPRow: CustomTestStringConvertible, Sendable {
     ]
 
     @Test(arguments: rows)
-    func `walks as far as packets fit`(_ row: RTCPRow) {
+    func `iterates over a compound until a packet does not fit`(_ row: RTCPRow) {
         var blocks = RTCPBlocks(row.bytes.span)
         var types: [UInt8] = []
         while let block = blocks.next() { types.append(block.type) }
@@ -75,7 +75,7 @@ struct RTCPRow: CustomTestStringConvertible, Sendable {
         #expect(isMalformed == row.isMalformed)
     }
 
-    @Test func `leaves padding out`() {
+    @Test func `excludes padding`() {
         let bytes = hex("a1ce0003 00000001 00000002 00000004")
         var blocks = RTCPBlocks(bytes.span)
         let count = blocks.next()?.bytes.count
@@ -121,7 +121,7 @@ struct RTCPRow: CustomTestStringConvertible, Sendable {
         #expect(first == expected)
     }
 
-    @Test func `writes what it reads`() throws {
+    @Test func `a sender report is written as it was read`() throws {
         let report = SenderReport(
             sender: SSRC(rawValue: 1),
             ntp: NTPTime(rawValue: 2),
@@ -212,7 +212,7 @@ func error(
 
 @Suite struct SourceTests {
     @Test(arguments: ["", "a", "ab", "abc", "abcd", "abcde", String(repeating: "x", count: 255)])
-    func `a name comes back`(name: String) throws {
+    func `a source description round-trips`(name: String) throws {
         let size = SourceDescription.encodedSize(cnameLength: name.utf8.count)
         let text = Array(name.utf8)
         let bytes = encoded(capacity: size) {

@@ -67,7 +67,7 @@ struct SDPTests {
     }
 
     @Test(arguments: ["\n", "\r\n"])
-    func `lines end with either`(end: String) throws {
+    func `lines end with LF or CRLF`(end: String) throws {
         let text = description("a=mid:0").replacing("\r\n", with: end)
         for tail in ["", end, end + end] {
             #expect(try SessionDescription(text + tail).media.first?.mid == "0")
@@ -75,7 +75,7 @@ struct SDPTests {
         #expect(try SessionDescription(String(text.dropLast())).media.first?.mid == "0")
     }
 
-    @Test func `what is printed reads back the same`() throws {
+    @Test func `a printed description parses to the same`() throws {
         var media = MediaDescription(
             media: "video",
             port: 5004,
@@ -234,7 +234,7 @@ struct SDPTests {
         }
 
     @Test(arguments: bad)
-    func `refuses with line and cause`(_ row: Bad) throws {
+    func `errors have line and cause`(_ row: Bad) throws {
         let error = try #require(failure(row.text))
         #expect(error.line == row.line)
         #expect(error.cause.contains(row.cause), "\(error.cause)")
@@ -280,7 +280,7 @@ struct SDPTests {
         #expect(time < .seconds(5))
     }
 
-    @Test func `digits make numbers only where they fit`() {
+    @Test func `numbers that overflow are refused`() {
         let rows: [(String, UInt16?)] = [
             ("0", 0), ("65535", 65_535), ("65536", nil), ("", nil), ("+1", nil), ("-0", nil),
             ("99999999999999999999999", nil), ("\u{661}", nil),

@@ -65,7 +65,7 @@ private let transaction = TransactionID(high: 0xb7e7_a701, low: 0xbc34_d686_fa87
     static var messages: [[UInt8]] { vectors.map(\.bytes) }
 
     @Test(arguments: vectors)
-    private func `reads what RFC 5769 writes`(_ vector: Vector) throws {
+    private func `reads the test vectors of RFC 5769`(_ vector: Vector) throws {
         let message = try STUNMessage(vector.bytes.span)
         let (messageClass, method) = (message.messageClass, message.method)
         let (id, address) = (message.transactionID, message.mappedAddress)
@@ -216,7 +216,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
         #expect(offset == 20)
     }
 
-    @Test func `lists eight unknown attributes that it ought to understand`() throws {
+    @Test func `lists up to eight unknown comprehension-required attributes`() throws {
         let attributes = (0..<10).map { "7f0\($0)0000" }.joined() + "ff000000"
         let bytes = Self.message(length: "002c", attributes)
         let message = try STUNMessage(bytes.span)
@@ -231,7 +231,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
             [STUNClass.request, .indication, .success, .failure]
         )
     )
-    func `tells the class`(type: String, expected: STUNClass) throws {
+    func `reads the message class`(type: String, expected: STUNClass) throws {
         let bytes = Self.message(length: "0000", "", type: type)
         let message = try STUNMessage(bytes.span)
         let (messageClass, method) = (message.messageClass, message.method)
@@ -249,7 +249,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
     }
 
     @Test(arguments: vectors.compactMap(\.address))
-    func `a success response tells the address`(address: STUNAddress) throws {
+    func `a success response has the mapped address`(address: STUNAddress) throws {
         // Other bytes precede it, as in a batch.
         let bytes = encoded(capacity: 3 + STUNWriter.sizeLimit) { output in
             output.append(repeating: 0xee, count: 3)
@@ -270,7 +270,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
     }
 
     @Test(arguments: [0, 1, 2, 3, 8])
-    func `an error response names what is unknown`(count: Int) throws {
+    func `an error response lists unknown attributes`(count: Int) throws {
         var unknown = UnknownAttributes()
         for index in 0..<count { unknown.append(0x7f00 + UInt16(index)) }
         let bytes = encoded(capacity: STUNWriter.sizeLimit) { output in
@@ -298,7 +298,7 @@ private func isValid(_ bytes: [UInt8]) -> Bool {
     }
 
     @Test(arguments: ["a:b", "peer:host", String(repeating: "u", count: 513)], [true, false])
-    func `a request comes back`(username: String, useCandidate: Bool) throws {
+    func `a request round-trips`(username: String, useCandidate: Bool) throws {
         let text = Array(username.utf8)
         let bytes = encoded { output in
             STUNWriter.bindingRequest(

@@ -142,7 +142,7 @@ private struct Message: Equatable {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `any list of arrivals comes back`(seed: UInt64) throws {
+    func `any list of arrivals round-trips`(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<20 {
             let lossPercent = [0, 1, 30, 99].randomElement(using: &generator) ?? 0
@@ -207,7 +207,7 @@ private struct Message: Equatable {
         #expect(try Message(bytes)?.arrivals.count == 65_535)
     }
 
-    @Test func `writes nothing where nothing came or fits`() {
+    @Test func `writes nothing without arrivals or space`() {
         for (arrivals, capacity) in [([-1, -1], 100), ([], 100), ([5], 20), ([5], 23)] {
             let arrivals = arrivals.map { Int64($0) }
             var count = 1

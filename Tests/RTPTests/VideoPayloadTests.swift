@@ -188,7 +188,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `walks the units (RFC 6184)`(_ row: Row) {
+    func `iterates over NAL units (RFC 6184)`(_ row: Row) {
         var units = H264Payload(row.payload.span)
         var types: [UInt8] = []
         while let unit = units.next() { types.append(unit.type) }
@@ -229,7 +229,7 @@ import Testing
         return writer.bytes
     }
 
-    @Test func `tells the size`() {
+    @Test func `reads the size from parameter sets`() {
         let plain = Self.parameters(units: (80, 45))
         #expect(H264Payload.resolution(plain) == PictureSize(width: 1280, height: 720))
         let cropped = Self.parameters(units: (120, 68), crop: [0, 0, 0, 4])
@@ -240,7 +240,7 @@ import Testing
         #expect(H264Payload.resolution(fields) == PictureSize(width: 720, height: 576))
     }
 
-    @Test func `tells no size of what is odd`() {
+    @Test func `reads no size from impossible or truncated parameter sets`() {
         let overcropped = Self.parameters(units: (2, 2), crop: [8, 8, 0, 0])
         #expect(H264Payload.resolution(overcropped) == nil)
         let huge = Self.parameters(units: (1 << 20, 1))

@@ -102,9 +102,9 @@ struct FrameTests {
         old.configuration = Self.configuration
         var new = old
         new.configuration[10] ^= 1
-        #expect(old.canGoOn(with: old) && !old.canGoOn(with: new))
-        #expect(format(.vp8).canGoOn(with: format(.vp8, 320, 180)))
-        #expect(!format(.vp8).canGoOn(with: format(.vp9)))
+        #expect(old.canContinue(with: old) && !old.canContinue(with: new))
+        #expect(format(.vp8).canContinue(with: format(.vp8, 320, 180)))
+        #expect(!format(.vp8).canContinue(with: format(.vp9)))
     }
 
     static let brokenH264: [(name: String, payloads: [String])] = [

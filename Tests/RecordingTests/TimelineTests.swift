@@ -148,7 +148,7 @@ struct TimelineTests {
         }
     }
 
-    @Test func `A4 a report that cannot be believed is as none`() {
+    @Test func `A4 an implausible report is ignored`() {
         var sender = Sender()
         sender.delay = 20_000
         sender.send(100)

@@ -53,21 +53,21 @@ struct TrackTests {
 
     @Test func `E-3 a loss is a gap until the next keyframe, which is asked for`() {
         var story = Story()
-        #expect(story.reader.wish == nil, "nobody is asked before anything comes")
+        #expect(story.reader.neededKeyframe == nil, "nobody is asked before anything comes")
         story.send(1)
-        #expect(story.reader.wish == 0)
+        #expect(story.reader.neededKeyframe == 0)
         story.send(2, isKeyframe: true)
         story.send(3)
-        #expect(story.reader.wish == nil)
+        #expect(story.reader.neededKeyframe == nil)
         story.send(4, isLost: true)
         story.send(5)
         #expect(story.words == ["2", "3"])
         story.wait(milliseconds: 510)
-        #expect(story.reader.wish == 0)
+        #expect(story.reader.neededKeyframe == 0)
         story.send(6)
         story.send(7, isKeyframe: true)
         #expect(story.words == ["2", "3", "lost for 670", "7"])
-        #expect(story.reader.wish == nil)
+        #expect(story.reader.neededKeyframe == nil)
     }
 
     @Test func `E-3 muted media is absent, and what was held back goes too`() {
@@ -87,15 +87,15 @@ struct TrackTests {
         story.send(1, isKeyframe: true)
         story.send(2, position: 1)
         story.send(3, best: 1)
-        #expect(story.reader.wish == 1)
+        #expect(story.reader.neededKeyframe == 1)
         story.send(4, position: 1, best: 1)
         story.send(5, isKeyframe: true, best: 1)
         story.send(6, isKeyframe: true, position: 1, best: 1)
-        #expect(story.reader.wish == nil)
+        #expect(story.reader.neededKeyframe == nil)
         story.send(7, best: 1)
         // The higher encoding has ended.
         story.send(9, best: 0)
-        #expect(story.reader.wish == 0)
+        #expect(story.reader.neededKeyframe == 0)
         story.send(10, isKeyframe: true, best: 0)
         #expect(story.words == ["1", "3", "5", "6", "10"])
     }

@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64](1...20))
-    func `covers a session of chance without gap or flicker`(_ seed: UInt64) {
+    func `a random session is covered without gap or flicker`(_ seed: UInt64) {
         var random = Seeded(state: seed)
         func time() -> Double { Double.random(in: 0..<20, using: &random) }
         var story = Story(clips: [Self.video("a", 0..<20)])
@@ -277,7 +277,7 @@ import Testing
         #expect(tiles.count == row.output)
     }
 
-    @Test func `who spoke last is in a grid that cannot hold all`() {
+    @Test func `the last speaker is in a grid that is too small for all`() {
         let tiles = TileLayout(kind: .grid, size: Self.canvas).tiles(Self.scene(20))
         let seen = tiles.map(\.face.participant)
         #expect(seen == (0..<14).map { "p\($0)" } + ["p18", "p19"])

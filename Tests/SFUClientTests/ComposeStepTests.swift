@@ -36,21 +36,21 @@ import Testing
     }
 
     @Test func `sound is cut into windows that have an exact number of samples`() {
-        let plan = SoundPlan([Self.sound(0..<1_000)], frames: 20_000)
+        let plan = AudioPlan([Self.sound(0..<1_000)], frames: 20_000)
         #expect(plan.windows.map(\.frames) == [0..<9_000, 9_000..<18_000, 18_000..<20_000])
         #expect(plan.windows.reduce(0) { $0 + $1.samples } == 20_000 * 1_600)
         #expect(plan.windows.allSatisfy { $0.pieces.count == 1 })
     }
 
-    @Test func `a window with many stretches is cut smaller`() {
+    @Test func `a window with many pieces is split`() {
         let gaps = stride(from: 0.0, to: 280, by: 7).map { $0..<$0 + 6 }
         let clips = (0..<10).map { _ in Self.sound(0..<290, gaps: gaps) }
-        let plan = SoundPlan(clips, frames: 8_700)
+        let plan = AudioPlan(clips, frames: 8_700)
         #expect(plan.windows.count > 1)
         for (window, next) in zip(plan.windows, plan.windows.dropFirst()) {
             #expect(window.frames.upperBound == next.frames.lowerBound)
         }
-        #expect(plan.windows.allSatisfy { $0.pieces.count <= SoundPlan.pieceLimit })
+        #expect(plan.windows.allSatisfy { $0.pieces.count <= AudioPlan.pieceLimit })
     }
 
     private static func steps(
@@ -119,11 +119,13 @@ import Testing
     ]
 
     @Test(arguments: complaints)
-    func `blames no file for a full disk`(_ row: Row<String, Bool>) {
-        #expect(Tool.Ending(status: 1, complaint: row.input).isOutOfSpace == row.output)
+    func `a full disk is not blamed on a file`(_ row: Row<String, Bool>) {
+        #expect(
+            ExternalProgram.RunResult(status: 1, errorOutput: row.input).isOutOfSpace == row.output
+        )
     }
 
-    @Test func `tells what is left`() {
+    @Test func `estimates the remaining time`() {
         var progress = ComposeProgress(total: 100, found: 20, duration: 600)
         #expect(progress.line(elapsed: 0) == " 20 %")
         progress.done = 60
@@ -134,7 +136,7 @@ import Testing
         #expect(ComposeProgress.clock(3_661) == "1:01:01")
     }
 
-    @Test func `all of many fractions is the whole`() {
+    @Test func `fractions add up to the whole`() {
         var progress = ComposeProgress(total: 0, found: 0, duration: 1)
         progress.total = [0.1, 0.2, 0.3].reversed().reduce(0, +)
         for part in [0.1, 0.2, 0.3].reversed() { progress.done += part - 1e-16 }
@@ -155,7 +157,7 @@ import Testing
           {"time": 1003, "type": "muted", "participant": "a", "kind": "video"}]}
         """
 
-    @Test func `reads a description, and what it does not know it passes over`() throws {
+    @Test func `reads a description, and ignores unknown parts`() throws {
         let session = try RecordedSession(parsing: Self.text.bytes)
         #expect(session.stopped == nil)
         #expect(session.files.map(\.complete) == [true, false])
@@ -179,7 +181,7 @@ import Testing
     ]
 
     @Test(arguments: broken)
-    func `says what is wrong with a description`(_ row: Row<String, String>) {
+    func `reports errors in a description`(_ row: Row<String, String>) {
         let error = #expect(throws: ComposeError.self) {
             try RecordedSession(parsing: row.input.bytes)
         }
@@ -199,7 +201,7 @@ import Testing
     ]
 
     @Test(arguments: times)
-    func `knows times that make no sense`(_ row: Row<Probe, Bool>) throws {
+    func `rejects impossible times`(_ row: Row<Probe, Bool>) throws {
         let session = try RecordedSession(parsing: Self.text.bytes)
         #expect(Footage.isPlausible(session.files[0], row.input, in: session) == row.output)
     }
@@ -221,7 +223,7 @@ import Testing
     ]
 
     @Test(arguments: heads)
-    func `reads what a look into a file found`(_ row: Row<String, Probe?>) {
+    func `reads ffprobe's output`(_ row: Row<String, Probe?>) {
         #expect(Prober.head(row.input.bytes) == row.output)
     }
 }

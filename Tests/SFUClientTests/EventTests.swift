@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: steps)
     func `gives each event once and in order`(_ step: Step) {
-        var positions = Positions(seen: step.seen)
+        var positions = EventPositions(seen: step.seen)
         if let seq = step.closedAt {
             let closed = IPCEvent(
                 event: "room.closed",
@@ -118,7 +118,7 @@ import Testing
         while try await connection.line() != nil {}
     }
 
-    @Test func `rooms made meanwhile are asked for from their start`() async throws {
+    @Test func `requests rooms created meanwhile from their first event`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: server.options)
         let listener = Task {
@@ -152,7 +152,7 @@ import Testing
         #expect(try await listener.value == ["a 12", "b 3", "c 1", "d 1"])
     }
 
-    @Test func `a restarted daemon is told of, and asked from the start`() async throws {
+    @Test func `reports a restarted daemon, and resumes from the first event`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: server.options)
         let listener = Task {
@@ -221,7 +221,7 @@ import Testing
 }
 
 @Suite struct LineBufferTests {
-    @Test func `cuts lines wherever they were split`() throws {
+    @Test func `joins lines wherever they were split`() throws {
         let text = "a\n\nbc\nde".bytes
         for size in 1...text.count {
             var buffer = LineBuffer(limit: 4)

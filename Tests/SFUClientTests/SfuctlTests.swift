@@ -148,13 +148,13 @@ import Testing
     @Test(arguments: [
         ["mute", "r", "p", "smell"], ["floor", "r", "x", "p"], ["state", "r", "x"],
     ])
-    func `names a moderator's word that makes no sense`(_ words: [String]) {
+    func `rejects an invalid word of a moderator's command`(_ words: [String]) {
         let error = #expect(throws: UsageError.self) { try Invocation(words) }
         #expect(error?.topic?.rawValue == words[0])
         #expect(error?.message.contains("\"") == true)
     }
 
-    @Test func `says what an action came to`() {
+    @Test func `prints an action's result`() {
         #expect(Report.done([:]) == "")
         let result: JSON = [
             "results": [
@@ -189,7 +189,7 @@ import Testing
         #expect(table.text == "NAME       N\na          1\nlonger  1000")
     }
 
-    @Test func `names cannot steer the terminal`() {
+    @Test func `names cannot contain terminal escapes`() {
         #expect(Table.printable("a\u{1b}[2Jb\u{202e}c\nd é😀") == "a?[2Jb?c?d é😀")
     }
 
@@ -200,7 +200,7 @@ import Testing
     ]
 
     @Test(arguments: statuses)
-    func `exits with what happened`(_ row: Row<ClientError, Outcome>) {
+    func `the exit status reflects the outcome`(_ row: Row<ClientError, Outcome>) {
         #expect(Outcome(row.input) == row.output)
     }
 

@@ -26,18 +26,18 @@ import Testing
 
     @Test func `a check of a new address is repeated under its nonce for a round trip`() {
         var agent = Self.agent()
-        let result1 = agent.want(Self.path, nonce: 1, at: Self.time(0))
+        let result1 = agent.beginMove(Self.path, nonce: 1, at: Self.time(0))
         #expect(result1 == 1)
-        let result2 = agent.want(Self.path, nonce: 2, at: Self.time(20))
+        let result2 = agent.beginMove(Self.path, nonce: 2, at: Self.time(20))
         #expect(result2 == nil)
-        let result3 = agent.want(Self.path, nonce: 3, at: Self.time(60))
+        let result3 = agent.beginMove(Self.path, nonce: 3, at: Self.time(60))
         #expect(result3 == 1)
-        let result4 = agent.want(Self.path, nonce: 4, at: Self.time(1_900))
+        let result4 = agent.beginMove(Self.path, nonce: 4, at: Self.time(1_900))
         #expect(result4 == 1)
         #expect(agent.move?.nonce == 1)
-        let result5 = agent.want(Self.path, nonce: 5, at: Self.time(2_100))
+        let result5 = agent.beginMove(Self.path, nonce: 5, at: Self.time(2_100))
         #expect(result5 == 5)
-        let result6 = agent.want(Self.other, nonce: 6, at: Self.time(2_160))
+        let result6 = agent.beginMove(Self.other, nonce: 6, at: Self.time(2_160))
         #expect(result6 == 6)
     }
 
@@ -58,22 +58,22 @@ import Testing
     @Test func `an answer counts once, and only from where the check went`() {
         var consent = PathConsent()
         _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)
-        let fromElsewhere = consent.isAsked(1, on: Self.other, at: Self.time(20))
-        let other = consent.isAsked(2, on: Self.path, at: Self.time(20))
-        let first = consent.isAsked(1, on: Self.path, at: Self.time(20))
+        let fromElsewhere = consent.matchesCheck(1, on: Self.other, at: Self.time(20))
+        let other = consent.matchesCheck(2, on: Self.path, at: Self.time(20))
+        let first = consent.matchesCheck(1, on: Self.path, at: Self.time(20))
         #expect(!fromElsewhere && !other && first)
-        consent.give(Self.path, at: Self.time(20), random: 0)
-        let again = consent.isAsked(1, on: Self.path, at: Self.time(30))
+        consent.renew(Self.path, at: Self.time(20), random: 0)
+        let again = consent.matchesCheck(1, on: Self.path, at: Self.time(30))
         #expect(!again)
     }
 
-    @Test func `an answer that was kept back counts for nothing`() {
+    @Test func `a withheld answer is ignored`() {
         var consent = PathConsent()
         _ = consent.ask(Self.path, nonce: 1, at: Self.time(0), random: 0)
-        #expect(consent.isAsked(1, on: Self.path, at: Self.time(10_000)))
-        #expect(!consent.isAsked(1, on: Self.path, at: Self.time(10_001)))
+        #expect(consent.matchesCheck(1, on: Self.path, at: Self.time(10_000)))
+        #expect(!consent.matchesCheck(1, on: Self.path, at: Self.time(10_001)))
         var agent = Self.agent()
-        _ = agent.want(Self.path, nonce: 1, at: Self.time(0))
+        _ = agent.beginMove(Self.path, nonce: 1, at: Self.time(0))
         #expect(agent.isMove(1, to: Self.path, at: Self.time(10_000)))
         #expect(!agent.isMove(1, to: Self.path, at: Self.time(10_001)))
         #expect(!agent.isMove(1, to: Self.other, at: Self.time(20)))
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `a check without an answer is repeated soon, three times`() {
         var consent = PathConsent()
-        consent.give(Self.path, at: Self.time(0), random: 1_000)
+        consent.renew(Self.path, at: Self.time(0), random: 1_000)
         var asked: [Int64] = []
         for millisecond in 0..<12_000 as Range<Int64>
         where consent.due.isDue(at: Self.time(millisecond)) {
@@ -96,7 +96,7 @@ import Testing
         var checks = 0
         for millisecond in 0..<1_000 as Range<Int64> {
             let path = millisecond % 2 == 0 ? Self.path : Self.other
-            let nonce = agent.want(path, nonce: 1, at: Self.time(millisecond))
+            let nonce = agent.beginMove(path, nonce: 1, at: Self.time(millisecond))
             if nonce != nil { checks += 1 }
         }
         #expect(checks == 20)

@@ -58,7 +58,7 @@ struct DTLSAssociationTests {
     }
 
     @Test(arguments: [DTLSRole.client, .server])
-    func `a certificate that nobody named ends it`(checking: DTLSRole) throws {
+    func `a certificate without a matching fingerprint ends it`(checking: DTLSRole) throws {
         let wrong = try DTLSIdentity()
         var link = try DTLSLink(
             client: there,
@@ -156,7 +156,7 @@ struct DTLSAssociationTests {
         #expect(link.serverEnd.isClosed)
     }
 
-    @Test func `a goodbye is heard, a forged one is not`() throws {
+    @Test func `close_notify is accepted, a forged one is not`() throws {
         var link = try DTLSLink(client: there, server: here)
         link.run()
         let forged = hex("15 fefd 0000 0000000000ff 0002 0100")

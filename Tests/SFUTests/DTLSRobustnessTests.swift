@@ -61,7 +61,7 @@ struct DTLSRobustnessTests {
         while takeDatagram(&link.server) != nil {}
     }
 
-    @Test func `a hello cut to single bytes is put together`() throws {
+    @Test func `a ClientHello in one-byte fragments is reassembled`() throws {
         var link = try DTLSLink(client: there, server: here)
         let takenWhole = takeDatagram(&link.client)
         let whole = try #require(takenWhole)

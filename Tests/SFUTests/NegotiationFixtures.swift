@@ -124,7 +124,7 @@ struct NegotiationBench {
 
     init(seed: UInt64 = 1, publications: Int = 1_000, slots: Int = 1_000) {
         negotiation = Negotiation(
-            local: LocalDescription(
+            local: LocalParameters(
                 candidates: [
                     Candidate(address: "192.0.2.1", port: 5004),
                     Candidate(address: "2001:db8::1", port: 5004),

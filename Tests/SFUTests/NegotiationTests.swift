@@ -89,7 +89,7 @@ struct NegotiationTests {
     /// Receivers that report arrivals by number do not need send times, which cost four bytes a
     /// packet.
     @Test(arguments: [(feedback: "transport-cc", id: 0), (feedback: "goog-remb", id: 2)])
-    func `send times go to those alone who do not report arrivals`(
+    func `only receivers without transport feedback get send times`(
         row: (feedback: String, id: UInt8)
     ) throws {
         var bench = NegotiationBench()
@@ -264,7 +264,7 @@ struct NegotiationTests {
         #expect(bench.failure(offer.text)?.cause.contains("fingerprint has changed") == true)
     }
 
-    @Test func `where identifiers run out none is taken`() throws {
+    @Test func `an offer that exceeds the identifiers takes none`() throws {
         var bench = NegotiationBench(publications: 1, slots: 1)
         var offer = TestOffer([
             .init(mid: "0", direction: "sendrecv"), .init(mid: "1", direction: "sendrecv"),

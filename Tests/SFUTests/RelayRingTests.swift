@@ -46,7 +46,7 @@ struct RelayRingTests {
         for number in 0..<10 {
             #expect(Self.write(number, into: &first, to: 1))
         }
-        let early = second.hasNews()
+        let early = second.hasMessages()
         let published = first.publish(to: 1)
         let again = first.publish(to: 1)
         #expect(!early && published && !again)
@@ -55,7 +55,7 @@ struct RelayRingTests {
             try #require(isRight)
             second[reader: 0].advance()
         }
-        let late = second.hasNews()
+        let late = second.hasMessages()
         #expect(!late)
     }
 
@@ -67,8 +67,8 @@ struct RelayRingTests {
         let overfull = Self.write(0, into: &first, to: 2)
         let elsewhere = Self.write(0, into: &first, to: 1)
         _ = first.publish(to: 2)
-        let hasNews = second.hasNews()
-        #expect(!overfull && elsewhere && hasNews)
+        let hasMessages = second.hasMessages()
+        #expect(!overfull && elsewhere && hasMessages)
         second[reader: 0].advance()
         let unreleased = Self.write(0, into: &first, to: 2)
         second[reader: 0].release()

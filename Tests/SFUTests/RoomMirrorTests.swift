@@ -8,12 +8,12 @@ import WorkerInterface
     /// A call, and the commands that it sends to the workers.
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        var call: @Sendable (inout RoomStory) throws -> Void
+        var call: @Sendable (inout RoomDriver) throws -> Void
         var words: [String]
 
         init(
             _ testDescription: String,
-            _ call: @escaping @Sendable (inout RoomStory) throws -> Void,
+            _ call: @escaping @Sendable (inout RoomDriver) throws -> Void,
             _ words: [String]
         ) {
             self.testDescription = testDescription
@@ -26,8 +26,8 @@ import WorkerInterface
     private func meeting(
         _ settings: Room.Settings = Room.Settings(),
         sending: String...
-    ) throws -> RoomStory {
-        var story = RoomStory(settings, workers: 3, spread: 0)
+    ) throws -> RoomDriver {
+        var story = RoomDriver(settings, workers: 3, spread: 0)
         for id in ["a", "b", "c", "d", "e"] {
             try story.join(id, role: id == "a" ? Room.Role.moderatorName : nil)
         }
@@ -151,7 +151,7 @@ import WorkerInterface
         }
     }
 
-    @Test func `what is unpublished has no mirrors`() throws {
+    @Test func `an unpublished stream has no mirrors`() throws {
         var story = try meeting(sending: "0:audio:sendonly")
         try story.watch("b", of: "a")
         let stream = try #require(story.room.streamsInOrder.first)
@@ -167,7 +167,7 @@ import WorkerInterface
     @Test func `a host's place is told to the mirrors`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHost
-        var story = RoomStory(settings, workers: 2, spread: 0)
+        var story = RoomDriver(settings, workers: 2, spread: 0)
         for id in ["one", "two"] {
             try story.join(id, role: Room.Role.moderatorName)
             try story.offer(id, "0:audio:sendrecv")
@@ -183,7 +183,7 @@ import WorkerInterface
     }
 
     @Test func `one's own stream comes back over another worker`() throws {
-        var story = RoomStory(workers: 2, spread: 0)
+        var story = RoomDriver(workers: 2, spread: 0)
         try story.join("a")
         try story.offer("a", "0:audio:sendonly")
         var second = Room.Offer(participant: "a", sdp: SmallOffer(["0:audio:recvonly"]).text)
@@ -203,8 +203,8 @@ import WorkerInterface
         )
     }
 
-    @Test func `what ends in one worker leaves its namesake in another alone`() throws {
-        var story = RoomStory(workers: 2, spread: 0)
+    @Test func `an end in one worker leaves the same handle in another alone`() throws {
+        var story = RoomDriver(workers: 2, spread: 0)
         try story.join("a")
         try story.offer("a", "0:audio:sendrecv")
         var second = Room.Offer(participant: "a", sdp: SmallOffer(["0:video:sendonly"]).text)
@@ -231,8 +231,8 @@ import WorkerInterface
         )
     }
 
-    @Test func `layers are told by the home alone`() throws {
-        var story = RoomStory(workers: 2, spread: 0)
+    @Test func `only the home reports layers`() throws {
+        var story = RoomDriver(workers: 2, spread: 0)
         for id in ["a", "b"] { try story.join(id) }
         try story.offer("a", "0:video:sendonly")
         try story.offer("b", "0:video:recvonly")
@@ -245,11 +245,11 @@ import WorkerInterface
     }
 
     @Test func `without a handle for its mirror a stream cannot be watched`() throws {
-        var story = RoomStory(workers: 2, publications: 1, spread: 0)
+        var story = RoomDriver(workers: 2, publications: 1, spread: 0)
         for id in ["a", "b"] { try story.join(id) }
         try story.offer("a", "0:audio:sendonly")
         try story.offer("b", "0:audio:sendrecv")
-        let refusal = story.refusal { story throws(Refusal) in try story.watch("b", of: "a") }
+        let refusal = story.refusal { story throws(CallError) in try story.watch("b", of: "a") }
         #expect(refusal?.code == 4029)
         #expect(refusal?.details["limit"] == .text("handlesPerWorker"))
         #expect(story.room.subscriptions.isEmpty)
@@ -259,7 +259,7 @@ import WorkerInterface
         try story.watch("c", of: "a")
         #expect(story.words == ["0 bind s0 p0"])
         // Changing a subscription's source is refused like a new one, and the old one stays.
-        let change = story.refusal { story throws(Refusal) in try story.rewatch("c", of: "b") }
+        let change = story.refusal { story throws(CallError) in try story.rewatch("c", of: "b") }
         #expect(change?.code == 4029)
         #expect(story.room.subscriptions.count == 1)
     }
@@ -305,7 +305,7 @@ import WorkerInterface
 
     @Test(arguments: placing)
     func `transports are placed`(_ row: PlacingRow) throws {
-        var story = RoomStory(workers: row.workers, spread: row.spread)
+        var story = RoomDriver(workers: row.workers, spread: row.spread)
         for index in 0..<row.transports {
             try story.join("p\(index)")
             try story.offer("p\(index)", "0:audio:recvonly")

@@ -72,7 +72,7 @@ import WorkerInterface
         var speaker = Room.PublishRights()
         speaker.audio = true
         settings.roles.append(Room.Role(name: "speaker", publish: speaker))
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("p", role: row.role, mode: row.mode)
         let participant = try #require(story.room.participants["p"])
         #expect(story.room.mayPublish(participant, .audio, from: .microphone) == row.audio)
@@ -83,10 +83,10 @@ import WorkerInterface
     @Test func `only hosts enter a live event before it is ready`() {
         var settings = Room.Settings()
         settings.kind = .singleHost
-        var story = RoomStory(settings)
-        #expect(story.refusal { story throws(Refusal) in try story.join("guest") }?.code == 4091)
+        var story = RoomDriver(settings)
+        #expect(story.refusal { story throws(CallError) in try story.join("guest") }?.code == 4091)
         #expect(
-            story.refusal { story throws(Refusal) in try story.join("host", role: "moderator") }
+            story.refusal { story throws(CallError) in try story.join("host", role: "moderator") }
                 == nil
         )
     }
@@ -94,7 +94,7 @@ import WorkerInterface
     @Test func `a live event has as many hosts as it has places`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHost
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("one", role: "moderator")
         try story.join("two", role: "moderator")
         try story.offer("one", "0:audio:sendonly")
@@ -107,10 +107,10 @@ import WorkerInterface
         #expect(story.gates() == [true])
     }
 
-    @Test func `of a host who waits for a place, a mute is what is told`() throws {
+    @Test func `a waiting host's mute is the reason reported`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHost
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("one", role: "moderator")
         try story.join("two", role: "moderator")
         try story.offer("one", "0:audio:sendonly")
@@ -127,7 +127,7 @@ import WorkerInterface
         settings.roles.append(
             Room.Role(name: "student", publish: .all, watches: ["moderator"])
         )
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         for (id, role) in [("t", "moderator"), ("s1", "student"), ("s2", "student")] {
             try story.join(id, role: role)
         }
@@ -149,7 +149,7 @@ import WorkerInterface
     @Test func `a lecture's listeners agree on m-lines but have no stream`() throws {
         var settings = Room.Settings()
         settings.kind = .lecture
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("p")
         try story.offer("p", "0:audio:sendonly", "1:video:sendonly")
         #expect(story.room.streams.isEmpty)
@@ -157,10 +157,10 @@ import WorkerInterface
         #expect(story.answered.allSatisfy { $0.refused == nil })
     }
 
-    @Test func `what role, mode or event type forbid is refused in the answer`() throws {
+    @Test func `media that role, mode or event type forbid is refused in the answer`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHostAudioOnly
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("host", role: "moderator")
         try story.offer("host", "0:audio:sendonly", "1:video:sendonly", "2:video:recvonly")
         #expect(story.answered.map(\.refused) == [nil, "event-type", nil])

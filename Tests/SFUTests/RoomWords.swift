@@ -4,7 +4,7 @@ import WorkerInterface
 // Commands in short words: a handle is a letter and its place, `t0`, `p2`, `s1`; another worker's
 // publication is `1:p2`.
 
-extension RoomStory {
+extension RoomDriver {
     /// Commands to each worker, in order, and the handles that become free.
     static func words(_ change: Room.Change) -> [String] {
         var words: [String] = []

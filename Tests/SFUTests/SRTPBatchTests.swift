@@ -44,7 +44,7 @@ struct SRTPBatchTests {
         #expect(waiting > 250, "packets of AES-CM wait for their tags")
     }
 
-    @Test func `what waits for its tag is not in clear any more`() throws {
+    @Test func `packets waiting for their tag are already encrypted`() throws {
         var ends = try SRTPEnds(.aes128CmSha1_80, .ipsecMB)
         var batch = Batch(capacity: 1)
         let packet = rtpPacket(1, payload: 1_000)

@@ -21,7 +21,7 @@ struct SRTPEqualityTests {
     }()
 
     @Test(arguments: SRTPProfile.allCases)
-    func `are equal`(profile: SRTPProfile) throws {
+    func `both engines give equal packets`(profile: SRTPProfile) throws {
         var traffic = SRTPTraffic(seed: UInt64(profile.rawValue))
         var portable = try SRTPEnds(profile, .libsrtp2, seed: 5, maxStreams: 12)
         var fast = try SRTPEnds(profile, .ipsecMB, seed: 5, maxStreams: 12)
@@ -64,7 +64,7 @@ struct SRTPEqualityTests {
     }
 
     @Test(arguments: SRTPProfile.allCases)
-    func `have the same opinion of noise`(profile: SRTPProfile) throws {
+    func `both engines give the same results for noise`(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 77)
         var portable = try SRTPEnds(profile, .libsrtp2)
         var fast = try SRTPEnds(profile, .ipsecMB)

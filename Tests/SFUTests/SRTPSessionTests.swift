@@ -18,7 +18,7 @@ struct SRTPCase: CustomTestStringConvertible, Sendable {
 @Suite("SRTP session")
 struct SRTPSessionTests {
     @Test(arguments: SRTPCase.all, [0, 1, 3, 16, 40, 99])
-    func `what goes in comes out`(_ run: SRTPCase, prefix: Int) throws {
+    func `RTP round-trips`(_ run: SRTPCase, prefix: Int) throws {
         var ends = try SRTPEnds(run.profile, run.engine)
         for size in [0, 1, 15, 16, 17, 40, 1_400] {
             let packet = rtpPacket(UInt16(size), payload: size)
@@ -31,7 +31,7 @@ struct SRTPSessionTests {
     }
 
     @Test(arguments: SRTPCase.all)
-    func `RTCP goes in and comes out`(_ run: SRTPCase) throws {
+    func `RTCP round-trips`(_ run: SRTPCase) throws {
         var ends = try SRTPEnds(run.profile, run.engine)
         for words in [0, 1, 3, 4, 100] {
             let packet = rtcpPacket(words: words)

@@ -146,7 +146,7 @@ import SFU
                 ssrc: 0,
                 index: 0
             )
-            manager.makeTags()
+            manager.computeTags()
             let keystream = """
                 E03EAD0935C95E80E166B16DD92B4EB4
                 D23513162B02D0F72A43A2FE4A5F97AB

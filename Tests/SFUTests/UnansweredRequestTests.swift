@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct UnansweredRequestTests {
     /// Requests may be lost themselves: a picture must arrive five seconds after the path recovers.
-    @Test func `who does not answer is asked every four seconds at least`() {
+    @Test func `an unanswered request is repeated every four seconds at least`() {
         var requests = KeyframeRequests()
         var now = Instant(nanoseconds: 0)
         _ = requests.want(at: now, bitrate: 0)
@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Found by `make simulate SEED=8725`: requests had failed while the publisher was unreachable.
-    @Test func `who is heard again is asked at once, however often in vain before`() {
+    @Test func `a returning publisher gets a request at once, after any failures`() {
         var requests = KeyframeRequests()
         var now = Instant(nanoseconds: 0)
         _ = requests.want(at: now, bitrate: 0)

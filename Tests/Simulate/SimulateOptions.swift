@@ -4,7 +4,7 @@ import Simulator
 /// The command line of `sfu-simulate`.
 struct SimulateOptions {
     private(set) var seeds: [UInt64] = []
-    private(set) var plants: [Plant] = []
+    private(set) var plants: [PlantedBug] = []
     private(set) var length = World.Length.usual
     private(set) var hours: Double?
     private(set) var isRepeated = false
@@ -91,7 +91,9 @@ struct SimulateOptions {
             }
             return true
         case "--plant":
-            plants = value == "all" ? Plant.allCases : [Plant(rawValue: value)].compactMap { $0 }
+            plants =
+                value == "all"
+                ? PlantedBug.allCases : [PlantedBug(rawValue: value)].compactMap { $0 }
             return !plants.isEmpty
         case "--adversary":
             guard let choice = AdversaryChoice(rawValue: value) else { return false }
@@ -108,7 +110,7 @@ struct SimulateOptions {
     func world(
         seed: UInt64,
         identity: DTLSIdentity,
-        plant: Plant? = nil
+        plant: PlantedBug? = nil
     ) -> World {
         World(
             seed: seed,

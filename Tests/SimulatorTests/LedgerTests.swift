@@ -49,7 +49,7 @@ import WorkerInterface
         #expect(Self.objects(ledger, milliseconds: 1))
     }
 
-    @Test func `M1 a stranger is sent no more than a few times what seems to come from it`() {
+    @Test func `M1 an unvalidated source is sent at most a few times what it sent`() {
         var ledger = ConsentLedger()
         let check = Self.message([0x01, 0x01], Self.nonce)
         let sent = (0..<1_000).count { _ in

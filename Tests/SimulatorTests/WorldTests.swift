@@ -8,7 +8,7 @@ import Testing
 @Suite struct WorldTests {
     static let identity = try? DTLSIdentity()
 
-    @Test func `M1 all that must hold does, and the same seed is the same history`() throws {
+    @Test func `M1 all invariants hold, and a seed reproduces its history`() throws {
         let identity = try #require(Self.identity)
         let seed: UInt64 = 2
         let worlds = (0..<2).map { _ in World(seed: seed, identity: identity) }

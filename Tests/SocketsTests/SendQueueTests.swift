@@ -139,7 +139,7 @@ struct SendQueueTests {
     ]
 
     @Test(arguments: ages)
-    func `nothing leaves that has waited for too long`(_ entry: Age) {
+    func `stale datagrams are dropped`(_ entry: Age) {
         let start = Instant(nanoseconds: 5)
         var queue = SendQueue(limits: SendQueueLimits())
         for word in ["v1.1", "a2.1", "o"] { Self.push(word, to: &queue, at: start) }
@@ -170,7 +170,7 @@ struct SendQueueTests {
     }
 
     @Test
-    func `streams that lost their right are withdrawn, and no others`() {
+    func `only streams that lost their right are withdrawn`() {
         var queue = SendQueue(limits: SendQueueLimits())
         for word in ["v1.1", "a2.1", "o", "v3.1", "v1.1@2", "v1.2", "a4.1"] {
             Self.push(word, to: &queue, at: Instant(nanoseconds: 0))
@@ -185,7 +185,7 @@ struct SendQueueTests {
     }
 
     @Test
-    func `staging takes what goes one way, and leaves it in place`() {
+    func `staging takes datagrams of one path, and leaves them queued`() {
         var queue = SendQueue(limits: SendQueueLimits())
         for word in ["v1.1@1", "a2.1@1", "o@1", "v1.2@1", "v1.1@2"] {
             Self.push(word, to: &queue, at: Instant(nanoseconds: 0))
@@ -202,7 +202,7 @@ struct SendQueueTests {
 
     /// Compares random pushes, sends and times with a simple list that follows the same rules.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `a queue of any history holds what a list would`(seed: UInt64) throws {
+    func `a random queue agrees with a list`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var queue = SendQueue(limits: SendQueueLimits(datagrams: 16))
         var model = QueueModel(limit: 16)

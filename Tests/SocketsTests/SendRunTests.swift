@@ -56,7 +56,7 @@ struct SendRunTests {
     ]
 
     @Test(arguments: cases)
-    func `groups what can leave in one call`(_ entry: Case) {
+    func `groups datagrams that can be sent in one call`(_ entry: Case) {
         var batch = Batch(capacity: 130)
         for datagram in entry.datagrams {
             let remote = Address(ipv4: 0x7f00_0001, port: datagram.to)

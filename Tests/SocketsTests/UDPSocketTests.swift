@@ -42,10 +42,10 @@ struct UDPSocketTests {
         }
         let lengths = [1_200, 1_200, 1_200, 40, 1_000, 1_000, 3]
         var batch = Self.batch(lengths, to: Path(remote: receiver.address, local: 0))
-        var outbox = Outbox([sender])
-        outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
+        var udpSender = UDPSender([sender])
+        udpSender.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
         #expect(batch.count == 0)
-        #expect(outbox.errors == 0 && outbox.waiting == 0)
+        #expect(udpSender.errors == 0 && udpSender.waiting == 0)
 
         var inbox = Inbox()
         var received: [Int] = []
@@ -74,7 +74,7 @@ struct UDPSocketTests {
         for asked in [0x7f00_0002, 0x7f00_0003, 0x7f00_0002] as [UInt32] {
             let target = Address(ipv4: asked, port: any.address.port)
             var question = Self.batch([12], to: Path(remote: target, local: 0))
-            var asking = Outbox([peer])
+            var asking = UDPSender([peer])
             asking.send(&question, from: LocalAddresses([peer]), at: .monotonic())
 
             #expect(try Self.receive(&inbox, from: any) == nil)
@@ -86,7 +86,7 @@ struct UDPSocketTests {
                 interface: local.interface
             )
             var answer = Self.batch([12], to: Path(remote: inbox.remote(0), local: number))
-            var answering = Outbox([any])
+            var answering = UDPSender([any])
             answering.send(&answer, from: locals, at: .monotonic())
 
             #expect(try Self.receive(&inbox, from: peer) == nil)
@@ -95,19 +95,19 @@ struct UDPSocketTests {
     }
 
     @Test
-    func `what is too large is flagged and not handed on`() throws {
+    func `an oversized datagram is flagged and dropped`() throws {
         let receiver = try UDPSocket.open(Address(ipv4: 0x7f00_0001, port: 0))
         defer { receiver.close() }
         let client = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
         defer { kernel_close(client) }
-        var run = unsafe kernel_run()
+        var run = unsafe kernel_segments()
         let bytes = [UInt8](repeating: 1, count: 3_000)
         let result = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe run.remote = receiver.address.kernel
             unsafe run.first = bytes.baseAddress
             unsafe run.count = 1
             unsafe run.last_length = 3_000
-            return unsafe kernel_send_run(client, false, &run)
+            return unsafe kernel_send_segments(client, false, &run)
         }
         #expect(result == 0)
         var inbox = Inbox()
@@ -124,12 +124,12 @@ struct UDPSocketTests {
         // From loopback the outside cannot be reached.
         let outside = Address(ipv4: 0xc000_0201, port: 9)
         var batch = Self.batch([100, 100], to: Path(remote: outside, local: 0))
-        var outbox = Outbox([sender])
-        outbox.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
-        #expect(outbox.errors == 2)
+        var udpSender = UDPSender([sender])
+        udpSender.send(&batch, from: LocalAddresses([sender]), at: .monotonic())
+        #expect(udpSender.errors == 2)
         #expect(batch.count == 0)
-        #expect(outbox.takeTrouble() != nil)
-        #expect(outbox.takeTrouble() == nil)
+        #expect(udpSender.takeSendError() != nil)
+        #expect(udpSender.takeSendError() == nil)
     }
 
     @Test

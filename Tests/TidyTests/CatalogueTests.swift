@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func `names tests that there are`(row: Row) {
+    func `names existing tests`(row: Row) {
         for (suite, name) in row.tests {
             // Most rows have a file of their own; searching all files for the others takes time.
             let own = Self.tests.filter { file in

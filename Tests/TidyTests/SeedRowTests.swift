@@ -38,7 +38,7 @@ import Testing
         #expect(isProved == (Self.exempt[id] == nil), "\(id) has no test, or is said to have none")
     }
 
-    @Test func `only rows that there are need no test`() {
+    @Test func `only existing rows are exempt from a test`() {
         #expect(Set(Self.exempt.keys).isSubset(of: Self.ids))
     }
 
@@ -63,7 +63,7 @@ import Testing
         #expect(missing == [])
     }
 
-    @Test func `every test that docs/seeds.md names is there`() throws {
+    @Test func `every test that docs/seeds.md names exists`() throws {
         let page = try #require(Source.all(under: "docs", ending: "seeds.md").first)
         let names = page.text.split(separator: "`").filter { word in
             (word.hasSuffix("Tests") || word.hasPrefix("Tests/")) && !word.contains(" ")

@@ -65,7 +65,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/sfud/Worker.swift",
     ]
 
-    @Test func `there is something to read`() {
+    @Test func `finds source files`() {
         #expect(!Self.sources.isEmpty)
         #expect(!Self.tests.isEmpty)
     }
@@ -85,7 +85,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/SFU/") })
-    func `SFU does without Foundation`(_ source: Source) {
+    func `SFU does not import Foundation`(_ source: Source) {
         expectNone(of: ["import Foundation", "import Dispatch"], in: source)
     }
 
@@ -99,7 +99,7 @@ struct Source: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: sources)
-    func `nothing is left for later and nothing gives up`(_ source: Source) {
+    func `there is no TODO, FIXME, try! or fatalError`(_ source: Source) {
         expectNone(of: ["try!", "fatalError"], in: source)
         // Including comments.
         for word in ["TODO", "FIXME"] where source.text.contains(word) {

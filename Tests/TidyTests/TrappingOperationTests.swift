@@ -18,7 +18,7 @@ import Testing
         for problem in Self.exceptions.problems { Issue.record("\(problem)") }
     }
 
-    @Test func `whatever can trap has a bound in the list, and nothing else has`() {
+    @Test func `the list has exactly the operations that can trap`() {
         var left: [String: [TrapKind: Int]] = [:]
         for entry in Self.exceptions.entries {
             left["\(entry.path) \(entry.declaration)"] = entry.counts
@@ -126,13 +126,13 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `a statement is known for what can trap in it`(_ statement: Case) {
+    func `finds the trapping operations of a statement`(_ statement: Case) {
         let text = "struct T { func f() { \(statement.text) } }"
         let found = TrappingOperations(in: text, knowing: ["[slots]", "Int(slot)"])
         #expect(found.counts == (statement.kinds.isEmpty ? [:] : ["T.f": statement.kinds]))
     }
 
-    @Test func `operations are counted by the declaration that they are in`() {
+    @Test func `operations are counted by declaration`() {
         let text = """
             extension Outer.Inner {
                 static let first = 1 + second
@@ -152,7 +152,7 @@ import Testing
         )
     }
 
-    @Test func `an exception without a bound or of another form is refused`() {
+    @Test func `an exception without a bound or in a wrong form is refused`() {
         let bad = [
             "a\n  b: 1 range\n", "a\n  b: 1 range\n    = \n", "a\n  b: 1 wonder\n    = c d e\n",
             "a\n  b: 1 range\n    = c d e\n  b: 1 range\n    = c d e\n",

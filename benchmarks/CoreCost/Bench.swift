@@ -9,8 +9,8 @@ struct Bench: ~Copyable {
     private var core: Core
     private var relays: RelayPort
     /// Worker of the viewers, if they are on another worker.
-    private var far: Core
-    private var farRelays: RelayPort
+    private var viewerCore: Core
+    private var viewerRelays: RelayPort
     private let isRelayed: Bool
     private var output = Batch(capacity: 256)
     private var now = Instant(nanoseconds: 1_000_000_000)
@@ -33,11 +33,11 @@ struct Bench: ~Copyable {
         identity = try DTLSIdentity(profiles: [options.profile])
         let context = SRTPContext(engine: options.engine)
         core = Core(limits: .default, seed: 1, identity: identity, engine: options.engine)
-        far = Core(limits: .default, seed: 2, identity: identity, engine: options.engine)
+        viewerCore = Core(limits: .default, seed: 2, identity: identity, engine: options.engine)
         isRelayed = options.relays
         let mesh = RelayMesh(workers: 2)
         relays = mesh.port(of: 0)
-        farRelays = mesh.port(of: 1)
+        viewerRelays = mesh.port(of: 1)
         publications = options.publications
         burst = options.burst
         publisher = LoadPeer(
@@ -60,7 +60,7 @@ struct Bench: ~Copyable {
             )
             let slots = videos.indices.map { BenchMedia.slot(index * publications + $0) }
             if isRelayed {
-                Self.connect(&viewer, index, identity, [], slots, &far, now)
+                Self.connect(&viewer, index, identity, [], slots, &viewerCore, now)
             } else {
                 Self.connect(&viewer, index, identity, [], slots, &core, now)
             }
@@ -71,14 +71,14 @@ struct Bench: ~Copyable {
         forwardBatch(of: 1, through: &sent)
         clear[26] |= 1
         while core.takeEvent() != nil {}
-        while far.takeEvent() != nil {}
+        while viewerCore.takeEvent() != nil {}
     }
 
     /// Creates a mirror of the publication in the other worker.
     private mutating func mirror(_ video: PublicationConfiguration) {
         let home = RelayTarget(worker: 0, publication: video.id)
         let mirror = Mirror(configuration: video, home: home, open: true)
-        far.apply(.mirror(mirror), at: now, into: &output)
+        viewerCore.apply(.mirror(mirror), at: now, into: &output)
         let target = RelayTarget(worker: 1, publication: video.id)
         core.apply(.relay(video.id, to: [target]), at: now, into: &output)
     }
@@ -86,7 +86,7 @@ struct Bench: ~Copyable {
     private mutating func bind(_ slot: SlotID, to publication: PublicationID) {
         let binding = Binding(publication: publication, subscription: 1, open: true)
         if isRelayed {
-            far.apply(.bind(slot, binding), at: now, into: &output)
+            viewerCore.apply(.bind(slot, binding), at: now, into: &output)
         } else {
             core.apply(.bind(slot, binding), at: now, into: &output)
         }
@@ -131,20 +131,20 @@ struct Bench: ~Copyable {
             core.receive(sent[index], on: BenchMedia.path(0), at: now, into: &output)
         }
         core.relay(into: &relays, at: now)
-        flush(isFar: false)
+        flush(isViewerCore: false)
         if relays.publish(to: 1) {
-            _ = far.receive(from: &farRelays, at: now)
-            far.relay(into: &farRelays, at: now)
-            flush(isFar: true)
+            _ = viewerCore.receive(from: &viewerRelays, at: now)
+            viewerCore.relay(into: &viewerRelays, at: now)
+            flush(isViewerCore: true)
         }
     }
 
-    private mutating func flush(isFar: Bool) {
+    private mutating func flush(isViewerCore: Bool) {
         var more = true
         while more {
             more =
-                isFar
-                ? far.flush(into: &output, at: now) : core.flush(into: &output, at: now)
+                isViewerCore
+                ? viewerCore.flush(into: &output, at: now) : core.flush(into: &output, at: now)
             copies += output.count
             runs += countRuns()
             output.removeAll()

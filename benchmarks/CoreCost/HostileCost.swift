@@ -54,7 +54,7 @@ struct HostileCost: ~Copyable {
         output.removeAll()
         while newest < Self.transports { configureNext() }
         var queue = Batch(capacity: 64)
-        for _ in 0..<100 { playOn(&queue) }
+        for _ in 0..<100 { sendVideo(&queue) }
     }
 
     /// Adds a transport that nobody has connected to; later one for each handshake.
@@ -68,7 +68,7 @@ struct HostileCost: ~Copyable {
     }
 
     /// Forwards sixteen packets of the video, so that feedback has packets to report on.
-    private mutating func playOn(_ queue: inout Batch) {
+    private mutating func sendVideo(_ queue: inout Batch) {
         queue.removeAll()
         for _ in 0..<16 { send(into: &queue) }
         deliver(queue)
@@ -89,7 +89,7 @@ struct HostileCost: ~Copyable {
         var each: [Int64] = []
         var queue = Batch(capacity: 256)
         for run in 0..<Self.runs {
-            playOn(&queue)
+            sendVideo(&queue)
             prepare(kind, run, into: &queue)
             let start = threadNanoseconds()
             deliver(queue)
@@ -118,10 +118,11 @@ struct HostileCost: ~Copyable {
         switch kind {
         case .unknownName: checks(to: "nobody", first, into: &queue)
         case .guessedPassword: checks(to: "core7", first, into: &queue)
-        case .garbage64: Self.strangers(Array(repeating: 0x80, count: 64), first, into: &queue)
+        case .garbage64:
+            Self.sendFromUnknownSources(Array(repeating: 0x80, count: 64), first, into: &queue)
         case .garbage1200:
-            Self.strangers(Array(repeating: 0x80, count: 1_200), first, into: &queue)
-        case .hello: Self.strangers(hello(), first, into: &queue)
+            Self.sendFromUnknownSources(Array(repeating: 0x80, count: 1_200), first, into: &queue)
+        case .hello: Self.sendFromUnknownSources(hello(), first, into: &queue)
         case .badTag: badTags(into: &queue)
         case .feedbackOfNothing: feedback(of: .max, deltas: 0, into: &queue)
         case .feedbackOfAll: feedback(of: 1_300, deltas: 1_300, into: &queue)
@@ -133,7 +134,7 @@ struct HostileCost: ~Copyable {
 
 // Contents of the datagrams.
 extension HostileCost {
-    private static func stranger(_ number: Int) -> Path { BenchMedia.path(1_000_000 + number) }
+    private static func unknownSource(_ number: Int) -> Path { BenchMedia.path(1_000_000 + number) }
 
     private func checks(to fragment: String, _ first: Int, into queue: inout Batch) {
         var made = Batch(capacity: 4)
@@ -141,7 +142,7 @@ extension HostileCost {
             var guesser = LoadPeer(
                 identity: identity,
                 context: context,
-                path: Self.stranger(first + number),
+                path: Self.unknownSource(first + number),
                 seed: UInt64(8)
             )
             made.removeAll()
@@ -156,9 +157,13 @@ extension HostileCost {
         }
     }
 
-    private static func strangers(_ bytes: [UInt8], _ first: Int, into queue: inout Batch) {
+    private static func sendFromUnknownSources(
+        _ bytes: [UInt8],
+        _ first: Int,
+        into queue: inout Batch
+    ) {
         for number in 0..<HostileKind.burst {
-            add(bytes.span, from: stranger(first + number), to: &queue)
+            add(bytes.span, from: unknownSource(first + number), to: &queue)
         }
     }
 
@@ -234,10 +239,10 @@ extension HostileCost {
     private mutating func validateNext(_ queue: inout Batch) -> Path {
         let path = BenchMedia.path(newest)
         let seed = UInt64(newest + 1)
-        var stranger = LoadPeer(identity: identity, context: context, path: path, seed: seed)
+        var unknownSource = LoadPeer(identity: identity, context: context, path: path, seed: seed)
         let ice = Bench.configuration(newest, identity, [], []).ice
         queue.removeAll()
-        stranger.connect(
+        unknownSource.connect(
             fragment: ice.localFragment,
             password: ice.localPassword,
             fingerprint: identity.fingerprint,

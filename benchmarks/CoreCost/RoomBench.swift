@@ -62,11 +62,12 @@ struct RoomBench: ~Copyable {
             clients.append(Client(peer, voice))
         }
         // The first participants are not counted, because they trigger one-time allocations.
-        for index in 0..<min(size, Self.firsts) { connect(index, options) }
+        for index in 0..<min(size, Self.uncountedParticipants) { connect(index, options) }
         counting_start()
-        for index in min(size, Self.firsts)..<size { connect(index, options) }
+        for index in min(size, Self.uncountedParticipants)..<size { connect(index, options) }
         let bytes = counting_stop().bytes
-        participantBytes = size > Self.firsts ? bytes / Int64(size - Self.firsts) : 0
+        participantBytes =
+            size > Self.uncountedParticipants ? bytes / Int64(size - Self.uncountedParticipants) : 0
         for index in 0..<size { watch(index, listed: min(talkers, Self.places)) }
         while core.takeEvent() != nil {}
     }
@@ -147,5 +148,5 @@ struct RoomBench: ~Copyable {
     /// Size of the active-speaker list, and slots of each participant that follows it.
     private static let places = 6
     /// Participants connected before the heap is measured.
-    private static let firsts = 10
+    private static let uncountedParticipants = 10
 }

@@ -36,7 +36,7 @@ void kernel_name_thread(const char *name);
 /// thread in the middle of a long slice when it wakes (Linux 6.12 or later, sched_setattr(2)).
 /// Otherwise it waits until that slice ends, some 3 ms. Returns 0 or -errno; older kernels accept
 /// the request and ignore it.
-int kernel_take_short_turns(void);
+int kernel_request_short_slice(void);
 /// Returns free heap memory to the system.
 void kernel_trim_heap(void);
 /// Bytes currently allocated, in the heap and by mmap (mallinfo(3)); -1 if unknown.
@@ -117,7 +117,7 @@ int kernel_set_receive_buffer(int descriptor, int bytes);
 int kernel_set_send_buffer(int descriptor, int bytes);
 
 /// Makes the kernel timestamp each received datagram with CLOCK_REALTIME.
-int kernel_stamp_arrivals(int descriptor);
+int kernel_timestamp_arrivals(int descriptor);
 
 /// Received datagram, valid until the next receive into the same inbox.
 struct kernel_datagram {
@@ -148,7 +148,7 @@ const struct kernel_datagram *kernel_inbox_datagrams(const struct kernel_inbox *
 enum { KERNEL_SEGMENTS = 64 };
 
 /// Datagrams of equal length to one destination; the last may be shorter.
-struct kernel_run {
+struct kernel_segments {
     struct kernel_address remote;
     /// Source address; if high and low are 0, the kernel chooses it.
     struct kernel_address local;
@@ -163,7 +163,7 @@ struct kernel_run {
     uint32_t last_length;
 };
 /// Sends a run in one call, by UDP_SEGMENT if it has several datagrams; returns 0.
-int kernel_send_run(int descriptor, bool ipv6, const struct kernel_run *run);
+int kernel_send_segments(int descriptor, bool ipv6, const struct kernel_segments *run);
 
 // TCP
 
@@ -228,7 +228,7 @@ void kernel_serve_in_background(void);
 /// Parts of `kernel_confine` that the system does not support.
 enum {
     /// First place in the order in which the system ends processes when memory is short.
-    KERNEL_UNCONFINED_ORDER = 1,
+    KERNEL_UNCONFINED_OOM = 1,
     KERNEL_UNCONFINED_MEMORY = 2,
     KERNEL_UNCONFINED_PRIVILEGES = 4,
     /// Landlock.

@@ -3,7 +3,7 @@ public struct OpusPacket: Equatable, Sendable {
     /// Duration in samples of 48 kHz; at most 5,760.
     public let samples: Int
     /// Whether it is too short for audio: a sign of discontinuous transmission (RFC 7587 §3.1.3).
-    public let isSilence: Bool
+    public let isDTX: Bool
 
     /// Parses a packet; returns `nil` if it has no bytes, no frames or more than 120 ms (RFC 6716
     /// §3.2.5).
@@ -19,7 +19,7 @@ public struct OpusPacket: Equatable, Sendable {
         }
         samples = frames * Self.frameSamples(configuration: payload[0] >> 3)
         guard samples > 0, samples <= 5760 else { return nil }
-        isSilence = payload.count <= 2
+        isDTX = payload.count <= 2
     }
 
     /// Returns the samples per frame of one of the 32 configurations (RFC 6716 table 2).

@@ -1,4 +1,4 @@
-/// Refusal of a session description.
+/// CallError of a session description.
 public struct SDPError: Error, Hashable, Sendable {
     public enum Reason: Hashable, Sendable {
         /// The text breaks a rule of the RFCs or one of sfud's limits on text.

@@ -9,14 +9,14 @@ extension SessionDescription {
         else { throw SDPError(line: 1, cause: "not version 0") }
         self.init()
 
-        var reader: MediaReader?
+        var reader: MediaSectionParser?
         while let line = try lines.next() {
             if line.type == UInt8(ascii: "m") {
                 if let finished = reader?.finish() { media.append(finished) }
                 guard media.count < SDPLimits.mediaLines else {
                     throw line.error("more than \(SDPLimits.mediaLines) m-lines")
                 }
-                reader = try MediaReader(line)
+                reader = try MediaSectionParser(line)
             } else if line.type == UInt8(ascii: "a") {
                 try readAttribute(line, into: &reader)
             } else {
@@ -42,7 +42,7 @@ extension SessionDescription {
 
     private mutating func readAttribute(
         _ line: SDPLines.Line,
-        into reader: inout MediaReader?
+        into reader: inout MediaSectionParser?
     ) throws(SDPError) {
         var value = line.value
         let name = value.cut(at: ":")

@@ -3,13 +3,13 @@ import WorkerInterface
 
 /// Answer to an offer, in the forms for the client, the worker and the control plane.
 struct AnsweredSession {
-    let local: LocalDescription
+    let local: LocalParameters
     let identifier: UInt64
     let version: UInt64
-    let transport: AgreedTransport
+    let transport: NegotiatedTransport
     let offer: SessionDescription
     let offered: OfferedLines
-    let halves: Halves
+    let mediaDirections: MediaDirections
 
     /// SDP answer for the client.
     var description: SessionDescription {
@@ -62,7 +62,7 @@ struct AnsweredSession {
         )
         media.address = first?.address ?? "0.0.0.0"
         media.mid = line.mid
-        media.direction = halves.directions[index].mirrored
+        media.direction = mediaDirections.directions[index].mirrored
         media.transport = transportAttributes
         // Candidates are on each m-line, because aiortc reads those of the last one that shares a
         // transport.
@@ -72,17 +72,17 @@ struct AnsweredSession {
         media.mixesExtensionForms = line.media.mixesExtensionForms
         media.formats = content.formats.descriptions
         media.extensions = content.extensions.attributes
-        if halves.directions[index].sends, !content.encodings.rids.isEmpty {
+        if mediaDirections.directions[index].sends, !content.encodings.rids.isEmpty {
             media.rids = content.encodings.rids
             media.simulcast = SimulcastAttribute(receive: media.rids.map { [$0.id] })
         }
-        if let slot = halves.lines[index].slot { describe(slot, content, in: &media) }
+        if let slot = mediaDirections.lines[index].slot { describe(slot, content, in: &media) }
         return media
     }
 
     /// Adds the slot's MSID and SSRCs to an m-line on which the client receives.
     private func describe(
-        _ slot: AgreedLine.Slot,
+        _ slot: NegotiatedMediaLine.Slot,
         _ content: OfferedLine.Content,
         in media: inout MediaDescription
     ) {
@@ -146,10 +146,10 @@ extension AnsweredSession {
             reducedSizeRTCP: accepted.allSatisfy { $0.media.reducedSizeRTCP },
             cname: local.cname
         )
-        configuration.slots.reserveCapacity(halves.lines.count { $0.slot != nil })
+        configuration.slots.reserveCapacity(mediaDirections.lines.count { $0.slot != nil })
         for (index, line) in offered.lines.enumerated() {
             guard let content = line.content else { continue }
-            let agreed = halves.lines[index]
+            let agreed = mediaDirections.lines[index]
             if let publication = agreed.publication {
                 configuration.publications.append(
                     PublicationConfiguration(
@@ -185,11 +185,11 @@ extension AnsweredSession {
             AnsweredMedia(
                 mid: offered.lines[index].mid,
                 kind: offered.lines[index].kind,
-                direction: halves.directions[index],
-                publication: halves.lines[index].publication,
-                slot: halves.lines[index].slot?.id,
-                pair: halves.lines[index].slot?.pair,
-                refused: halves.refusals[index],
+                direction: mediaDirections.directions[index],
+                publication: mediaDirections.lines[index].publication,
+                slot: mediaDirections.lines[index].slot?.id,
+                pair: mediaDirections.lines[index].slot?.pair,
+                refused: mediaDirections.refusals[index],
                 isRejected: offered.lines[index].content == nil
             )
         }

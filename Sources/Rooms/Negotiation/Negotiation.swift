@@ -5,19 +5,19 @@ package import RTP
 /// The client always offers and sfud always answers (RFC 8829 §5.3). All media is bundled on one
 /// transport; an m-line outside the bundle is rejected.
 package struct Negotiation: Sendable {
-    private let local: LocalDescription
+    private let local: LocalParameters
     private var session: Session?
-    private var lines: [AgreedLine] = []
+    private var lines: [NegotiatedMediaLine] = []
 
     /// State that all m-lines share.
     private struct Session: Sendable {
         var identifier: UInt64
         var version: UInt64
-        var transport: AgreedTransport
-        var ssrcs: SSRCSequence
+        var transport: NegotiatedTransport
+        var ssrcs: SSRCGenerator
     }
 
-    package init(local: LocalDescription) { self.local = local }
+    package init(local: LocalParameters) { self.local = local }
 
     /// Answers an offer, the first or a later one.
     ///
@@ -35,8 +35,8 @@ package struct Negotiation: Sendable {
         try checkContinuity(description, offered)
         var session = try nextSession(description, offered, random: &random)
 
-        var halves = Halves(previous: lines, offered: offered, policy: policy)
-        try halves.allocate(from: &identifiers, ssrcs: &session.ssrcs)
+        var mediaDirections = MediaDirections(previous: lines, offered: offered, policy: policy)
+        try mediaDirections.allocate(from: &identifiers, ssrcs: &session.ssrcs)
 
         let answered = AnsweredSession(
             local: local,
@@ -45,13 +45,13 @@ package struct Negotiation: Sendable {
             transport: session.transport,
             offer: description,
             offered: offered,
-            halves: halves
+            mediaDirections: mediaDirections
         )
         let isICERestart =
             self.session.map { $0.transport.ice != session.transport.ice } ?? false
-        let ended = halves.ended(of: lines)
+        let ended = mediaDirections.ended(of: lines)
         self.session = session
-        lines = halves.lines
+        lines = mediaDirections.lines
         return Answer(
             sdp: answered.description.text,
             configuration: answered.configuration,
@@ -93,7 +93,7 @@ package struct Negotiation: Sendable {
         let suggested = description.media.first { $0.mid == first }
         var attributes = tagged.transport.completed(by: description.transport)
         if let suggested { attributes = attributes.completed(by: suggested.transport) }
-        let transport = try AgreedTransport(
+        let transport = try NegotiatedTransport(
             attributes,
             line: tagged.line,
             previous: session?.transport,
@@ -105,7 +105,7 @@ package struct Negotiation: Sendable {
                 identifier: random.next() >> 1,
                 version: 1,
                 transport: transport,
-                ssrcs: SSRCSequence(random: &random)
+                ssrcs: SSRCGenerator(random: &random)
             )
         }
         session.version += 1

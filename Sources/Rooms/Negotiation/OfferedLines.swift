@@ -70,10 +70,10 @@ struct OfferedLines: Sendable {
 
     /// Checks that a payload type has one meaning on all bundled m-lines (RFC 9143 §9.1).
     private func checkPayloadTypes() throws(SDPError) {
-        var meanings = PayloadMeanings()
+        var meanings = PayloadTypeMap()
         for line in lines {
             guard let content = line.content else { continue }
-            if let clash = meanings.merge(PayloadMeanings(content.formats.mappings)) {
+            if let clash = meanings.merge(PayloadTypeMap(content.formats.mappings)) {
                 throw SDPError(
                     line: line.media.line,
                     cause: "payload type \(clash) has another meaning on another m-line"

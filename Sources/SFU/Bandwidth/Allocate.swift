@@ -54,10 +54,10 @@ extension Core {
     private mutating func isDip(
         of transport: Int,
         to estimate: Int?,
-        beside sound: Int,
+        beside audio: Int,
         at now: Instant
     ) -> Bool {
-        guard let estimate, allocation.exceeds(estimate, beside: sound) else {
+        guard let estimate, allocation.exceeds(estimate, beside: audio) else {
             transports[transport].exceededSince = nil
             return false
         }
@@ -77,7 +77,7 @@ extension Core {
 
     /// Schedules an allocation if the estimate has moved noticeably.
     mutating func noteEstimate(of transport: Int, at now: Instant) {
-        transports[transport].bandwidth?.keepPace(at: now)
+        transports[transport].bandwidth?.updatePacingRate(at: now)
         let known = transports[transport].bandwidth?.usableEstimate(at: now)
         let before = transports[transport].allocatedEstimate
         guard known != before else { return }
@@ -123,8 +123,8 @@ extension Core {
             // The present rung counts at its measured bitrate. A higher one is allotted only if its
             // peak fits.
             let isHeld = given.map { ladder.holds($0, at: index) } ?? false
-            let bitrate = isHeld ? rung.likelyBitrate : rung.risingBitrate
-            allocation.append(rung: Self.onThePath(bitrate))
+            let bitrate = isHeld ? rung.likelyBitrate : rung.peakBitrate
+            allocation.append(rung: Self.withOverhead(bitrate))
             if isHeld { held = index }
             if slotRecords[slot].share.value.mayRise(to: rung, within: estimate, at: now) {
                 ceiling = index
@@ -132,7 +132,7 @@ extension Core {
         }
         let bandwidth = transports[slots[slot].transport].bandwidth?.isSettled(at: now)
         let cap = slotRecords[slot].roleCap.bitrate
-        let lively = ladder.rungs.last?.livelyBitrate(within: cap) ?? 0
+        let motionBitrate = ladder.rungs.last?.motionBitrate(within: cap) ?? 0
         allocation.append(
             Allocation.Claim(
                 first: first,
@@ -140,16 +140,16 @@ extension Core {
                 held: held,
                 priority: Int(slotRecords[slot].priority),
                 // The estimate is a guess until the first probes are answered.
-                mayStop: slotRecords[slot].mayFallBack && bandwidth == true,
+                mayPause: slotRecords[slot].mayFallBack && bandwidth == true,
                 ceiling: ceiling,
-                lively: Self.onThePath(lively)
+                motionBitrate: Self.withOverhead(motionBitrate)
             )
         )
         claimants.append(Claimant(slot: Int32(slot), limit: ladder.limit))
     }
 
     /// Returns a media bitrate with all per-packet overhead added, in bits a second.
-    static func onThePath(_ bitrate: Int) -> Int {
+    static func withOverhead(_ bitrate: Int) -> Int {
         bitrate + bitrate / videoPacketLength * packetOverhead
     }
 
@@ -205,14 +205,16 @@ extension Core {
         var keyframeAt = now
         slotRecords[slot].share.value
             .give(option, limit: limit, within: transports[transport].allocatedEstimate, decision)
-        if limit == .bandwidth, let before, let option, floods(slot, with: before, until: option) {
+        if limit == .bandwidth, let before, let option,
+            wouldSaturate(slot, with: before, until: option)
+        {
             // Until the new keyframe arrives the old layer would overload the path and delay the
             // keyframe too.
             slots[slot].source = .waiting
-            dropWaiting(of: slot)
+            dropPaced(of: slot)
             keyframeAt = now.advanced(milliseconds: pause(of: transport))
         }
-        aim(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
+        retarget(slot, at: option?.target ?? .nothing, at: now, keyframeAt: keyframeAt)
         if let option, !encodings[Int(option.target.encoding)].isLive {
             // The review asks the publisher to send this encoding. Nothing else triggers a review
             // of a publisher that sends nothing at all.

@@ -15,11 +15,11 @@ struct Allocation: ~Copyable {
         /// Priority; the highest is served first.
         var priority: Int
         /// Whether video is paused if its lowest rung does not fit (audio fallback).
-        var mayStop: Bool
+        var mayPause: Bool
         /// Highest rung that it may climb to; one below `held` forbids climbing.
         var ceiling: Int
         /// Bitrate that its highest rung may reach in motion, in bits a second.
-        var lively: Int
+        var motionBitrate: Int
         /// Allotted rung; -1 if none fits.
         fileprivate(set) var given = -1
 
@@ -28,17 +28,17 @@ struct Allocation: ~Copyable {
             count: Int,
             held: Int,
             priority: Int,
-            mayStop: Bool,
+            mayPause: Bool,
             ceiling: Int,
-            lively: Int = 0
+            motionBitrate: Int = 0
         ) {
             self.first = first
             self.count = count
             self.held = min(held, count - 1)
             self.priority = priority
-            self.mayStop = mayStop
+            self.mayPause = mayPause
             self.ceiling = min(ceiling, count - 1)
-            self.lively = lively
+            self.motionBitrate = motionBitrate
         }
     }
 
@@ -53,10 +53,10 @@ struct Allocation: ~Copyable {
     static let returnShare = 0.80
 
     /// Rungs of all claims, in bits a second.
-    private(set) var rungs = List<Int>(capacity: 16)
-    private(set) var claims = List<Claim>(capacity: 8)
+    private(set) var rungs = UncountedArray<Int>(capacity: 16)
+    private(set) var claims = UncountedArray<Claim>(capacity: 8)
     /// Indices of `claims`, the highest priority first after sorting.
-    private var order = List<Int32>(capacity: 8)
+    private var order = UncountedArray<Int32>(capacity: 8)
     private var total = 0
 
     /// Removes all claims and keeps their storage.
@@ -88,7 +88,7 @@ struct Allocation: ~Copyable {
         for index in 0..<claims.count where claims[index].count > 0 {
             let highest = bitrate(of: index, at: claims[index].count - 1)
             sum += highest
-            livelier = max(livelier, claims[index].lively - highest)
+            livelier = max(livelier, claims[index].motionBitrate - highest)
         }
         return sum + livelier
     }
@@ -112,12 +112,12 @@ struct Allocation: ~Copyable {
     ///
     /// - Parameters:
     ///   - estimate: The bandwidth estimate in bits a second; `nil` if no limit is known.
-    ///   - sound: The part of it that is reserved for audio.
+    ///   - audio: The part of it that is reserved for audio.
     ///   - isDip: Whether the held rungs exceed the estimate only for a short while.
-    mutating func share(_ estimate: Int?, beside sound: Int = 0, isDip: Bool = false) {
+    mutating func share(_ estimate: Int?, beside audio: Int = 0, isDip: Bool = false) {
         guard let estimate else { return giveAll() }
-        let budget = max(estimate - sound, 0)
-        let keep = Self.kept(isDip ? Self.dipShare : Self.keepShare, of: estimate, beside: sound)
+        let budget = max(estimate - audio, 0)
+        let keep = Self.kept(isDip ? Self.dipShare : Self.keepShare, of: estimate, beside: audio)
         sort()
         total = 0
         // Claims that may not be paused come first: the others would have to give way to them
@@ -125,7 +125,7 @@ struct Allocation: ~Copyable {
         for isSure in [true, false] {
             for position in 0..<order.count {
                 let index = Int(order[position])
-                if claims[index].mayStop != isSure { giveLowest(index, budget, keep) }
+                if claims[index].mayPause != isSure { giveLowest(index, budget, keep) }
             }
         }
         climb(within: keep) { $0.held }
@@ -136,13 +136,13 @@ struct Allocation: ~Copyable {
     ///
     /// The share applies to the whole estimate, audio included. If it applied to the remainder,
     /// video that is small beside its audio would lose a large part of its budget in a dip.
-    private static func kept(_ share: Double, of estimate: Int, beside sound: Int) -> Int {
-        max(Int(Double(estimate) * share) - sound, 0)
+    private static func kept(_ share: Double, of estimate: Int, beside audio: Int) -> Int {
+        max(Int(Double(estimate) * share) - audio, 0)
     }
 
     /// Whether the held rungs exceed their long-term limit under this estimate.
-    func exceeds(_ estimate: Int, beside sound: Int) -> Bool {
-        held > Self.kept(Self.keepShare, of: estimate, beside: sound)
+    func exceeds(_ estimate: Int, beside audio: Int) -> Bool {
+        held > Self.kept(Self.keepShare, of: estimate, beside: audio)
     }
 
     private mutating func giveAll() {
@@ -160,7 +160,7 @@ struct Allocation: ~Copyable {
         let limit =
             claims[index].held >= 0 ? keep : Int(Double(budget) * Self.returnShare)
         let mayReturn = claims[index].held >= 0 || claims[index].ceiling >= 0
-        guard mayReturn && total + lowest <= limit || !claims[index].mayStop else { return }
+        guard mayReturn && total + lowest <= limit || !claims[index].mayPause else { return }
         claims[index].given = 0
         total += lowest
     }

@@ -34,7 +34,7 @@ struct BandwidthEstimator: ~Copyable {
     static let passing = 0.95
 
     var packets = SentPackets()
-    var detectors = LaterBox<Detectors>()
+    var detectors = LazyBox<Detectors>()
     var rates: RateControl
     var load = OfferedLoad()
     var prober = Prober()
@@ -60,7 +60,7 @@ struct BandwidthEstimator: ~Copyable {
     var firstMissing: Int?
     var nextLook: Int64
     /// Send rate by whole seconds, for subscribers that report no arrival times.
-    var second = SentSecond()
+    var second = SendRateMeter()
 
     /// Creates an estimator that starts at `startBitrate` and never exceeds `maximum` (bits a
     /// second).
@@ -101,7 +101,7 @@ struct BandwidthEstimator: ~Copyable {
     mutating func setWanted(_ bitsPerSecond: Int, allocated: Int, isStarved: Bool = false) {
         wanted = Double(max(0, bitsPerSecond))
         self.isStarved = isStarved
-        prober.noteWish(wanted)
+        prober.noteDemand(wanted)
         self.allocated = Double(max(0, allocated))
     }
 
@@ -112,8 +112,8 @@ struct BandwidthEstimator: ~Copyable {
         nextLook = time &+ Self.interval
         load.note(bytes: 0, at: time)
         packets.prepare()
-        leaveStart(at: time)
-        if heedSilence(at: time) { settle(.silence, at: time) }
+        endStartup(at: time)
+        if reduceWithoutFeedback(at: time) { settle(.silence, at: time) }
         packets.forget(before: time &- Self.memory)
         if lastFeedback == nil, limits.hasEstimate {
             current = min(current, limits.cap(at: time))
@@ -207,7 +207,7 @@ struct BandwidthEstimator: ~Copyable {
     }
 
     /// Lowers the rate step by step while packets are in flight and no feedback arrives.
-    private mutating func heedSilence(at now: Int64) -> Bool {
+    private mutating func reduceWithoutFeedback(at now: Int64) -> Bool {
         guard let lastFeedback, !packets.isEmpty, let lastSent, lastSent > lastFeedback else {
             return false
         }
@@ -226,7 +226,7 @@ struct BandwidthEstimator: ~Copyable {
 }
 
 /// Send rate in bits a second, measured over whole seconds.
-struct SentSecond {
+struct SendRateMeter {
     private var start: Int64?
     private var bytes = 0
     private(set) var rate = 0.0

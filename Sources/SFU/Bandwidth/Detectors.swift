@@ -19,20 +19,20 @@ struct Detectors {
     private(set) var losses = LossControl()
     private var events = LossEvents()
     var outages = Outages()
-    private(set) var first = FirstTrain()
-    private var pace = QueuePace()
+    private(set) var first = StartupTrain()
+    private var bottleneckRate = BottleneckRate()
 
     /// Resets the delay detectors; past delays do not compare with those to come.
-    mutating func startAfresh() {
+    mutating func resetDelays() {
         groups.reset()
         trendline.reset()
         queue.reset()
         acknowledged.reset()
-        pace.reset()
+        bottleneckRate.reset()
     }
 
     /// Discards the startup measurement after the subscriber's clock has changed.
-    mutating func forgetStartupTrain() { first = FirstTrain() }
+    mutating func forgetStartupTrain() { first = StartupTrain() }
 
     /// Notes a packet that arrived, at `arrived` on the subscriber's clock.
     mutating func noteArrival(_ entry: SentPackets.Entry, _ arrived: Int64) {
@@ -40,7 +40,7 @@ struct Detectors {
         acknowledged.add(bytes: bytes, arrived: arrived)
         queue.add(sent: entry.time, arrived: arrived)
         first.add(bytes: bytes, sent: entry.time, arrived: arrived)
-        pace.add(bytes: bytes, arrived: arrived, waited: queue.latest)
+        bottleneckRate.add(bytes: bytes, arrived: arrived, waited: queue.latest)
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -85,7 +85,7 @@ struct Detectors {
         return RateControl.Input(
             usage: usage,
             acknowledged: acknowledged.bitsPerSecond,
-            pace: pace.rate,
+            bottleneckRate: bottleneckRate.rate,
             roundTrip: roundTrip,
             waiting: queue.delay,
             rule: contention.update(queue, at: now),

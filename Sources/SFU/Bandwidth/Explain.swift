@@ -20,7 +20,7 @@ extension Core {
             needed: slotRecords[slot].share.value.needed > 0
                 ? slotRecords[slot].share.value.needed : nil,
             retryAt: slotRecords[slot].share.value.retry(after: now),
-            decisions: slotRecords[slot].share.value.turns
+            decisions: slotRecords[slot].share.value.recentDecisions
         )
     }
 
@@ -79,7 +79,7 @@ extension Core {
         case .switching(let from, to: _): encoding = from
         }
         let publication = Int(slots[slot].publication)
-        let point = slots[slot].renumbering.current.point
+        let point = slots[slot].rewriter.current.point
         var found = layer(
             at: encodings[Int(encoding)].position,
             of: publication,

@@ -33,8 +33,8 @@ struct Ladder: ~Copyable {
     /// Share of the highest frame rate below which a camera reduces resolution instead.
     static let smoothShare = 0.6
 
-    private var options = List<LayerOption>(capacity: 16)
-    private(set) var rungs = List<LayerOption>(capacity: 16)
+    private var options = UncountedArray<LayerOption>(capacity: 16)
+    private(set) var rungs = UncountedArray<LayerOption>(capacity: 16)
     /// Limit that excludes the options above the highest rung; `none` if there are none.
     private(set) var limit = LayerLimit.none
 

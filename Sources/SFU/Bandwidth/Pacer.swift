@@ -156,7 +156,7 @@ package struct Pacer: ~Copyable {
     package func deadline(at now: Instant) -> Instant? {
         if !audio.isEmpty { return now }
         guard !isEmpty || probe != nil else { return nil }
-        // Half a burst at a time keeps packets leaving in runs.
+        // Half a burst at a time keeps packets staleMedia in runs.
         let allowed = probe == nil ? Double(burstBytes) / 2 : 0
         guard debt > allowed else { return now }
         let wait = (debt - allowed) * 8e9 / effectiveRate(at: now)

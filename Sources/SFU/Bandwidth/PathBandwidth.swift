@@ -62,7 +62,7 @@ struct PathBandwidth: ~Copyable {
         firstReport = nil
         lastLoss = nil
         repairs = nil
-        keepPace(at: now)
+        updatePacingRate(at: now)
     }
 
     mutating func takeNext(at now: Instant) -> Pacer.Item? {
@@ -93,7 +93,7 @@ struct PathBandwidth: ~Copyable {
     }
 
     /// Sets the pacing rate from the present estimate.
-    mutating func keepPace(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
+    mutating func updatePacingRate(at now: Instant) { pacer.setRate(estimator.pacingRate, at: now) }
 
     /// Returns whether one more retransmission fits beside the media; if so, counts it.
     ///

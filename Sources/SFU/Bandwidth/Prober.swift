@@ -41,7 +41,7 @@ struct Prober {
     /// path.
     private static let calm: Int64 = 10_000_000_000
     /// Factor of growth from which demand is probed at once: a larger picture, not more motion.
-    private static let newWish = 2.0
+    private static let demandJump = 2.0
     private static let timeout: Int64 = 1_000_000_000
     /// Ratio below which a drop is large, and the share of the old estimate that is then probed.
     ///
@@ -63,8 +63,8 @@ struct Prober {
     private var droppedAt: Int64 = .min / 2
     private var nextWanted: Int64 = .min / 2
     /// Demand in bits a second, and whether it has grown enough to be probed at once.
-    private var wish = 0.0
-    private var isNewWish = false
+    private var demand = 0.0
+    private var isDemandJump = false
     /// Last result in bits a second.
     private(set) var lastResult: Double?
 
@@ -73,13 +73,13 @@ struct Prober {
         guard started else { return nil }
         if queued.0 != nil { return now }
         guard wantsMore(situation) else { return nil }
-        return max(isNewWish ? lastProbe : nextWanted, lastProbe &+ Self.timeout)
+        return max(isDemandJump ? lastProbe : nextWanted, lastProbe &+ Self.timeout)
     }
 
     /// Notes the demand, in bits a second.
-    mutating func noteWish(_ wanted: Double) {
-        isNewWish = isNewWish || wanted > Self.newWish * wish
-        wish = wanted
+    mutating func noteDemand(_ wanted: Double) {
+        isDemandJump = isDemandJump || wanted > Self.demandJump * demand
+        demand = wanted
     }
 
     /// Returns the next probe, if one is due.
@@ -146,7 +146,7 @@ struct Prober {
         beforeDrop = max(beforeDrop, before)
         droppedAt = now
         mayGoFurther = false
-        isNewWish = false
+        isDemandJump = false
         queued = (nil, nil)
         nextWanted = max(nextWanted, now &+ Self.interval)
         if after < Self.largeDrop * beforeDrop { nextWanted = now &+ Self.timeout }
@@ -167,18 +167,18 @@ struct Prober {
 
     /// Queues the first probes again, for the whole demand.
     private mutating func begin(from estimate: Double) {
-        isNewWish = false
+        isDemandJump = false
         queue(estimate * Self.firstScales.0)
         queue(estimate * Self.firstScales.1)
     }
 
     private mutating func askWhetherMoreFits(_ situation: Situation, at now: Int64) {
-        guard started, isNewWish || now >= nextWanted, now &- lastProbe >= Self.timeout,
+        guard started, isDemandJump || now >= nextWanted, now &- lastProbe >= Self.timeout,
             wantsMore(situation), situation.isApplicationLimited || isCalm(situation, at: now)
         else { return }
         nextWanted = now &+ Self.interval
         mayGoFurther = true
-        if isNewWish { return begin(from: situation.estimate) }
+        if isDemandJump { return begin(from: situation.estimate) }
         let isAfterLargeDrop =
             now &- droppedAt < Self.dropWindow
             && situation.estimate < Self.largeDrop * beforeDrop

@@ -45,7 +45,7 @@ struct RateControl {
         var usage: PathUsage
         var acknowledged: Double?
         /// Rate at which the path's queue drains, if there is one.
-        var pace: Double?
+        var bottleneckRate: Double?
         var roundTrip: Int64
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
@@ -149,7 +149,7 @@ struct RateControl {
             return estimate < before
         }
         // The average lags when a large frame follows small ones.
-        let acknowledged = max(average, input.pace ?? 0)
+        let acknowledged = max(average, input.bottleneckRate ?? 0)
         var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)

@@ -11,9 +11,9 @@ extension BandwidthEstimator {
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
         guard detectors.isMade else { return }
         let time = now.nanoseconds
-        if let last = lastFeedback, time &- last > Self.staleness { detectors.value.startAfresh() }
+        if let last = lastFeedback, time &- last > Self.staleness { detectors.value.resetDelays() }
         if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
-            detectors.value.startAfresh()
+            detectors.value.resetDelays()
             detectors.value.forgetStartupTrain()
             prober.forgetArrivals()
         }
@@ -145,7 +145,7 @@ extension BandwidthEstimator {
 
     /// Updates the estimate after a feedback message.
     private mutating func adjust(shown: Double?, at now: Int64) {
-        if learnAtStart(at: now) { return }
+        if followAcknowledgedRate(at: now) { return }
         let before = rates.estimate
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
@@ -165,7 +165,7 @@ extension BandwidthEstimator {
             }
             prober.noteResult(shown, situation, at: now)
         }
-        keepWhatPasses(input)
+        raiseToDelivered(input)
         detectors.value.judgeLoss(
             delayBased: rates.estimate,
             floor: Self.minimum,
@@ -178,7 +178,7 @@ extension BandwidthEstimator {
     ///
     /// The path carries that much whatever the estimate was. The estimate may be too low because a
     /// host was busy when the subscriber joined, or because audio is sent regardless of it.
-    private mutating func keepWhatPasses(_ input: RateControl.Input) {
+    private mutating func raiseToDelivered(_ input: RateControl.Input) {
         guard input.usage == .normal, input.waiting < Self.shortWait,
             let acknowledged = input.acknowledged
         else { return }
@@ -191,8 +191,8 @@ extension BandwidthEstimator {
     /// than any initial value, and if they are queued, they show the bottleneck rate.
     ///
     /// - Returns: Whether the message needs no further processing.
-    private mutating func learnAtStart(at now: Int64) -> Bool {
-        leaveStart(at: now)
+    private mutating func followAcknowledgedRate(at now: Int64) -> Bool {
+        endStartup(at: now)
         let since: Int64
         switch start {
         case .silent: since = now
@@ -215,7 +215,7 @@ extension BandwidthEstimator {
     }
 
     /// Ends the startup phase when its time is up, even without new feedback.
-    mutating func leaveStart(at now: Int64) {
+    mutating func endStartup(at now: Int64) {
         switch start {
         case .silent, .over: return
         case .open(since: let since), .bounded(since: let since):

@@ -16,7 +16,7 @@ struct SlotShare: ~Copyable {
     /// Reason for paused video that the control plane was last told.
     var hold: VideoHold?
     /// Cut that an overloaded worker has imposed.
-    var cut = VideoCut.none
+    var cut = VideoReduction.none
     /// Layer that it would be allotted without the cut, and the bitrate of its lowest rung.
     private(set) var whole: LayerOption?
     private(set) var lowestBitrate = 0
@@ -28,7 +28,7 @@ struct SlotShare: ~Copyable {
     /// Failed rise, to a layer that the path did not carry, and the time of the next try.
     private var failed: Failure?
     private var lastRise: Rise?
-    private var decisions = List<LayerDecision>(capacity: 1)
+    private var decisions = UncountedArray<LayerDecision>(capacity: 1)
 
     private struct Rise: BitwiseCopyable {
         var at: Instant
@@ -168,7 +168,7 @@ struct SlotShare: ~Copyable {
     }
 
     /// Last layer switches, oldest first.
-    var turns: [LayerDecision] { (0..<decisions.count).map { decisions[$0] } }
+    var recentDecisions: [LayerDecision] { (0..<decisions.count).map { decisions[$0] } }
 }
 
 extension LayerOption {

@@ -20,7 +20,7 @@ struct Destination: BitwiseCopyable {
 }
 
 /// Cursor with copies of a slot and its destination, while packets are forwarded through them.
-struct Outlet: BitwiseCopyable {
+struct SlotCursor: BitwiseCopyable {
     /// Index of the slot.
     let index: Int
     var slot: Slot
@@ -31,17 +31,17 @@ extension Core {
     /// Copies a slot and its destination into a cursor.
     ///
     /// Nothing else may change the two until `put` writes them back.
-    func outlet(of slot: Int) -> Outlet {
-        Outlet(
+    func slotCursor(of slot: Int) -> SlotCursor {
+        SlotCursor(
             index: slot,
             slot: slots[slot],
             destination: destinations[slots[slot].transport]
         )
     }
 
-    mutating func put(_ outlet: Outlet) {
-        slots[outlet.index] = outlet.slot
-        destinations[outlet.slot.transport] = outlet.destination
+    mutating func put(_ slotCursor: SlotCursor) {
+        slots[slotCursor.index] = slotCursor.slot
+        destinations[slotCursor.slot.transport] = slotCursor.destination
     }
 
     /// Updates a transport's destination; call it whenever its path, keys or state may have

@@ -38,7 +38,7 @@ extension Core {
         } while !queued.isEmpty
         arrivalCount = 0
         // A preempted batch may still read the places that it retired.
-        if !aside.isThere { pool.reclaim() }
+        if !aside.isActive { pool.reclaim() }
         return false
     }
 
@@ -50,27 +50,27 @@ extension Core {
 
     private mutating func prepareFlush() {
         cursor.isUnderWay = true
-        putCrowdsLast()
-        for position in 0..<queued.count { levelSizes(of: Int(queued[position])) }
+        putLargeAudiencesLast()
+        for position in 0..<queued.count { padForGSO(of: Int(queued[position])) }
         guard queued.count > 1 else { return }
         chainViewers(ofPublicationsOf: .audio)
         chainViewers(ofPublicationsOf: .video)
-        cursor.slot = departures.first(at: 0)
+        cursor.slot = egressOrder.first(at: 0)
     }
 
-    private mutating func putCrowdsLast() {
+    private mutating func putLargeAudiencesLast() {
         var few = 0
         for position in 0..<queued.count {
             let publication = queued[position]
-            if publications[Int(publication)].hasManyViewers {
-                crowded.append(publication)
+            if publications[Int(publication)].hasLargeAudience {
+                largeAudiences.append(publication)
             } else {
                 queued[few] = publication
                 few += 1
             }
         }
         queued.removeAll(from: few)
-        if queued.isEmpty { swap(&queued, &crowded) }
+        if queued.isEmpty { swap(&queued, &largeAudiences) }
     }
 
     private mutating func chainViewers(ofPublicationsOf kind: MediaKind) {
@@ -80,7 +80,7 @@ extension Core {
                 continue
             }
             for viewer in 0..<publications[publication].subscribers.count {
-                departures.append(publications[publication].subscribers[viewer])
+                egressOrder.append(publications[publication].subscribers[viewer])
             }
         }
     }
@@ -101,7 +101,7 @@ extension Core {
             }
             if position + Self.keysAhead < count {
                 let next = publications[publication].subscribers[position + Self.keysAhead]
-                prefetchKey(of: departures.transport(of: next))
+                prefetchKey(of: egressOrder.transport(of: next))
             }
             forward(publication, to: slot, sendTime: sendTime, into: &output)
             cursor.position += 1
@@ -110,21 +110,21 @@ extension Core {
     }
 
     private mutating func walkDestinations(sendTime: UInt32, into output: inout Batch) -> Bool {
-        while cursor.position < departures.count {
+        while cursor.position < egressOrder.count {
             while cursor.slot >= 0 {
                 let publication = Int(slots[Int(cursor.slot)].publication)
                 guard output.free >= publications[publication].arrivalCount else { return true }
-                let next = departures.next(after: cursor.slot)
+                let next = egressOrder.next(after: cursor.slot)
                 if next >= 0 { slots.prefetch(Int(next)) }
                 forward(publication, to: Int(cursor.slot), sendTime: sendTime, into: &output)
                 cursor.slot = next
             }
             cursor.position += 1
-            cursor.slot = departures.first(at: cursor.position)
-            let ahead = departures.first(at: cursor.position + Self.recordsAhead)
+            cursor.slot = egressOrder.first(at: cursor.position)
+            let ahead = egressOrder.first(at: cursor.position + Self.recordsAhead)
             if ahead >= 0 { prefetch(ahead) }
-            let next = departures.first(at: cursor.position + Self.keysAhead)
-            if next >= 0 { prefetchKey(of: departures.transport(of: next)) }
+            let next = egressOrder.first(at: cursor.position + Self.keysAhead)
+            if next >= 0 { prefetchKey(of: egressOrder.transport(of: next)) }
         }
         return false
     }
@@ -136,21 +136,21 @@ extension Core {
 
     private func prefetch(_ slot: Int32) {
         slots.prefetch(Int(slot))
-        destinations.prefetch(departures.transport(of: slot))
+        destinations.prefetch(egressOrder.transport(of: slot))
     }
 
     private func prefetchKey(of transport: Int) { destinations[transport].key?.prefetch() }
 
     private mutating func finishWalk() {
-        for position in 0..<queued.count { settle(Int(queued[position])) }
-        departures.removeAll()
+        for position in 0..<queued.count { countOutcomes(Int(queued[position])) }
+        egressOrder.removeAll()
         queued.removeAll()
         cursor = FlushCursor()
-        swap(&queued, &crowded)
+        swap(&queued, &largeAudiences)
     }
 
     /// Counts each packet of the batch as forwarded, or as dropped with its reason.
-    private mutating func settle(_ publication: Int) {
+    private mutating func countOutcomes(_ publication: Int) {
         var place = publications[publication].firstArrival
         while place >= 0 {
             count(place, of: publication)
@@ -175,10 +175,10 @@ extension Core {
     mutating func discardArrivals(of publication: Int) {
         guard publications[publication].isQueued else { return }
         precondition(
-            !cursor.isUnderWay && crowded.isEmpty && !aside.isThere,
+            !cursor.isUnderWay && largeAudiences.isEmpty && !aside.isActive,
             "a batch is let out before commands are carried out"
         )
-        settle(publication)
+        countOutcomes(publication)
         queued.remove(Int32(publication))
     }
 }

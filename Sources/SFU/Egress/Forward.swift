@@ -14,19 +14,19 @@ extension Core {
         sendTime: UInt32,
         into output: inout Batch
     ) {
-        var outlet = outlet(of: slot)
-        guard outlet.slot.isOpen, publications[publication].isOpen,
-            outlet.destination.path != nil
+        var slotCursor = slotCursor(of: slot)
+        guard slotCursor.slot.isOpen, publications[publication].isOpen,
+            slotCursor.destination.path != nil
         else { return }
         var place = publications[publication].firstArrival
         while place >= 0 {
             let next = pool[place].next
             if pool[place].flags.contains(.skipped) {
-                pass(place, through: &outlet, sendTime: sendTime, into: &output)
+                pass(place, through: &slotCursor, sendTime: sendTime, into: &output)
             } else if let reason = forward(
                 place,
                 of: publication,
-                through: &outlet,
+                through: &slotCursor,
                 sendTime: sendTime,
                 into: &output
             ) {
@@ -36,23 +36,23 @@ extension Core {
             }
             place = next
         }
-        put(outlet)
+        put(slotCursor)
     }
 
     /// Sends or paces one packet to one subscriber; returns the drop reason if it did neither.
     mutating func forward(
         _ place: Int32,
         of publication: Int,
-        through outlet: inout Outlet,
+        through slotCursor: inout SlotCursor,
         sendTime: UInt32,
         into output: inout Batch
     ) -> DropReason? {
         let incoming = pool[place].payloadType
-        if outlet.slot.incomingPayloadType != incoming {
-            remap(&outlet, payloadType: incoming, of: publication)
+        if slotCursor.slot.incomingPayloadType != incoming {
+            remap(&slotCursor, payloadType: incoming, of: publication)
         }
-        guard let payloadType = outlet.slot.payloadType else { return .noCommonCodec }
-        switch admit(place, at: &outlet) {
+        guard let payloadType = slotCursor.slot.payloadType else { return .noCommonCodec }
+        switch admit(place, at: &slotCursor) {
         case .drop(let reason):
             return reason
         case .forward(let span, let index):
@@ -60,33 +60,36 @@ extension Core {
                 span: span,
                 sequence: SequenceNumber(truncating: Int(index)),
                 payloadType: payloadType,
-                ssrc: outlet.slot.ssrc
+                ssrc: slotCursor.slot.ssrc
             )
-            rewriting.opusPayloadType = outlet.slot.opusPayloadType
-            rewriting.stripsRED = outlet.slot.stripsRED
-            if outlet.slot.stampsPackets { rewriting.padding = pool[place].padding }
-            if !hold(place, through: outlet, as: rewriting, index: index) {
-                if outlet.slot.stampsPackets { rewriting.stamp(from: &outlet, sendTime: sendTime) }
-                guard send(place, through: &outlet, as: rewriting, index: index, into: &output)
+            rewriting.opusPayloadType = slotCursor.slot.opusPayloadType
+            rewriting.stripsRED = slotCursor.slot.stripsRED
+            if slotCursor.slot.stampsPackets { rewriting.padding = pool[place].padding }
+            if !hold(place, through: slotCursor, as: rewriting, index: index) {
+                if slotCursor.slot.stampsPackets {
+                    rewriting.stamp(from: &slotCursor, sendTime: sendTime)
+                }
+                guard send(place, through: &slotCursor, as: rewriting, index: index, into: &output)
                 else { return .sendFailed }
                 statistics.rtpOut &+= 1
             }
-            noteUse(of: index, through: outlet)
-            outlet.slot.renumbering.sent(pool[place], index: index, span: span)
-            if !outlet.slot.isLayerNoted { noteLayer(place, of: &outlet) }
+            noteUse(of: index, through: slotCursor)
+            slotCursor.slot.rewriter.sent(pool[place], index: index, span: span)
+            if !slotCursor.slot.isLayerNoted { noteLayer(place, of: &slotCursor) }
             return nil
         case .fill(let span, let index):
-            fill(place, index: index, of: span, through: &outlet, sendTime, into: &output)
+            fill(place, index: index, of: span, through: &slotCursor, sendTime, into: &output)
             return .layerNotSelected
         }
     }
 
-    private mutating func admit(_ place: Int32, at outlet: inout Outlet) -> Admission {
-        if let index = outlet.slot.nextIndex(of: pool[place]) {
-            return .forward(outlet.slot.renumbering.current, index: index)
+    private mutating func admit(_ place: Int32, at slotCursor: inout SlotCursor) -> ForwardDecision
+    {
+        if let index = slotCursor.slot.nextIndex(of: pool[place]) {
+            return .forward(slotCursor.slot.rewriter.current, index: index)
         }
-        let slot = outlet.index
-        return outlet.slot.admit(
+        let slot = slotCursor.index
+        return slotCursor.slot.admit(
             pool[place],
             wanted: slotRecords[slot].target.encoding,
             after: &slotRecords[slot].earlier
@@ -96,25 +99,25 @@ extension Core {
     /// Records an index that is used out of order.
     ///
     /// Packets in order do not touch the slot's record.
-    private mutating func noteUse(of index: Int64, through outlet: borrowing Outlet) {
-        guard index != outlet.slot.renumbering.highest &+ 1 else { return }
-        outlet.slot.renumbering.use(index, after: &slotRecords[outlet.index].earlier)
+    private mutating func noteUse(of index: Int64, through slotCursor: borrowing SlotCursor) {
+        guard index != slotCursor.slot.rewriter.highest &+ 1 else { return }
+        slotCursor.slot.rewriter.use(index, after: &slotRecords[slotCursor.index].earlier)
     }
 
     /// Leaves out a padding-only packet of the publisher.
     private mutating func pass(
         _ place: Int32,
-        through outlet: inout Outlet,
+        through slotCursor: inout SlotCursor,
         sendTime: UInt32,
         into output: inout Batch
     ) {
-        let admission = outlet.slot.omit(
+        let admission = slotCursor.slot.omit(
             pool[place],
             because: .padding,
-            after: &slotRecords[outlet.index].earlier
+            after: &slotRecords[slotCursor.index].earlier
         )
         guard case .fill(let span, let index) = admission else { return }
-        fill(place, index: index, of: span, through: &outlet, sendTime, into: &output)
+        fill(place, index: index, of: span, through: &slotCursor, sendTime, into: &output)
     }
 
     /// Sends an empty packet in place of one left out too late to close the numbering over it.
@@ -123,29 +126,29 @@ extension Core {
     private mutating func fill(
         _ place: Int32,
         index: Int64,
-        of span: Renumbering.Span,
-        through outlet: inout Outlet,
+        of span: RTPRewriter.SequenceSpan,
+        through slotCursor: inout SlotCursor,
         _ sendTime: UInt32,
         into output: inout Batch
     ) {
-        guard let payloadType = outlet.slot.payloadType else { return }
+        guard let payloadType = slotCursor.slot.payloadType else { return }
         var rewriting = Rewriting(
             span: span,
             sequence: SequenceNumber(truncating: Int(index)),
             payloadType: payloadType,
-            ssrc: outlet.slot.ssrc
+            ssrc: slotCursor.slot.ssrc
         )
         rewriting.isFiller = true
         rewriting.padding = 1
-        if outlet.slot.stampsPackets { rewriting.stamp(from: &outlet, sendTime: sendTime) }
-        guard send(place, through: &outlet, as: rewriting, index: index, into: &output) else {
+        if slotCursor.slot.stampsPackets { rewriting.stamp(from: &slotCursor, sendTime: sendTime) }
+        guard send(place, through: &slotCursor, as: rewriting, index: index, into: &output) else {
             return
         }
-        noteUse(of: index, through: outlet)
-        outlet.slot.renumbering.filled(index: index)
+        noteUse(of: index, through: slotCursor)
+        slotCursor.slot.rewriter.filled(index: index)
         statistics.fillersOut &+= 1
         // A filler is no copy of a media packet: fences must not count it.
-        slotRecords[outlet.index].fencedPackets &+= 1
+        slotRecords[slotCursor.index].fencedPackets &+= 1
     }
 
     /// Writes, encrypts and queues one packet.
@@ -153,12 +156,12 @@ extension Core {
     /// Returns `false` if there is no path, the packet is too long or the SRTP keys are used up.
     mutating func send(
         _ place: Int32,
-        through outlet: inout Outlet,
+        through slotCursor: inout SlotCursor,
         as rewriting: Rewriting,
         index: Int64,
         into output: inout Batch
     ) -> Bool {
-        guard let path = outlet.destination.path else { return false }
+        guard let path = slotCursor.destination.path else { return false }
         let padding = rewriting.isFiller ? 0 : Int(rewriting.padding)
         let end = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength) + padding
         let packets = pool.packets
@@ -167,8 +170,9 @@ extension Core {
         let written = PacketWriter.write(
             pool[place],
             of: packet,
-            for: outlet.slot,
-            longMID: outlet.slot.hasLongMID ? slotRecords[outlet.index].configuration.mid : "",
+            for: slotCursor.slot,
+            longMID: slotCursor.slot.hasLongMID
+                ? slotRecords[slotCursor.index].configuration.mid : "",
             as: rewriting,
             into: &target
         )
@@ -183,17 +187,21 @@ extension Core {
                 prefixLength: written.prefix,
                 rest: rest,
                 index: UInt64(bitPattern: index),
-                for: outlet
+                for: slotCursor
             )
         } catch {
             return false
         }
-        output.commit(length: length, to: path, as: outlet.slot.kind == .audio ? .audio : .video)
+        output.commit(
+            length: length,
+            to: path,
+            as: slotCursor.slot.kind == .audio ? .audio : .video
+        )
         let octets = written.prefix + rest.count - Int(rewriting.padding)
-        outlet.slot.count(length: length, octets: octets)
-        outlet.destination.count(length: length)
+        slotCursor.slot.count(length: length, octets: octets)
+        slotCursor.destination.count(length: length)
         if let number = rewriting.transportSequence {
-            transports[outlet.slot.transport].bandwidth?
+            transports[slotCursor.slot.transport].bandwidth?
                 .sent(
                     number,
                     bytes: length + Self.datagramOverhead,
@@ -213,9 +221,9 @@ extension Core {
         prefixLength: Int,
         rest: Span<UInt8>,
         index: UInt64,
-        for outlet: borrowing Outlet
+        for slotCursor: borrowing SlotCursor
     ) throws(SRTPError) -> Int {
-        if let key = outlet.destination.key {
+        if let key = slotCursor.destination.key {
             return try key.protectRTP(
                 &output,
                 headerLength: headerLength,
@@ -224,7 +232,7 @@ extension Core {
                 index: index
             )
         }
-        return try transports[outlet.slot.transport].protectRTP(
+        return try transports[slotCursor.slot.transport].protectRTP(
             &output,
             headerLength: headerLength,
             prefixLength: prefixLength,
@@ -235,38 +243,38 @@ extension Core {
 
     /// Looks up the subscriber's payload type for a codec; RED falls back to plain Opus.
     private mutating func remap(
-        _ outlet: inout Outlet,
+        _ slotCursor: inout SlotCursor,
         payloadType: UInt8,
         of publication: Int
     ) {
-        let slot = outlet.index
-        outlet.slot.incomingPayloadType = payloadType
-        slotRecords[slot].firstRepeatable = outlet.slot.renumbering.highest + 1
+        let slot = slotCursor.index
+        slotCursor.slot.incomingPayloadType = payloadType
+        slotRecords[slot].firstRepeatable = slotCursor.slot.rewriter.highest + 1
         var outgoing: FormatMapping?
-        outlet.slot.stripsRED = false
+        slotCursor.slot.stripsRED = false
         if let format = publications[publication].mapping(of: payloadType)?.format {
             outgoing = slotRecords[slot].configuration.mapping(for: format)
             if outgoing == nil, format.codec == .red {
                 outgoing = slotRecords[slot].configuration.mapping(for: MediaFormat(codec: .opus))
-                outlet.slot.stripsRED = outgoing != nil
+                slotCursor.slot.stripsRED = outgoing != nil
             }
         }
         slotRecords[slot].outgoing = outgoing
-        outlet.slot.payloadType = outgoing?.payloadType
+        slotCursor.slot.payloadType = outgoing?.payloadType
         // Packets that may be sent twice under one packet index must be identical to the last bit,
         // so they carry no send time and no transport-wide sequence number.
-        outlet.slot.stampsPackets =
-            outlet.slot.kind == .audio || outgoing?.rtxPayloadType != nil
+        slotCursor.slot.stampsPackets =
+            slotCursor.slot.kind == .audio || outgoing?.rtxPayloadType != nil
             || outgoing?.feedback.contains(.nack) != true
     }
 }
 
 extension Rewriting {
     /// Adds the send time and transport-wide sequence number that congestion feedback refers to.
-    mutating func stamp(from outlet: inout Outlet, sendTime: UInt32) {
-        if outlet.slot.extensions[.absoluteSendTime] != 0 { self.sendTime = sendTime }
-        guard outlet.slot.extensions[.transportSequenceNumber] != 0 else { return }
-        outlet.destination.transportSequence &+= 1
-        transportSequence = outlet.destination.transportSequence
+    mutating func stamp(from slotCursor: inout SlotCursor, sendTime: UInt32) {
+        if slotCursor.slot.extensions[.absoluteSendTime] != 0 { self.sendTime = sendTime }
+        guard slotCursor.slot.extensions[.transportSequenceNumber] != 0 else { return }
+        slotCursor.destination.transportSequence &+= 1
+        transportSequence = slotCursor.destination.transportSequence
     }
 }

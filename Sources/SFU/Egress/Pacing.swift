@@ -5,7 +5,7 @@ import WorkerInterface
 ///
 /// Its bytes stay in the history of its encoding. If they are gone when its turn comes, the packet
 /// is too old, or the permission to send it was revoked.
-struct WaitingPacket: BitwiseCopyable {
+struct PacedPacket: BitwiseCopyable {
     var slot: SlotID
     var place: Int32
     /// Packet number, which identifies it in the history.
@@ -38,112 +38,113 @@ extension Core {
     /// Queues a numbered packet in its subscriber's pacer; returns `false` if it must be sent now.
     mutating func hold(
         _ place: Int32,
-        through outlet: borrowing Outlet,
+        through slotCursor: borrowing SlotCursor,
         as rewriting: Rewriting,
         index: Int64
     ) -> Bool {
-        let transport = outlet.slot.transport
+        let transport = slotCursor.slot.transport
         // Packets that may be sent twice under one index are not paced.
-        guard outlet.slot.kind == .video, outlet.slot.stampsPackets,
+        guard slotCursor.slot.kind == .video, slotCursor.slot.stampsPackets,
             transports[transport].bandwidth?.hasRoom(at: now) == false
         else { return false }
         let encoding = Int(pool[place].encoding)
         let number = pool[place].number
         guard encodings[encoding].history.place(of: Int(number)) == place else { return false }
-        let waits = WaitingPacket(
-            slot: slots.handle(at: outlet.index),
+        let paced = PacedPacket(
+            slot: slots.handle(at: slotCursor.index),
             place: place,
             number: number,
             index: index,
             rewriting: rewriting
         )
-        guard let at = takeWaitingPlace(for: waits) else { return false }
+        guard let at = storePaced(for: paced) else { return false }
         let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
         let queued = transports[transport].bandwidth?.enqueue(UInt32(at), bytes: bytes, at: now)
         if queued == .first { schedule(transport) }
         guard queued == nil || queued == .full else { return true }
-        freeWaitingPlace(at)
+        freePaced(at)
         return false
     }
 
     /// Maximum number of paced packets of a worker, over all subscribers.
-    static let maximumWaiting = 65_536
+    static let maximumPaced = 65_536
     /// Headers, extensions and authentication tag, in bytes; an estimate is enough for the pacer.
     static let usualOverhead = 80
 
     /// Sends a paced packet, if it may still be sent.
     private mutating func release(_ at: Int, at now: Instant, into output: inout Batch) {
-        let waits = waiting[at]
-        freeWaitingPlace(at)
-        guard !waits.isVoid, slots.contains(waits.slot), isStillThere(waits) else { return }
-        var outlet = outlet(of: Int(waits.slot.index))
-        guard outlet.destination.path != nil else { return }
-        var rewriting = waits.rewriting
-        if outlet.slot.stampsPackets {
-            rewriting.stamp(from: &outlet, sendTime: Self.sendTime(at: now))
+        let paced = pacedPackets[at]
+        freePaced(at)
+        guard !paced.isVoid, slots.contains(paced.slot), isInHistory(paced) else { return }
+        var slotCursor = slotCursor(of: Int(paced.slot.index))
+        guard slotCursor.destination.path != nil else { return }
+        var rewriting = paced.rewriting
+        if slotCursor.slot.stampsPackets {
+            rewriting.stamp(from: &slotCursor, sendTime: Self.sendTime(at: now))
         }
         isReleasing = true
         let isSent = send(
-            waits.place,
-            through: &outlet,
+            paced.place,
+            through: &slotCursor,
             as: rewriting,
-            index: waits.index,
+            index: paced.index,
             into: &output
         )
         isReleasing = false
         if isSent { statistics.rtpOut &+= 1 }
-        put(outlet)
+        put(slotCursor)
     }
 
-    private func isStillThere(_ waits: WaitingPacket) -> Bool {
-        let encoding = Int(waits.rewriting.span.encoding)
+    private func isInHistory(_ paced: PacedPacket) -> Bool {
+        let encoding = Int(paced.rewriting.span.encoding)
         return encodings.isOccupied(encoding)
-            && encodings[encoding].epoch == waits.rewriting.span.epoch
-            && encodings[encoding].history.place(of: Int(waits.number)) == waits.place
+            && encodings[encoding].epoch == paced.rewriting.span.epoch
+            && encodings[encoding].history.place(of: Int(paced.number)) == paced.place
     }
 
     /// Drops the paced packets of a slot whose permission was revoked.
     ///
     /// Their indexes are given back, so that the next packet leaves no gap, unless a later index is
     /// in use: an index is used once (RFC 3711 §9.1).
-    mutating func dropWaiting(of slot: Int) {
+    mutating func dropPaced(of slot: Int) {
         guard transports[slots[slot].transport].bandwidth?.pacer.isEmpty == false else { return }
         let id = slots.handle(at: slot)
         var first = Int64.max
         var count: Int64 = 0
-        for at in 0..<waiting.count where waiting[at].slot == id && !waiting[at].isVoid {
-            waiting[at].isVoid = true
-            first = min(first, waiting[at].index)
+        for at in 0..<pacedPackets.count
+        where pacedPackets[at].slot == id && !pacedPackets[at].isVoid {
+            pacedPackets[at].isVoid = true
+            first = min(first, pacedPackets[at].index)
             count += 1
         }
-        let highest = slots[slot].renumbering.highest
+        let highest = slots[slot].rewriter.highest
         guard count > 0, highest - first + 1 == count else { return }
-        slots[slot].renumbering.retract(before: first, after: &slotRecords[slot].earlier)
+        slots[slot].rewriter.retract(before: first, after: &slotRecords[slot].earlier)
     }
 
     /// Empties the pacer of a transport that ends.
-    mutating func forgetWaiting(of transport: Int) {
+    mutating func clearPacer(of transport: Int) {
         while let item = transports[transport].bandwidth?.takeAny() {
-            freeWaitingPlace(Int(item.index))
+            freePaced(Int(item.index))
         }
     }
 
     /// Stores a paced packet; returns `nil` at the worker's limit.
-    private mutating func takeWaitingPlace(for waits: WaitingPacket) -> Int? {
-        guard firstFreeWaiting >= 0 else {
-            guard waiting.count < Self.maximumWaiting else { return nil }
-            waiting.append(waits)
-            return waiting.count - 1
+    private mutating func storePaced(for paced: PacedPacket) -> Int? {
+        guard firstFreePaced >= 0 else {
+            guard pacedPackets.count < Self.maximumPaced else { return nil }
+            pacedPackets.append(paced)
+            return pacedPackets.count - 1
         }
-        let at = Int(firstFreeWaiting)
-        firstFreeWaiting = waiting[at].nextFree
-        waiting[at] = waits
+        let at = Int(firstFreePaced)
+        firstFreePaced = pacedPackets[at].nextFree
+        pacedPackets[at] = paced
         return at
     }
 
-    private mutating func freeWaitingPlace(_ at: Int) {
-        waiting[at].isVoid = true
-        waiting[at].nextFree = firstFreeWaiting
-        firstFreeWaiting = Int32(at)
+    private mutating func freePaced(_ at: Int) {
+        pacedPackets[at].isVoid = true
+        pacedPackets[at].nextFree = firstFreePaced
+        firstFreePaced = Int32(at)
     }
 }

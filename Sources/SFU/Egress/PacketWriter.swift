@@ -2,7 +2,7 @@ import RTP
 
 /// Fields of one outgoing packet that differ from the incoming one.
 struct Rewriting: BitwiseCopyable {
-    var span: Renumbering.Span
+    var span: RTPRewriter.SequenceSpan
     var sequence: SequenceNumber
     var payloadType: UInt8
     var ssrc: SSRC

@@ -56,29 +56,35 @@ extension Core {
         into output: inout Batch
     ) -> Bool {
         guard let ssrc = slotRecords[slot].configuration.rtxSSRC else { return false }
-        var outlet = outlet(of: slot)
-        guard outlet.destination.path != nil else { return false }
-        let before = outlet.slot
+        var slotCursor = slotCursor(of: slot)
+        guard slotCursor.destination.path != nil else { return false }
+        let before = slotCursor.slot
         slotRecords[slot].rtxIndex += 1
         let index = slotRecords[slot].rtxIndex
         var rewriting = Rewriting(
-            span: outlet.slot.renumbering.current,
+            span: slotCursor.slot.rewriter.current,
             sequence: SequenceNumber(truncating: Int(index)),
             payloadType: payloadType,
             ssrc: ssrc
         )
         rewriting.padding = UInt8(clamping: length)
-        rewriting.stamp(from: &outlet, sendTime: Self.sendTime(at: now))
+        rewriting.stamp(from: &slotCursor, sendTime: Self.sendTime(at: now))
         pool[rtcpPlace] = PacketInfo()
         var packets = pool.packets
         var bytes = packets.mutableBytes(at: rtcpPlace)
         for position in 0..<length { bytes[position] = 0 }
         bytes[length - 1] = UInt8(clamping: length)
-        let isSent = send(rtcpPlace, through: &outlet, as: rewriting, index: index, into: &output)
+        let isSent = send(
+            rtcpPlace,
+            through: &slotCursor,
+            as: rewriting,
+            index: index,
+            into: &output
+        )
         if isSent { statistics.paddingOut &+= 1 }
         // Padding does not count as the slot's media.
-        outlet.slot = before
-        put(outlet)
+        slotCursor.slot = before
+        put(slotCursor)
         return isSent
     }
 }

@@ -34,7 +34,7 @@ extension Core {
             for number in encodings[encoding].history.numbers where number < end {
                 let place = encodings[encoding].history.place(of: number)
                 guard place >= 0, pool[place].arrival >= start, replays.count < Self.replayLimit,
-                    !slots[slot].renumbering.hasHad(pool[place], after: slotRecords[slot].earlier)
+                    !slots[slot].rewriter.hasSent(pool[place], after: slotRecords[slot].earlier)
                 else { continue }
                 replays.append(
                     Replay(
@@ -62,16 +62,16 @@ extension Core {
                 slotRecords[slot].bindings == replay.binding,
                 slots[slot].publication == replay.publication, publications[publication].isOpen
             else { continue }
-            var outlet = outlet(of: slot)
-            guard outlet.slot.isOpen, outlet.destination.path != nil else { continue }
+            var slotCursor = slotCursor(of: slot)
+            guard slotCursor.slot.isOpen, slotCursor.destination.path != nil else { continue }
             _ = forward(
                 replay.place,
                 of: publication,
-                through: &outlet,
+                through: &slotCursor,
                 sendTime: sendTime,
                 into: &output
             )
-            put(outlet)
+            put(slotCursor)
         }
         replays.removeAll()
         nextReplay = 0

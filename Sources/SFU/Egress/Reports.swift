@@ -30,7 +30,7 @@ extension Core {
         let cname = transports[transport].cname
         let length = output.compose(limit: Self.maximumLength) { bytes in
             if needsReport {
-                let none = List<ReceptionReport>(capacity: 1)
+                let none = UncountedArray<ReceptionReport>(capacity: 1)
                 ReceiverReport.encode(sender: ssrc, reports: none.span, into: &bytes)
                 SourceDescription.encode(ssrc: ssrc, cname: cname.span, into: &bytes)
             }
@@ -50,9 +50,9 @@ extension Core {
 
     /// Sends the periodic reports: one for each stream sent and each received.
     mutating func sendReports(from transport: Int, at now: Instant, into output: inout Batch) {
-        var reports = List<ReceptionReport>(capacity: 8)
+        var reports = UncountedArray<ReceptionReport>(capacity: 8)
         collectReceptions(of: transport, at: now, into: &reports)
-        var senders = List<SenderReport>(capacity: 8)
+        var senders = UncountedArray<SenderReport>(capacity: 8)
         collectSenders(of: transport, at: now, into: &senders)
         guard !reports.isEmpty || !senders.isEmpty else { return }
         let ssrc = transports[transport].ssrc
@@ -70,7 +70,7 @@ extension Core {
                 }
                 SourceDescription.encode(ssrc: ssrc, cname: cname.span, into: &bytes)
                 if isFirst, estimate > 0, !sources.isEmpty {
-                    ReceiverEstimate.encode(
+                    ReceiverEstimatedBitrate.encode(
                         sender: ssrc,
                         bitrate: UInt64(estimate),
                         sources: sources.span,
@@ -85,7 +85,7 @@ extension Core {
     private mutating func collectReceptions(
         of transport: Int,
         at now: Instant,
-        into reports: inout List<ReceptionReport>
+        into reports: inout UncountedArray<ReceptionReport>
     ) {
         for index in 0..<transports[transport].publications.count {
             let publication = Int(transports[transport].publications[index])
@@ -101,8 +101,8 @@ extension Core {
     }
 
     /// Returns the media SSRCs that a bandwidth estimate (REMB) names, 16 at most.
-    private func mediaSources(of transport: Int) -> List<SSRC> {
-        var sources = List<SSRC>(capacity: 4)
+    private func mediaSources(of transport: Int) -> UncountedArray<SSRC> {
+        var sources = UncountedArray<SSRC>(capacity: 4)
         for index in 0..<transports[transport].streams.count
         where !transports[transport].streams[index].isRetransmission {
             if sources.count < 16 { sources.append(transports[transport].streams[index].ssrc) }
@@ -113,7 +113,7 @@ extension Core {
     private mutating func collectSenders(
         of transport: Int,
         at now: Instant,
-        into senders: inout List<SenderReport>
+        into senders: inout UncountedArray<SenderReport>
     ) {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
@@ -128,8 +128,8 @@ extension Core {
     /// Before the publisher's first report the mapping is unknown, and a guess would make playback
     /// jump.
     private func senderReport(of slot: Int, at now: Instant) -> SenderReport? {
-        guard slots[slot].isOpen, slots[slot].renumbering.hasStarted else { return nil }
-        let span = slots[slot].renumbering.current
+        guard slots[slot].isOpen, slots[slot].rewriter.hasStarted else { return nil }
+        let span = slots[slot].rewriter.current
         let encoding = Int(span.encoding)
         guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
             let captured = encodings[encoding].captured

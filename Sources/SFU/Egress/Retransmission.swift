@@ -15,8 +15,8 @@ extension Core {
     ) {
         slotRecords[slot].nacksReceived &+= 1
         guard transports[slots[slot].transport].canSend, slots[slot].isOpen else { return }
-        if let encoding = encodingBeyondRepair(request, of: slot) {
-            return wantKeyframe(of: encoding, at: now)
+        if let encoding = encodingNeedingKeyframe(request, of: slot) {
+            return requestKeyframe(of: encoding, at: now)
         }
         let sendTime = Self.sendTime(at: now)
         for index in 0..<request.count {
@@ -35,10 +35,10 @@ extension Core {
     /// The packet has left the history, and no keyframe came after it, so the picture does not
     /// recover with the rest. Receivers list missing packets from the oldest on. After an outage
     /// the rest would only arrive late and make the jitter buffer expect such delays.
-    private func encodingBeyondRepair(_ request: borrowing GenericNACK, of slot: Int) -> Int? {
+    private func encodingNeedingKeyframe(_ request: borrowing GenericNACK, of slot: Int) -> Int? {
         guard slots[slot].kind == .video, case .flowing(let flowing) = slots[slot].source,
             request.count > 0,
-            let (span, original, _) = slots[slot].renumbering.original(
+            let (span, original, _) = slots[slot].rewriter.original(
                 of: request[0].packetID,
                 after: slotRecords[slot].earlier
             ), span.encoding == UInt32(bitPattern: flowing)
@@ -72,8 +72,8 @@ extension Core {
         sendTime: UInt32,
         into output: inout Batch
     ) {
-        var outlet = outlet(of: slot)
-        let numbering = outlet.slot.renumbering
+        var slotCursor = slotCursor(of: slot)
+        let numbering = slotCursor.slot.rewriter
         guard
             let (span, original, index) = numbering.original(
                 of: number,
@@ -92,17 +92,17 @@ extension Core {
         else { return }
         let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
         guard
-            transports[outlet.slot.transport].bandwidth?
+            transports[slotCursor.slot.transport].bandwidth?
                 .takeRetransmission(bytes: bytes, at: now) != false
         else { return }
         var rewriting = Rewriting(
             span: span,
             sequence: number,
             payloadType: mapping.payloadType,
-            ssrc: outlet.slot.ssrc
+            ssrc: slotCursor.slot.ssrc
         )
-        rewriting.opusPayloadType = outlet.slot.opusPayloadType
-        rewriting.stripsRED = outlet.slot.stripsRED
+        rewriting.opusPayloadType = slotCursor.slot.opusPayloadType
+        rewriting.stripsRED = slotCursor.slot.stripsRED
         // A packet that was replaced by a filler is replaced by one again.
         rewriting.isFiller = !pool[place].points.contains(span.point)
         var packetIndex = index
@@ -113,7 +113,7 @@ extension Core {
             rewriting.payloadType = rtx
             rewriting.ssrc = ssrc
             rewriting.original = number
-            rewriting.stamp(from: &outlet, sendTime: sendTime)
+            rewriting.stamp(from: &slotCursor, sendTime: sendTime)
         } else if slots[slot].stampsPackets || index < slotRecords[slot].firstRepeatable {
             // A packet sent twice under one index would have to be identical to the last bit.
             return
@@ -122,27 +122,27 @@ extension Core {
         }
         let isSent = send(
             place,
-            through: &outlet,
+            through: &slotCursor,
             as: rewriting,
             index: packetIndex,
             into: &output
         )
         if isSent {
             if rewriting.original == nil {
-                outlet.slot.renumbering.use(index, after: &slotRecords[slot].earlier)
+                slotCursor.slot.rewriter.use(index, after: &slotRecords[slot].earlier)
             }
-            outlet.slot.retransmissionCredit -= 5
+            slotCursor.slot.retransmissionCredit -= 5
             slotRecords[slot].retransmissions &+= 1
             statistics.rtxOut &+= 1
         }
-        put(outlet)
+        put(slotCursor)
     }
 
     /// Whether a picture of that span is still worth a retransmission.
     ///
     /// On a path that is too narrow, a keyframe of another encoding replaces the picture and needs
     /// the bandwidth.
-    private func isUseful(_ span: Renumbering.Span, to slot: Int) -> Bool {
+    private func isUseful(_ span: RTPRewriter.SequenceSpan, to slot: Int) -> Bool {
         guard slots[slot].kind == .video, slotRecords[slot].share.value.limit == .bandwidth else {
             return true
         }

@@ -24,7 +24,7 @@ struct Slot: BitwiseCopyable {
     /// Bytes of a MID that are stored here; the record has longer ones.
     static let shortMID = 6
 
-    var renumbering: Renumbering
+    var rewriter: RTPRewriter
     var source = Source.idle
     let kind: MediaKind
     /// Last payload type that arrived; `payloadType` is its mapping.
@@ -65,7 +65,7 @@ struct Slot: BitwiseCopyable {
         kind = configuration.kind
         ssrc = configuration.ssrc
         extensions = configuration.extensions
-        renumbering = Renumbering(random: random)
+        rewriter = RTPRewriter(random: random)
         configure(configuration)
     }
 

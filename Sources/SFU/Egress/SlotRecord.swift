@@ -5,7 +5,7 @@ import WorkerInterface
 struct SlotRecord: ~Copyable {
     var configuration: SlotConfiguration
     /// Sequence spans before the current one.
-    var earlier = Renumbering.none
+    var earlier = RTPRewriter.none
 
     /// Mapping of the last payload type that arrived.
     var outgoing: FormatMapping?
@@ -32,7 +32,7 @@ struct SlotRecord: ~Copyable {
     /// Selected layers; other ones may still be sent until the keyframe that the change needs.
     var target = LayerTarget.nothing
     /// Result of the bandwidth allocation; audio has none.
-    var share = LaterBox<SlotShare>()
+    var share = LazyBox<SlotShare>()
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
     /// Encoding that the control plane was last told; `.max` before the first.
@@ -78,12 +78,12 @@ extension Core {
     ///
     /// The next fence reports how many copies were sent under that permission, without
     /// retransmissions. Each copy is counted once: a second gate that closes adds none.
-    mutating func loseRight(of slot: Int) {
+    mutating func revokeRight(of slot: Int) {
         let copies = slots[slot].packets &- slotRecords[slot].retransmissions
-        packetsUnderLostRights &+= copies &- slotRecords[slot].fencedPackets
+        packetsUnderRevokedRights &+= copies &- slotRecords[slot].fencedPackets
         slotRecords[slot].fencedPackets = copies
-        dropWaiting(of: slot)
-        lostStreams.append(slots[slot].ssrc)
-        if let ssrc = slotRecords[slot].configuration.rtxSSRC { lostStreams.append(ssrc) }
+        dropPaced(of: slot)
+        revokedSSRCs.append(slots[slot].ssrc)
+        if let ssrc = slotRecords[slot].configuration.rtxSSRC { revokedSSRCs.append(ssrc) }
     }
 }

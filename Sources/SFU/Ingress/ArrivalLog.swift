@@ -50,7 +50,7 @@ struct ArrivalLog: ~Copyable {
     var baseNumber: SequenceNumber { SequenceNumber(truncating: base) }
 
     /// Copies the pending arrival times, -1 for packets that have not arrived.
-    func copy(into scratch: inout List<Int64>) {
+    func copy(into scratch: inout UncountedArray<Int64>) {
         scratch.removeAll()
         for number in base..<end { scratch.append(times[number]) }
     }

@@ -15,15 +15,15 @@ struct DependencyLayout: ~Copyable {
     /// Recent frames whose recipients are remembered.
     private static let frameCapacity = 128
 
-    private var templates = List<DependencyTemplate>(capacity: 8)
+    private var templates = UncountedArray<DependencyTemplate>(capacity: 8)
     /// Highest spatial and temporal layer of each decode target.
-    private var targets = List<LayerPoint>(capacity: 8)
+    private var targets = UncountedArray<LayerPoint>(capacity: 8)
     private var firstTemplateID: UInt8 = 0
     private var activeTargets: UInt32 = .max
     /// Whether every frame that a lower layer needs is also needed by the higher ones.
     private var isNested = true
     /// Layer points that follow each decode target, one entry per target.
-    private var followers = List<LayerPoints>(capacity: 8)
+    private var followers = UncountedArray<LayerPoints>(capacity: 8)
     private var frames = Ring<Frame>(capacity: frameCapacity, filledWith: Frame())
     /// Number of the frame that carried the structure.
     ///
@@ -39,18 +39,18 @@ struct DependencyLayout: ~Copyable {
     mutating func read(_ element: Span<UInt8>, into info: inout PacketInfo) -> [PictureSize]? {
         guard let descriptor = DependencyDescriptor(element) else { return nil }
         var sizes: [PictureSize]?
-        let needs: FrameNeeds
+        let needs: FrameDependencySummary
         if descriptor.attachesStructure {
             var structure: DependencyStructure?
             guard let frame = FrameDependencies(element, structure: &structure), let structure
             else { return nil }
-            needs = FrameNeeds(frame)
+            needs = FrameDependencySummary(frame)
             adopt(structure, active: frame.activeDecodeTargets)
             structureFrame = descriptor.frameNumber
             sizes = structure.resolutions
         } else {
             guard
-                let read = FrameNeeds(
+                let read = FrameDependencySummary(
                     element,
                     templates: templates.span,
                     firstID: firstTemplateID,
@@ -117,7 +117,7 @@ struct DependencyLayout: ~Copyable {
     }
 
     private mutating func note(
-        _ needs: FrameNeeds,
+        _ needs: FrameDependencySummary,
         _ descriptor: DependencyDescriptor,
         into info: inout PacketInfo
     ) {
@@ -153,8 +153,8 @@ struct DependencyLayout: ~Copyable {
     }
 
     /// Returns the layer points that have been sent all the frames that a frame depends on.
-    private func bases(of needs: FrameNeeds, at number: UInt16) -> LayerPoints {
-        guard !needs.reachesFurther else { return .none }
+    private func bases(of needs: FrameDependencySummary, at number: UInt16) -> LayerPoints {
+        guard !needs.hasDistantDependency else { return .none }
         var bases = LayerPoints.all
         var differences = needs.differences
         while differences != 0 {

@@ -21,7 +21,7 @@ struct Encoding: ~Copyable {
     var reception = ReceptionStatistics()
     var rate = RateMeter()
     /// Rate limiter of the encoding, kept when its SSRC changes.
-    var police: RatePolice
+    var police: RatePolicer
     var keyframes = KeyframeRequests()
     /// Capture time from the publisher's last sender report; the same at the home and at its
     /// mirrors.
@@ -45,7 +45,7 @@ struct Encoding: ~Copyable {
     /// to resume on request.
     var isOffered = false
     /// Time when the publisher was asked to resume it; `nil` once it arrives.
-    var askedFor: Instant?
+    var resumeRequestedAt: Instant?
     /// Highest layer option when it was last live.
     var lastOption: LayerOption?
     /// Whether all packets of a lower layer also belong to the higher ones, according to the last
@@ -60,10 +60,10 @@ struct Encoding: ~Copyable {
         position: Int,
         kind: MediaKind,
         epoch: UInt32,
-        limits: RatePolice.Limits
+        limits: RatePolicer.Limits
     ) {
         self.epoch = epoch
-        police = RatePolice(limits)
+        police = RatePolicer(limits)
         self.publication = publication
         self.position = position
         self.kind = kind

@@ -44,16 +44,16 @@ struct KeyframeRequests: BitwiseCopyable {
     ///
     /// Such a keyframe often answers a request for another encoding, because the encoder makes
     /// keyframes for all of them. libwebrtc ignores further requests that soon.
-    static let unaskedMilliseconds: Int64 = 300
+    static let unrequestedMilliseconds: Int64 = 300
     /// Bitrate assumed for an encoding that sends less, in bits a second, so that it has room for
     /// keyframes.
     static let leastBitrate = 150_000
 
     private var state = State.satisfied
     private var lastAsked: Instant?
-    private var lastCame: Instant?
+    private var lastKeyframeAt: Instant?
     /// Whether a subscriber had waited for that keyframe.
-    private var wasWanted = false
+    private var wasRequested = false
     /// Bytes of the last keyframe received so far.
     private var keyframeBytes = 0
     private var keyframeTimestamp: UInt32?
@@ -88,7 +88,7 @@ struct KeyframeRequests: BitwiseCopyable {
             return .shared
         }
         let fresh = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
-        let affordable = lastCame?.advanced(nanoseconds: cost(bitrate)) ?? now
+        let affordable = lastKeyframeAt?.advanced(nanoseconds: cost(bitrate)) ?? now
         let latest = now.advanced(milliseconds: Self.longestMilliseconds)
         let askAt = min(latest, max(notBefore ?? now, max(fresh, affordable)))
         state = .wanted(since: now, askAt: askAt, tries: 0)
@@ -99,7 +99,7 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Returns the time, in nanoseconds, after which the last keyframe is within the share of the
     /// bitrate.
     private func cost(_ bitrate: Int) -> Int64 {
-        guard wasWanted else { return Self.unaskedMilliseconds * 1_000_000 }
+        guard wasRequested else { return Self.unrequestedMilliseconds * 1_000_000 }
         guard bitrate > 0 else { return 0 }
         let bits = Double(max(bitrate, Self.leastBitrate)) * Self.share
         let seconds = Double(keyframeBytes) * 8 / bits
@@ -119,9 +119,9 @@ struct KeyframeRequests: BitwiseCopyable {
     /// Counts a packet; the start of a keyframe answers all pending requests.
     mutating func receive(_ info: borrowing PacketInfo, bytes: Int) {
         if info.flags.contains(.keyframeStart) {
-            wasWanted = isWanted
+            wasRequested = isWanted
             satisfy()
-            lastCame = info.arrival
+            lastKeyframeAt = info.arrival
             keyframeBytes = bytes
             keyframeTimestamp = info.timestamp
             last = (info.epoch, info.number)
@@ -144,7 +144,7 @@ struct KeyframeRequests: BitwiseCopyable {
     /// next request.
     mutating func restart() {
         state = .satisfied
-        lastCame = nil
+        lastKeyframeAt = nil
         last = nil
     }
 
@@ -164,7 +164,7 @@ struct KeyframeRequests: BitwiseCopyable {
     }
 }
 
-extension KeyframeWishes {
+extension KeyframeRequestCounts {
     mutating func count(_ outcome: KeyframeRequests.Outcome) {
         switch outcome {
         case .asked: asked &+= 1

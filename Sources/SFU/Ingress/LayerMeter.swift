@@ -15,11 +15,11 @@ struct LayerMeter: ~Copyable {
         /// Whether the rates cover a whole window.
         var isMeasured = false
         /// Recent maximum of the bitrate, in bits a second; 0 if never measured.
-        var usual = 0
+        var recentMaximum = 0
         /// Bitrate announced by the sender, in bits a second; 0 if none.
-        var stated = 0
+        var announced = 0
         /// Frame rate announced by the sender, in frames a second.
-        var statedFrames: UInt8 = 0
+        var announcedFrameRate: UInt8 = 0
         /// Windows that it has been live, counted up to the end of the encoder's ramp-up.
         var windows = 0
 
@@ -40,7 +40,7 @@ struct LayerMeter: ~Copyable {
     /// Divisor of the decay of the recent maximum after each window.
     private static let forgetting = 8
     /// Highest bitrate that a sender can announce, in bits a second.
-    private static let mostStated = 50_000_000
+    private static let maximumAnnounced = 50_000_000
 
     private var counts: Ring<Count>
     private var sizes = Ring<Size>(capacity: 8, filledWith: Size())
@@ -131,14 +131,15 @@ struct LayerMeter: ~Copyable {
         // The mean of two windows, since a single keyframe does not change a layer's rate.
         let steady = before.isMeasured ? (before.bitrate + rate.bitrate) / 2 : rate.bitrate
         let kept =
-            before.isRamping ? before.usual : before.usual - before.usual / Self.forgetting
+            before.isRamping
+            ? before.recentMaximum : before.recentMaximum - before.recentMaximum / Self.forgetting
         counts[index] = Count(
             bitrate: rate.bitrate,
             frameRate: rate.frameRate,
             isMeasured: isThere,
-            usual: isThere ? max(kept, steady) : before.usual,
-            stated: before.stated,
-            statedFrames: before.statedFrames,
+            recentMaximum: isThere ? max(kept, steady) : before.recentMaximum,
+            announced: before.announced,
+            announcedFrameRate: before.announcedFrameRate,
             windows: isThere ? min(before.windows + 1, Self.rampWindows) : 0
         )
     }
@@ -147,9 +148,9 @@ struct LayerMeter: ~Copyable {
     /// in bits a second; 0 if unknown.
     ///
     /// The sender's announcement counts only until the ramp-up has been measured.
-    func usualRate(of layer: LayerPoint) -> Int {
+    func expectedBitrate(of layer: LayerPoint) -> Int {
         let count = counts[layer.index]
-        return count.isRamping ? max(count.usual, count.stated) : count.usual
+        return count.isRamping ? max(count.recentMaximum, count.announced) : count.recentMaximum
     }
 
     /// Layers that may be selected.
@@ -161,7 +162,7 @@ struct LayerMeter: ~Copyable {
     /// Layers that have been measured, whether live or not.
     var known: LayerPoints {
         var known = LayerPoints.none
-        for index in 0..<counts.capacity where counts[index].usual > 0 {
+        for index in 0..<counts.capacity where counts[index].recentMaximum > 0 {
             known.formUnion(LayerPoints(LayerPoint(index: index)))
         }
         return known
@@ -170,15 +171,15 @@ struct LayerMeter: ~Copyable {
     /// Stores the rates that the sender announces for a layer, in bits and frames a second.
     mutating func state(_ bitsPerSecond: Int, _ framesPerSecond: UInt8, of layer: LayerPoint) {
         guard counts.capacity > layer.index else { return }
-        counts[layer.index].stated = min(max(bitsPerSecond, 0), Self.mostStated)
-        counts[layer.index].statedFrames = framesPerSecond
+        counts[layer.index].announced = min(max(bitsPerSecond, 0), Self.maximumAnnounced)
+        counts[layer.index].announcedFrameRate = framesPerSecond
     }
 
     /// Clears the announced rates before a new announcement.
-    mutating func forgetStated() {
+    mutating func clearAnnounced() {
         for index in 0..<counts.capacity {
-            counts[index].stated = 0
-            counts[index].statedFrames = 0
+            counts[index].announced = 0
+            counts[index].announcedFrameRate = 0
         }
     }
 
@@ -186,10 +187,10 @@ struct LayerMeter: ~Copyable {
     func rate(of layer: LayerPoint, at now: Instant) -> (bitrate: Int, frameRate: Double) {
         let count = counts[layer.index]
         if count.isMeasured { return (count.bitrate, count.frameRate) }
-        let stated = (bitrate: 0, frameRate: Double(count.statedFrames))
-        guard let windowStart else { return stated }
+        let announced = (bitrate: 0, frameRate: Double(count.announcedFrameRate))
+        guard let windowStart else { return announced }
         let elapsed = now.nanoseconds(since: windowStart)
-        return elapsed >= Self.leastNanoseconds ? rate(of: layer.index, over: elapsed) : stated
+        return elapsed >= Self.leastNanoseconds ? rate(of: layer.index, over: elapsed) : announced
     }
 
     private func rate(of index: Int, over elapsed: Int64) -> (bitrate: Int, frameRate: Double) {

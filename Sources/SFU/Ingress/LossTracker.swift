@@ -21,7 +21,7 @@ struct LossTracker: ~Copyable {
     /// longer than `patienceMilliseconds`; a slow screen share does not lose so many at once.
     static let outageGap = 10
 
-    private var missing = List<Missing>(capacity: 16)
+    private var missing = UncountedArray<Missing>(capacity: 16)
     /// Packets given up; an increase means that a keyframe is needed.
     private(set) var abandoned: UInt64 = 0
 
@@ -70,7 +70,7 @@ struct LossTracker: ~Copyable {
     mutating func collect(
         dueAt now: Instant,
         retryMilliseconds: Int64,
-        into due: inout List<SequenceNumber>
+        into due: inout UncountedArray<SequenceNumber>
     ) {
         let start = due.count
         var index = 0
@@ -96,7 +96,7 @@ struct LossTracker: ~Copyable {
     }
 
     /// Sorts by age; insertion sort suits few elements that are mostly in order.
-    private func sort(_ due: inout List<SequenceNumber>, from start: Int) {
+    private func sort(_ due: inout UncountedArray<SequenceNumber>, from start: Int) {
         guard due.count - start > 1 else { return }
         for index in (start + 1)..<due.count {
             let number = due[index]

@@ -12,7 +12,7 @@ struct Publication: ~Copyable {
     }
 
     /// Mirror that packets are relayed to.
-    struct Outlet: BitwiseCopyable {
+    struct RelayDestination: BitwiseCopyable {
         let target: RelayTarget
         /// Whether the relay ring was full; the next packet carries a gap mark.
         var hasGap = false
@@ -29,25 +29,25 @@ struct Publication: ~Copyable {
     var configuration: PublicationConfiguration
     var origin: Origin
     /// Indices of its encodings, in the offer's order.
-    var encodings = List<Int32>(capacity: 1)
+    var encodings = UncountedArray<Int32>(capacity: 1)
     let kind: MediaKind
     /// Indices of the slots that carry it, sorted so that they are visited in memory order.
-    var subscribers = List<Int32>()
+    var subscribers = UncountedArray<Int32>()
     /// Whether forwarding to all subscribers takes long enough to delay the worker's other media.
-    var hasManyViewers: Bool { subscribers.count > 16 }
+    var hasLargeAudience: Bool { subscribers.count > 16 }
     /// Negotiated payload types, stored flat to keep arrays out of the lookup.
-    var formats = List<FormatMapping>()
+    var formats = UncountedArray<FormatMapping>()
 
     /// Whether its packets are forwarded; `false` because of mute, role or state.
     var isOpen = true
     /// Time when the gate last opened or closed; packets received earlier belong to an older right.
     var openedAt = Instant(nanoseconds: 0)
     /// Layers on offer at the last review, lowest first.
-    var options = List<LayerOption>(capacity: 4)
+    var options = UncountedArray<LayerOption>(capacity: 4)
     /// Encodings last reported to the control plane as in demand here, one bit each.
     var wanted: UInt8
     /// Time since which fewer encodings have been in demand.
-    var unwantedSince: Instant?
+    var demandReducedSince: Instant?
     /// Time when any encoding was last live, and whether the subscribers have been told that none
     /// is.
     var lastLive: Instant?
@@ -56,11 +56,11 @@ struct Publication: ~Copyable {
     var isBusy = false
     /// Time since which a mirror requests held audio from its home, and how many more requests it
     /// sends.
-    var wantsSince: Instant?
+    var heldAudioSince: Instant?
     var asks = 0
 
     /// Mirrors in other workers, which are sent all packets that pass the gate.
-    var mirrors = List<Outlet>(capacity: 1)
+    var mirrors = UncountedArray<RelayDestination>(capacity: 1)
 
     /// Packets of the current batch, as a chain of pool places.
     var firstArrival: Int32 = -1
@@ -68,12 +68,12 @@ struct Publication: ~Copyable {
     var arrivalCount = 0
     var isQueued = false
     /// Whether they belong to a preempted batch.
-    var isAside = false
+    var isPreempted = false
 
     /// Speech detector, used at the home of audio only.
     var speech = SpeechDetector()
     /// Loudness measurement state for packets without an audio level.
-    var sound = OpusLevels.Stream()
+    var sound = OpusLevelMeter.Stream()
 
     /// Layers last reported to the control plane.
     var reported: [LayerDescription] = []

@@ -26,9 +26,9 @@ extension Core {
             statistics.rtcpIn &+= 1
             transports[transport].packetsIn &+= 1
             transports[transport].bytesIn &+= UInt64(bytes.count)
-            noteStray(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
+            noteUnsignalledSSRC(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
             heard(from: transport, at: now)
-            noteHeard(transport, on: path, at: now, into: &output)
+            noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
             readBlocks(rtcpPlace, length: length, from: transport, at: now, into: &output)
         } catch {
             drops.count(DropReason(rtcp: error))
@@ -72,7 +72,7 @@ extension Core {
         guard let block = blocks.next() else { return }
         let cost = RTCPBudget.cost(of: block)
         guard cost <= covered || transports[transport].rtcpBudget.charge(cost &- covered) else {
-            statistics.feedbackLeftOut &+= 1
+            statistics.feedbackOverBudget &+= 1
             return
         }
         covered = max(0, covered &- cost)
@@ -94,16 +94,16 @@ extension Core {
             noteEstimate(of: transport, at: now)
             schedule(transport)
         case RTCPType.payloadFeedback where block.count == 15:
-            guard let estimate = try? ReceiverEstimate(block) else { return }
+            guard let estimate = try? ReceiverEstimatedBitrate(block) else { return }
             transports[transport].bandwidth?.receiveREMB(estimate.bitrate, at: now)
             noteEstimate(of: transport, at: now)
         case RTCPType.payloadFeedback where block.count == 1:
-            guard let loss = try? PictureLoss(block) else { return }
-            refreshPicture(of: loss.media, transport: transport, at: now)
+            guard let loss = try? PictureLossIndication(block) else { return }
+            handlePictureLoss(of: loss.media, transport: transport, at: now)
         case RTCPType.payloadFeedback where block.count == 4:
             guard let request = try? FullIntraRequest(block) else { return }
             for index in 0..<request.count {
-                refreshPicture(of: request[index].media, transport: transport, at: now)
+                handlePictureLoss(of: request[index].media, transport: transport, at: now)
             }
         default:
             break
@@ -191,16 +191,16 @@ extension Core {
     }
 
     /// Requests a keyframe for a subscriber that has sent PLI or FIR.
-    private mutating func refreshPicture(of ssrc: SSRC, transport: Int, at now: Instant) {
+    private mutating func handlePictureLoss(of ssrc: SSRC, transport: Int, at now: Instant) {
         let slot = slot(of: ssrc, transport: transport)
         guard slot >= 0, slots[slot].kind == .video else { return }
         slotRecords[slot].pictureLossesReceived &+= 1
         guard slots[slot].isOpen else { return }
         switch slots[slot].source {
         case .idle: break
-        case .waiting: wantKeyframe(forSlot: slot, at: now)
+        case .waiting: requestKeyframe(forSlot: slot, at: now)
         case .flowing(let encoding), .switching(from: let encoding, to: _):
-            wantKeyframe(of: Int(encoding), at: now)
+            requestKeyframe(of: Int(encoding), at: now)
         }
     }
 }

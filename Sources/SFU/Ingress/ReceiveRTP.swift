@@ -28,7 +28,7 @@ extension Core {
         do throws(SRTPError) {
             let length = try decrypt(bytes, transport: transport, into: place)
             heard(from: transport, at: now)
-            noteHeard(transport, on: path, at: now, into: &output)
+            noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
             if let drop = admit(place, length: length, from: transport, at: now) {
                 drops.count(drop)
                 pool.release(place)
@@ -89,7 +89,7 @@ extension Core {
         switch find(ssrc, info: info, labels: labels, place: place, transport: transport) {
         case .success(let found): stream = found
         case .failure(let error):
-            noteStray(ssrc, transport: transport)
+            noteUnsignalledSSRC(ssrc, transport: transport)
             return error.reason
         }
         let encoding = Int(stream.encoding)
@@ -161,11 +161,11 @@ extension Core {
             encodings[encoding].losses.removeAll()
             return .gated
         }
-        guard !isLeftOut(publication) else {
-            leaveOut(encoding)
+        guard !isStaleMedia(publication) else {
+            discardStale(encoding)
             return .stale
         }
-        if encodings[encoding].isBroken { goOn(encoding, at: info.arrival) }
+        if encodings[encoding].isBroken { resumeAfterGap(encoding, at: info.arrival) }
         info.epoch = encodings[encoding].epoch
         if let drop = police(info, length: length, encoding: encoding) {
             return drop
@@ -194,7 +194,7 @@ extension Core {
             newest &+ info.sequence.distance(from: SequenceNumber(truncating: newest))
         info.number = Int64(extended)
         if verdict == .restarted {
-            goOn(encoding, at: info.arrival)
+            resumeAfterGap(encoding, at: info.arrival)
             encodings[encoding].reception.restart(at: extended)
         }
         if case .newest(let gap) = verdict {
@@ -210,7 +210,7 @@ extension Core {
             at: info.arrival
         )
         // A burst that was queued over seconds would distort the measured rate.
-        guard leaving != .everything else { return }
+        guard staleMedia != .everything else { return }
         encodings[encoding].rate.receive(
             bytes: length,
             endsFrame: info.flags.contains(.marker),
@@ -237,7 +237,9 @@ extension Core {
         let abandoned = encodings[encoding].losses.abandoned
         let silence = encodings[encoding].rate.lastArrival.map { now.milliseconds(since: $0) } ?? 0
         encodings[encoding].losses.expect(gap: gap, before: newest, silence: silence, at: now)
-        if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }
+        if encodings[encoding].losses.abandoned != abandoned {
+            requestKeyframeAfterLoss(of: encoding, now)
+        }
         let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
         if transports[transport].nackDue.map({ $0 > due }) ?? true {
             transports[transport].nackDue = due

@@ -10,7 +10,7 @@ extension Core {
         into output: inout Batch
     ) {
         transports[transport].feedbackDue = nil
-        var times = List<Int64>(capacity: 128)
+        var times = UncountedArray<Int64>(capacity: 128)
         transports[transport].arrivals?.copy(into: &times)
         guard !times.isEmpty, let first = transports[transport].streams.first else {
             return
@@ -60,13 +60,15 @@ extension Core {
             return
         }
         let abandoned = encodings[encoding].losses.abandoned
-        var lost = List<SequenceNumber>(capacity: 32)
+        var lost = UncountedArray<SequenceNumber>(capacity: 32)
         encodings[encoding].losses.collect(
             dueAt: now,
             retryMilliseconds: transports[transport].nackRetryMilliseconds,
             into: &lost
         )
-        if encodings[encoding].losses.abandoned != abandoned { refreshAfterLoss(of: encoding, now) }
+        if encodings[encoding].losses.abandoned != abandoned {
+            requestKeyframeAfterLoss(of: encoding, now)
+        }
         guard !lost.isEmpty else { return }
         encodings[encoding].nacksSent &+= 1
         let ssrc = transports[transport].ssrc
@@ -76,12 +78,12 @@ extension Core {
     }
 
     /// Requests a keyframe after unrepairable loss, which breaks the video of all subscribers.
-    mutating func refreshAfterLoss(of encoding: Int, _ now: Instant) {
+    mutating func requestKeyframeAfterLoss(of encoding: Int, _ now: Instant) {
         let publication = encodings[encoding].publication
         guard encodings[encoding].kind == .video, publications[publication].hasViewers else {
             return
         }
-        wantKeyframe(of: encoding, at: now)
+        requestKeyframe(of: encoding, at: now)
     }
 
     /// Sends the keyframe requests that are due.
@@ -129,7 +131,7 @@ extension Core {
                 let entry = FullIntraRequest.Entry(media: media, number: number)
                 FullIntraRequest.encode(sender: ssrc, entry: entry, into: &bytes)
             } else {
-                PictureLoss(sender: ssrc, media: media).encode(into: &bytes)
+                PictureLossIndication(sender: ssrc, media: media).encode(into: &bytes)
             }
         }
     }

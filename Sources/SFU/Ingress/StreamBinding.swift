@@ -72,7 +72,7 @@ extension Core {
         transport: Int
     ) -> Result<Transport.Stream, BindingError> {
         if let stream = transports[transport].stream(of: ssrc) { return .success(stream) }
-        transports[transport].noteNewcomer(ssrc, at: info.arrival)
+        transports[transport].noteNewSSRC(ssrc, at: info.arrival)
         let publication = publication(of: info, labels: labels, place: place, transport: transport)
         guard publication >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
         guard let mapping = publications[publication].mapping(of: info.payloadType) else {
@@ -111,7 +111,9 @@ extension Core {
     }
 
     /// Records an SSRC with an authenticated packet, if it is unsignalled.
-    mutating func noteStray(_ ssrc: SSRC, transport: Int) { transports[transport].noteStray(ssrc) }
+    mutating func noteUnsignalledSSRC(_ ssrc: SSRC, transport: Int) {
+        transports[transport].noteUnsignalledSSRC(ssrc)
+    }
 
     private mutating func forget(_ ssrc: SSRC, transport: Int) {
         for index in 0..<transports[transport].streams.count

@@ -27,10 +27,10 @@ package struct DTLSAssociation: ~Copyable {
     }
 
     private let ssl: OpaquePointer
-    private let pipe: DTLSPipe
+    private let pipe: DTLSDatagramBIO
     private let role: DTLSRole
     private var phase = Phase.handshaking
-    private var schedule: DTLSSchedule
+    private var schedule: DTLSRetransmissionTimer
     private var budget = DTLSBudget()
 
     /// Maximum size of a sent datagram, in bytes.
@@ -45,11 +45,11 @@ package struct DTLSAssociation: ~Copyable {
         fingerprints: [Fingerprint],
         at now: Instant
     ) throws(DTLSError) {
-        let pipe = DTLSPipe(fingerprints: fingerprints, profiles: identity.profiles)
+        let pipe = DTLSDatagramBIO(fingerprints: fingerprints, profiles: identity.profiles)
         unsafe ssl = try Self.makeSSL(identity, pipe, role)
         self.pipe = pipe
         self.role = role
-        schedule = DTLSSchedule(at: now)
+        schedule = DTLSRetransmissionTimer(at: now)
         if role == .client { _ = proceed(at: now) }
     }
 
@@ -192,7 +192,7 @@ package struct DTLSAssociation: ~Copyable {
 
     private static func makeSSL(
         _ identity: DTLSIdentity,
-        _ pipe: DTLSPipe,
+        _ pipe: DTLSDatagramBIO,
         _ role: DTLSRole
     ) throws(DTLSError) -> OpaquePointer {
         ERR_clear_error()
@@ -204,7 +204,9 @@ package struct DTLSAssociation: ~Copyable {
         }
         unsafe SSL_set_bio(ssl, bio, bio)
         unsafe ssl_set_owner(ssl, Unmanaged.passUnretained(pipe).toOpaque())
-        unsafe DTLS_set_timer_cb(ssl) { _, previous in DTLSPipe.timerDuration(after: previous) }
+        unsafe DTLS_set_timer_cb(ssl) { _, previous in
+            DTLSDatagramBIO.timerDuration(after: previous)
+        }
         switch role {
         case .client: unsafe SSL_set_connect_state(ssl)
         case .server: unsafe SSL_set_accept_state(ssl)

@@ -77,7 +77,7 @@ package final class DTLSIdentity: @unchecked Sendable {
             let names = profiles.map(\.libraryName).joined(separator: ":")
             // Unlike the other calls, this one returns 0 on success.
             guard unsafe SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else { return false }
-            unsafe SSL_CTX_set_client_hello_cb(context, DTLSPipe.greet, nil)
+            unsafe SSL_CTX_set_client_hello_cb(context, DTLSDatagramBIO.checkClientHello, nil)
         }
         unsafe ssl_ctx_set_datagram_options(context)
         unsafe ssl_ctx_disable_session_cache(context)
@@ -87,7 +87,7 @@ package final class DTLSIdentity: @unchecked Sendable {
         // §6.2), so the callback replaces X.509 verification.
         let mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
         unsafe SSL_CTX_set_verify(context, mode, nil)
-        unsafe SSL_CTX_set_cert_verify_callback(context, DTLSPipe.verify, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(context, DTLSDatagramBIO.verify, nil)
         return true
     }
 

@@ -25,5 +25,5 @@ struct HandshakeFlights {
     }
 
     /// Returns whether a finished handshake proves that the peer is at `path`.
-    func isProof(of path: Path) -> Bool { self.path == path && !isSplit }
+    func provesAddress(of path: Path) -> Bool { self.path == path && !isSplit }
 }

@@ -12,7 +12,7 @@ import WorkerInterface
 /// when the peer has proven that it is there (`PathMove`).
 struct ICEAgent {
     /// Credentials from before a restart.
-    struct Former {
+    struct PreviousCredentials {
         var localFragment: [UInt8]
         var localPassword: [UInt8]
         var remoteFragment: [UInt8]
@@ -25,13 +25,13 @@ struct ICEAgent {
     private(set) var localFragment: [UInt8]
     private var remoteFragment: [UInt8]
     /// Credentials from before the last restart, valid only on paths that are already validated.
-    private(set) var previous: Former?
+    private(set) var previous: PreviousCredentials?
     private(set) var paths: [Path] = []
     private(set) var selected: Path?
     /// Path that the peer nominated but has not yet proven to be at.
     private(set) var move: PathMove?
     /// Time at which we last sent a check to such a path.
-    private var wanted = Instant(nanoseconds: .min / 2)
+    private var lastMoveCheck = Instant(nanoseconds: .min / 2)
 
     /// Checks processed in the second that began at `secondStart`, from validated and other
     /// addresses.
@@ -50,7 +50,7 @@ struct ICEAgent {
 
     /// Replaces the credentials; the previous ones stay valid on paths that are already validated.
     mutating func restart(with credentials: ICECredentials) {
-        previous = Former(
+        previous = PreviousCredentials(
             localFragment: localFragment,
             localPassword: localPassword,
             remoteFragment: remoteFragment,
@@ -61,7 +61,7 @@ struct ICEAgent {
         (paths, selected) = kept
     }
 
-    private init(_ credentials: ICECredentials, previous: Former?) {
+    private init(_ credentials: ICECredentials, previous: PreviousCredentials?) {
         self.init(credentials)
         self.previous = previous
     }
@@ -105,13 +105,15 @@ struct ICEAgent {
     /// Records the path that media should move to.
     ///
     /// Returns the nonce of our own check, or `nil` if one was sent too recently.
-    mutating func want(
+    mutating func beginMove(
         _ path: Path,
         nonce: @autoclosure () -> UInt64,
         at now: Instant
     ) -> UInt64? {
-        guard now.milliseconds(since: wanted) >= PathMove.repeatMilliseconds else { return nil }
-        wanted = now
+        guard now.milliseconds(since: lastMoveCheck) >= PathMove.repeatMilliseconds else {
+            return nil
+        }
+        lastMoveCheck = now
         if let move, move.path == path,
             now.milliseconds(since: move.madeAt) < PathMove.nonceMilliseconds
         {
@@ -157,13 +159,13 @@ struct ICEAgent {
             return knownChecks <= limit
         }
         otherChecks &+= 1
-        return otherChecks <= limit &* Self.strangers
+        return otherChecks <= limit &* Self.unvalidatedFactor
     }
 
     /// Factor by which the limit for unvalidated addresses exceeds `limit`.
     ///
     /// So many addresses at their own limit do not block a further one.
-    private static let strangers = 20
+    private static let unvalidatedFactor = 20
 
     private mutating func select(_ path: Path) {
         selected = path

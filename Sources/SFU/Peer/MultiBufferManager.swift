@@ -42,7 +42,7 @@
         }
 
         /// Computes the tags of all packets that await one.
-        func makeTags() { unsafe state.pointee.makeTags() }
+        func computeTags() { unsafe state.pointee.computeTags() }
 
         /// Returns the library's functions that use SHA instructions, if the processor has those.
         private static func shaExtensions(
@@ -127,8 +127,8 @@
 
         /// Queues a tag for `length` bytes from `start`, to be written at `tagOffset`.
         ///
-        /// Key and bytes must not move or change until `makeTags`.
-        mutating func wantTag(
+        /// Key and bytes must not move or change until `computeTags`.
+        mutating func queueTag(
             of start: UnsafeMutablePointer<UInt8>,
             length: Int,
             at tagOffset: Int,
@@ -144,11 +144,11 @@
             unsafe (places + count).initialize(to: start + tagOffset)
             unsafe count += 1
             unsafe bytes += length
-            if unsafe count == Self.capacity { unsafe makeTags() }
+            if unsafe count == Self.capacity { unsafe computeTags() }
         }
 
         /// Computes all queued tags and writes them to their destinations.
-        mutating func makeTags() {
+        mutating func computeTags() {
             guard unsafe count > 0 else { return }
             let manager = unsafe bytes >= wideFrom ? wide : narrow
             let isDone = unsafe mb_cm_make_tags(manager, jobs, UInt32(count)) == 1

@@ -10,7 +10,7 @@ import RTP
             unsafe self.transform = .allocate(capacity: 1)
             unsafe self.transform.initialize(to: transform)
             #if DEBUG || SFUD_INDEX_GUARD
-                unsafe self.transform.pointee.sent = context.sentIndexes()
+                unsafe self.transform.pointee.sent = context.indexReuseDetector()
             #endif
         }
 

@@ -37,7 +37,7 @@ struct PathConsent {
     private(set) var due: Instant?
 
     /// Records proof that the peer is at `path`, and renews consent.
-    mutating func give(_ path: Path, at now: Instant, random: UInt64) {
+    mutating func renew(_ path: Path, at now: Instant, random: UInt64) {
         self.path = path
         given = now
         check = nil
@@ -47,14 +47,14 @@ struct PathConsent {
     /// Returns whether `nonce` belongs to the outstanding check on `path` and the answer is in
     /// time.
     ///
-    /// An answer counts once, as `give` clears the check.
-    func isAsked(_ nonce: UInt64, on path: Path, at now: Instant) -> Bool {
+    /// An answer counts once, as `renew` clears the check.
+    func matchesCheck(_ nonce: UInt64, on path: Path, at now: Instant) -> Bool {
         guard let check, check.nonce == nonce, check.path == path else { return false }
         return now.milliseconds(since: asked) <= PathMove.answerMilliseconds
     }
 
     /// Whether consent has ended.
-    func isOver(at now: Instant) -> Bool {
+    func hasExpired(at now: Instant) -> Bool {
         path != nil && now.milliseconds(since: given) >= Self.lifetimeMilliseconds
     }
 
@@ -90,7 +90,7 @@ struct PathConsent {
     }
 
     /// Extends consent by a period in which the process was suspended.
-    mutating func forgive(_ nanoseconds: Int64, at now: Instant) {
+    mutating func extend(_ nanoseconds: Int64, at now: Instant) {
         given = min(given.advanced(nanoseconds: nanoseconds), now)
     }
 
@@ -106,9 +106,9 @@ struct PathConsent {
 
 extension Core {
     /// Records proof that the peer is at the selected path, which allows media to be sent there.
-    mutating func prove(_ transport: Int, at now: Instant) {
+    mutating func grantConsent(_ transport: Int, at now: Instant) {
         guard let path = transports[transport].path else { return }
-        transports[transport].consent.give(path, at: now, random: random.next())
+        transports[transport].consent.renew(path, at: now, random: random.next())
         updateDestination(of: transport)
         heard(from: transport, at: now)
         schedule(transport)
@@ -116,14 +116,14 @@ extension Core {
 
     /// Sends a consent check if consent is missing, after an authenticated packet from the selected
     /// path.
-    mutating func seekConsent(of transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func requestConsent(of transport: Int, at now: Instant, into output: inout Batch) {
         guard transports[transport].lacksConsent else { return }
         askConsent(of: transport, at: now, into: &output)
     }
 
     /// Sends the consent check that is due on the selected path, or ends consent that has expired.
     mutating func expireConsent(of transport: Int, at now: Instant, into output: inout Batch) {
-        guard !transports[transport].consent.isOver(at: now) else {
+        guard !transports[transport].consent.hasExpired(at: now) else {
             return endConsent(of: transport)
         }
         askConsent(of: transport, at: now, into: &output)
@@ -148,8 +148,8 @@ extension Core {
     /// Updates consent after the selected path changed without an action of the peer.
     ///
     /// Consent for the new path may have expired long ago.
-    mutating func reviewConsent(of transport: Int) {
-        if transports[transport].consent.isOver(at: now) { transports[transport].consent.end() }
+    mutating func updateConsent(of transport: Int) {
+        if transports[transport].consent.hasExpired(at: now) { transports[transport].consent.end() }
         updateDestination(of: transport)
         schedule(transport)
     }

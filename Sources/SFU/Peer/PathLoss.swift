@@ -17,6 +17,6 @@ extension Core {
         paths.remove(path, transport: owner)
         transports[transport].ice.forget(path)
         transports[transport].path = transports[transport].ice.selected
-        reviewConsent(of: transport)
+        updateConsent(of: transport)
     }
 }

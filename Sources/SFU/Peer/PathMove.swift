@@ -49,7 +49,7 @@ extension Core {
         into output: inout Batch
     ) {
         guard output.free > 0,
-            let nonce = transports[transport].ice.want(path, nonce: secrets.next(), at: now)
+            let nonce = transports[transport].ice.beginMove(path, nonce: secrets.next(), at: now)
         else { return }
         sendCheck(nonce, to: path, of: transport, isCurrent: true, into: &output)
     }
@@ -100,7 +100,7 @@ extension Core {
         let isMove = transports[transport].ice.isMove(nonce, to: path, at: now)
         let isConsent =
             transports[transport].path == path
-            && transports[transport].consent.isAsked(nonce, on: path, at: now)
+            && transports[transport].consent.matchesCheck(nonce, on: path, at: now)
         // Cheapest test first: an answer to no outstanding check costs no HMAC.
         guard isMove || isConsent else { return }
         let key = transports[transport].ice.remotePassword(isCurrent: true)
@@ -112,19 +112,19 @@ extension Core {
         if isMove {
             move(transport, to: path, at: now, into: &output)
         } else {
-            prove(transport, at: now)
+            grantConsent(transport, at: now)
         }
     }
 
     /// Sends a check after an authenticated packet from a path whose consent or move is pending.
-    mutating func noteHeard(
+    mutating func noteAuthenticatedPacket(
         _ transport: Int,
         on path: Path,
         at now: Instant,
         into output: inout Batch
     ) {
         if transports[transport].path == path {
-            seekConsent(of: transport, at: now, into: &output)
+            requestConsent(of: transport, at: now, into: &output)
         } else if transports[transport].ice.move?.path == path {
             challenge(path, of: transport, at: now, into: &output)
         }
@@ -145,7 +145,7 @@ extension Core {
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
         take(path, for: transport)
         setPath(path, of: transport, at: now)
-        prove(transport, at: now)
+        grantConsent(transport, at: now)
         startDTLS(transport, at: now, into: &output)
         schedule(transport)
     }
@@ -170,7 +170,7 @@ extension Core {
         if other >= 0, other != index {
             transports[Int(other)].ice.forget(path)
             transports[Int(other)].path = transports[Int(other)].ice.selected
-            reviewConsent(of: Int(other))
+            updateConsent(of: Int(other))
         }
         paths.insert(path, transport: index)
     }

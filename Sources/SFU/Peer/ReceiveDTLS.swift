@@ -91,10 +91,11 @@ extension Core {
         into output: inout Batch
     ) {
         guard !transports[transport].hasEnded else { return }
-        if transports[transport].path == path, transports[transport].flights.isProof(of: path) {
-            prove(transport, at: now)
+        if transports[transport].path == path, transports[transport].flights.provesAddress(of: path)
+        {
+            grantConsent(transport, at: now)
         } else {
-            seekConsent(of: transport, at: now, into: &output)
+            requestConsent(of: transport, at: now, into: &output)
         }
     }
 
@@ -125,7 +126,7 @@ extension Core {
                 profile: profile,
                 keys: keys,
                 context: srtpContext,
-                maxStreams: limits.streamsPerTransport + Transport.strayLimit + 1
+                maxStreams: limits.streamsPerTransport + Transport.unsignalledLimit + 1
             )
         } catch {
             return end(transport, because: .handshakeFailed, at: now, into: &output)
@@ -138,7 +139,7 @@ extension Core {
         emit(.transport(transports[transport].id, .connected))
         // This subscriber's slots can be served now.
         for index in 0..<transports[transport].slots.count {
-            wantKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
+            requestKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
         }
     }
 

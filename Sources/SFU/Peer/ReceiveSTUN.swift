@@ -104,7 +104,9 @@ extension Core {
         let limit = limits.stunChecksPerSecond
         if !transports[transport].ice.isValidated(path) {
             let second = now.nanoseconds / 1_000_000_000
-            guard strangers.admit(path.remote, limit: limit, second: second) else { return false }
+            guard unvalidatedSources.admit(path.remote, limit: limit, second: second) else {
+                return false
+            }
         }
         return transports[transport].ice.admitCheck(from: path, limit: limit, at: now)
     }
@@ -172,7 +174,7 @@ extension Core {
         setPath(transports[transport].ice.selected, of: transport, at: now)
         updateDestination(of: transport)
         if transports[transport].path == path {
-            seekConsent(of: transport, at: now, into: &output)
+            requestConsent(of: transport, at: now, into: &output)
         }
         startDTLS(transport, at: now, into: &output)
         // Deadlines that awaited a path are due now.

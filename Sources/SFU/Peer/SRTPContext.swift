@@ -49,7 +49,9 @@ package final class SRTPContext {
 
     #if DEBUG || SFUD_INDEX_GUARD
         /// Creates the index-reuse detector of one outgoing cipher, if enabled.
-        func sentIndexes() -> SentIndexes? { refusesReuse ? SentIndexes() : nil }
+        func indexReuseDetector() -> IndexReuseDetector? {
+            refusesReuse ? IndexReuseDetector() : nil
+        }
     #endif
 
     /// Completes all packets whose encryption was begun, in any session.
@@ -57,7 +59,7 @@ package final class SRTPContext {
     /// Call it before any of them is sent; it costs nothing if there are none.
     package func finish() {
         #if canImport(CIPSecMB)
-            manager?.makeTags()
+            manager?.computeTags()
         #endif
     }
 }

@@ -7,7 +7,7 @@
         /// Length of the tag that is sent, in bytes.
         static let sha1TagLength = 10
 
-        /// Encrypts the packet now and queues its tag for `MultiBufferState.makeTags`.
+        /// Encrypts the packet now and queues its tag for `MultiBufferState.computeTags`.
         ///
         /// `bytes` holds the whole plaintext packet in its first `length` bytes, and has room for
         /// the tag. Returns `false` if the library refuses.
@@ -25,7 +25,7 @@
             bytes.put(UInt32(truncatingIfNeeded: index >> 16), at: length)
             unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 guard let start = bytes.baseAddress else { return }
-                unsafe state.pointee.wantTag(
+                unsafe state.pointee.queueTag(
                     of: start,
                     length: length + 4,
                     at: length,

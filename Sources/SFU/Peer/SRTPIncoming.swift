@@ -1,7 +1,7 @@
 /// Roll-over counters and replay windows of incoming streams (RFC 3711 §3.3.1–2).
 ///
 /// State changes only after a packet's tag is verified. Decisions match those of libsrtp2, which
-/// does this itself in the other engine, except for `SRTPSearch`.
+/// does this itself in the other engine, except for `RolloverCounterSearch`.
 @safe
 struct SRTPIncoming: ~Copyable {
     /// State of one SSRC; its RTP and RTCP windows are two parts of `bits`.
@@ -71,12 +71,12 @@ struct SRTPIncoming: ~Copyable {
         return Candidate(place: place, ssrc: ssrc, index: index)
     }
 
-    /// Returns a later index to try for a refused packet, as `SRTPSearch` schedules it.
+    /// Returns a later index to try for a refused packet, as `RolloverCounterSearch` schedules it.
     mutating func laterCandidate(_ ssrc: UInt32, sequence: UInt16) -> Candidate? {
         guard let place = find(ssrc) else { return nil }
         let refused = unsafe streams[place].refused
         unsafe streams[place].refused = refused &+ 1
-        guard let round = SRTPSearch.round(after: refused) else { return nil }
+        guard let round = RolloverCounterSearch.round(after: refused) else { return nil }
         let newest = unsafe streams[place].rtpNewest
         let index = Self.estimate(sequence, after: newest) + UInt64(round) << 16
         guard index > newest, index < 1 << 48 else { return nil }

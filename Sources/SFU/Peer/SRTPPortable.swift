@@ -14,7 +14,7 @@ struct PortableSRTP: ~Copyable {
     private var incoming: [IncomingStream] = []
     private var outgoing: [OutgoingStream] = []
     #if DEBUG || SFUD_INDEX_GUARD
-        var sent: SentIndexes?
+        var sent: IndexReuseDetector?
     #endif
 
     private struct IncomingStream {
@@ -138,7 +138,7 @@ struct PortableSRTP: ~Copyable {
     private mutating func search(at place: Int) -> Bool {
         let refused = incoming[place].refused
         incoming[place].refused = refused &+ 1
-        guard let round = SRTPSearch.round(after: refused) else { return false }
+        guard let round = RolloverCounterSearch.round(after: refused) else { return false }
         let ssrc = incoming[place].ssrc
         var counter: UInt32 = 0
         // libsrtp2's estimate may be the previous counter.

@@ -41,7 +41,7 @@ package struct SRTPSession: ~Copyable {
         #endif
         portable = try PortableSRTP(profile: profile, keys: keys, maxStreams: maxStreams)
         #if DEBUG || SFUD_INDEX_GUARD
-            portable?.sent = context.sentIndexes()
+            portable?.sent = context.indexReuseDetector()
         #endif
     }
 

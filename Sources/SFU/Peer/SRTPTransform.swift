@@ -24,7 +24,7 @@
         /// Session salt in four words, left-aligned.
         private let salt: SIMD4<UInt32>
         #if DEBUG || SFUD_INDEX_GUARD
-            var sent: SentIndexes?
+            var sent: IndexReuseDetector?
         #endif
 
         /// Creates the cipher; `authentication` has 20 bytes for HMAC-SHA1 and none for GCM.
@@ -75,7 +75,7 @@
 
         deinit {
             // Packets may still await a tag that is computed with this key.
-            unsafe state.pointee.makeTags()
+            unsafe state.pointee.computeTags()
             if !isPrepared { unsafe state.pointee.forgetPreparedKey() }
             unsafe OPENSSL_cleanse(key, keySize)
             unsafe key.deallocate()

@@ -36,20 +36,20 @@ struct Transport: ~Copyable {
     /// Destinations of our handshake's datagrams.
     var flights = HandshakeFlights()
 
-    var streams = List<Stream>(capacity: 8)
+    var streams = UncountedArray<Stream>(capacity: 8)
     /// Unsignalled SSRCs whose roll-over counter and replay window are kept.
     ///
     /// Packets that were accepted once must not be accepted again as a new stream (RFC 3711
     /// §3.3.2).
-    private(set) var strays = List<SSRC>(capacity: 4)
-    private var oldestStray = 0
+    private(set) var unsignalledSSRCs = UncountedArray<SSRC>(capacity: 4)
+    private var oldestUnsignalled = 0
     /// Number of new SSRCs in the current second, and that second.
-    private var newcomers = 0
-    private var newcomersSecond: Int64 = .min
-    static let strayLimit = 64
-    var former = FormerStreams()
-    var publications = List<Int32>()
-    var slots = List<Int32>()
+    private var newSSRCs = 0
+    private var newSSRCsSecond: Int64 = .min
+    static let unsignalledLimit = 64
+    var former = FormerSSRCs()
+    var publications = UncountedArray<Int32>()
+    var slots = UncountedArray<Int32>()
     /// Header extension map of all m-lines: an id has one meaning on a bundled transport (RFC 8843
     /// §9).
     var extensions = ExtensionMap()
@@ -194,35 +194,37 @@ struct Transport: ~Copyable {
     ///
     /// Only authenticated packets count, so nobody without the keys can use up the limit.
     func admits(_ ssrc: SSRC, limit: Int, at now: Instant) -> Bool {
-        guard newcomers >= limit, newcomersSecond == now.nanoseconds / 1_000_000_000 else {
+        guard newSSRCs >= limit, newSSRCsSecond == now.nanoseconds / 1_000_000_000 else {
             return true
         }
-        return stream(of: ssrc) != nil || strays.contains(ssrc)
+        return stream(of: ssrc) != nil || unsignalledSSRCs.contains(ssrc)
     }
 
     /// Counts an authenticated packet from an SSRC without a stream, if the SSRC is new.
-    mutating func noteNewcomer(_ ssrc: SSRC, at now: Instant) {
-        guard !strays.contains(ssrc) else { return }
+    mutating func noteNewSSRC(_ ssrc: SSRC, at now: Instant) {
+        guard !unsignalledSSRCs.contains(ssrc) else { return }
         let second = now.nanoseconds / 1_000_000_000
-        if second != newcomersSecond {
-            newcomersSecond = second
-            newcomers = 0
+        if second != newSSRCsSecond {
+            newSSRCsSecond = second
+            newSSRCs = 0
         }
-        newcomers &+= 1
+        newSSRCs &+= 1
     }
 
-    /// Keeps the SRTP state of an unsignalled SSRC, and evicts the oldest at `strayLimit`.
-    mutating func noteStray(_ ssrc: SSRC) {
-        guard stream(of: ssrc) == nil, !strays.contains(ssrc) else { return }
-        guard strays.count >= Self.strayLimit else { return strays.append(ssrc) }
-        srtp?.removeIncoming(strays[oldestStray])
-        strays[oldestStray] = ssrc
-        oldestStray = (oldestStray + 1) % Self.strayLimit
+    /// Keeps the SRTP state of an unsignalled SSRC, and evicts the oldest at `unsignalledLimit`.
+    mutating func noteUnsignalledSSRC(_ ssrc: SSRC) {
+        guard stream(of: ssrc) == nil, !unsignalledSSRCs.contains(ssrc) else { return }
+        guard unsignalledSSRCs.count >= Self.unsignalledLimit else {
+            return unsignalledSSRCs.append(ssrc)
+        }
+        srtp?.removeIncoming(unsignalledSSRCs[oldestUnsignalled])
+        unsignalledSSRCs[oldestUnsignalled] = ssrc
+        oldestUnsignalled = (oldestUnsignalled + 1) % Self.unsignalledLimit
     }
 
     /// Adds a stream.
     mutating func bind(_ stream: Stream) {
-        strays.remove(stream.ssrc)
+        unsignalledSSRCs.remove(stream.ssrc)
         streams.append(stream)
     }
 
@@ -230,7 +232,7 @@ struct Transport: ~Copyable {
     mutating func removeStream(at index: Int) {
         let ssrc = streams[index].ssrc
         streams.remove(swappingAt: index)
-        noteStray(ssrc)
+        noteUnsignalledSSRC(ssrc)
     }
 
     /// Interval between NACKs for the same packet: about a round trip, within 30 and 500 ms.

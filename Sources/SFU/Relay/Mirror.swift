@@ -19,7 +19,7 @@ extension Core {
             mirrors.append(Int32(publication))
             addEncodings(to: publication)
             if let start = mirror.from {
-                publications[publication].wantsSince = start
+                publications[publication].heldAudioSince = start
                 publications[publication].asks = Self.asks
                 return scheduleMirrors(by: now)
             }
@@ -88,7 +88,7 @@ extension Core {
         info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
         if encodings[encoding].kind == .audio {
-            publications[publication].wantsSince = nil
+            publications[publication].heldAudioSince = nil
             // Relayed audio is being listened to, and the next listener may join in the middle of a
             // word, so keep the preroll.
             encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
@@ -99,7 +99,7 @@ extension Core {
         if encodings[encoding].kind == .video, message.followsGap,
             !info.flags.contains(.keyframeStart)
         {
-            mendGap(publication, at: info.arrival)
+            requestKeyframesAfterGap(publication, at: info.arrival)
         }
         keep(info, place: place, encoding: encoding, publication: publication)
         return nil
@@ -136,10 +136,12 @@ extension Core {
     }
 
     /// Asks for keyframes after a ring overflow: the lost packets are in no history.
-    private mutating func mendGap(_ publication: Int, at now: Instant) {
+    private mutating func requestKeyframesAfterGap(_ publication: Int, at now: Instant) {
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]
-            if isFollowed(encoding, of: publication) { refreshAfterLoss(of: Int(encoding), now) }
+            if isFollowed(encoding, of: publication) {
+                requestKeyframeAfterLoss(of: Int(encoding), now)
+            }
         }
     }
 
@@ -156,7 +158,7 @@ extension Core {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
         for index in 0..<mirrors.count {
             let publication = Int(mirrors[index])
-            if let again = askForBeginning(of: publication, through: &port, at: now) {
+            if let again = requestPreroll(of: publication, through: &port, at: now) {
                 next = min(next, again)
             }
             if publications[publication].kind == .video {
@@ -190,13 +192,13 @@ extension Core {
         through port: inout RelayPort
     ) {
         guard let home = publications[publication].home, port.reaches(home.worker) else { return }
-        let wish = RelayMessage(
-            .keyframeWanted,
+        let request = RelayMessage(
+            .keyframeRequested,
             to: home.publication,
             from: publications.handle(at: publication),
             position: position
         )
-        _ = port.write(wish, Span(), to: home.worker)
+        _ = port.write(request, Span(), to: home.worker)
     }
 
     mutating func scheduleMirrors(by due: Instant) {

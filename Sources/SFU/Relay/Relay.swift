@@ -28,27 +28,27 @@ extension Core {
         to mirror: Int,
         into port: inout RelayPort
     ) {
-        var outlet = publications[publication].mirrors[mirror]
-        let target = outlet.target
-        guard port.reaches(target.worker), outlet.heldUntil == nil else { return }
+        var destination = publications[publication].mirrors[mirror]
+        let target = destination.target
+        guard port.reaches(target.worker), destination.heldUntil == nil else { return }
         var place = publications[publication].firstArrival
         while place >= 0 {
-            write(place, of: publication, to: &outlet, into: &port)
+            write(place, of: publication, to: &destination, into: &port)
             // `write` counts a loss on the way out itself, as a socket counts what it refuses.
             if !pool[place].flags.contains(.skipped) { pool[place].drop = nil }
             place = pool[place].next
         }
-        publications[publication].mirrors[mirror] = outlet
+        publications[publication].mirrors[mirror] = destination
     }
 
     /// Writes one packet into the ring to a mirror's worker.
     mutating func write(
         _ place: Int32,
         of publication: Int,
-        to outlet: inout Publication.Outlet,
+        to destination: inout Publication.RelayDestination,
         into port: inout RelayPort
     ) {
-        let target = outlet.target
+        let target = destination.target
         let source = publications.handle(at: publication)
         let encoding = Int(pool[place].encoding)
         let length = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
@@ -61,7 +61,7 @@ extension Core {
         if let best = highestLive(of: publication) {
             message.best = UInt8(clamping: encodings[Int(best)].position)
         }
-        message.followsGap = outlet.hasGap
+        message.followsGap = destination.hasGap
         message.length = UInt16(clamping: length)
         message.width = UInt16(clamping: encodings[encoding].width)
         message.height = UInt16(clamping: encodings[encoding].height)
@@ -71,8 +71,8 @@ extension Core {
         message.info = pool[place]
         let packets = pool.packets
         let packet = packets.bytes(at: place, count: length)
-        outlet.hasGap = !port.write(message, packet, to: target.worker)
-        if outlet.hasGap {
+        destination.hasGap = !port.write(message, packet, to: target.worker)
+        if destination.hasGap {
             drops.count(.relayQueueFull)
         } else {
             statistics.relayedOut &+= 1
@@ -113,15 +113,15 @@ extension Core {
             let message = reader.message
             switch message.kind {
             case .packet: admit(message, of: reader, from: other)
-            case .keyframeWanted: noteWish(message, at: now)
-            case .soundWanted: noteBeginning(message, from: other)
+            case .keyframeRequested: noteKeyframeRequest(message, at: now)
+            case .heldAudioRequest: notePrerollRequest(message, from: other)
             }
             reader.advance()
         }
     }
 
     /// Handles a keyframe request from a mirror like one of the subscribers here.
-    private mutating func noteWish(_ message: RelayMessage, at now: Instant) {
+    private mutating func noteKeyframeRequest(_ message: RelayMessage, at now: Instant) {
         guard publications.contains(message.target) else { return }
         let publication = Int(message.target.index)
         let position = Int(message.position)
@@ -130,7 +130,7 @@ extension Core {
         else { return }
         let encoding = Int(publications[publication].encodings[position])
         guard encodings[encoding].kind == .video else { return }
-        wantKeyframe(of: encoding, at: now)
+        requestKeyframe(of: encoding, at: now)
     }
 
     /// Sets the mirrors that a home's packets are relayed to from the next batch on.
@@ -147,7 +147,7 @@ extension Core {
             publications[publication].mirrors.remove(swappingAt: mirror)
         }
         for target in targets where !hasMirror(publication, target) {
-            publications[publication].mirrors.append(Publication.Outlet(target: target))
+            publications[publication].mirrors.append(Publication.RelayDestination(target: target))
         }
         if !publications[publication].mirrors.isEmpty { relayedCount += 1 }
     }

@@ -7,9 +7,9 @@ struct RelayMessage: BitwiseCopyable {
         /// From the home: a packet that passed ingress and gate; its bytes lie beside the message.
         case packet
         /// From a mirror: a request for a keyframe of the encoding at `position`.
-        case keyframeWanted
+        case keyframeRequested
         /// From a mirror: a request for the packets that the home holds since `info.arrival`.
-        case soundWanted
+        case heldAudioRequest
     }
 
     var kind: Kind

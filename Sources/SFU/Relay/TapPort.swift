@@ -164,17 +164,17 @@ package struct TapPort: ~Copyable {
     /// A request that finds the ring full is lost: repeat it while the keyframe is needed.
     ///
     /// - Returns: the worker that has to be woken, if any.
-    package mutating func wantKeyframe(of id: PublicationID, position: Int) -> Int? {
+    package mutating func requestKeyframe(of id: PublicationID, position: Int) -> Int? {
         guard let state = mirrors[id], state.mirror.open, port.reaches(state.mirror.home.worker)
         else { return nil }
         let worker = state.mirror.home.worker
-        let wish = RelayMessage(
-            .keyframeWanted,
+        let request = RelayMessage(
+            .keyframeRequested,
             to: state.mirror.home.publication,
             from: id,
             position: position
         )
-        _ = port.write(wish, Span(), to: worker)
+        _ = port.write(request, Span(), to: worker)
         return port.publish(to: worker) ? worker : nil
     }
 }

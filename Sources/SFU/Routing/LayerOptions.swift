@@ -7,7 +7,11 @@ extension Core {
     ///
     /// They are its live layers and its paused ones, except those above the publisher's role cap.
     /// There are at most `LayerOption.maximumCount`; if `options` has less room, it allocates.
-    func options(of publication: Int, at now: Instant, into options: inout List<LayerOption>) {
+    func options(
+        of publication: Int,
+        at now: Instant,
+        into options: inout UncountedArray<LayerOption>
+    ) {
         options.removeAll()
         let cap = publications[publication].configuration.cap
         for position in 0..<publications[publication].encodings.count {
@@ -43,7 +47,7 @@ extension Core {
             height: Int(size.height),
             frameRate: rate.frameRate,
             bitrate: rate.bitrate,
-            usualBitrate: encodings[index].layers.usualRate(of: layer)
+            usualBitrate: encodings[index].layers.expectedBitrate(of: layer)
         )
     }
 
@@ -63,11 +67,11 @@ extension Core {
             height: Int(size.height),
             frameRate: last?.target == target ? last?.frameRate ?? 0 : 0,
             bitrate: 0,
-            usualBitrate: encodings[index].layers.usualRate(of: layer)
+            usualBitrate: encodings[index].layers.expectedBitrate(of: layer)
         )
     }
 
-    private func insert(_ option: LayerOption, into options: inout List<LayerOption>) {
+    private func insert(_ option: LayerOption, into options: inout UncountedArray<LayerOption>) {
         options.append(option)
         var place = options.count - 1
         while place > 0, isLower(option, than: options[place - 1]) {

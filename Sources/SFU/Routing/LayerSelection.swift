@@ -33,14 +33,16 @@ extension Core {
             if isOpen, encodings[encoding].layers.measure(at: now) { isNews = true }
             let isLive = encodings[encoding].isActive(at: now)
             if isLive != encodings[encoding].isLive { isNews = true }
-            if !isLive, rests(position, of: publication, at: now) != encodings[encoding].isOffered {
+            if !isLive,
+                isResumable(position, of: publication, at: now) != encodings[encoding].isOffered
+            {
                 isNews = true
             }
             if isLive { isBusy = true }
         }
         if isNews { refreshLayers(of: publication, at: now) }
         let isPending = reviewInterruption(of: publication, isLive: isBusy, at: now)
-        return reviewWanted(of: publication, at: now) || isPending || isBusy
+        return reviewDemand(of: publication, at: now) || isPending || isBusy
     }
 
     /// Rebuilds the list of layers on offer, and selects one for each subscriber.
@@ -53,15 +55,15 @@ extension Core {
             let encoding = Int(publications[publication].encodings[position])
             encodings[encoding].isLive = encodings[encoding].isActive(at: now)
             encodings[encoding].isOffered =
-                encodings[encoding].isLive || rests(position, of: publication, at: now)
+                encodings[encoding].isLive || isResumable(position, of: publication, at: now)
             if encodings[encoding].isLive {
                 isLive = true
-                encodings[encoding].askedFor = nil
+                encodings[encoding].resumeRequestedAt = nil
             }
         }
         // A publication without any live encoding keeps its options for when it resumes.
         guard isLive else { return }
-        var options = List<LayerOption>(capacity: LayerOption.maximumCount)
+        var options = UncountedArray<LayerOption>(capacity: LayerOption.maximumCount)
         self.options(of: publication, at: now, into: &options)
         for index in 0..<options.count {
             options[index].steady(by: publications[publication].options)
@@ -78,11 +80,11 @@ extension Core {
     }
 
     /// Requests a keyframe of this encoding for a subscriber, not earlier than `notBefore`.
-    mutating func wantKeyframe(of encoding: Int, at now: Instant, notBefore: Instant? = nil) {
+    mutating func requestKeyframe(of encoding: Int, at now: Instant, notBefore: Instant? = nil) {
         let bitrate = encodings[encoding].rate.bitrate
         let outcome = encodings[encoding].keyframes
             .want(at: now, bitrate: bitrate, notBefore: notBefore ?? now)
-        statistics.keyframeWishes.count(outcome)
+        statistics.keyframeRequestCounts.count(outcome)
         scheduleKeyframe(of: encoding)
     }
 

@@ -43,14 +43,14 @@ struct LayerOption: BitwiseCopyable {
     /// Bitrate that must fit before a slot climbs to it, in bits a second.
     ///
     /// It allows for a higher peak, as an encoding that resumes starts with little.
-    var risingBitrate: Int { max(likelyBitrate, usualBitrate) }
+    var peakBitrate: Int { max(likelyBitrate, usualBitrate) }
 
     /// Bitrate that it may reach in motion, in bits a second; a still picture's own says little of
     /// that.
     ///
     /// `cap` limits the guess if the publisher keeps to one.
-    func livelyBitrate(within cap: Int?) -> Int {
-        max(risingBitrate, min(pixels * Self.usualBitsPerPixel, cap ?? .max))
+    func motionBitrate(within cap: Int?) -> Int {
+        max(peakBitrate, min(pixels * Self.usualBitsPerPixel, cap ?? .max))
     }
 
     /// Usual bits a second per pixel, and the usual bitrate if even the size is unknown.
@@ -58,7 +58,7 @@ struct LayerOption: BitwiseCopyable {
     private static let usualBitrate = 300_000
 
     /// Averages the bitrate with that of the last window, so one keyframe does not distort it.
-    mutating func steady(by others: borrowing List<LayerOption>) {
+    mutating func steady(by others: borrowing UncountedArray<LayerOption>) {
         for index in 0..<others.count where others[index].target == target {
             let before = others[index].bitrate
             if before > 0, bitrate > 0 { bitrate = (before + bitrate) / 2 }

@@ -75,11 +75,11 @@ extension Core {
             publications[publication].encodings.append(Int32(bitPattern: id.index))
         }
         declare(from: [], of: publication)
-        recall(publication)
+        bindFormerSSRCs(publication)
     }
 
     /// Binds the SSRCs that this m-line had before it stopped sending.
-    private mutating func recall(_ publication: Int) {
+    private mutating func bindFormerSSRCs(_ publication: Int) {
         guard let transport = publications[publication].transport else { return }
         let mid = publications[publication].configuration.mid
         for position in 0..<publications[publication].encodings.count {
@@ -196,7 +196,7 @@ extension Core {
         )
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])
-            loseRight(of: slot)
+            revokeRight(of: slot)
             slots[slot].publication = -1
             slots[slot].source = .idle
             slots[slot].isOpen = false
@@ -244,13 +244,13 @@ extension Core {
             SlotRecord(configuration, rtxRandom: random.next()),
             at: configuration.id
         )
-        departures.insert(index, transport: transport)
-        aside.departures.insert(index, transport: transport)
+        egressOrder.insert(index, transport: transport)
+        aside.egressOrder.insert(index, transport: transport)
         transports[transport].slots.append(Int32(index))
     }
 
     mutating func remove(slot: Int) {
-        loseRight(of: slot)
+        revokeRight(of: slot)
         let publication = Int(slots[slot].publication)
         if publication >= 0 { publications[publication].subscribers.remove(sorted: Int32(slot)) }
         transports[slots[slot].transport].slots.remove(Int32(slot))

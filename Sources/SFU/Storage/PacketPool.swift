@@ -9,7 +9,7 @@ struct PacketPool: ~Copyable {
     private let infos: UnsafeMutablePointer<PacketInfo>
     private let free: UnsafeMutablePointer<UInt32>
     private var freeCount: Int
-    private var retired = List<Int32>(capacity: 256)
+    private var retired = UncountedArray<Int32>(capacity: 256)
     private var touched = 0
     let capacity: Int
 

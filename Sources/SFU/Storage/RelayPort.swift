@@ -96,7 +96,7 @@ package struct RelayPort: ~Copyable {
     }
 
     /// Returns whether any ring has a message to read.
-    package mutating func hasNews() -> Bool {
+    package mutating func hasMessages() -> Bool {
         for other in 0..<workers where other != worker {
             if !self[reader: other].isEmpty() { return true }
         }

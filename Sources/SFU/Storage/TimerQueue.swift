@@ -11,7 +11,7 @@ struct TimerQueue: ~Copyable {
         var transport: TransportID
     }
 
-    private var heap = List<Entry>(capacity: 64)
+    private var heap = UncountedArray<Entry>(capacity: 64)
 
     var first: Instant? { heap.isEmpty ? nil : heap[0].deadline }
 

@@ -35,7 +35,7 @@ extension ComposeOptions {
     private static let valued = ["-o", "--output", "--layout", "--size", "--font"]
 
     /// Whether `argument` is such an option, or a long one with `=` and its value.
-    static func isValued(_ argument: String) -> Bool {
+    static func takesValue(_ argument: String) -> Bool {
         valued.contains {
             argument == $0 || argument.hasPrefix("--") && argument.hasPrefix("\($0)=")
         }

@@ -25,14 +25,14 @@ struct ComposePlan: Equatable, Sendable {
         self.options = options
         clips = footage.clips
         frames = max(1, Self.frame(footage.duration, .up))
-        var stage = Stage(session, footage)
+        var stage = SessionState(session, footage)
         let layout = TileLayout(kind: options.layout, size: options.size)
         var looks: [(frame: Int, tiles: [Tile])] = [(0, [])]
         for (frame, changes) in Change.all(session, footage, stage.people) where frame < frames {
             for change in changes { stage.apply(change) }
             looks.append((frame, layout.tiles(stage.scene)))
         }
-        segments = Self.calmed(looks, frames: frames)
+        segments = Self.mergingShortSegments(looks, frames: frames)
     }
 
     /// Returns the frame number at a second of the session.
@@ -45,7 +45,7 @@ struct ComposePlan: Equatable, Sendable {
     ///
     /// A change soon after another is shown from the first one on: a joining participant's camera
     /// starts a moment later, and a pause of half a second is ignored.
-    private static func calmed(
+    private static func mergingShortSegments(
         _ looks: [(frame: Int, tiles: [Tile])],
         frames: Int
     ) -> [Segment] {
@@ -108,7 +108,7 @@ private enum Change {
 }
 
 /// Participants, clips and speakers at one moment of the session.
-private struct Stage {
+private struct SessionState {
     /// All participants that ever appear, in the order in which they joined.
     let people: [Person]
     private let clips: [Clip]

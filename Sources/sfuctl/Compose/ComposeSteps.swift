@@ -39,7 +39,7 @@ struct ComposeSteps: Equatable, Sendable {
             )
             .map { begin in
                 let end = min(begin + Self.longestPart, segment.frames.upperBound)
-                let picture = PartPicture(
+                let picture = PartFilterGraph(
                     tiles: segment.tiles,
                     frames: begin..<end,
                     size: plan.options.size,
@@ -55,7 +55,7 @@ struct ComposeSteps: Equatable, Sendable {
                 )
             }
         }
-        sounds = SoundPlan(plan.clips, frames: plan.frames).windows.map { window in
+        sounds = AudioPlan(plan.clips, frames: plan.frames).windows.map { window in
             named.step(
                 .sound,
                 window.arguments(plan.clips, paths: paths),
@@ -97,7 +97,7 @@ private struct Naming {
 }
 
 /// Parameters of all encoded pictures.
-enum Encoding {
+enum VideoEncoding {
     /// Time base of reels and parts; a frame is a whole number of ticks.
     static let timescale = "\(1_000 * ComposePlan.frameRate)"
 
@@ -130,7 +130,7 @@ extension Reel {
             "scale=w=\(size.width):h=\(size.height):force_original_aspect_ratio=decrease"
                 + ":flags=bilinear:out_color_matrix=bt601:out_range=tv",
             "pad=w=\(size.width):h=\(size.height):x=-1:y=-1:eval=frame"
-                + ":color=\(Encoding.tileColour)",
+                + ":color=\(VideoEncoding.tileColour)",
             "setsar=1",
         ]
         return [
@@ -138,18 +138,20 @@ extension Reel {
             "-vf", filters.joined(separator: ","), "-fps_mode", "passthrough",
             "-frames:v", "\(count)", "-c:v", "libx264", "-preset", "ultrafast",
             "-tune", "fastdecode", "-crf", "19", "-g", "\(ComposePlan.frameRate)",
-        ] + Encoding.colours + ["-video_track_timescale", Encoding.timescale, "-f", "mp4"]
+        ] + VideoEncoding.colours + [
+            "-video_track_timescale", VideoEncoding.timescale, "-f", "mp4",
+        ]
     }
 }
 
-extension SoundPlan.Window {
+extension AudioPlan.Window {
     func arguments(_ clips: [Clip], paths: [String]) -> [String] {
         let begin = Double(frames.lowerBound) / Double(ComposePlan.frameRate)
         var inputs: [String] = []
         var chains: [String] = []
         for (index, piece) in pieces.enumerated() {
             let skipped = piece.span.lowerBound - clips[piece.clip].span.lowerBound
-            let delay = max(0, piece.span.lowerBound - begin) * Double(SoundPlan.sampleRate)
+            let delay = max(0, piece.span.lowerBound - begin) * Double(AudioPlan.sampleRate)
             if skipped > 0 { inputs += ["-ss", ffmpegSeconds(skipped)] }
             inputs += [
                 "-t", ffmpegSeconds(piece.span.upperBound - piece.span.lowerBound),
@@ -158,7 +160,7 @@ extension SoundPlan.Window {
             // `aresample` fills missing packets with silence of their length, and follows clock
             // drift by stretching.
             chains.append(
-                "[\(index):a:0]aresample=\(SoundPlan.sampleRate):async=480:min_comp=0.005"
+                "[\(index):a:0]aresample=\(AudioPlan.sampleRate):async=480:min_comp=0.005"
                     + ":min_hard_comp=0.05:first_pts=0,"
                     + "aformat=sample_fmts=fltp:channel_layouts=stereo,"
                     + "adelay=delays=\(Int(delay.rounded()))S:all=1[a\(index)]"
@@ -167,13 +169,13 @@ extension SoundPlan.Window {
         let voices = pieces.indices.map { "[a\($0)]" }.joined()
         let mix =
             pieces.isEmpty
-            ? "anullsrc=sample_rate=\(SoundPlan.sampleRate):channel_layout=stereo"
+            ? "anullsrc=sample_rate=\(AudioPlan.sampleRate):channel_layout=stereo"
             : voices + "amix=inputs=\(pieces.count):normalize=0:dropout_transition=0,"
                 + "alimiter=limit=0.95:level=false:latency=true"
         chains.append("\(mix),apad=whole_len=\(samples),atrim=end_sample=\(samples)[out]")
         return inputs + [
             "-filter_complex", chains.joined(separator: ";"), "-map", "[out]",
-            "-c:a", "pcm_s16le", "-ar", "\(SoundPlan.sampleRate)", "-ac", "2", "-f", "s16le",
+            "-c:a", "pcm_s16le", "-ar", "\(AudioPlan.sampleRate)", "-ac", "2", "-f", "s16le",
         ]
     }
 }

@@ -6,7 +6,7 @@ struct Composer {
     private let options: ComposeOptions
     private let isJSON: Bool
     private let directory: URL
-    private let ffmpeg: Tool
+    private let ffmpeg: ExternalProgram
     private let prober: Prober
     private let interruption = Interruption()
 
@@ -39,9 +39,9 @@ struct Composer {
         directory =
             URL(filePath: options.directory, directoryHint: .isDirectory)
             .absoluteURL.standardizedFileURL
-        ffmpeg = try Tool(named: "ffmpeg")
+        ffmpeg = try ExternalProgram(named: "ffmpeg")
         prober = Prober(
-            ffprobe: try Tool(named: "ffprobe"),
+            ffprobe: try ExternalProgram(named: "ffprobe"),
             directory: directory,
             interruption: interruption
         )
@@ -87,7 +87,7 @@ struct Composer {
     private func warn(_ text: String) { Output.error("sfuctl: \(Table.printable(text))") }
 
     private func probe(_ file: RecordedFile, _ session: RecordedSession) throws -> Probe? {
-        switch try prober.finding(file, in: session) {
+        switch try prober.probeResult(file, in: session) {
         case .usable(let probe): return probe
         case .damaged(let cause, let probe):
             warn("\(file.path): \(cause)")
@@ -114,10 +114,10 @@ struct Composer {
         font: String,
         in working: ComposeDirectory
     ) throws(ComposeError) {
-        working.remove(PartPicture.font)
+        working.remove(PartFilterGraph.font)
         do {
             try FileManager.default.createSymbolicLink(
-                atPath: working.url.appending(path: PartPicture.font).path,
+                atPath: working.url.appending(path: PartFilterGraph.font).path,
                 withDestinationPath: font
             )
         } catch {
@@ -134,12 +134,12 @@ struct Composer {
         let steps = ComposeSteps(plan, paths: paths, identities: paths.map(identity))
         let all = steps.all
         let texts = all.reduce(into: [:]) { $0.merge($1.texts) { first, _ in first } }
-        working.keepOnly(Set(all.map(\.name) + [PartPicture.font]))
+        working.keepOnly(Set(all.map(\.name) + [PartFilterGraph.font]))
         for (name, text) in texts { try working.write(text, to: name) }
 
         let duration = Double(plan.frames) / Double(ComposePlan.frameRate)
         let finalCost = 0.03 * duration
-        let meter = ComposeMeter(
+        let meter = ProgressDisplay(
             ComposeProgress(
                 total: all.reduce(finalCost) { $0 + $1.cost },
                 found: all.filter { working.contains($0.name) }.reduce(0) { $0 + $1.cost },
@@ -155,9 +155,9 @@ struct Composer {
             guard ending.isSuccess else {
                 working.remove(part)
                 if step.kind == .reel, !ending.isOutOfSpace, let clip = step.sources.first {
-                    throw ReelFailure(clip: clip, cause: ending.complaint)
+                    throw ReelFailure(clip: clip, cause: ending.errorOutput)
                 }
-                throw ComposeError("ffmpeg failed: \(ending.complaint)")
+                throw ComposeError("ffmpeg failed: \(ending.errorOutput)")
             }
             try Rename.move(
                 working.url.appending(path: part),
@@ -197,15 +197,15 @@ struct Composer {
         let ending = try encode(
             [
                 "-f", "concat", "-i", "parts.txt", "-f", "s16le",
-                "-ar", "\(SoundPlan.sampleRate)", "-ac", "2", "-i", "concatf:sounds.txt",
+                "-ar", "\(AudioPlan.sampleRate)", "-ac", "2", "-i", "concatf:sounds.txt",
                 "-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", "aac", "-b:a", "128k",
-                "-video_track_timescale", Encoding.timescale, "-movflags", "+faststart",
+                "-video_track_timescale", VideoEncoding.timescale, "-movflags", "+faststart",
                 "-f", "mp4", "file:\(half.path)",
             ],
             in: working,
             onSeconds: onSeconds
         )
-        guard ending.isSuccess else { throw ComposeError("ffmpeg failed: \(ending.complaint)") }
+        guard ending.isSuccess else { throw ComposeError("ffmpeg failed: \(ending.errorOutput)") }
         try Rename.move(half, to: output)
     }
 
@@ -213,7 +213,7 @@ struct Composer {
         _ arguments: [String],
         in working: ComposeDirectory,
         onSeconds: (Double) -> Void
-    ) throws -> Tool.Ending {
+    ) throws -> ExternalProgram.RunResult {
         try ffmpeg.run(
             ["-nostdin", "-hide_banner", "-v", "error", "-y", "-progress", "pipe:1", "-nostats"]
                 + arguments,

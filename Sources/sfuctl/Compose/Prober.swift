@@ -4,7 +4,7 @@ import JSON
 
 /// Inspection of a recording's files for usability.
 struct Prober {
-    var ffprobe: Tool
+    var ffprobe: ExternalProgram
     var directory: URL
     var interruption: Interruption
 
@@ -12,14 +12,14 @@ struct Prober {
     private static let triedPackets = 100
 
     /// Content of a file, or the reason why it is unusable.
-    enum Finding: Equatable {
+    enum ProbeResult: Equatable {
         case usable(Probe)
         /// The problem, and the part that can be used nevertheless.
         case damaged(String, Probe)
         case useless(String)
     }
 
-    func finding(_ file: RecordedFile, in session: RecordedSession) throws -> Finding {
+    func probeResult(_ file: RecordedFile, in session: RecordedSession) throws -> ProbeResult {
         guard file.kind == "audio" || file.kind == "video" else {
             return .useless("it is neither audio nor video")
         }

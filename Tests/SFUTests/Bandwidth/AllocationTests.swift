@@ -4,11 +4,11 @@ import Testing
 
 @Suite struct AllocationTests {
     /// A slot's demand in a table: its layers in kbit/s and its previous allocation.
-    struct Wish {
+    struct Demand {
         var ladder: [Int]
         var held = -1
         var priority = 0
-        var mayStop = true
+        var mayPause = true
         var mayRise = true
     }
 
@@ -18,7 +18,7 @@ import Testing
         var name: String
         var budget: Int?
         var sound = 0
-        var wishes: [Wish]
+        var wishes: [Demand]
         var isDip = false
         var given: [Int]
         var testDescription: String { name }
@@ -28,64 +28,66 @@ import Testing
         Row(
             name: "nothing binds",
             budget: nil,
-            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast), Demand(ladder: simulcast)],
             given: [2, 2]
         ),
-        Row(name: "plenty", budget: 3_000, wishes: [Wish(ladder: simulcast)], given: [2]),
-        Row(name: "the middle one", budget: 600, wishes: [Wish(ladder: simulcast)], given: [1]),
+        Row(name: "plenty", budget: 3_000, wishes: [Demand(ladder: simulcast)], given: [2]),
+        Row(name: "the middle one", budget: 600, wishes: [Demand(ladder: simulcast)], given: [1]),
         Row(
             name: "O-13 lowest for all before more for one",
             budget: 700,
-            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast), Demand(ladder: simulcast)],
             given: [1, 0]
         ),
         Row(
             name: "equals share alike",
             budget: 1_100,
-            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast), Demand(ladder: simulcast)],
             given: [1, 1]
         ),
         Row(
             name: "the important climb first",
             budget: 1_800,
-            wishes: [Wish(ladder: simulcast), Wish(ladder: simulcast, priority: 1)],
+            wishes: [Demand(ladder: simulcast), Demand(ladder: simulcast, priority: 1)],
             given: [0, 2]
         ),
         Row(
             name: "too little for anything",
             budget: 100,
-            wishes: [Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast)],
             given: [-1]
         ),
         Row(
             name: "O-9 who may not fall back keeps the lowest",
             budget: 100,
-            wishes: [Wish(ladder: simulcast, mayStop: false)],
+            wishes: [Demand(ladder: simulcast, mayPause: false)],
             given: [0]
         ),
         Row(
             name: "O-9 and others make room for it",
             budget: 170,
-            wishes: [Wish(ladder: simulcast, held: 0), Wish(ladder: simulcast, mayStop: false)],
+            wishes: [
+                Demand(ladder: simulcast, held: 0), Demand(ladder: simulcast, mayPause: false),
+            ],
             given: [-1, 0]
         ),
         Row(
             name: "what is held stays on the edge",
             budget: 1_400,
-            wishes: [Wish(ladder: simulcast, held: 2)],
+            wishes: [Demand(ladder: simulcast, held: 2)],
             given: [2]
         ),
         Row(
             name: "a dip is waited out",
             budget: 1_200,
-            wishes: [Wish(ladder: simulcast, held: 2)],
+            wishes: [Demand(ladder: simulcast, held: 2)],
             isDip: true,
             given: [2]
         ),
         Row(
             name: "but a deep one is not",
             budget: 1_000,
-            wishes: [Wish(ladder: simulcast, held: 2)],
+            wishes: [Demand(ladder: simulcast, held: 2)],
             isDip: true,
             given: [1]
         ),
@@ -93,7 +95,7 @@ import Testing
             name: "little video beside sound waits as long, though it is most of its budget",
             budget: 35,
             sound: 53,
-            wishes: [Wish(ladder: [53], held: 0)],
+            wishes: [Demand(ladder: [53], held: 0)],
             isDip: true,
             given: [0]
         ),
@@ -101,55 +103,55 @@ import Testing
             name: "and goes off when it was no dip",
             budget: 35,
             sound: 53,
-            wishes: [Wish(ladder: [53], held: 0)],
+            wishes: [Demand(ladder: [53], held: 0)],
             given: [-1]
         ),
         Row(
             name: "where sound alone is too much there is no video",
             budget: -30,
             sound: 60,
-            wishes: [Wish(ladder: [10], held: 0)],
+            wishes: [Demand(ladder: [10], held: 0)],
             isDip: true,
             given: [-1]
         ),
         Row(
             name: "on the edge nobody climbs",
             budget: 1_550,
-            wishes: [Wish(ladder: simulcast, held: 1)],
+            wishes: [Demand(ladder: simulcast, held: 1)],
             given: [1]
         ),
         Row(
             name: "who failed of late does not climb",
             budget: 5_000,
-            wishes: [Wish(ladder: simulcast, held: 1, mayRise: false)],
+            wishes: [Demand(ladder: simulcast, held: 1, mayRise: false)],
             given: [1]
         ),
         Row(
             name: "a newcomer's lowest comes before what another holds",
             budget: 1_500,
-            wishes: [Wish(ladder: simulcast, held: 2), Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast, held: 2), Demand(ladder: simulcast)],
             given: [2, 0]
         ),
         Row(
             name: "the less important falls first",
             budget: 1_700,
             wishes: [
-                Wish(ladder: simulcast, held: 2), Wish(ladder: simulcast, held: 2, priority: 1),
+                Demand(ladder: simulcast, held: 2), Demand(ladder: simulcast, held: 2, priority: 1),
             ],
             given: [0, 2]
         ),
         Row(
             name: "video comes back with room to spare only",
             budget: 170,
-            wishes: [Wish(ladder: simulcast)],
+            wishes: [Demand(ladder: simulcast)],
             given: [-1]
         ),
-        Row(name: "and then does", budget: 200, wishes: [Wish(ladder: simulcast)], given: [0]),
-        Row(name: "nothing offered", budget: 500, wishes: [Wish(ladder: [])], given: [-1]),
+        Row(name: "and then does", budget: 200, wishes: [Demand(ladder: simulcast)], given: [0]),
+        Row(name: "nothing offered", budget: 500, wishes: [Demand(ladder: [])], given: [-1]),
         Row(
             name: "a rung that costs less than the one below",
             budget: 520,
-            wishes: [Wish(ladder: [150, 480, 470])],
+            wishes: [Demand(ladder: [150, 480, 470])],
             given: [2]
         ),
     ]
@@ -168,7 +170,7 @@ import Testing
         #expect(given == row.given)
     }
 
-    static func fill(_ allocation: inout Allocation, _ wishes: [Wish]) {
+    static func fill(_ allocation: inout Allocation, _ wishes: [Demand]) {
         allocation.removeAll()
         for wish in wishes {
             let first = allocation.rungCount
@@ -179,7 +181,7 @@ import Testing
                     count: wish.ladder.count,
                     held: wish.held,
                     priority: wish.priority,
-                    mayStop: wish.mayStop,
+                    mayPause: wish.mayPause,
                     ceiling: wish.mayRise ? wish.ladder.count - 1 : -1
                 )
             )
@@ -187,9 +189,11 @@ import Testing
     }
 
     /// Requests no more of a path than may soon be needed: not all still pictures start to move.
-    @Test func `of still pictures the one with most to come is wanted as if it moved`() {
+    @Test func `the demand counts one still picture as moving, the largest`() {
         var allocation = Allocation()
-        for (bitrate, lively) in [(250_000, 1_800_000), (100_000, 400_000), (600_000, 500_000)] {
+        for (bitrate, motionBitrate) in [
+            (250_000, 1_800_000), (100_000, 400_000), (600_000, 500_000),
+        ] {
             let first = allocation.rungCount
             allocation.append(rung: bitrate)
             allocation.append(
@@ -198,9 +202,9 @@ import Testing
                     count: 1,
                     held: 0,
                     priority: 0,
-                    mayStop: true,
+                    mayPause: true,
                     ceiling: 0,
-                    lively: lively
+                    motionBitrate: motionBitrate
                 )
             )
         }
@@ -214,7 +218,7 @@ import Testing
     @Test(arguments: 1...2_000 as ClosedRange<UInt64>)
     func `a share is within the budget and stable`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var wishes: [Wish] = []
+        var wishes: [Demand] = []
         for _ in 0..<Int.random(in: 1...12, using: &random) {
             var ladder: [Int] = []
             var rung = Int.random(in: 20...200, using: &random)
@@ -223,11 +227,11 @@ import Testing
                 rung += Int.random(in: 0...900, using: &random)
             }
             wishes.append(
-                Wish(
+                Demand(
                     ladder: ladder,
                     held: Int.random(in: -1..<max(ladder.count, 1), using: &random),
                     priority: Int.random(in: 0...2, using: &random),
-                    mayStop: Int.random(in: 0..<4, using: &random) > 0
+                    mayPause: Int.random(in: 0..<4, using: &random) > 0
                 )
             )
         }
@@ -239,7 +243,7 @@ import Testing
         for index in wishes.indices {
             let given = allocation.claims[index].given
             #expect(given < wishes[index].ladder.count)
-            if !wishes[index].mayStop { must += wishes[index].ladder.first ?? 0 }
+            if !wishes[index].mayPause { must += wishes[index].ladder.first ?? 0 }
             wishes[index].held = given
         }
         let sum = allocation.given

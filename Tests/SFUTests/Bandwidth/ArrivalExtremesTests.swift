@@ -40,8 +40,8 @@ import WorkerInterface
     }
 
     @Test func `rates from packets that arrived centuries apart are numbers`() {
-        var first = FirstTrain()
-        var pace = QueuePace()
+        var first = StartupTrain()
+        var pace = BottleneckRate()
         var acknowledged = AcknowledgedRate()
         let probe = Probe(
             id: ProbeID(rawValue: 1),

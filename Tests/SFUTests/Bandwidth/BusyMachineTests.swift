@@ -25,7 +25,7 @@ struct BusyMachineTests {
     ]
 
     @Test(arguments: rows, 1...(Scenarios.isFull ? 10 : 2) as ClosedRange<UInt64>)
-    func `little video is not taken off, and stands no longer than the machine`(
+    func `low-rate video stays on, and freezes no longer than the machine stalls`(
         row: Row,
         seed: UInt64
     ) throws {
@@ -37,7 +37,7 @@ struct BusyMachineTests {
         settings.stalls = (row.running, row.longest)
         var call = try LayeredCall(settings, seed: seed)
         call.run(until: Scenarios.length(60, short: 20))
-        let holds = call.takeHolds()
+        let holds = call.takeVideoHolds()
         #expect(holds.isEmpty)
         let frames = call.viewer.frames
         let longest = zip(frames, frames.dropFirst()).map { $1.time - $0.time }.max() ?? .max

@@ -48,7 +48,7 @@ struct BandwidthEstimatorTests {
         #expect(left <= 20)
     }
 
-    @Test func `what is lost is told, and taken back when it comes after all`() {
+    @Test func `a loss is reported, and revoked when the packet arrives`() {
         var estimator = Self.estimator()
         var sender = SteadySender()
         sender.run(milliseconds: 5_000, &estimator) { $0 % 20 == 7 }
@@ -168,7 +168,7 @@ struct BandwidthEstimatorTests {
         #expect(estimator.estimate > after)
     }
 
-    @Test func `what comes through without waiting is what a path carries at least`() {
+    @Test func `throughput without queuing is a lower bound of the capacity`() {
         var estimator = Self.estimator()
         var sender = SteadySender()
         sender.run(milliseconds: 5_000, &estimator)

@@ -125,7 +125,7 @@ struct LayerFollowingTests {
 
     /// Without media only probes reveal new capacity, which takes seconds.
     @Test(.enabled(if: Scenarios.isFull), arguments: Scenarios.seeds)
-    func `what nobody could be sent is asked for again when there is room`(
+    func `a layer paused for lack of bandwidth is requested when there is room`(
         seed: UInt64
     ) throws {
         var settings = LayeredCall.Settings()
@@ -133,18 +133,18 @@ struct LayerFollowingTests {
         settings.obeyingWithRamp = 1
         var call = try LayeredCall(settings, seed: seed)
         call.run(until: 25)
-        let holds = call.takeHolds()
+        let holds = call.takeVideoHolds()
         #expect(holds == [.quality])
         #expect(call.wishes.last?.mask == 0)
         call.run(until: 40)
         tell("obeying, 50 to 1,500 kbit/s, wishes \(call.wishes)", call)
-        let returned = call.takeHolds()
+        let returned = call.takeVideoHolds()
         #expect(returned == [nil])
     }
 
     /// A still picture takes few bits, so the sent rate says little about the path's capacity.
     @Test(arguments: Scenarios.seeds)
-    func `O-12 a picture that takes few bits is large as soon as it is wanted so`(
+    func `O-12 a low-rate picture becomes large as soon as it is requested`(
         seed: UInt64
     ) throws {
         var settings = LayeredCall.Settings()
@@ -177,13 +177,13 @@ struct LayerFollowingTests {
     ) throws {
         let path = [(0, 1_500), (10, 60), (40, 1_500)] as [(Double, Double)]
         var call = try call(path, seed: seed, until: 40)
-        let holds = call.takeHolds()
+        let holds = call.takeVideoHolds()
         #expect(holds == [.quality])
         let silent = call.silentShare(in: 20..<40)
         #expect(silent <= 0.02)
         call.run(until: 50)
         tell("1,500 to 60 to 1,500 kbit/s, \(Int(silent * 1_000)) permille silent", call)
-        let returned = call.takeHolds()
+        let returned = call.takeVideoHolds()
         #expect(returned == [nil])
         let first = call.viewer.frames.first { $0.time > 40_000_000_000 }
         #expect((first?.time ?? .max) <= 48_000_000_000)

@@ -18,7 +18,7 @@ struct OutageTests {
     }
 
     @Test(arguments: [230, 480, 980, 1_300, 2_500, 3_000, 5_000, 20_000])
-    func `H12 a path that was away carries what it carried`(milliseconds: Int) {
+    func `H12 a path keeps its estimate over an outage`(milliseconds: Int) {
         var sender = SteadySender()
         var estimator = Self.settled(&sender)
         let before = estimator.estimate
@@ -32,7 +32,7 @@ struct OutageTests {
         #expect(estimator.explanation.lossPermille == 0)
     }
 
-    @Test func `an address that comes back and carries half is no picture of the old one`() {
+    @Test func `a path that returns with half its packets lost does not keep its estimate`() {
         var sender = SteadySender()
         var estimator = Self.settled(&sender)
         sender.run(milliseconds: 3_000, &estimator) { _ in true }
@@ -47,7 +47,7 @@ struct OutageTests {
         // A policer that passes a packet now and then.
         (period: 30, passed: 1, most: 200_000), (period: 60, passed: 2, most: 200_000),
     ])
-    func `what loses all again and again is full`(period: Int, passed: Int, most: Int) {
+    func `a path that keeps losing everything is congested`(period: Int, passed: Int, most: Int) {
         var sender = SteadySender()
         var estimator = Self.settled(&sender)
         sender.run(milliseconds: 15_000, &estimator) { Int($0) % period >= passed }

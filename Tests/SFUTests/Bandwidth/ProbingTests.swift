@@ -53,17 +53,17 @@ struct ProbingTests {
         #expect(second?.bitsPerSecond == 400_000)
     }
 
-    @Test func `who wants much more than before is asked for at once, as at the start`() {
+    @Test func `a large rise of demand is probed at once, as at the start`() {
         var prober = Prober()
-        prober.noteWish(200e3)
+        prober.noteDemand(200e3)
         while let probe = prober.take(Self.situation(wanted: 200e3), at: 0) {
             Self.send(probe, &prober)
         }
         // A slight increase is no new demand.
-        prober.noteWish(390e3)
+        prober.noteDemand(390e3)
         let early = prober.take(Self.situation(wanted: 390e3), at: 1_100_000_000)
         #expect(early == nil)
-        prober.noteWish(2e6)
+        prober.noteDemand(2e6)
         let first = prober.take(Self.situation(), at: 1_200_000_000)
         #expect(first?.bitsPerSecond == 900_000)
         Self.send(first, &prober)
@@ -82,7 +82,7 @@ struct ProbingTests {
         #expect(probe == nil)
     }
 
-    @Test func `a wish is asked about every three seconds while it does not fit`() {
+    @Test func `an unmet demand is probed every three seconds`() {
         var prober = Prober()
         var times: [Int64] = []
         for milliseconds: Int64 in stride(from: 0, to: 20_000, by: 10) {

@@ -102,7 +102,7 @@ struct BandwidthScenarioTests {
     }
 
     @Test(arguments: Scenarios.seeds)
-    func `RFC 8867 5_4 makes room for who comes later`(seed: UInt64) {
+    func `RFC 8867 5_4 yields to a late flow`(seed: UInt64) {
         let network = Scenarios.competing(seed: seed)
         expectFair(network, 0..<2, 32...40)
         expectFair(network, 0..<3, 60...80)
@@ -147,7 +147,7 @@ struct BandwidthScenarioTests {
         #expect(network.queueP95(80...120) <= 100)
     }
 
-    @Test func `a seed tells all`() {
+    @Test func `a seed determines the result`() {
         let first = Scenarios.randomLoss(seed: 9).samples
         let second = Scenarios.randomLoss(seed: 9).samples
         let same = zip(first, second).allSatisfy { one, other in

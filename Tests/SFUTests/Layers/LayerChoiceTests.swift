@@ -182,7 +182,9 @@ struct LayerChoiceTests {
                 var blocks = RTCPBlocks(report.span)
                 while let block = blocks.next() {
                     guard block.type == RTCPType.payloadFeedback, block.count == 1 else { continue }
-                    if let loss = try? PictureLoss(block) { asked.insert(loss.media.rawValue) }
+                    if let loss = try? PictureLossIndication(block) {
+                        asked.insert(loss.media.rawValue)
+                    }
                 }
             }
             call.peers[0].reports = []
@@ -262,7 +264,7 @@ struct LayerChoiceTests {
         #expect(keyframes <= 2)
         #expect(waits.count == 100)
         #expect((waits.max() ?? .max) <= 1_000)
-        let wishes = call.statistics().keyframeWishes
+        let wishes = call.statistics().keyframeRequestCounts
         #expect(wishes.asked >= 1 && wishes.shared >= 90)
     }
 }

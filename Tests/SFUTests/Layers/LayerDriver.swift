@@ -82,7 +82,7 @@ struct LayerDriver: ~Copyable {
         }
         send(packets)
         picture += 1
-        if aims { aim() }
+        if aims { retarget() }
         tick(milliseconds: 33)
         if network != .clean, picture % 8 == 0 { askAgain() }
         takeReceived()
@@ -93,7 +93,7 @@ struct LayerDriver: ~Copyable {
         var passed: [(bytes: [UInt8], rollover: UInt64)] = []
         for (bytes, origin) in packets { pass(bytes, origin, into: &passed) }
         send(passed)
-        aim()
+        retarget()
         tick(milliseconds: 33)
         picture += 1
         if network != .clean, picture % 8 == 0 { askAgain() }
@@ -181,24 +181,24 @@ struct LayerDriver: ~Copyable {
         return rtx
     }
 
-    private mutating func aim() {
+    private mutating func retarget() {
         for slot in 0..<Self.viewers where noise.next() % 3 == 0 {
             let count = call.core.publications[1].options.count
             guard count > 0 else { continue }
             var target = call.core.publications[1].options[Int(noise.next() % UInt64(count))].target
             if noise.next() % 50 == 0 { target = .nothing }
             let before = call.core.slotRecords[slot].target
-            call.core.aim(slot, at: target, at: call.now)
+            call.core.retarget(slot, at: target, at: call.now)
             if target != before { switches += 1 }
         }
     }
 
     /// Points all viewers at the highest or the lowest layer.
-    mutating func aim(atHighest: Bool) {
+    mutating func retarget(atHighest: Bool) {
         for slot in 0..<Self.viewers {
             let count = call.core.publications[1].options.count
             let target = call.core.publications[1].options[atHighest ? count - 1 : 0].target
-            call.core.aim(slot, at: target, at: call.now)
+            call.core.retarget(slot, at: target, at: call.now)
         }
     }
 
@@ -219,7 +219,7 @@ struct LayerDriver: ~Copyable {
             var blocks = RTCPBlocks(report.span)
             while let block = blocks.next() {
                 guard block.type == RTCPType.payloadFeedback, block.count == 1,
-                    let loss = try? PictureLoss(block)
+                    let loss = try? PictureLossIndication(block)
                 else { continue }
                 wanted.insert(loss.media.rawValue)
             }

@@ -27,11 +27,11 @@ struct LayerMeterTests {
             }
         }
 
-        var usual: Int { meter.usualRate(of: base) }
+        var usual: Int { meter.expectedBitrate(of: base) }
         var measured: Int { meter.rate(of: base, at: now).bitrate }
     }
 
-    @Test func `what comes back with little is thought to take what it took`() {
+    @Test func `a layer that resumes at a low rate keeps its earlier estimate`() {
         var encoder = Encoder()
         encoder.send(bitsPerSecond: 1_500_000, milliseconds: 5_000)
         let before = encoder.usual
@@ -49,7 +49,7 @@ struct LayerMeterTests {
         #expect((190_000...220_000).contains(believed))
     }
 
-    @Test func `the first window of what comes back begins with its first packet`() {
+    @Test func `the first window of a resumed layer begins with its first packet`() {
         var encoder = Encoder()
         encoder.send(bitsPerSecond: 600_000, milliseconds: 3_000)
         // A window that began before the first packet would measure less, whatever its phase.
@@ -122,6 +122,6 @@ struct LayerMeterTests {
         let first = call.core.publications[1].options[0]
         let second = call.core.publications[1].options[1]
         #expect(first.usualBitrate == 0)
-        #expect(second.usualBitrate == 1_000_000 && second.risingBitrate == 1_000_000)
+        #expect(second.usualBitrate == 1_000_000 && second.peakBitrate == 1_000_000)
     }
 }

@@ -32,14 +32,14 @@ struct LayerSwitchTests {
     }
 
     @Test(arguments: Coding.allCases)
-    func `what a slot is aimed at it gets in the end, and nothing above it`(coding: Coding) throws {
+    func `a slot gets its target layer in the end, and nothing above it`(coding: Coding) throws {
         var driver = try LayerDriver(coding, .clean, seed: 3)
         for _ in 0..<60 { driver.step() }
         // Repeats because each measurement may select another layer.
         let rest: (inout LayerDriver, Bool, Int) -> Void = { driver, isHighest, count in
             for _ in 0..<count {
                 driver.step(aims: false)
-                driver.aim(atHighest: isHighest)
+                driver.retarget(atHighest: isHighest)
             }
         }
         rest(&driver, false, 60)
@@ -49,7 +49,7 @@ struct LayerSwitchTests {
         rest(&driver, true, 60)
         for slot in 0..<LayerDriver.viewers {
             let target = driver.call.core.slotRecords[slot].target
-            let span = driver.call.core.slots[slot].renumbering.current
+            let span = driver.call.core.slots[slot].rewriter.current
             let point = driver.call.core.slots[slot].point
             // Measurement noise decides which of H.264's equal encodings is the highest.
             guard coding != .h264Simulcast else { continue }

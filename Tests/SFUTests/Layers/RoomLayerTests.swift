@@ -6,7 +6,7 @@ import Testing
 
 /// Commands to workers for layer preferences and caps of roles.
 struct RoomLayerTests {
-    private static func story() throws -> RoomStory {
+    private static func story() throws -> RoomDriver {
         var settings = Room.Settings()
         var rights = Room.PublishRights.all
         rights.cap = LayerCap(width: 1_280, height: 720, frameRate: 30, bitrate: 2_000_000)
@@ -14,13 +14,13 @@ struct RoomLayerTests {
         var guest = Room.Role(name: "guest")
         guest.subscribeCap = LayerCap(width: 640, height: 360)
         settings.roles.append(guest)
-        var story = RoomStory(settings)
+        var story = RoomDriver(settings)
         try story.join("s", role: "speaker")
         try story.join("g", role: "guest")
         return story
     }
 
-    private static func bindings(_ story: RoomStory) -> [Binding] {
+    private static func bindings(_ story: RoomDriver) -> [Binding] {
         story.commands.compactMap { command in
             if case .bind(_, let binding) = command { binding } else { nil }
         }
@@ -49,12 +49,14 @@ struct RoomLayerTests {
         try story.offer("s", "0:audio:sendonly", "1:video:sendonly")
         try story.offer("g", "0:audio:recvonly", "1:video:recvonly")
         let stream = try #require(story.room.streamsInOrder.first?.id)
-        var wishes = Room.Wishes()
-        wishes.width = 320
-        wishes.height = 180
-        wishes.priority = 9
-        wishes.audioFallback = false
-        try story.apply(.subscribe(.init(participant: "g", stream: stream, wishes: wishes)))
+        var preferences = Room.Preferences()
+        preferences.width = 320
+        preferences.height = 180
+        preferences.priority = 9
+        preferences.audioFallback = false
+        try story.apply(
+            .subscribe(.init(participant: "g", stream: stream, preferences: preferences))
+        )
         var video = try #require(Self.bindings(story).first { $0.priority == 9 })
         #expect(video.preference == LayerCap(width: 320, height: 180))
         #expect(video.roleCap == LayerCap(width: 640, height: 360))

@@ -14,7 +14,7 @@ struct SpatialNoticeTests {
         pictures: Int
     ) -> [[LayerName?]] {
         for _ in 0..<pictures {
-            driver.aim(atHighest: atHighest)
+            driver.retarget(atHighest: atHighest)
             driver.step(aims: false)
         }
         var turns = Array(repeating: [LayerName?](), count: LayerDriver.viewers)
@@ -26,7 +26,7 @@ struct SpatialNoticeTests {
     }
 
     @Test(arguments: codings)
-    func `who is turned to another spatial layer is told once, when it goes out`(
+    func `a switch of the spatial layer is reported once, when it takes effect`(
         coding: Coding
     ) throws {
         var driver = try LayerDriver(coding, .clean, seed: 11)

@@ -71,7 +71,7 @@ struct AbsurdFeedbackTests {
     ]
 
     @Test(arguments: rows)
-    func `C12 it changes nothing for anybody`(row: Row) throws {
+    func `C12 absurd feedback changes nothing for anybody`(row: Row) throws {
         var call = try ForwardingTests.call()
         for step in 0..<10 as Range<UInt16> {
             call.sendVideo(sequence: step, pictureID: step, isKeyframe: step == 0)

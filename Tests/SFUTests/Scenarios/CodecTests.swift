@@ -44,7 +44,7 @@ struct CodecTests {
     ]
 
     @Test(arguments: starts)
-    func `a viewer begins where a picture stands by itself`(
+    func `a viewer begins with an independently decodable picture`(
         codec: Codec,
         start: [UInt8],
         delta: [UInt8]

@@ -40,7 +40,7 @@ struct ConsentTests {
         var sent = Batch(capacity: 4)
         if rtcp {
             call.peers[index].peer.sendRTCP(into: &sent) { output in
-                PictureLoss(sender: SSRC(rawValue: 1), media: SSRC(rawValue: 2)).encode(
+                PictureLossIndication(sender: SSRC(rawValue: 1), media: SSRC(rawValue: 2)).encode(
                     into: &output
                 )
             }
@@ -141,12 +141,12 @@ struct ConsentTests {
     @Test func `flights that went to two addresses prove neither`() {
         let own = Path.from(port: 1)
         var flights = HandshakeFlights()
-        #expect(!flights.isProof(of: own))
+        #expect(!flights.provesAddress(of: own))
         flights.note(own)
         flights.note(own)
-        #expect(flights.isProof(of: own) && !flights.isProof(of: Self.victim))
+        #expect(flights.provesAddress(of: own) && !flights.provesAddress(of: Self.victim))
         flights.note(Self.victim)
-        #expect(!flights.isProof(of: own) && !flights.isProof(of: Self.victim))
+        #expect(!flights.provesAddress(of: own) && !flights.provesAddress(of: Self.victim))
     }
 
     @Test(arguments: [0, 200])
@@ -218,7 +218,7 @@ struct ConsentTests {
         #expect(call.peers[1].received.count >= before + 9)
     }
 
-    @Test func `who answers is asked each five seconds, and is sent all`() throws {
+    @Test func `a peer that answers is checked each five seconds, and gets everything`() throws {
         var call = try Self.call()
         var asked = 0
         let path = call.peers[1].path
@@ -299,7 +299,7 @@ struct ConsentTests {
         #expect(call.misdirectedMedia == 0)
     }
 
-    @Test func `a TCP connection is asked nothing`() throws {
+    @Test func `a TCP connection gets no consent checks`() throws {
         var call = try Call()
         call.join(publications: [Media.video(1)])
         call.join(slots: [Media.slot(0)])
@@ -324,7 +324,7 @@ struct ConsentTests {
         #expect(call.peers[1].received.count == 401)
     }
 
-    @Test func `nonces tell nothing of one another`() {
+    @Test func `nonces are unpredictable from one another`() {
         let seeds = SplitMix(seed: 1)
         var known = seeds
         var secret = SecretNumbers(key: Array(repeating: 7, count: 32))

@@ -11,7 +11,7 @@ struct EgressTests {
         #expect(MemoryLayout<Destination>.stride == 64)
         #expect(MemoryLayout<SlotRecord>.stride <= 256)
         // Every packet of a stream touches only the first cache line.
-        #expect(MemoryLayout<Renumbering>.size <= 56)
+        #expect(MemoryLayout<RTPRewriter>.size <= 56)
     }
 
     @Test(arguments: ["", "0", "video-m", "video-ma", "a-mid-of-sixteen", "a-mid-of-seventeen"])
@@ -128,7 +128,7 @@ struct EgressTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a sorted list stays sorted`(seed: UInt64) {
         var noise = Noise(seed: seed)
-        var list = List<Int32>()
+        var list = UncountedArray<Int32>()
         var expected: Set<Int32> = []
         for _ in 0..<200 {
             let element = Int32(noise.next() % 40)
@@ -145,7 +145,7 @@ struct EgressTests {
     }
 
     @Test func `a trail keeps the newest`() {
-        var trail = Trail<Int>(capacity: 8)
+        var trail = RecentRing<Int>(capacity: 8)
         let empty = trail[age: 1]
         #expect(empty == nil)
         for number in 1...100 {

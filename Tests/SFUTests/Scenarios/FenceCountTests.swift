@@ -57,7 +57,7 @@ struct FenceCountTests {
         #expect(packets.reduce(0, +) == UInt64(call.peers[1].received.count))
     }
 
-    @Test func `what is sent again is not counted`() throws {
+    @Test func `retransmissions are not counted`() throws {
         var call = try ForwardingTests.call()
         for number in 0..<5 as Range<UInt16> {
             call.sendVideo(sequence: number, pictureID: number, isKeyframe: number == 0)

@@ -113,7 +113,7 @@ struct FirstSyllableTests {
     }
 
     @Test(arguments: OpusTrace.Mode.allCases)
-    func `of the first syllable at most 50 ms are missed`(_ mode: OpusTrace.Mode) throws {
+    func `at most 50 ms of the first syllable are missed`(_ mode: OpusTrace.Mode) throws {
         var figures: [Bool: [(missed: Int, promoted: Int)]] = [:]
         for seed in 0..<20 as Range<UInt64> {
             var traces = LevelTraces(seed: seed)

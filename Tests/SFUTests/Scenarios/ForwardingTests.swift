@@ -27,7 +27,7 @@ struct ForwardingTests {
         #expect(profiles == [.aeadAes128Gcm, .aeadAes128Gcm])
     }
 
-    @Test func `rewrites what names the stream and nothing else`() throws {
+    @Test func `rewrites only the stream's identifiers`() throws {
         var call = try Self.call()
         call.sendVideo(sequence: 1_000, pictureID: 77, isKeyframe: true)
         let bytes = try #require(call.peers[1].received.first)

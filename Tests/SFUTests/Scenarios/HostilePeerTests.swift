@@ -77,7 +77,7 @@ struct HostilePeerTests {
     ]
 
     @Test(arguments: echoes.indices)
-    func `C13 a round trip that cannot be is not believed`(row: Int) throws {
+    func `C13 an impossible round-trip time is ignored`(row: Int) throws {
         var call = try ForwardingTests.call()
         call.run(milliseconds: 500)
         call.core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
@@ -141,7 +141,7 @@ struct HostilePeerTests {
         #expect(call.numbers(at: 1).isContiguous)
     }
 
-    @Test func `a retransmission of something ancient starts nothing anew`() throws {
+    @Test func `a retransmission of an ancient packet restarts nothing`() throws {
         var call = try ForwardingTests.call()
         for step in 0..<10 as Range<UInt16> {
             call.sendVideo(sequence: 20_000 + step, pictureID: step, isKeyframe: step == 0)
@@ -259,7 +259,7 @@ struct HostilePeerTests {
         #expect(call.numbers(at: 1).count == 2)
     }
 
-    @Test func `a hole too large to fill is a case for a keyframe`() throws {
+    @Test func `a gap too large for retransmission leads to a keyframe request`() throws {
         var call = try ForwardingTests.call()
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         call.run(milliseconds: 500)

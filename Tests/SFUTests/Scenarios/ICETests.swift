@@ -79,7 +79,7 @@ struct ICETests {
         return message(body.count)
     }
 
-    @Test func `strangers get no byte, whatever they send`() throws {
+    @Test func `unknown sources get no byte, whatever they send`() throws {
         var call = try ForwardingTests.call()
         var noise = Noise(seed: 3)
         for first in 0...255 as ClosedRange<UInt8> {

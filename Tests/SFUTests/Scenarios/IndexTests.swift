@@ -20,7 +20,7 @@ struct IndexTests {
     }
 
     /// A few seeds of each profile and engine; twenty times as many with `SFUD_NOISE=full`.
-    static let wildRuns = (0..<UInt64(Noise.count(40))).flatMap { seed in
+    static let disruptiveRuns = (0..<UInt64(Noise.count(40))).flatMap { seed in
         [SRTPProfile.aes128CmSha1_80, .aeadAes128Gcm].flatMap { profile in
             SRTPEngine.available.map { Run(seed: seed + 1, profile: profile, engine: $0) }
         }
@@ -28,16 +28,16 @@ struct IndexTests {
 
     /// Decrypts and compares all that is sent through layer switches, RTX and its retransmissions,
     /// wraps, restarts, other slots and sources, mute, ICE restarts, and RTCP.
-    @Test(arguments: wildRuns)
+    @Test(arguments: disruptiveRuns)
     func `no key and index carries two plaintexts`(_ run: Run) throws {
-        var story = try IndexStory(
+        var story = try IndexRandomWalk(
             seed: run.seed,
             isLossy: true,
             profile: run.profile,
             engine: run.engine
         )
-        story.prepareForTheWild()
-        for _ in 0..<500 { story.wildStep() }
+        story.prepareDisruptiveRun()
+        for _ in 0..<500 { story.disruptiveStep() }
         let ledger = story.ledger
         #expect(ledger.faults.isEmpty)
         #expect(ledger.undecryptable == 0)
@@ -52,7 +52,7 @@ struct IndexTests {
 
     @Test(arguments: runs)
     func `no packet index carries two packets`(seed: UInt64, isLossy: Bool) throws {
-        var story = try IndexStory(seed: seed, isLossy: isLossy)
+        var story = try IndexRandomWalk(seed: seed, isLossy: isLossy)
         for _ in 0..<600 { story.step() }
         let ledger = story.ledger
         #expect(ledger.faults.isEmpty)

@@ -35,7 +35,7 @@ struct LipSyncTests {
     }
 
     @Test(arguments: rows)
-    func `G15 two hours of clocks that run apart part no lips`(row: Row) throws {
+    func `G15 lips stay in sync through two hours of clock drift`(row: Row) throws {
         var call = try ForwardingTests.call()
         let start = call.now
         let origin = NTPTime(unixNanoseconds: 1_000_000_000_000_000_000)

@@ -67,11 +67,11 @@ struct LostStreamTests {
     @Test(arguments: cases)
     func `commands tell which streams they take a right from`(_ entry: Case) throws {
         var call = try ForwardingTests.call()
-        _ = call.core.takeLostStreams()
+        _ = call.core.takeRevokedSSRCs()
         entry.change(&call)
-        let lost = Set(call.core.takeLostStreams().map(\.rawValue))
+        let lost = Set(call.core.takeRevokedSSRCs().map(\.rawValue))
         #expect(lost == entry.lost)
-        let more = call.core.takeLostStreams()
+        let more = call.core.takeRevokedSSRCs()
         #expect(more.isEmpty)
     }
 }

@@ -64,7 +64,7 @@ extension Call {
     fileprivate mutating func loseThePicture() {
         sendRTCP(from: 1) { output in
             let media = SSRC(rawValue: 0xaaaa)
-            PictureLoss(sender: SSRC(rawValue: 1), media: media).encode(into: &output)
+            PictureLossIndication(sender: SSRC(rawValue: 1), media: media).encode(into: &output)
         }
     }
 }

@@ -146,9 +146,9 @@ struct NumberingTests {
         packets: [(Int64, Bool)],
         indexes: [Int64?]
     ) {
-        var renumbering = Renumbering(random: 7)
-        var earlier = Renumbering.none
-        let start = renumbering.highest + 1
+        var rewriter = RTPRewriter(random: 7)
+        var earlier = RTPRewriter.none
+        let start = rewriter.highest + 1
         var found: [Int64?] = []
         for (number, isPadding) in packets {
             var info = PacketInfo()
@@ -156,67 +156,67 @@ struct NumberingTests {
             info.encoding = 0
             info.epoch = 1
             if isPadding {
-                _ = renumbering.skip(info, after: &earlier)
+                _ = rewriter.skip(info, after: &earlier)
                 found.append(nil)
                 continue
             }
-            if !renumbering.hasStarted {
-                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+            if !rewriter.hasStarted {
+                rewriter.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
             }
-            let place = renumbering.place(info, after: earlier)
-            if let (span, index) = place { renumbering.sent(info, index: index, span: span) }
+            let place = rewriter.place(info, after: earlier)
+            if let (span, index) = place { rewriter.sent(info, index: index, span: span) }
             found.append(place.map { $0.index - start })
         }
         #expect(found == indexes, "\(name)")
     }
 
     @Test func `pictures go on after the last, though something empty was sent behind it`() throws {
-        var renumbering = Renumbering(random: 7)
-        var earlier = Renumbering.none
+        var rewriter = RTPRewriter(random: 7)
+        var earlier = RTPRewriter.none
         var info = PacketInfo()
         info.encoding = 0
         info.number = 10
         info.pictureID = 100
-        renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
-        let start = renumbering.highest + 1
-        renumbering.sent(info, index: start, span: renumbering.current)
-        renumbering.filled(index: start + 2)
+        rewriter.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+        let start = rewriter.highest + 1
+        rewriter.sent(info, index: start, span: rewriter.current)
+        rewriter.filled(index: start + 2)
         // The picture before the filled gap arrives late.
         info.number = 11
         info.pictureID = 101
         info.timestamp = 3_000
-        let place = renumbering.place(info, after: earlier)
+        let place = rewriter.place(info, after: earlier)
         let (span, index) = try #require(place)
         #expect(index == start + 1)
-        renumbering.sent(info, index: index, span: span)
+        rewriter.sent(info, index: index, span: span)
         info.number = 50
         info.pictureID = 140
         info.timestamp = 120_000
-        renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
-        #expect(info.pictureID &+ renumbering.current.pictureOffset == 102)
+        rewriter.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+        #expect(info.pictureID &+ rewriter.current.pictureOffset == 102)
     }
 
-    @Test func `what went out under a number is found again, however often it wrapped`() {
-        var renumbering = Renumbering(random: 1)
-        var earlier = Renumbering.none
+    @Test func `a sent packet is found by its number after any number of wraps`() {
+        var rewriter = RTPRewriter(random: 1)
+        var earlier = RTPRewriter.none
         for number in 0..<200_000 as Range<Int64> {
             var info = PacketInfo()
             info.number = number
             info.encoding = 3
             if number == 0 {
-                renumbering.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
+                rewriter.begin(with: info, clockRate: 90_000, timestamp: nil, after: &earlier)
             }
-            guard let (span, index) = renumbering.place(info, after: earlier) else {
+            guard let (span, index) = rewriter.place(info, after: earlier) else {
                 Issue.record("no place for \(number)")
                 return
             }
-            renumbering.sent(info, index: index, span: span)
+            rewriter.sent(info, index: index, span: span)
         }
-        let out = SequenceNumber(truncating: Int(renumbering.highest - 100))
-        let original = renumbering.original(of: out, after: earlier)
+        let out = SequenceNumber(truncating: Int(rewriter.highest - 100))
+        let original = rewriter.original(of: out, after: earlier)
         #expect(original?.number == 199_899)
-        let next = SequenceNumber(truncating: Int(renumbering.highest + 1))
-        let unsent = renumbering.original(of: next, after: earlier)
+        let next = SequenceNumber(truncating: Int(rewriter.highest + 1))
+        let unsent = rewriter.original(of: next, after: earlier)
         #expect(unsent == nil)
     }
 }

@@ -8,12 +8,12 @@ import Testing
 struct PacingTests {
     @Test(arguments: 4...3 + UInt64(Noise.count(40)))
     func `no packet index carries two packets where some have waited`(seed: UInt64) throws {
-        var story = try IndexStory(seed: seed, isLossy: true, frameSize: 400...1_000)
-        story.prepareForTheWild()
+        var story = try IndexRandomWalk(seed: seed, isLossy: true, frameSize: 400...1_000)
+        story.prepareDisruptiveRun()
         var reports = story.viewers.map { ArrivalReports(of: $0) }
         var waited = 0
         for step in 0..<400 {
-            story.wildStep()
+            story.disruptiveStep()
             for index in reports.indices {
                 reports[index].slowdown = step % 40 < 20 ? 2_000_000 : 0
                 reports[index].report(in: &story.call)
@@ -38,7 +38,7 @@ struct PacingTests {
         #expect(numbers.isContiguous)
     }
 
-    @Test func `what waits never leaves once the right is lost, and leaves no gap`() throws {
+    @Test func `queued packets of a lost right are dropped without a gap`() throws {
         var story = try CongestedViewer()
         let before = story.call.numbers(at: 1).count
         story.call.apply(.gate(PublicationID(index: 1, generation: 1), open: false))
@@ -61,7 +61,7 @@ struct PacingTests {
         #expect(left == 0)
     }
 
-    @Test func `video that the path has no room for stays off while nobody sends it`() throws {
+    @Test func `video off for lack of bandwidth stays off while it is not sent`() throws {
         var story = try CongestedViewer()
         let viewer = Int(story.call.peers[1].id.index)
         story.call.core.slotRecords[0].share.value.hold = .quality

@@ -77,7 +77,7 @@ struct PathLossTests {
         #expect(call.misdirected == 0)
     }
 
-    @Test func `the end of a path that nobody has means nothing`() throws {
+    @Test func `the end of an unused path is ignored`() throws {
         var call = try ForwardingTests.call()
         call.core.lose(Self.connection(3))
         call.core.lose(.from(port: 9))

@@ -88,7 +88,7 @@ struct PathMoveTests {
         #expect(received == [0, 2, 2])
     }
 
-    @Test func `F4 a peer that moves gets all that it wants until its new path says otherwise`()
+    @Test func `F4 a moved peer has no bandwidth limit until its new path is measured`()
         throws
     {
         var call = try Self.call()
@@ -170,7 +170,7 @@ struct PathMoveTests {
         #expect(after == Self.elsewhere)
     }
 
-    @Test func `two who follow each other on an address both have what is theirs`() throws {
+    @Test func `two peers that use an address in turn both get their media`() throws {
         var call = try Self.call()
         let address = call.peers[1].path
         call.peers[1].path = .from(port: 6_543)

@@ -33,8 +33,8 @@ struct PolicingTests {
     ]
 
     @Test(arguments: rows)
-    func `a bucket lets through what it should`(_ row: Row) {
-        var police = RatePolice(.init(bitrate: row.bitrate, packetRate: row.packetRate))
+    func `a bucket passes its rate`(_ row: Row) {
+        var police = RatePolicer(.init(bitrate: row.bitrate, packetRate: row.packetRate))
         let start = Instant(nanoseconds: 1_000_000_000)
         var passed = 0
         let seconds = 10
@@ -45,7 +45,7 @@ struct PolicingTests {
                 timestamp: UInt32(number),
                 at: start.advanced(nanoseconds: step)
             )
-            if verdict == .pass || verdict == .passAgain { passed += 1 }
+            if verdict == .pass || verdict == .passAfterDrop { passed += 1 }
         }
         let share = Double(passed) / Double(row.sent * seconds)
         // In addition a burst of a second passes.
@@ -53,7 +53,7 @@ struct PolicingTests {
     }
 
     @Test func `frames are dropped whole`() {
-        var police = RatePolice(.init(bitrate: 80_000, packetRate: 1_000))
+        var police = RatePolicer(.init(bitrate: 80_000, packetRate: 1_000))
         var verdicts: [UInt32: Set<Bool>] = [:]
         for number in 0..<600 {
             let timestamp = UInt32(number / 6)
@@ -62,7 +62,7 @@ struct PolicingTests {
                 timestamp: timestamp,
                 at: Instant(nanoseconds: Int64(number / 6) * 33_000_000)
             )
-            verdicts[timestamp, default: []].insert(verdict == .pass || verdict == .passAgain)
+            verdicts[timestamp, default: []].insert(verdict == .pass || verdict == .passAfterDrop)
         }
         // A frame is cut at most once each time that the bucket overflows.
         let mixed = verdicts.values.count { $0.count == 2 }
@@ -107,7 +107,7 @@ struct PolicingTests {
         #expect(call.numbers(at: 1).isContiguous)
     }
 
-    @Test func `E11 new SSRCs are looked into at a rate, others at any`() throws {
+    @Test func `E11 new SSRCs are inspected at a limited rate, others always`() throws {
         var call = try ForwardingTests.call()
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         for ssrc in 0..<300 as Range<UInt32> {

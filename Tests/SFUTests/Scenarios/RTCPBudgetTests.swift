@@ -46,7 +46,7 @@ struct RTCPBudgetTests {
         #expect(later > before + 1)
     }
 
-    @Test func `who forges an address uses up nothing of its owner's`() throws {
+    @Test func `spoofed packets do not use up the address owner's budget`() throws {
         var call = try ForwardingTests.call()
         let forged: [UInt8] = [0x80, 201, 0, 1, 0, 0, 0, 1] + Array(repeating: 0x5a, count: 24)
         for _ in 0..<5_000 { call.inject(forged, on: call.peers[1].path) }
@@ -57,7 +57,7 @@ struct RTCPBudgetTests {
         #expect(after == before.rtcpIn + 1)
     }
 
-    @Test func `feedback by the dozen in a datagram costs as much as in a dozen`() throws {
+    @Test func `a dozen feedback blocks cost the same in one datagram as in twelve`() throws {
         var call = try ForwardingTests.call()
         // One status, of a lost packet, in each of 36 blocks.
         let block: [UInt8] = [
@@ -68,7 +68,7 @@ struct RTCPBudgetTests {
         let statistics = call.statistics()
         #expect((13...15).contains(statistics.rtcpIn))
         let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
-        #expect(statistics.feedbackLeftOut + 36 * dropped >= 20 * 36 - 520)
+        #expect(statistics.feedbackOverBudget + 36 * dropped >= 20 * 36 - 520)
     }
 
     @Test func `a NACK costs by how many packets it names`() throws {
@@ -82,12 +82,12 @@ struct RTCPBudgetTests {
         let nacks = statistics.slots.first { $0.id.index == 0 }?.nacksReceived
         #expect((5...7).contains(nacks ?? 0))
         let dropped = statistics.drops[DropReason.rtcpRateLimited.index]
-        #expect(statistics.feedbackLeftOut + dropped + (nacks ?? 0) == 50)
+        #expect(statistics.feedbackOverBudget + dropped + (nacks ?? 0) == 50)
         // A NACK of one packet costs no more than its datagram.
         call.run(milliseconds: 1_000)
         for _ in 0..<400 { call.nack(9_999, from: 1, ssrc: 0xaaaa) }
         let after = call.statistics()
         #expect(after.drops[DropReason.rtcpRateLimited.index] == dropped)
-        #expect(after.feedbackLeftOut == statistics.feedbackLeftOut)
+        #expect(after.feedbackOverBudget == statistics.feedbackOverBudget)
     }
 }

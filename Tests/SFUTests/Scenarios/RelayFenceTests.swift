@@ -46,7 +46,7 @@ struct RelayFenceTests {
         #expect(statistics.allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
     }
 
-    @Test func `what was said before a gate opened again does not slip out after`() throws {
+    @Test func `packets from before a gate's reopening are not sent after it`() throws {
         var call = try Self.busyCall()
         for step in 5..<15 as Range<UInt16> {
             call.sendVideo(step, isKeyframe: step == 8)
@@ -69,7 +69,7 @@ struct RelayFenceTests {
         #expect(call.statistics()[1].relayDrops[DropReason.gated.index] == 20)
     }
 
-    @Test func `a home slow to close its gate cannot open the mirror's`() throws {
+    @Test func `a home that is slow to close its gate cannot open the mirror's`() throws {
         var call = try Self.busyCall()
         let mirror = RelayedCall.mirrorID(1)
         call.workers[1].call.apply(.gate(mirror, open: false))
@@ -111,7 +111,7 @@ struct RelayFenceTests {
         #expect(call.statistics().allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
     }
 
-    @Test func `a wish that finds the ring full is said again`() throws {
+    @Test func `a request that finds the ring full is repeated`() throws {
         var call = try RelayTests.call(workers: 2)
         call.sendVideo(0, isKeyframe: true)
         call.run(milliseconds: 500)
@@ -160,7 +160,7 @@ struct RelayFenceTests {
         }
     }
 
-    @Test func `another tenant of a mirror's place gets nothing of the one before`() throws {
+    @Test func `a reused mirror slot gets nothing of its predecessor`() throws {
         var call = try Self.busyCall()
         for step in 5..<10 as Range<UInt16> { call.sendVideo(step, isKeyframe: true) }
         let old = RelayedCall.mirrorID(1)

@@ -11,7 +11,7 @@ import Testing
 struct RelayStoryTests {
     @Test(arguments: 1...UInt64(Noise.count(120)))
     func `no packet index carries two packets on any worker`(seed: UInt64) throws {
-        var story = try RelayStory(seed: seed)
+        var story = try RelayRandomWalk(seed: seed)
         for _ in 0..<250 { story.step() }
         story.finish()
         #expect(story.ledgers.map(\.violations) == [0, 0, 0])
@@ -27,7 +27,7 @@ struct RelayStoryTests {
 /// A publisher of two layers at worker 0 and one without layers at worker 1.
 ///
 /// Each worker has a viewer with one slot that uses RTX and one that does not.
-struct RelayStory {
+struct RelayRandomWalk {
     var call: RelayedCall
     let ledgers: [IndexLedger]
     /// Number of packets that left a worker while all gates were closed.
@@ -69,7 +69,7 @@ struct RelayStory {
         switch Int.random(in: 0..<40, using: &noise) {
         case 0: toggleGate()
         case 1, 2: bind(UInt32.random(in: 0...1, using: &noise), on: anyWorker)
-        case 3: startAnew()
+        case 3: restartSource()
         case 4: makeMirrorsAnew()
         case 5: reshape()
         case 6, 7, 8: askAgain()
@@ -140,7 +140,7 @@ struct RelayStory {
     }
 
     /// Changes the SSRC, or makes the numbers jump.
-    private mutating func startAnew() {
+    private mutating func restartSource() {
         let index = Int.random(in: 0...2, using: &noise)
         if Bool.random(using: &noise) {
             ssrcs[index] += 1

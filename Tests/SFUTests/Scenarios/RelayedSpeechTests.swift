@@ -112,7 +112,7 @@ struct RelayedSpeechTests {
         #expect(heard == Array((heard.first ?? 0)..<sequence))
     }
 
-    @Test func `A0-6 nothing of it enters a ring after the gate has closed`() throws {
+    @Test func `A0-6 no held audio enters a ring after the gate has closed`() throws {
         var call = try Self.call()
         var sequence: UInt16 = 0
         for _ in 0..<10 {

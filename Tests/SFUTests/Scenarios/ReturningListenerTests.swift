@@ -174,7 +174,7 @@ struct UnsentIndexTests {
         #expect(!unsent.contains(10))
     }
 
-    @Test func `what is numbered anew is forgotten`() {
+    @Test func `renumbered packets are forgotten`() {
         var unsent = UnsentIndexes()
         unsent.passOver(60..<200)
         unsent.removeAll(from: 130)
@@ -183,7 +183,7 @@ struct UnsentIndexTests {
         #expect(!unsent.contains(60))
     }
 
-    @Test func `at every seed it agrees with a set`() {
+    @Test func `agrees with a set for every seed`() {
         for seed in 0..<50 as Range<UInt64> {
             var noise = Noise(seed: seed)
             var unsent = UnsentIndexes()
@@ -235,7 +235,7 @@ struct UnsentIndexTests {
         @Test(arguments: SRTPEngine.available)
         func `the core's own sessions are held to it`(engine: SRTPEngine) throws {
             let call = try Call(engine: engine)
-            let isHeld = call.core.srtpContext.sentIndexes() != nil
+            let isHeld = call.core.srtpContext.indexReuseDetector() != nil
             #expect(isHeld)
         }
 

@@ -85,7 +85,7 @@ struct SpeechTests {
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `the first syllable comes to who is turned to a talker`(seed: UInt64) throws {
+    func `a listener switched to a talker gets the first syllable`(seed: UInt64) throws {
         var scene = try Scene()
         let begin = scene.call.now
         let found = scene.say(Self.sentence(seed: seed))
@@ -108,7 +108,7 @@ struct SpeechTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 &- $0 == 960 })
     }
 
-    @Test func `without a start a listener begins with what comes live`() throws {
+    @Test func `without a start time a listener begins with live packets`() throws {
         var scene = try Scene()
         let found = scene.say(Self.sentence(seed: 3))
         _ = try #require(found)
@@ -118,7 +118,7 @@ struct SpeechTests {
         #expect(scene.heard == [next])
     }
 
-    @Test func `what came with the batch at hand goes once`() throws {
+    @Test func `packets of the current batch are sent once`() throws {
         var scene = try Scene()
         let found = scene.say(Self.sentence(seed: 4))
         let (start, _) = try #require(found)
@@ -138,7 +138,7 @@ struct SpeechTests {
         #expect(scene.numbers.isContiguous)
     }
 
-    @Test func `A0-6 what was held back does not leave after the gate has closed`() throws {
+    @Test func `A0-6 held audio does not leave after the gate has closed`() throws {
         for reopens in [false, true] {
             var scene = try Scene()
             let found = scene.say(Self.sentence(seed: 5))
@@ -162,7 +162,7 @@ struct SpeechTests {
         }
     }
 
-    @Test func `A0-6 who is gated is not heard to speak`() throws {
+    @Test func `A0-6 speech behind a closed gate is not detected`() throws {
         var scene = try Scene()
         scene.call.apply(.gate(Self.audio, open: false))
         #expect(scene.say(Self.sentence(seed: 6)) == nil)
@@ -184,7 +184,7 @@ struct SpeechTests {
         #expect(scene.call.takeEvents().isEmpty)
     }
 
-    @Test func `of the silent next to nothing is held, of others 400 ms`() throws {
+    @Test func `little audio is held for silent publishers, 400 ms for others`() throws {
         var scene = try Scene()
         let before = scene.call.occupancy.packets
         for _ in 0..<50 {

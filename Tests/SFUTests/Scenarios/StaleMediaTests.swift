@@ -15,13 +15,13 @@ struct StaleMediaTests {
         }
         call.peers[0].reports = []
         call.now = call.now.advanced(milliseconds: Int64(stale) * 20)
-        call.leaving = .everything
+        call.staleMedia = .everything
         for step in 50..<50 + stale { call.send(step, isKeyframe: step == 60) }
-        call.leaving = .nothing
+        call.staleMedia = .nothing
         return call
     }
 
-    @Test func `I9 nobody gets what is stale, and it is counted`() throws {
+    @Test func `I9 stale media is dropped and counted`() throws {
         var call = try call(stale: 150)
         #expect(call.numbers(at: 1).count == 50)
         #expect(call.numbers(at: 1, ssrc: 0xbbbb).count == 50)
@@ -52,7 +52,7 @@ struct StaleMediaTests {
         #expect((140_000..<160_000).contains(Int32(bitPattern: times[50] &- times[49])))
     }
 
-    @Test func `I9 what was lost before is not asked for, what is lost afterwards is`() throws {
+    @Test func `I9 only losses after the stall are requested again`() throws {
         var call = try call(stale: 50, losing: 48)
         for step in 100..<120 as Range<UInt16> where step != 110 {
             call.send(step, isKeyframe: step == 100)
@@ -61,7 +61,7 @@ struct StaleMediaTests {
         #expect(Set(call.nacks(at: 0)) == [110])
     }
 
-    @Test func `I9 reports say that all of it came`() throws {
+    @Test func `I9 reports count stale media as received`() throws {
         var call = try call(stale: 50)
         call.run(milliseconds: 3_000)
         let seen = call.feedback(at: 0)
@@ -70,7 +70,7 @@ struct StaleMediaTests {
 
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        var leaving: Leaving
+        var staleMedia: StaleMedia
         var viewers: Int
         /// Whether the stale packets are forwarded.
         var audio: Bool
@@ -80,35 +80,35 @@ struct StaleMediaTests {
     static let rows: [Row] = [
         Row(
             testDescription: "nothing is left out",
-            leaving: .nothing,
+            staleMedia: .nothing,
             viewers: 17,
             audio: true,
             video: true
         ),
         Row(
             testDescription: "a crowd loses its video",
-            leaving: .crowdsVideo,
+            staleMedia: .largeAudienceVideo,
             viewers: 17,
             audio: true,
             video: false
         ),
         Row(
             testDescription: "a few do not",
-            leaving: .crowdsVideo,
+            staleMedia: .largeAudienceVideo,
             viewers: 16,
             audio: true,
             video: true
         ),
         Row(
             testDescription: "before all lose theirs",
-            leaving: .video,
+            staleMedia: .video,
             viewers: 16,
             audio: true,
             video: false
         ),
         Row(
             testDescription: "and sound goes after a stall alone",
-            leaving: .everything,
+            staleMedia: .everything,
             viewers: 16,
             audio: false,
             video: false
@@ -124,7 +124,7 @@ struct StaleMediaTests {
             call.bind(slot: UInt32(2 * viewer), publication: 1)
         }
         call.send(0, isKeyframe: true)
-        call.leaving = row.leaving
+        call.staleMedia = row.staleMedia
         for step in 1..<5 as Range<UInt16> { call.send(step, isKeyframe: false) }
         #expect(call.numbers(at: 1).count == (row.video ? 5 : 1))
         #expect(call.numbers(at: 1, ssrc: 0xbbbb).count == (row.audio ? 5 : 1))

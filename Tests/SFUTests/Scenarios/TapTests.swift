@@ -79,7 +79,7 @@ struct TapTests {
         #expect(story.packets.map { $0.number - first } == Array(0..<5) + Array(15..<20))
     }
 
-    @Test func `what is not of its mirror, or late for one that is gone, is not read`() throws {
+    @Test func `packets of other or removed mirrors are not read`() throws {
         let story = try Story()
         story.tap.unmirror(Self.mirror)
         story.send(0..<5)
@@ -110,12 +110,12 @@ struct TapTests {
         let story = try Story()
         story.send(0..<5)
         let asked = story.call.workers[0].call.keyframeRequests(at: 0)
-        #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == 0)
+        #expect(story.tap.requestKeyframe(of: Self.mirror, position: 0) == 0)
         story.call.run(milliseconds: 200)
         let now = story.call.workers[0].call.keyframeRequests(at: 0)
         #expect(now == asked + 1)
         story.tap.gate(Self.mirror, open: false, at: story.now)
-        #expect(story.tap.wantKeyframe(of: Self.mirror, position: 0) == nil)
+        #expect(story.tap.requestKeyframe(of: Self.mirror, position: 0) == nil)
     }
 
     static let stamps: [(seconds: Double, text: String)] = [
@@ -125,7 +125,7 @@ struct TapTests {
     ]
 
     @Test(arguments: stamps)
-    func `a directory's name says when`(seconds: Double, text: String) {
+    func `a directory's name has the date`(seconds: Double, text: String) {
         #expect(RecordingName.stamp(seconds) == text)
         let name = RecordingName.directory(room: "..", at: seconds, word: "x")
         #expect(name == "_.-\(text)-x")

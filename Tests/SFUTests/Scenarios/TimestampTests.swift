@@ -23,7 +23,7 @@ struct TimestampTests {
     ]
 
     @Test(arguments: rows)
-    func `G4 they come out as they went in`(row: Row) throws {
+    func `G4 timestamps are forwarded as they were sent`(row: Row) throws {
         var call = try ForwardingTests.call()
         var sent: [UInt32] = []
         var timestamp = row.first

@@ -25,7 +25,7 @@ struct Call: ~Copyable {
     /// Whether the peer at a path answers our checks.
     var answers: (_ path: Path) -> Bool = { _ in true }
     /// Parts that peers leave out of their packets.
-    var leaving = Leaving.nothing
+    var staleMedia = StaleMedia.nothing
     let identity: DTLSIdentity
     var transportSequence: UInt16 = 0
     private let context = SRTPContext(engine: .best)
@@ -136,7 +136,7 @@ struct Call: ~Copyable {
                 datagram,
                 on: peers[index].path,
                 at: now,
-                leaving: leaving,
+                staleMedia: staleMedia,
                 into: &output
             )
             if output.free < 32 { settle() }

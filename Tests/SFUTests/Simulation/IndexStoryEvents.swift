@@ -5,9 +5,9 @@ import RTP
 @testable import WorkerInterface
 
 /// Disruptive events: viewers need not get a continuous stream, but no index may repeat.
-extension IndexStory {
+extension IndexRandomWalk {
     /// Adds a microphone that both viewers hear, and brings the numbers close to their wrap.
-    mutating func prepareForTheWild() {
+    mutating func prepareDisruptiveRun() {
         call.reconfigure(publishers[0]) { $0.publications.append(Media.audio(0, ssrc: nil)) }
         for (place, viewer) in viewers.enumerated() {
             let index = UInt32(slots.count + place)
@@ -33,7 +33,7 @@ extension IndexStory {
     }
 
     private func isNearWrap(_ slot: SlotID) -> Bool {
-        call.core.slots[Int(slot.index)].renumbering.highest > 62_000
+        call.core.slots[Int(slot.index)].rewriter.highest > 62_000
     }
 
     private mutating func listen() {
@@ -45,7 +45,7 @@ extension IndexStory {
     }
 
     /// Runs one step of the story, often one that does not occur in a calm call.
-    mutating func wildStep() {
+    mutating func disruptiveStep() {
         switch Int.random(in: 0..<80, using: &noise) {
         case 0: restartICE(of: viewers.randomElement(using: &noise) ?? 2)
         case 1: move(viewers.randomElement(using: &noise) ?? 2)

@@ -89,7 +89,7 @@ struct RelayedCall {
 extension Call {
     /// Reads the rings; returns whether there was anything in them.
     mutating func takeRelayed() -> Bool {
-        guard relays.hasNews() else { return false }
+        guard relays.hasMessages() else { return false }
         while core.receive(from: &relays, at: now) { settle() }
         settle()
         return true

@@ -49,7 +49,7 @@ extension RelayedCall {
     func loseTheirPicture(_ worker: Int) {
         workers[worker].call.sendRTCP(from: worker == 0 ? 1 : 0) { output in
             let media = SSRC(rawValue: 0xaaaa)
-            PictureLoss(sender: SSRC(rawValue: 1), media: media).encode(into: &output)
+            PictureLossIndication(sender: SSRC(rawValue: 1), media: media).encode(into: &output)
         }
     }
 

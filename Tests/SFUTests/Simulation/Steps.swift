@@ -49,12 +49,12 @@ extension Call {
     /// Number of queued packets in all pacers, whether they may still leave or not.
     var waitingPackets: Int {
         var free = 0
-        var place = core.firstFreeWaiting
+        var place = core.firstFreePaced
         while place >= 0 {
             free += 1
-            place = core.waiting[Int(place)].nextFree
+            place = core.pacedPackets[Int(place)].nextFree
         }
-        return core.waiting.count - free
+        return core.pacedPackets.count - free
     }
 
     /// Whether all senders know the present state of each transport.

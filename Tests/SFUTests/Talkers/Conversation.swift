@@ -6,7 +6,7 @@ import RTP
 /// People with a microphone and a speech detector each, and a room with one active speaker.
 struct Conversation {
     var runs: [DetectorRun]
-    var ranking = TalkerRanking()
+    var ranking = ActiveSpeakerRanking()
     /// Active speakers by the time, in milliseconds, at which each was selected.
     var heard: [(at: Int, person: Int)] = []
 

@@ -6,8 +6,8 @@ import Testing
 @Suite struct OpusLevelsTests {
     /// Returns the measured level of each packet of a trace, and the number of decodes.
     private func measure(_ trace: OpusTrace) -> (levels: [AudioLevel?], decodes: UInt64) {
-        var measuring = OpusLevels(limit: 1)
-        var stream = OpusLevels.Stream()
+        var measuring = OpusLevelMeter(limit: 1)
+        var stream = OpusLevelMeter.Stream()
         let levels = trace.steps.map { step in
             step.packet.flatMap { measuring.level(of: $0.span, in: &stream) }
         }
@@ -39,8 +39,8 @@ import Testing
 
     private func level(
         _ packet: [UInt8],
-        _ measuring: inout OpusLevels,
-        _ stream: inout OpusLevels.Stream
+        _ measuring: inout OpusLevelMeter,
+        _ stream: inout OpusLevelMeter.Stream
     ) -> UInt8? {
         measuring.level(of: packet.span, in: &stream)?.level
     }
@@ -108,8 +108,8 @@ import Testing
     }
 
     @Test func `what is no Opus has no level`() {
-        var measuring = OpusLevels(limit: 2)
-        var stream = OpusLevels.Stream()
+        var measuring = OpusLevelMeter(limit: 2)
+        var stream = OpusLevelMeter.Stream()
         // Empty; code 3 without a frame count, with none, and with more than 120 ms (RFC 6716
         // §3.2.5).
         for packet in [[], [0x03], [0x03, 0x00], [0x03, 0x3f, 1, 2, 3]] as [[UInt8]] {
@@ -120,8 +120,8 @@ import Testing
 
     @Test func `random bytes do no harm`() {
         var random = NegotiationRandom(seed: 6)
-        var measuring = OpusLevels(limit: 3)
-        var streams = (0..<10).map { _ in OpusLevels.Stream() }
+        var measuring = OpusLevelMeter(limit: 3)
+        var streams = (0..<10).map { _ in OpusLevelMeter.Stream() }
         for _ in 0..<20_000 {
             let packet = (0..<Int.random(in: 0...80, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
@@ -137,8 +137,8 @@ import Testing
         let speech = traces.speech(milliseconds: 4_000)
         let trace = try #require(OpusTrace(speech, mode: .variable, seed: 8))
         let packets = trace.steps.compactMap(\.packet)
-        var measuring = OpusLevels(limit: 2)
-        var streams = (0..<3).map { _ in OpusLevels.Stream() }
+        var measuring = OpusLevelMeter(limit: 2)
+        var streams = (0..<3).map { _ in OpusLevelMeter.Stream() }
         let first = level(packets[0], &measuring, &streams[0])
         let second = level(packets[0], &measuring, &streams[1])
         let third = level(packets[0], &measuring, &streams[2])

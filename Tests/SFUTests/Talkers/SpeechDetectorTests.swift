@@ -179,7 +179,7 @@ struct DetectorRun {
     }
 
     @Test(arguments: [20.0, 25])
-    func `whoever only is heard in another's microphone never is promoted`(crosstalk: Double) {
+    func `crosstalk alone never promotes`(crosstalk: Double) {
         for seed in Self.seeds {
             var traces = LevelTraces(seed: seed)
             let voices = [

@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: rows)
     func `E-33 the list, by example`(_ row: Row) {
-        var ranking = TalkerRanking()
+        var ranking = ActiveSpeakerRanking()
         var pins: [String] = []
         for step in row.steps {
             switch step {
@@ -106,7 +106,7 @@ import Testing
         #expect(Self.text(list) == row.expected)
     }
 
-    private static func text(_ list: [TalkerRanking.Entry]) -> String {
+    private static func text(_ list: [ActiveSpeakerRanking.Entry]) -> String {
         list.map { entry in
             let name = entry.isTalking ? entry.participant.uppercased() : entry.participant
             return entry.isPinned ? name + "*" : name
@@ -116,8 +116,8 @@ import Testing
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `E-33 100,000 random steps agree with a naive reading`(seed: UInt64) {
         var random = NegotiationRandom(seed: seed)
-        var ranking = TalkerRanking()
-        var oracle = ListOracle()
+        var ranking = ActiveSpeakerRanking()
+        var oracle = TalkerListReference()
         var pins: [String] = []
         let names = (0..<12).map { "p\($0)" }
         var limit = 4
@@ -149,9 +149,9 @@ import Testing
         }
     }
 
-    @Test func `E-33 whoever is not on nobody's list gets just that one`() {
+    @Test func `E-33 a receiver who is not on the common list gets the common list`() {
         var random = NegotiationRandom(seed: 5)
-        var ranking = TalkerRanking()
+        var ranking = ActiveSpeakerRanking()
         let names = (0..<30).map { "p\($0)" }
         let pins = ["p3", "p20"]
         for _ in 0..<500 {
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func `E-35 a pinned person who starts and stops talking changes no member`() {
-        var ranking = TalkerRanking()
+        var ranking = ActiveSpeakerRanking()
         for name in ["a", "b", "c"] { ranking.started(name) }
         let members = {
             Set(ranking.list(limit: 3, pins: ["x"], excluding: nil).map(\.participant))

@@ -9,8 +9,8 @@ import WorkerInterface
 /// Its link is perfect, so that everything it sends arrives. It takes no part in the honest
 /// participants' actions, and none of the room's guarantees apply to it.
 package final class Adversary {
-    let hall: Hall
-    var seat: Seat
+    let hall: SimulatedRoom
+    var seat: SimulatedParticipant
     var random: SimulatedRandom
     private(set) var plan = AdversaryPlan.clockSteps
     private var pace = AdversaryPlan.Pace(messages: 0, burst: 1, milliseconds: 50)
@@ -34,7 +34,7 @@ package final class Adversary {
 
     private static let sourceLimit = 4_096
 
-    init(seat: Seat, hall: Hall, seed: UInt64, only: AdversaryPlan?) {
+    init(seat: SimulatedParticipant, hall: SimulatedRoom, seed: UInt64, only: AdversaryPlan?) {
         self.seat = seat
         self.hall = hall
         self.only = only
@@ -127,13 +127,13 @@ package final class Adversary {
 // Its actions in a room.
 extension World {
     /// Adds an adversary to a room that has none.
-    func enterAdversary(_ hall: Hall) {
+    func addAdversary(_ hall: SimulatedRoom) {
         guard hasAdversaries, hall.isOpen, !hall.isUnknown else { return }
         if let adversary = hall.adversary, hall.seats.contains(where: { $0 === adversary.seat }) {
             return
         }
         lastSeat += 1
-        let seat = Seat(adversary: lastSeat)
+        let seat = SimulatedParticipant(adversary: lastSeat)
         hall.seats.append(seat)
         rights.follow(seat.number)
         if let adversary = hall.adversary {
@@ -189,7 +189,7 @@ extension World {
         case .records: adversary.play(ForgedRecord.fields)
         case .silentNomination: client.isStill = true
         case .absentReceiver: client.isDeaf = true
-        case .spoofedNomination, .othersAddress, .manyAddresses, .offers, .comeAndGo: break
+        case .spoofedNomination, .othersAddress, .manyAddresses, .offers, .toggleFollowing: break
         }
     }
 
@@ -205,9 +205,9 @@ extension World {
         case .othersAddress: impersonate(adversary, client)
         case .manyAddresses: scatter(adversary, client)
         case .checkFields: sendCheck(adversary, client)
-        case .offers: offerAnew(adversary, client)
+        case .offers: makeNewOffer(adversary, client)
         case .records: sendRecord(adversary, client)
-        case .comeAndGo: comeAndGo(adversary, client)
+        case .toggleFollowing: toggleFollowing(adversary, client)
         }
     }
 

@@ -6,7 +6,7 @@ import WorkerInterface
 // A returning listener: follows, leaves and follows again while packets are still held.
 extension World {
     /// Switches its own slots, or a room's pins, there and back.
-    func comeAndGo(_ adversary: Adversary, _ client: WorldClient) {
+    func toggleFollowing(_ adversary: Adversary, _ client: WorldClient) {
         guard !isSettling, adversary.seat.hasJoined, !adversary.seat.isUnknown else { return }
         let hall = adversary.hall
         let places = hall.seats.filter { $0.follows && $0.isFree }
@@ -25,7 +25,7 @@ extension World {
         }
     }
 
-    private func turnFollowing(_ seat: Seat, in hall: Hall, on: Bool) {
+    private func turnFollowing(_ seat: SimulatedParticipant, in hall: SimulatedRoom, on: Bool) {
         guard let offer = seat.client?.offer else { return }
         let mids = on ? (offer.mids(.audio, of: seat), offer.mids(.video, of: seat)) : ([], [])
         call(
@@ -43,7 +43,7 @@ extension World {
     }
 
     /// Pins somebody, or removes the pin.
-    private func turnPin(_ adversary: Adversary, in hall: Hall) {
+    private func turnPin(_ adversary: Adversary, in hall: SimulatedRoom) {
         let talkers = hall.seats.filter { $0.isFree && $0.publishes }
         guard !talkers.isEmpty else { return }
         let seat = talkers[Int(adversary.choice >> 24 % UInt64(talkers.count))]

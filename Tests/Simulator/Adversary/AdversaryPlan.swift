@@ -16,7 +16,7 @@ package enum AdversaryPlan: String, CaseIterable {
     case checkFields = "check-fields"
     case offers
     case records
-    case comeAndGo = "come-and-go"
+    case toggleFollowing = "come-and-go"
 
     /// The goal, in a few words.
     var text: String {
@@ -37,7 +37,7 @@ package enum AdversaryPlan: String, CaseIterable {
         case .checkFields: "upset ICE with roles, attributes and passwords"
         case .offers: "offer anew without end, with other slots and ICE credentials"
         case .records: "end or confuse the DTLS association with records of any kind"
-        case .comeAndGo: "be sent the same sound twice, by following, leaving and pinning"
+        case .toggleFollowing: "be sent the same sound twice, by following, leaving and pinning"
         }
     }
 
@@ -80,7 +80,7 @@ package enum AdversaryPlan: String, CaseIterable {
         case .checkFields: Pace(messages: 1_200, burst: 5, milliseconds: 20)
         case .offers: Pace(messages: 200, burst: 1, milliseconds: 30)
         case .records: Pace(messages: 1_200, burst: 5, milliseconds: 20)
-        case .comeAndGo: Pace(messages: 300, burst: 1, milliseconds: 15)
+        case .toggleFollowing: Pace(messages: 300, burst: 1, milliseconds: 15)
         }
     }
 }

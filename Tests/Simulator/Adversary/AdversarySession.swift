@@ -6,7 +6,7 @@ extension World {
     private static let mostSlots = 6
 
     /// Makes another offer with new ICE credentials, sometimes with another slot.
-    func offerAnew(_ adversary: Adversary, _ client: WorldClient) {
+    func makeNewOffer(_ adversary: Adversary, _ client: WorldClient) {
         let (seat, hall) = (adversary.seat, adversary.hall)
         guard !isSettling, !seat.isBusy, !seat.isUnknown, seat.client === client else { return }
         if adversary.random.chance(0.2) {

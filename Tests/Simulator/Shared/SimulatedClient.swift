@@ -85,7 +85,7 @@ package final class SimulatedClient {
     func take(report: [UInt8]) {
         var blocks = RTCPBlocks(report.span)
         while let block = blocks.next() {
-            guard let loss = try? PictureLoss(block) else { continue }
+            guard let loss = try? PictureLossIndication(block) else { continue }
             for index in tracks.indices where tracks[index].ssrc == loss.media.rawValue {
                 tracks[index].wantsKeyframe = true
             }

@@ -42,7 +42,7 @@ package final class SimulatedWorker {
 
     /// Datagrams in the socket's receive queue.
     var arrived: [Arrival] = []
-    private var stalls: StallWatch
+    private var stalls: StaleMediaDetector
     private var lastRound: Instant
     /// Events for the control thread.
     var events: [WorkerEvent] = []
@@ -75,7 +75,7 @@ package final class SimulatedWorker {
         self.relays = relays
         nextRound = now
         lastRound = now
-        stalls = StallWatch(at: now, cpu: 0)
+        stalls = StaleMediaDetector(at: now, cpu: 0)
         refusesUntil = now
     }
 
@@ -110,7 +110,7 @@ package final class SimulatedWorker {
         let half = datagrams.count / 2
         receive(datagrams[..<half], at: now, through: network)
         // Simulates that the rest arrives while the first half is being sent.
-        let late = letOvertake(datagrams[half...], at: now, through: network)
+        let late = preemptBatch(datagrams[half...], at: now, through: network)
         receive(late[...], at: now, through: network)
         resume(at: now, through: network)
         if !omissions.contains(.flush) { flush(at: now, through: network) }
@@ -147,19 +147,19 @@ package final class SimulatedWorker {
             datagram.bytes.span,
             on: datagram.path,
             at: now,
-            leaving: stalls.leaving(datagram.at.nanoseconds),
+            staleMedia: stalls.staleMedia(datagram.at.nanoseconds),
             into: &output
         )
     }
 
     /// Sends datagrams that may preempt the received batch; returns the remaining ones.
-    private func letOvertake(
+    private func preemptBatch(
         _ datagrams: ArraySlice<Arrival>,
         at now: Instant,
         through network: some SimulatedNetwork
     ) -> [Arrival] {
         guard !datagrams.isEmpty else { return [] }
-        core.putAside()
+        core.preempt()
         var late: [Arrival] = []
         for datagram in datagrams {
             if core.mayOvertake(datagram.bytes.span, on: datagram.path) {
@@ -169,13 +169,13 @@ package final class SimulatedWorker {
             }
         }
         flush(at: now, through: network)
-        core.takeUp()
+        core.resumePreempted()
         return late
     }
 
     /// Reads the rings to this worker; returns whether there was anything in them.
     private func takeRelayed(at now: Instant) -> Bool {
-        guard relays.hasNews() else { return false }
+        guard relays.hasMessages() else { return false }
         _ = core.receive(from: &relays, at: now)
         return true
     }
@@ -188,7 +188,7 @@ package final class SimulatedWorker {
             core.apply(command, at: now, into: &output)
         }
         mailbox = []
-        let lost = core.takeLostStreams()
+        let lost = core.takeRevokedSSRCs()
         if !omissions.contains(.withdrawal) { queue.withdraw(lost) }
     }
 

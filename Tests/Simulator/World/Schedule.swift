@@ -1,7 +1,7 @@
 import RTP
 
 /// A queue of future events by time; simultaneous events keep their order of insertion.
-struct Schedule<Happening> {
+struct Schedule<ScheduledEvent> {
     /// A heap entry, kept small as it moves often.
     private struct Entry {
         var time: Int64
@@ -16,7 +16,7 @@ struct Schedule<Happening> {
 
     /// A binary heap.
     private var entries: [Entry] = []
-    private var happenings: [Happening?] = []
+    private var happenings: [ScheduledEvent?] = []
     private var free: [Int] = []
     private var lastOrder: UInt64 = 0
 
@@ -25,7 +25,7 @@ struct Schedule<Happening> {
     /// Time of the next event, if any.
     var next: Instant? { entries.first.map { Instant(nanoseconds: $0.time) } }
 
-    mutating func add(_ happening: Happening, at time: Instant) {
+    mutating func add(_ happening: ScheduledEvent, at time: Instant) {
         lastOrder += 1
         let home = free.popLast() ?? happenings.count
         if home == happenings.count {
@@ -41,7 +41,7 @@ struct Schedule<Happening> {
         }
     }
 
-    mutating func takeNext() -> (time: Instant, happening: Happening)? {
+    mutating func takeNext() -> (time: Instant, happening: ScheduledEvent)? {
         guard let first = entries.first, let happening = happenings[first.place].take() else {
             return nil
         }

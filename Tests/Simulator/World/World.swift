@@ -16,7 +16,7 @@ import WorkerInterface
 /// advances from one event to the next, so an hour in which little happens takes little.
 package final class World {
     /// A scheduled event.
-    enum Happening {
+    enum ScheduledEvent {
         case round(worker: Int)
         case control
         case toWorker(Int, Path, [UInt8])
@@ -41,15 +41,15 @@ package final class World {
     /// Whether a violation also reports the workers' state and the events before it.
     package var isVerbose = false
     /// Last events, kept if a violation is to report them.
-    private var chronicle: [String] = []
-    let plant: Plant?
+    private var recentEvents: [String] = []
+    let plant: PlantedBug?
     var random: SimulatedRandom
     /// Random numbers of a planted bug, separate so that it changes nothing else.
     var plantRandom: SimulatedRandom
     /// Start of the history by the machine's clock, which shows its uptime.
     let start: Instant
     var now: Instant
-    var schedule = Schedule<Happening>()
+    var schedule = Schedule<ScheduledEvent>()
     package var trace = TraceHash()
     package private(set) var violation: Violation?
     package var tally = Tally()
@@ -77,7 +77,7 @@ package final class World {
     var callers: Callers
     /// Lines that the control thread has not read.
     var lines: [(connection: ConnectionID, line: [UInt8])] = []
-    var halls: [Hall] = []
+    var halls: [SimulatedRoom] = []
     var lastSeat = 0
     var lastClient = 0
     var lastHall: UInt32 = 0
@@ -154,7 +154,7 @@ package final class World {
     package init(
         seed: UInt64,
         identity: DTLSIdentity,
-        plant: Plant? = nil,
+        plant: PlantedBug? = nil,
         adversary: AdversaryChoice = .some,
         onlyPlan: AdversaryPlan? = nil,
         start: Instant = Instant(nanoseconds: 1_000_000_000)
@@ -210,15 +210,15 @@ package final class World {
     /// Records the first violation; the history ends there.
     func violate(_ invariant: Invariant, _ text: String) {
         guard violation == nil else { return }
-        let before = chronicle.suffix(Self.chronicled).map { "\n  \($0)" }.joined()
+        let before = recentEvents.suffix(Self.chronicled).map { "\n  \($0)" }.joined()
         violation = Violation(invariant: invariant, text: text + before, seconds: seconds)
     }
 
     /// Records an event.
     func tell(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        chronicle.append("\(seconds) \(text())")
-        if chronicle.count > 2 * Self.chronicled { chronicle.removeFirst(Self.chronicled) }
+        recentEvents.append("\(seconds) \(text())")
+        if recentEvents.count > 2 * Self.chronicled { recentEvents.removeFirst(Self.chronicled) }
     }
 
     private static let chronicled = 100
@@ -229,7 +229,7 @@ package final class World {
     }
 
     /// Whether the planted bug strikes now; always `false` for any other bug.
-    func strikes(_ bug: Plant, oneIn number: Int64 = 1) -> Bool {
+    func strikes(_ bug: PlantedBug, oneIn number: Int64 = 1) -> Bool {
         plant == bug && (number == 1 || plantRandom.pick(1...number) == 1)
     }
 
@@ -257,7 +257,7 @@ extension World {
         if violation == nil, !isEnough() { now = max(now, end) }
     }
 
-    private func carryOut(_ happening: Happening) {
+    private func carryOut(_ happening: ScheduledEvent) {
         switch happening {
         case .round(let worker):
             guard wakes[worker] == now else { return }

@@ -33,9 +33,11 @@ extension World {
         }
     }
 
-    private func who(_ seat: Seat) -> [String: JSON] { ["participant": .string(seat.name)] }
+    private func who(_ seat: SimulatedParticipant) -> [String: JSON] {
+        ["participant": .string(seat.name)]
+    }
 
-    func leave(_ seat: Seat, _ hall: Hall) {
+    func leave(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         ask("participant.leave", who(seat), about: seat, in: hall) { [unowned self] in
             forget(seat, in: hall)
         } then: { [unowned self] _ in
@@ -43,7 +45,7 @@ extension World {
         }
     }
 
-    private func drop(_ seat: Seat, _ hall: Hall) {
+    private func drop(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         let all: [String: JSON] = ["participants": [.string(seat.name)]]
         ask("participant.drop", all, about: seat, in: hall) { [unowned self] in
             forget(seat, in: hall)
@@ -53,7 +55,7 @@ extension World {
     }
 
     /// Records that a participant has left the room.
-    func forget(_ seat: Seat, in hall: Hall, isProven: Bool = true) {
+    func forget(_ seat: SimulatedParticipant, in hall: SimulatedRoom, isProven: Bool = true) {
         retire(seat, isProven: isProven)
         if hall.floorHolder === seat { hall.floorHolder = nil }
         seat.hasJoined = false
@@ -62,7 +64,7 @@ extension World {
     }
 
     /// Lets a participant join again without having left.
-    func takeOver(_ seat: Seat, _ hall: Hall) {
+    func takeOver(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         ask("participant.join", who(seat), about: seat, in: hall) { [unowned self] in
             endStream(of: seat, in: hall)
             retire(seat)
@@ -72,14 +74,14 @@ extension World {
     }
 
     /// Ends all subscriptions to a stream that has ended.
-    private func endStream(of seat: Seat, in hall: Hall) {
+    private func endStream(of seat: SimulatedParticipant, in hall: SimulatedRoom) {
         guard let stream = seat.stream else { return }
         seat.stream = nil
         for other in hall.seats { other.subscriptions.removeAll { $0.stream == stream } }
     }
 
     /// Closes a participant's transport and makes another.
-    private func renew(_ seat: Seat, _ hall: Hall) {
+    private func renew(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard seat.client != nil else { return connect(seat, in: hall) }
         ask("transport.close", who(seat), about: seat, in: hall) { [unowned self] in
             endStream(of: seat, in: hall)
@@ -90,7 +92,7 @@ extension World {
     }
 
     /// Makes another offer with new ICE credentials.
-    func restart(_ seat: Seat, _ hall: Hall) {
+    func restart(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let client = seat.client, client.isConnected else { return }
         seat.offers += 1
         let restart = UInt64(client.index) << 16 + UInt64(seat.offers)
@@ -121,7 +123,7 @@ extension World {
         }
     }
 
-    private func mute(_ seat: Seat, _ hall: Hall) {
+    private func mute(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let kind = random.pick([MediaKind.audio, .video]) else { return }
         var more = who(seat)
         more["media"] = .array([.string(kind.word)])
@@ -139,7 +141,7 @@ extension World {
         }
     }
 
-    private func muteAll(_ hall: Hall) {
+    private func muteAll(_ hall: SimulatedRoom) {
         guard !hall.isBusy else { return }
         hall.isBusy = true
         let closure = RightsLedger.Closure.roomMute(hall.number)
@@ -160,7 +162,7 @@ extension World {
         )
     }
 
-    private func switchOwn(_ seat: Seat, _ hall: Hall) {
+    private func switchOwn(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let stream = seat.stream, let kind = random.pick([MediaKind.audio, .video]) else {
             return
         }
@@ -178,7 +180,7 @@ extension World {
         }
     }
 
-    private func switchWatching(_ seat: Seat, _ hall: Hall) {
+    private func switchWatching(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let subscription = random.pick(seat.subscriptions),
             let kind = random.pick([MediaKind.audio, .video])
         else { return }
@@ -197,7 +199,7 @@ extension World {
         }
     }
 
-    private func stopWatching(_ seat: Seat, _ hall: Hall) {
+    private func stopWatching(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let subscription = random.pick(seat.subscriptions) else { return }
         let more: [String: JSON] = ["subscription": .string(subscription.id)]
         ask("subscription.remove", more, about: seat, in: hall) { [unowned self] in
@@ -207,7 +209,7 @@ extension World {
     }
 
     /// Switches a subscription to another stream.
-    private func turn(_ seat: Seat, _ hall: Hall) {
+    private func turn(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         let watched = Set(seat.subscriptions.map(\.stream))
         let others = hall.seats.compactMap(\.stream).filter { !watched.contains($0) }
         guard let subscription = random.pick(seat.subscriptions),
@@ -232,7 +234,7 @@ extension World {
             }
             seat.subscriptions.removeAll { $0.id == subscription.id }
             seat.subscriptions.append(
-                Seat.Subscription(
+                SimulatedParticipant.Subscription(
                     id: subscription.id,
                     stream: stream,
                     publisher: publisher,
@@ -242,7 +244,7 @@ extension World {
         }
     }
 
-    private func unpublish(_ seat: Seat, _ hall: Hall) {
+    private func unpublish(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let stream = seat.stream else { return }
         ask(
             "stream.unpublish",
@@ -255,7 +257,7 @@ extension World {
         }
     }
 
-    private func changeMode(_ seat: Seat, _ hall: Hall) {
+    private func changeMode(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         var more = who(seat)
         let closure = RightsLedger.Closure.mode(publisher: seat.number)
         let back = seat.onlyReceives
@@ -273,7 +275,7 @@ extension World {
         }
     }
 
-    private func changeRole(_ seat: Seat, _ hall: Hall) {
+    private func changeRole(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard !seat.isModerator else { return }
         var more = who(seat)
         let closure = RightsLedger.Closure.role(publisher: seat.number)
@@ -294,7 +296,7 @@ extension World {
     }
 
     /// Gives a lecture's floor to somebody, or takes it back.
-    private func passFloor(_ seat: Seat, _ hall: Hall) {
+    private func passFloor(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard hall.isLecture, !seat.isModerator else { return }
         let closure = RightsLedger.Closure.floor(publisher: seat.number)
         if let holder = hall.floorHolder {
@@ -320,7 +322,7 @@ extension World {
     }
 
     /// Changes a viewer's preferred size or a video's priority.
-    private func prefer(_ seat: Seat, _ hall: Hall) {
+    private func prefer(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         guard let subscription = random.pick(seat.subscriptions) else { return }
         let sizes: [JSON] = [
             .null, ["width": 320, "height": 180], ["width": 640, "height": 360],
@@ -334,7 +336,7 @@ extension World {
     }
 
     /// Names a stream of another room, which must be refused.
-    private func tryAnother(_ seat: Seat, _ hall: Hall) {
+    private func tryAnother(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         let others = halls.filter { $0 !== hall }.flatMap(\.seats).compactMap(\.stream)
         guard let stream = random.pick(others) else { return }
         var more = who(seat)
@@ -347,7 +349,7 @@ extension World {
         }
     }
 
-    private func look(_ seat: Seat, _ hall: Hall) {
+    private func look(_ seat: SimulatedParticipant, _ hall: SimulatedRoom) {
         switch random.pick(0...3) {
         case 0: call("room.get", params(hall))
         case 1: call("server.stats", [:])
@@ -358,7 +360,7 @@ extension World {
         }
     }
 
-    private func enterOrClose(_ hall: Hall) {
+    private func enterOrClose(_ hall: SimulatedRoom) {
         if hall.seats.count < 5, random.chance(0.8) {
             enter(hall, publishes: random.chance(0.5))
         } else {
@@ -367,7 +369,7 @@ extension World {
     }
 
     /// Ends a room; one of the same name may follow at once.
-    func close(_ hall: Hall, again: Bool) {
+    func close(_ hall: SimulatedRoom, again: Bool) {
         guard !hall.isBusy else { return }
         hall.isBusy = true
         call(
@@ -387,7 +389,7 @@ extension World {
     }
 
     /// Records that a room has ended, with everything in it.
-    private func end(_ hall: Hall) {
+    private func end(_ hall: SimulatedRoom) {
         rights.close(.room(hall.number))
         for seat in hall.seats { retire(seat) }
         hall.seats = []

@@ -174,7 +174,10 @@ final class WorldClient {
                 sendNACK(asked, of: ssrc, into: &sent)
             }
             if reception.takesPictureLoss(at: now) {
-                let loss = PictureLoss(sender: SSRC(rawValue: 1), media: SSRC(rawValue: ssrc))
+                let loss = PictureLossIndication(
+                    sender: SSRC(rawValue: 1),
+                    media: SSRC(rawValue: ssrc)
+                )
                 peer.sendRTCP(into: &sent) { loss.encode(into: &$0) }
             }
             receptions[ssrc] = reception
@@ -277,7 +280,7 @@ final class WorldClient {
     func take(report: [UInt8], into sent: inout Batch) {
         var blocks = RTCPBlocks(report.span)
         while let block = blocks.next() {
-            if let loss = try? PictureLoss(block) {
+            if let loss = try? PictureLossIndication(block) {
                 for place in offer.layers.indices
                 where offer.layers[place].ssrc == loss.media.rawValue {
                     offer.layers[place].wantsKeyframe = true

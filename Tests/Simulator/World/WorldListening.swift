@@ -47,7 +47,7 @@ extension World {
         }
     }
 
-    private func hearingPairs(of seat: Seat, in hall: Hall) -> [Pair] {
+    private func hearingPairs(of seat: SimulatedParticipant, in hall: SimulatedRoom) -> [Pair] {
         guard let viewer = seat.client, viewer.isConnected else { return [] }
         return seat.subscriptions.compactMap { subscription in
             guard let publisher = clients[Int(subscription.publisher)], !publisher.isGone,

@@ -162,7 +162,7 @@ extension World: SimulatedNetwork {
         let report = client.peer.clear(length: length)
         var blocks = RTCPBlocks(report.span)
         while let block = blocks.next() {
-            if (try? PictureLoss(block)) != nil { return true }
+            if (try? PictureLossIndication(block)) != nil { return true }
         }
         return false
     }

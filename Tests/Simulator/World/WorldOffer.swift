@@ -19,7 +19,7 @@ struct WorldOffer {
     }
 
     /// Returns the mids of the slots that follow active speakers.
-    func mids(_ kind: MediaKind, of seat: Seat) -> [String] {
+    func mids(_ kind: MediaKind, of seat: SimulatedParticipant) -> [String] {
         seat.isAdversary ? mids(kind).suffix(2) : mids(kind)
     }
 

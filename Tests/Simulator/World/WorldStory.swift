@@ -33,17 +33,17 @@ extension World {
         for _ in 0..<roomCount { openHall() }
         run(milliseconds: 3_000)
         for round in 0..<length.rounds {
-            rage(milliseconds: round == 0 ? length.wild : length.wild / 2)
+            injectFaults(milliseconds: round == 0 ? length.wild : length.wild / 2)
             calm()
-            awaitLife("when the faults have stopped")
+            awaitRecovery("when the faults have stopped")
             restore()
-            awaitLife("when all is open again")
+            awaitRecovery("when all is open again")
             listen()
             rest(milliseconds: length.quiet)
             guard violation == nil else { return violation }
         }
         calm()
-        awaitLife("after a quiet time")
+        awaitRecovery("after a quiet time")
         conclude()
         return violation
     }
@@ -59,7 +59,7 @@ extension World {
     }
 
     /// Injects all kinds of faults while participants act at random.
-    private func rage(milliseconds: Int64) {
+    private func injectFaults(milliseconds: Int64) {
         pace = .wild
         hasFaults = true
         for client in livingClients {
@@ -158,7 +158,7 @@ extension World {
     }
 
     /// Checks that everybody receives what they may within five seconds.
-    private func awaitLife(_ when: String) {
+    private func awaitRecovery(_ when: String) {
         guard violation == nil else { return }
         pace = .settling
         let start = now
@@ -166,7 +166,7 @@ extension World {
         var lacks: [String] = []
         repeat {
             run(milliseconds: 250)
-            lacks = whatLacks(since: start)
+            lacks = missingMedia(since: start)
         } while violation == nil && !lacks.isEmpty && now < end
         guard let first = lacks.first else { return }
         for lack in lacks { tell(lack) }
@@ -177,13 +177,17 @@ extension World {
     }
 
     /// Returns the media that a client may receive and has not since `start`.
-    private func whatLacks(since start: Instant) -> [String] {
+    private func missingMedia(since start: Instant) -> [String] {
         halls.filter { $0.isOpen && !$0.isUnknown }.flatMap { hall in
-            hall.seats.filter(\.isFree).flatMap { whatLacks($0, in: hall, since: start) }
+            hall.seats.filter(\.isFree).flatMap { missingMedia($0, in: hall, since: start) }
         }
     }
 
-    private func whatLacks(_ seat: Seat, in hall: Hall, since start: Instant) -> [String] {
+    private func missingMedia(
+        _ seat: SimulatedParticipant,
+        in hall: SimulatedRoom,
+        since start: Instant
+    ) -> [String] {
         guard let client = seat.client else { return [] }
         guard client.isConnected else {
             // A handshake with losses may take longer.
@@ -244,12 +248,12 @@ extension World {
             for seat in hall.seats where seat.isUnknown && !seat.isBusy { restore(seat, in: hall) }
             let honest = hall.seats.filter { !$0.isAdversary }
             let publishers = honest.count { $0.publishes }
-            enterAdversary(hall)
+            addAdversary(hall)
             if honest.count < 3 || publishers == 0 { enter(hall, publishes: publishers < 2) }
         }
     }
 
-    private func restore(_ hall: Hall) {
+    private func restore(_ hall: SimulatedRoom) {
         if hall.isMuted {
             rights.open(.roomMute(hall.number))
             hall.isMuted = false
@@ -258,7 +262,7 @@ extension World {
         for seat in hall.seats { restore(seat, in: hall) }
     }
 
-    private func restore(_ seat: Seat, in hall: Hall) {
+    private func restore(_ seat: SimulatedParticipant, in hall: SimulatedRoom) {
         guard !seat.isBusy else { return }
         guard seat.hasJoined, !seat.isUnknown, seat.client?.isConnected == true else {
             // Its state is unknown: it leaves, as far as it is present.
@@ -316,9 +320,9 @@ extension World {
         }
         run(milliseconds: 2_500)
         guard violation == nil else { return }
-        for left in plane.leftovers { violate(.memory, "\(left) left in the control plane") }
+        for left in plane.leakedObjects { violate(.memory, "\(left) left in the control plane") }
         for worker in workers {
-            let left = worker.core.leftovers
+            let left = worker.core.leakedObjects
             if !left.isEmpty { violate(.memory, "worker \(worker.index) still has \(left)") }
         }
         for client in clients.values { tally.frames += client.frames }

@@ -42,16 +42,16 @@ struct RemoteCredentials: Sendable {
     var password: String
     var fingerprint: Fingerprint
     /// Our DTLS role: client if the SFU's side is `setup:passive`.
-    var ourRole: DTLSRole
+    var localDTLSRole: DTLSRole
     /// Whether we are ICE-controlling (RFC 8445 §6.1.1).
     ///
     /// True towards an ICE-lite SFU, and if we offered.
-    var weControl: Bool
+    var isControlling: Bool
 }
 
 /// Media that a participant sends.
 ///
-/// The bench chooses the SSRCs and RIDs, and in `Wire` the payload types and extension ids of an
+/// The bench chooses the SSRCs and RIDs, and in `OfferParameters` the payload types and extension ids of an
 /// offer.
 struct Publication: Sendable {
     struct Layer: Sendable {
@@ -108,7 +108,7 @@ struct SendFormat: Sendable {
 
 /// Streams that a participant wants to receive.
 struct WatchRequest: Sendable {
-    struct Wish: Sendable {
+    struct StreamRequest: Sendable {
         /// A participant of the same room.
         var publisher: String
         var audio: Bool
@@ -122,7 +122,7 @@ struct WatchRequest: Sendable {
     var room: String
     var participant: String
     /// At most as many as the slots of the join.
-    var wishes: [Wish]
+    var streamRequests: [StreamRequest]
     /// Transport to use if the SFU needs a separate one for watching.
     var local: LocalTransport
 }

@@ -72,17 +72,19 @@ final class FloorAdapter: Adapter {
 
     func watch(_ request: WatchRequest) async throws -> WatchReply {
         var streams: [ReceivedStream] = []
-        for wish in request.wishes {
+        for streamRequest in request.streamRequests {
             let publication = state.withLock {
-                $0.publications["\(request.room)/\(wish.publisher)"]
+                $0.publications["\(request.room)/\(streamRequest.publisher)"]
             }
-            guard let publication else { throw AdapterError("\(wish.publisher) publishes nothing") }
-            if wish.audio, let ssrc = publication.audio {
-                streams.append(Self.stream(wish, .audio, ssrc))
+            guard let publication else {
+                throw AdapterError("\(streamRequest.publisher) publishes nothing")
             }
-            if wish.video, let last = publication.layers.indices.last {
-                let layer = publication.layers[min(wish.layer, last)]
-                streams.append(Self.stream(wish, .video, layer.ssrc))
+            if streamRequest.audio, let ssrc = publication.audio {
+                streams.append(Self.stream(streamRequest, .audio, ssrc))
+            }
+            if streamRequest.video, let last = publication.layers.indices.last {
+                let layer = publication.layers[min(streamRequest.layer, last)]
+                streams.append(Self.stream(streamRequest, .video, layer.ssrc))
             }
         }
         try state.withLock { state in
@@ -96,16 +98,17 @@ final class FloorAdapter: Adapter {
     }
 
     private static func stream(
-        _ wish: WatchRequest.Wish,
+        _ streamRequest: WatchRequest.StreamRequest,
         _ medium: Medium,
         _ ssrc: UInt32
     ) -> ReceivedStream {
         ReceivedStream(
-            publisher: wish.publisher,
+            publisher: streamRequest.publisher,
             medium: medium,
             ssrc: ssrc,
             rtxSSRC: nil,
-            payloadType: medium == .audio ? Wire.audioPayloadType : Wire.videoPayloadType
+            payloadType: medium == .audio
+                ? OfferParameters.audioPayloadType : OfferParameters.videoPayloadType
         )
     }
 }

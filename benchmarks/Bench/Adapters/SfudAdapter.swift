@@ -111,10 +111,10 @@ final class SfudAdapter: Adapter {
         let client = try client()
         let viewer = try joined(request.room, request.participant)
         var streams: [ReceivedStream] = []
-        for (index, wish) in request.wishes.enumerated() {
-            let publisher = try joined(request.room, wish.publisher)
+        for (index, streamRequest) in request.streamRequests.enumerated() {
+            let publisher = try joined(request.room, streamRequest.publisher)
             guard let stream = publisher.stream else {
-                throw AdapterError("\(wish.publisher) has no stream")
+                throw AdapterError("\(streamRequest.publisher) has no stream")
             }
             let audioMid = "\(viewer.firstAudio + index)"
             let videoMid = "\(viewer.firstVideo + index)"
@@ -122,19 +122,19 @@ final class SfudAdapter: Adapter {
                 room: RoomID(request.room),
                 participant: ParticipantID(request.participant),
                 stream: stream,
-                audioMid: wish.audio ? Mid(audioMid) : nil,
-                videoMid: wish.video ? Mid(videoMid) : nil
+                audioMid: streamRequest.audio ? Mid(audioMid) : nil,
+                videoMid: streamRequest.video ? Mid(videoMid) : nil
             )
-            if wish.video, publisher.layers.indices.contains(wish.layer) {
-                let layer = publisher.layers[wish.layer]
+            if streamRequest.video, publisher.layers.indices.contains(streamRequest.layer) {
+                let layer = publisher.layers[streamRequest.layer]
                 params.preferredResolution = .init(width: layer.width, height: layer.height)
             }
             _ = try await client.subscribe(params)
-            if wish.audio, let ssrc = viewer.sources[audioMid]?.first {
-                streams.append(Self.stream(wish.publisher, .audio, [ssrc]))
+            if streamRequest.audio, let ssrc = viewer.sources[audioMid]?.first {
+                streams.append(Self.stream(streamRequest.publisher, .audio, [ssrc]))
             }
-            if wish.video, let ssrcs = viewer.sources[videoMid], !ssrcs.isEmpty {
-                streams.append(Self.stream(wish.publisher, .video, ssrcs))
+            if streamRequest.video, let ssrcs = viewer.sources[videoMid], !ssrcs.isEmpty {
+                streams.append(Self.stream(streamRequest.publisher, .video, ssrcs))
             }
         }
         return WatchReply(remote: nil, streams: streams)
@@ -191,7 +191,7 @@ final class SfudAdapter: Adapter {
     }
 
     /// Returns the load-shedding state of each worker.
-    func pressures() async throws -> [PressureInfo] {
+    func pressures() async throws -> [OverloadInfo] {
         try await client().serverStats().workers.map(\.pressure)
     }
 
@@ -225,7 +225,8 @@ final class SfudAdapter: Adapter {
             medium: medium,
             ssrc: ssrcs[0],
             rtxSSRC: ssrcs.count > 1 ? ssrcs[1] : nil,
-            payloadType: medium == .audio ? Wire.audioPayloadType : Wire.videoPayloadType
+            payloadType: medium == .audio
+                ? OfferParameters.audioPayloadType : OfferParameters.videoPayloadType
         )
     }
 

@@ -18,7 +18,7 @@ struct SfudOffer {
             add(.audio, "sendonly", ["a=msid:load microphone", "a=ssrc:\(ssrc) cname:load"])
         }
         if !publication.layers.isEmpty {
-            format.video = line(.video, rtx: Wire.rtxPayloadType)
+            format.video = line(.video, rtx: OfferParameters.rtxPayloadType)
             add(.video, "sendonly", ["a=msid:load camera"] + sources(publication.layers))
         }
         return format
@@ -43,10 +43,11 @@ struct SfudOffer {
 
     private func line(_ medium: Medium, rtx: UInt8?) -> SendFormat.Line {
         var extensions = ExtensionMap()
-        for (id, kind) in Wire.extensions { extensions[kind] = id }
+        for (id, kind) in OfferParameters.extensions { extensions[kind] = id }
         return SendFormat.Line(
             mid: "\(mids)",
-            payloadType: medium == .audio ? Wire.audioPayloadType : Wire.videoPayloadType,
+            payloadType: medium == .audio
+                ? OfferParameters.audioPayloadType : OfferParameters.videoPayloadType,
             rtxPayloadType: rtx,
             extensions: extensions
         )
@@ -77,7 +78,7 @@ struct SfudOffer {
         // Audio levels do not apply to video; RIDs do not apply to audio.
         let unwanted: Set<ExtensionKind> =
             medium == .audio ? [.rid, .repairedRID] : [.audioLevel]
-        for (id, kind) in Wire.extensions where !unwanted.contains(kind) {
+        for (id, kind) in OfferParameters.extensions where !unwanted.contains(kind) {
             lines.append("a=extmap:\(id) \(kind.uri)")
         }
         lines += more
@@ -85,21 +86,21 @@ struct SfudOffer {
     }
 
     private static let audio = [
-        "m=audio 9 UDP/TLS/RTP/SAVPF \(Wire.audioPayloadType)",
-        "a=rtpmap:\(Wire.audioPayloadType) opus/48000/2",
-        "a=rtcp-fb:\(Wire.audioPayloadType) transport-cc",
-        "a=fmtp:\(Wire.audioPayloadType) minptime=10;useinbandfec=1",
+        "m=audio 9 UDP/TLS/RTP/SAVPF \(OfferParameters.audioPayloadType)",
+        "a=rtpmap:\(OfferParameters.audioPayloadType) opus/48000/2",
+        "a=rtcp-fb:\(OfferParameters.audioPayloadType) transport-cc",
+        "a=fmtp:\(OfferParameters.audioPayloadType) minptime=10;useinbandfec=1",
     ]
 
     private static let video = [
-        "m=video 9 UDP/TLS/RTP/SAVPF \(Wire.videoPayloadType) \(Wire.rtxPayloadType)",
-        "a=rtpmap:\(Wire.videoPayloadType) VP8/90000",
-        "a=rtcp-fb:\(Wire.videoPayloadType) transport-cc",
-        "a=rtcp-fb:\(Wire.videoPayloadType) ccm fir",
-        "a=rtcp-fb:\(Wire.videoPayloadType) nack",
-        "a=rtcp-fb:\(Wire.videoPayloadType) nack pli",
-        "a=rtpmap:\(Wire.rtxPayloadType) rtx/90000",
-        "a=fmtp:\(Wire.rtxPayloadType) apt=\(Wire.videoPayloadType)",
+        "m=video 9 UDP/TLS/RTP/SAVPF \(OfferParameters.videoPayloadType) \(OfferParameters.rtxPayloadType)",
+        "a=rtpmap:\(OfferParameters.videoPayloadType) VP8/90000",
+        "a=rtcp-fb:\(OfferParameters.videoPayloadType) transport-cc",
+        "a=rtcp-fb:\(OfferParameters.videoPayloadType) ccm fir",
+        "a=rtcp-fb:\(OfferParameters.videoPayloadType) nack",
+        "a=rtcp-fb:\(OfferParameters.videoPayloadType) nack pli",
+        "a=rtpmap:\(OfferParameters.rtxPayloadType) rtx/90000",
+        "a=fmtp:\(OfferParameters.rtxPayloadType) apt=\(OfferParameters.videoPayloadType)",
     ]
 }
 
@@ -133,8 +134,8 @@ struct SfudAnswer {
             fragment: fragment,
             password: password,
             fingerprint: Fingerprint(algorithm: .sha256, digest: fingerprint.digest),
-            ourRole: .client,
-            weControl: true
+            localDTLSRole: .client,
+            isControlling: true
         )
         remote = RemoteTransport(security: .full(credentials), address: address)
         for media in session.media {

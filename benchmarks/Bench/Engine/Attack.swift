@@ -52,7 +52,7 @@ struct Attacker {
         switch attack {
         case .damaged: damage(into: &output)
         case .repeated: client.publisher?.sendAgain(&client.wire, &random, into: &output)
-        case .nonsense: talkNonsense(into: &output)
+        case .nonsense: sendRandomPackets(into: &output)
         case .stolen: sendRTP(ssrc: victims.randomElement(using: &random) ?? 1, into: &output)
         case .asking: ask(into: &output)
         case .moving: return move(into: &output)
@@ -81,7 +81,7 @@ struct Attacker {
     }
 
     /// Queues random RTP that decrypts correctly, or such an RTCP compound.
-    private mutating func talkNonsense(into output: inout Batch) {
+    private mutating func sendRandomPackets(into output: inout Batch) {
         guard Bool.random(using: &random) else {
             let known = Bool.random(using: &random)
             let ssrc = known ? ownSSRC() : UInt32.random(in: 0...(.max), using: &random)
@@ -143,7 +143,7 @@ struct Attacker {
         client.wire.sendRTCP(into: &output) { bytes in
             ReceiverReport.encode(sender: own, reports: none.span, into: &bytes)
             GenericNACK.encode(sender: own, media: media, lost: lost.span, into: &bytes)
-            PictureLoss(sender: own, media: media).encode(into: &bytes)
+            PictureLossIndication(sender: own, media: media).encode(into: &bytes)
             let entry = FullIntraRequest.Entry(media: media, number: number)
             FullIntraRequest.encode(sender: own, entry: entry, into: &bytes)
         }
@@ -202,7 +202,7 @@ struct Attacker {
 extension Publisher {
     /// Sends an earlier packet again with its original sequence number.
     fileprivate func sendAgain(
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         _ random: inout SystemRandomNumberGenerator,
         into output: inout Batch
     ) {

@@ -20,7 +20,7 @@ final class CallLoad: Sendable {
         /// Time from a call's write to its reply.
         var latency = LatencyHistogram()
         /// First error.
-        var trouble: String?
+        var firstError: String?
     }
 
     private let tally = Mutex(Tally())
@@ -42,7 +42,7 @@ final class CallLoad: Sendable {
                 tally.withLock { $0 = loop.tally }
                 loop.close()
             } catch {
-                tally.withLock { $0.trouble = "\(error)" }
+                tally.withLock { $0.firstError = "\(error)" }
             }
             hasEnded.store(true, ordering: .releasing)
         }
@@ -126,7 +126,7 @@ private struct CallLoop: ~Copyable {
             let count = kernel_read(socket, &places)
             guard count > 0 else {
                 if count == Int64(-EAGAIN) { return true }
-                tally.trouble = "the connection has ended"
+                tally.firstError = "the connection has ended"
                 return false
             }
             let now = Instant.monotonic()
@@ -149,7 +149,7 @@ private struct CallLoop: ~Copyable {
         tally.answered += 1
         if !text.contains("\"result\"") {
             tally.refused += 1
-            tally.trouble = tally.trouble ?? text
+            tally.firstError = tally.firstError ?? text
         }
         if settled > 10_000 {
             written.removeFirst(settled)

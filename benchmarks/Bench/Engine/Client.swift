@@ -9,19 +9,19 @@ final class Client {
     let socket: UDPSocket
     /// Source address of its datagrams.
     let source: Address
-    var wire: ClientWire
+    var wire: ClientTransport
     var publisher: Publisher?
     private(set) var slots: [SlotCheck] = []
     /// Frames of its first video, if it keeps them.
-    private(set) var frames: FrameKeeper?
+    private(set) var frames: VP8FrameAssembler?
     private(set) var retransmissions: UInt64 = 0
     /// RTP packets of unsignalled SSRCs.
-    private(set) var strangers: UInt64 = 0
+    private(set) var unsignalledPackets: UInt64 = 0
     private(set) var senderReports: UInt64 = 0
     private(set) var undecryptableReports: UInt64 = 0
     private let ownSSRC: SSRC
 
-    init(_ wire: consuming ClientWire, socket: UDPSocket, source: Address, seed: UInt64) {
+    init(_ wire: consuming ClientTransport, socket: UDPSocket, source: Address, seed: UInt64) {
         self.wire = wire
         self.socket = socket
         self.source = source
@@ -30,7 +30,7 @@ final class Client {
 
     func watch(_ slots: [SlotCheck], keepsFrames: Bool) {
         self.slots += slots
-        if keepsFrames { frames = FrameKeeper() }
+        if keepsFrames { frames = VP8FrameAssembler() }
     }
 
     /// Sends the queue with one datagram a call, as clients do; returns how many were refused.
@@ -49,13 +49,13 @@ final class Client {
     /// Processes an RTP packet; decrypts a sample of packets and all unexpected ones.
     func receiveRTP(
         _ datagram: Span<UInt8>,
-        _ viewing: inout Viewing,
+        _ viewing: inout ViewerStatistics,
         arrival: Instant,
         at now: Instant,
         into output: inout Batch
     ) {
         guard let packet = try? Packet(encrypted: datagram) else {
-            strangers += 1
+            unsignalledPackets += 1
             return
         }
         let ssrc = packet.ssrc.rawValue
@@ -63,7 +63,7 @@ final class Client {
             if slots.contains(where: { $0.rtxSSRC == ssrc }) {
                 retransmissions += 1
             } else {
-                strangers += 1
+                unsignalledPackets += 1
             }
             return
         }
@@ -84,7 +84,7 @@ final class Client {
         at now: Instant,
         output: inout Batch
     ) {
-        if wire.isBare {
+        if wire.isPlaintext {
             let length = datagram.count - wire.overhead
             if length >= 12 { check(datagram.extracting(0..<length), slot) }
             return
@@ -144,7 +144,7 @@ final class Client {
 }
 
 /// State shared by all viewers: sampling of packets, and latency histograms.
-struct Viewing {
+struct ViewerStatistics {
     private(set) var audio = LatencyHistogram()
     private(set) var video = LatencyHistogram()
     /// Time until the packet reached the client's socket, where it may still wait for the bench.

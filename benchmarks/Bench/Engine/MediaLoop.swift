@@ -24,7 +24,7 @@ struct MediaLoop: ~Copyable {
     private(set) var connected = 0
     private(set) var failure: String?
     private var output = Batch(capacity: 256)
-    private var viewing: Viewing
+    private var viewing: ViewerStatistics
     private var refusedSends: UInt64 = 0
     private var queueDrops: [UInt32]
     private var nextMedia = Instant(nanoseconds: .max)
@@ -45,7 +45,7 @@ struct MediaLoop: ~Copyable {
         self.sockets = sockets
         self.mailbox = mailbox
         self.poller = poller
-        viewing = Viewing(everyPacket: settings.checksEveryPacket)
+        viewing = ViewerStatistics(everyPacket: settings.checksEveryPacket)
         queueDrops = sockets.map { _ in 0 }
     }
 
@@ -154,7 +154,7 @@ struct MediaLoop: ~Copyable {
         nextTick = now.advanced(milliseconds: 10)
         ticks += 1
         for (index, client) in clients.enumerated() {
-            guard let client, !client.wire.isBare else { continue }
+            guard let client, !client.wire.isPlaintext else { continue }
             if let due = client.wire.peer.deadline, due <= now {
                 client.wire.peer.expire(at: now, into: &output)
                 send(client)
@@ -180,10 +180,10 @@ extension MediaLoop {
             context: context,
             path: Path(remote: remote.address, local: 0),
             seed: local.seed,
-            dtlsRole: credentials?.ourRole ?? .client
+            dtlsRole: credentials?.localDTLSRole ?? .client
         )
         let client = Client(
-            ClientWire(peer, isBare: credentials == nil, overhead: overhead),
+            ClientTransport(peer, isPlaintext: credentials == nil, overhead: overhead),
             socket: sockets[index % sockets.count],
             source: local.address.with(port: 0),
             seed: local.seed
@@ -257,7 +257,7 @@ extension MediaLoop {
             }
             if let publisher = client.publisher { snapshot.publishers += publisher.tally }
             snapshot.retransmissions += client.retransmissions
-            snapshot.strangers += client.strangers
+            snapshot.unsignalledPackets += client.unsignalledPackets
             snapshot.senderReports += client.senderReports
             snapshot.undecryptableReports += client.undecryptableReports
             if let frames = client.frames { snapshot.frames = frames }

@@ -85,7 +85,7 @@ struct Packetizer {
 
     /// Returns the sizes of a frame's packets: nearly equal, the later ones one byte longer.
     static func cut(_ length: Int) -> (count: Int, share: Int, longer: Int) {
-        let most = Wire.videoPayload - descriptorLength
+        let most = OfferParameters.videoPayload - descriptorLength
         let count = max(1, (length + most - 1) / most)
         let (share, longer) = length.quotientAndRemainder(dividingBy: count)
         return (count, share, longer)

@@ -9,7 +9,7 @@ final class Publisher {
     let audio: SentTrack?
     let layers: [SentTrack]
     /// Video packets that are not sent on purpose, in percent.
-    var losing = 0
+    var lossPercent = 0
     let rids: [String?]
     let format: SendFormat
     private let frameInterval: Int64
@@ -82,7 +82,7 @@ final class Publisher {
         let oldest = now.advanced(milliseconds: -Self.patience)
         guard var due = next, min(due.audio, due.frame) < oldest else { return }
         while due.audio < oldest {
-            due.audio = due.audio.advanced(nanoseconds: Wire.audioInterval)
+            due.audio = due.audio.advanced(nanoseconds: OfferParameters.audioInterval)
             tally.skipped += 1
         }
         while due.frame < oldest {
@@ -94,11 +94,11 @@ final class Publisher {
     }
 
     /// Sends due media and reports.
-    func expire(at now: Instant, _ wire: inout ClientWire, into output: inout Batch) {
+    func expire(at now: Instant, _ wire: inout ClientTransport, into output: inout Batch) {
         guard let due = next else { return }
         if due.audio <= now {
             sendAudio(due.audio, &wire, into: &output)
-            next?.audio = due.audio.advanced(nanoseconds: Wire.audioInterval)
+            next?.audio = due.audio.advanced(nanoseconds: OfferParameters.audioInterval)
         }
         if due.frame <= now {
             for layer in layers.indices { sendFrame(layer, due.frame, &wire, into: &output) }
@@ -110,13 +110,14 @@ final class Publisher {
         }
     }
 
-    private func sendAudio(_ due: Instant, _ wire: inout ClientWire, into output: inout Batch) {
+    private func sendAudio(_ due: Instant, _ wire: inout ClientTransport, into output: inout Batch)
+    {
         guard let audio, let line = format.audio else { return }
         let frame = Int(audio.count) % audio.recording.frames.count
         let sent = audio.append(
             SentPacket(
                 sentAt: Instant.monotonic().nanoseconds,
-                timestamp: timestamp(due, clock: Wire.audioClock),
+                timestamp: timestamp(due, clock: OfferParameters.audioClock),
                 frame: Int32(frame),
                 length: UInt16(audio.recording.frames[frame].length)
             )
@@ -128,7 +129,7 @@ final class Publisher {
     private func sendFrame(
         _ layer: Int,
         _ due: Instant,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         guard let line = format.video else { return }
@@ -142,7 +143,7 @@ final class Publisher {
             let sent = track.append(
                 SentPacket(
                     sentAt: Instant.monotonic().nanoseconds,
-                    timestamp: timestamp(due, clock: Wire.videoClock),
+                    timestamp: timestamp(due, clock: OfferParameters.videoClock),
                     frame: Int32(frame),
                     offset: Int32(offset),
                     length: UInt16(length),
@@ -156,7 +157,7 @@ final class Publisher {
             offset += length
             tally.videoPackets += 1
             if isLost() {
-                tally.thrownAway += 1
+                tally.withheld += 1
             } else {
                 send(sent, of: track, rid: rids[layer], line, &wire, into: &output)
             }
@@ -171,7 +172,7 @@ final class Publisher {
         of track: SentTrack,
         rid: String?,
         _ line: SendFormat.Line,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         let index = UInt64(SentTrack.firstSequence + sent.index)
@@ -190,11 +191,11 @@ final class Publisher {
     }
 
     private func isLost() -> Bool {
-        guard losing > 0 else { return false }
+        guard lossPercent > 0 else { return false }
         chance ^= chance << 13
         chance ^= chance >> 7
         chance ^= chance << 17
-        return Int(truncatingIfNeeded: chance >> 33) % 100 < losing
+        return Int(truncatingIfNeeded: chance >> 33) % 100 < lossPercent
     }
 
     /// Returns the RTP timestamp; it starts five seconds before a wrap.

@@ -7,7 +7,7 @@ import SFU
 extension Publisher {
     func sendReports(
         at now: Instant,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         let ntp = NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset())
@@ -17,7 +17,8 @@ extension Publisher {
                 ntp: ntp,
                 rtpTimestamp: timestamp(
                     now,
-                    clock: track.medium == .audio ? Wire.audioClock : Wire.videoClock
+                    clock: track.medium == .audio
+                        ? OfferParameters.audioClock : OfferParameters.videoClock
                 ),
                 packets: UInt32(truncatingIfNeeded: track.count),
                 octets: track.octets
@@ -37,7 +38,7 @@ extension Publisher {
     /// Processes a decrypted RTCP compound and answers it.
     func receive(
         _ compound: Span<UInt8>,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         var blocks = RTCPBlocks(compound)
@@ -49,7 +50,9 @@ extension Publisher {
             case (RTCPType.transportFeedback, RTCPFormat.genericNACK):
                 resend(block, &wire, into: &output)
             case (RTCPType.payloadFeedback, RTCPFormat.pictureLoss):
-                if let request = try? PictureLoss(block) { restart(request.media.rawValue) }
+                if let request = try? PictureLossIndication(block) {
+                    restart(request.media.rawValue)
+                }
             case (RTCPType.payloadFeedback, RTCPFormat.fullIntraRequest):
                 // All layers restart, whichever one the request names: requests come one at a time.
                 for layer in layers { restart(layer.ssrc) }
@@ -66,7 +69,7 @@ extension Publisher {
 
     private func resend(
         _ block: RTCPBlock,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         guard let nack = try? GenericNACK(block),
@@ -85,7 +88,7 @@ extension Publisher {
     private func resend(
         _ sequence: SequenceNumber,
         _ layer: Int,
-        _ wire: inout ClientWire,
+        _ wire: inout ClientTransport,
         into output: inout Batch
     ) {
         tally.nackedPackets += 1

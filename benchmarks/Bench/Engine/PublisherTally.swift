@@ -8,7 +8,7 @@ struct PublisherTally: Sendable {
     var videoBytes: UInt64 = 0
     var largestPacket = 0
     /// Video packets that were withheld on purpose.
-    var thrownAway: UInt64 = 0
+    var withheld: UInt64 = 0
     /// Frames and audio packets skipped because the bench was late.
     var skipped: UInt64 = 0
     var retransmissions: UInt64 = 0
@@ -28,7 +28,7 @@ extension PublisherTally {
         sum.keyframes += other.keyframes
         sum.videoBytes += other.videoBytes
         sum.largestPacket = max(sum.largestPacket, other.largestPacket)
-        sum.thrownAway += other.thrownAway
+        sum.withheld += other.withheld
         sum.skipped += other.skipped
         sum.retransmissions += other.retransmissions
         sum.keyframeRequests += other.keyframeRequests

@@ -12,8 +12,8 @@ struct SlotCheck {
     /// The publisher's layers, or its audio.
     private let tracks: [SentTrack]
     private var tally = SlotTally()
-    private var window = NumberWindow()
-    private var reception: Reception
+    private var window = ReceivedWindow()
+    private var reception: ReceptionState
     /// Track that the stream carries, with the offset of its numbers from the track's.
     private var current: (track: Int, distance: Distance)?
     private var burst = (start: Int64.min, count: UInt64(0))
@@ -32,8 +32,9 @@ struct SlotCheck {
         rtxSSRC = stream.rtxSSRC
         payloadType = stream.payloadType
         self.tracks = tracks
-        let clock = stream.medium == .audio ? Wire.audioClock : Wire.videoClock
-        reception = Reception(ssrc: stream.ssrc, clock: clock)
+        let clock =
+            stream.medium == .audio ? OfferParameters.audioClock : OfferParameters.videoClock
+        reception = ReceptionState(ssrc: stream.ssrc, clock: clock)
     }
 
     /// Counts until now.
@@ -42,7 +43,7 @@ struct SlotCheck {
         let track = current.map(\.track) ?? tracks.count - 1
         guard tracks.indices.contains(track) else { return total }
         let sent = tracks[track].count
-        total.owed = UInt64(sent)
+        total.expected = UInt64(sent)
         if let highest = window.highest, let current {
             total.tail = UInt64(max(0, sent - 1 - (highest - current.distance.index)))
         } else {
@@ -158,10 +159,10 @@ struct SlotCheck {
         if let current {
             guard track != current.track || distance != current.distance else { return }
             // A late packet from before a switch belongs to the previous layer.
-            let leftOut = current.distance.index - distance.index
-            if track == current.track, isKeyframe, leftOut > 0 {
+            let skipped = current.distance.index - distance.index
+            if track == current.track, isKeyframe, skipped > 0 {
                 tally.resumptions += 1
-                tally.leftOut += UInt64(leftOut)
+                tally.skipped += UInt64(skipped)
             } else if track == current.track {
                 tally.discontinuities += 1
             } else {

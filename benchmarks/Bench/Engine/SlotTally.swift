@@ -4,7 +4,7 @@ struct SlotTally: Sendable {
     var received: UInt64 = 0
     var bytes: UInt64 = 0
     /// Packets that the publishers sent on the carried tracks.
-    var owed: UInt64 = 0
+    var expected: UInt64 = 0
     /// Skipped numbers that have not been received.
     var gaps: UInt64 = 0
     /// Packets sent after the last received one.
@@ -16,9 +16,9 @@ struct SlotTally: Sendable {
     var decrypted: UInt64 = 0
     /// Packets whose numbers or contents do not continue the stream.
     var discontinuities: UInt64 = 0
-    /// Resumptions of a picture with a keyframe; `leftOut` counts the packets skipped before them.
+    /// Resumptions of a picture with a keyframe; `skipped` counts the packets skipped before them.
     var resumptions: UInt64 = 0
-    var leftOut: UInt64 = 0
+    var skipped: UInt64 = 0
     /// Switches to another simulcast layer of the publisher.
     var switches: UInt64 = 0
     /// Padding packets without a payload.
@@ -29,12 +29,12 @@ struct SlotTally: Sendable {
     var burst: UInt64 = 0
 
     /// Packets that were not received, including those still in flight.
-    var missing: UInt64 { gaps + tail + leftOut }
+    var missing: UInt64 { gaps + tail + skipped }
 
     static func += (sum: inout Self, other: Self) {
         sum.received += other.received
         sum.bytes += other.bytes
-        sum.owed += other.owed
+        sum.expected += other.expected
         sum.gaps += other.gaps
         sum.tail += other.tail
         sum.duplicates += other.duplicates
@@ -43,7 +43,7 @@ struct SlotTally: Sendable {
         sum.decrypted += other.decrypted
         sum.discontinuities += other.discontinuities
         sum.resumptions += other.resumptions
-        sum.leftOut += other.leftOut
+        sum.skipped += other.skipped
         sum.switches += other.switches
         sum.padding += other.padding
         sum.silent += other.silent
@@ -55,7 +55,7 @@ struct SlotTally: Sendable {
         var rest = self
         rest.received -= min(rest.received, earlier.received)
         rest.bytes -= min(rest.bytes, earlier.bytes)
-        rest.owed -= min(rest.owed, earlier.owed)
+        rest.expected -= min(rest.expected, earlier.expected)
         rest.gaps -= min(rest.gaps, earlier.gaps)
         rest.tail -= min(rest.tail, earlier.tail)
         rest.duplicates -= min(rest.duplicates, earlier.duplicates)
@@ -64,7 +64,7 @@ struct SlotTally: Sendable {
         rest.decrypted -= min(rest.decrypted, earlier.decrypted)
         rest.discontinuities -= min(rest.discontinuities, earlier.discontinuities)
         rest.resumptions -= min(rest.resumptions, earlier.resumptions)
-        rest.leftOut -= min(rest.leftOut, earlier.leftOut)
+        rest.skipped -= min(rest.skipped, earlier.skipped)
         rest.switches -= min(rest.switches, earlier.switches)
         rest.padding -= min(rest.padding, earlier.padding)
         rest.silent -= min(rest.silent, earlier.silent)

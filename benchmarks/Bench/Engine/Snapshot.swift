@@ -13,7 +13,7 @@ struct Snapshot: Sendable {
     var arrivals = LatencyHistogram()
     var connected = 0
     var retransmissions: UInt64 = 0
-    var strangers: UInt64 = 0
+    var unsignalledPackets: UInt64 = 0
     var senderReports: UInt64 = 0
     var undecryptableReports: UInt64 = 0
     /// Datagrams that the kernel did not accept from the bench.
@@ -23,7 +23,7 @@ struct Snapshot: Sendable {
     /// User and system time of the bench's media thread.
     var ownNanoseconds: Int64 = 0
     /// Frames of the viewer whose video is decoded.
-    var frames: FrameKeeper?
+    var frames: VP8FrameAssembler?
 
     var slots: SlotTally {
         var sum = audio

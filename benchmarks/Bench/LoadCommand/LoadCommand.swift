@@ -29,7 +29,7 @@ enum LoadCommand {
         trial.profile = options.profile
         trial.settleSeconds = Double(options.settleSeconds)
         trial.seconds = Double(options.seconds)
-        trial.losing = options.lossPercent
+        trial.lossPercent = options.lossPercent
         let report: LoadReport
         do {
             report = try await play(trial, session, options, workers, progress)

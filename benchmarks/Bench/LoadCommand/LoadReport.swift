@@ -18,7 +18,7 @@ struct LoadReport {
     /// Expected copies that were not received; all viewers were present from the start.
     private var lost: UInt64 {
         let slots = result.final.slots
-        return slots.owed - min(slots.owed, slots.received)
+        return slots.expected - min(slots.expected, slots.received)
     }
 
     /// Faults, one line each; empty on success.
@@ -26,7 +26,7 @@ struct LoadReport {
         let slots = result.final.slots
         var faults = result.faults
         if lost > 0 { faults.append("\(lost) packets lost") }
-        if slots.received > slots.owed { faults.append("more packets than were sent") }
+        if slots.received > slots.expected { faults.append("more packets than were sent") }
         if slots.resumptions > 0 { faults.append("\(slots.resumptions) pictures begun anew") }
         if slots.switches > 0 { faults.append("\(slots.switches) changes of layer") }
         let frames = result.final.frames
@@ -58,9 +58,9 @@ struct LoadReport {
             row("sent: video packets", sent.videoPackets),
             row("sent: video frames", sent.videoFrames),
             row("sent: keyframes", sent.keyframes),
-            row("sent: thrown away first", sent.thrownAway),
+            row("sent: thrown away first", sent.withheld),
             row("sent: again by RTX", sent.retransmissions),
-            row("copies expected", slots.owed),
+            row("copies expected", slots.expected),
             row("copies received", slots.received),
             row("lost", lost),
             row("undecryptable", slots.undecryptable + result.final.undecryptableReports),
@@ -70,7 +70,7 @@ struct LoadReport {
             row("out of order", slots.late),
             row("padding", slots.padding),
             row("retransmitted", result.final.retransmissions),
-            row("of unknown streams", result.final.strangers),
+            row("of unknown streams", result.final.unsignalledPackets),
             row("dropped at own sockets", result.final.queueDrops),
             row("not taken by the kernel", result.final.refusedSends),
             row("decrypted and compared", slots.decrypted),

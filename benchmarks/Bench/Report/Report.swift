@@ -64,7 +64,7 @@ struct Report {
     private var bars: String {
         let others = findings.systems.filter { $0 != "sfud" }
         let header = ["scenario", "figure", "to reach", "sfud"] + others + ["reached"]
-        let rows = Bars(findings: findings).rows.map { row in
+        let rows = Targets(findings: findings).rows.map { row in
             let reached = row.isMet.map { $0 ? "yes" : "**no**" } ?? ""
             return [row.scenario, row.figure, row.bar, row.value]
                 + others.map { row.others[$0] ?? "" } + [reached]

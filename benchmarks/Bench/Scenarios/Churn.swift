@@ -30,7 +30,7 @@ extension Bench {
                 try await adapter.closeRoom("empty-\(number)")
             }
             try await Task.sleep(for: .seconds(load.settleSeconds))
-            let before = try await Watch(session, adapter)
+            let before = try await RoomMeasurement(session, adapter)
             let start = ProcessUsage.of(session.running.processes)
             var resident: [(x: Double, y: Double)] = []
             var allocated: [(x: Double, y: Double)] = []
@@ -71,7 +71,7 @@ extension Bench {
             outcome[.residentBytes] = Double(end.resident)
             outcome[.descriptorsLeft] = Double(end.descriptors - start.descriptors)
             if end.descriptors > start.descriptors { outcome.faults.append("descriptors left") }
-            try await Watch(session, adapter).fill(&outcome, since: before)
+            try await RoomMeasurement(session, adapter).fill(&outcome, since: before)
             self.keep(outcome)
         }
     }

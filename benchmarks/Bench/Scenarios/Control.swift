@@ -62,7 +62,7 @@ extension Bench {
                 outcome[.callLatency50] = tally.latency.milliseconds(0.5)
                 outcome[.callLatency99] = tally.latency.milliseconds(0.99)
                 if tally.refused > 0 { outcome.faults.append("\(tally.refused) calls refused") }
-                if let trouble = tally.trouble { outcome.faults.append(trouble) }
+                if let firstError = tally.firstError { outcome.faults.append(firstError) }
             }
             self.keep(outcome)
         }

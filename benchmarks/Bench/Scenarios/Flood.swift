@@ -31,7 +31,7 @@ extension Bench {
         try await crowd.populate([stage], places: joins + 1)
         await session.beginMedia()
         try await Task.sleep(for: .seconds(load.settleSeconds))
-        let before = try await Watch(session, adapter)
+        let before = try await RoomMeasurement(session, adapter)
         var flooder = Flooder(
             targets: session.floodTargets + crowd.floodTargets,
             hellos: 100_000 / floodShare,
@@ -45,7 +45,7 @@ extension Bench {
         async let flooded = flooder.run()
         let failed = try await Self.join(crowd, stage, joins, over: seconds)
         let tally = try await flooded
-        let after = try await Watch(session, adapter)
+        let after = try await RoomMeasurement(session, adapter)
         var outcome = Outcome(ScenarioID.flood.rawValue, adapter.name, size: joins)
         outcome.note = "\(flooder.hellos) hellos, \(flooder.checks) checks"
         outcome.profile = profile
@@ -89,7 +89,7 @@ extension Bench {
 }
 
 /// Measurements of an unaffected room during an attack or load, and the SFU's own counters.
-struct Watch: Sendable {
+struct RoomMeasurement: Sendable {
     let snapshot: Snapshot
     let delay: DelayBuckets?
     let usage: ProcessUsage
@@ -109,10 +109,10 @@ struct Watch: Sendable {
         if slots.resumptions > 0 {
             outcome.warnings.append("\(slots.resumptions) pictures begun anew")
         }
-        outcome[.loss] = Double(slots.gaps) / Double(max(1, slots.owed))
+        outcome[.loss] = Double(slots.gaps) / Double(max(1, slots.expected))
         // Gaps are packets sent but not received; packets held back on purpose make no gap.
         let audio = snapshot.audio.since(earlier.snapshot.audio)
-        outcome[.audioLoss] = Double(audio.gaps) / Double(max(1, audio.owed))
+        outcome[.audioLoss] = Double(audio.gaps) / Double(max(1, audio.expected))
         outcome[.packetsPerSecond] = Double(slots.received) / seconds
         outcome[.latency50] = snapshot.latency.milliseconds(0.5)
         outcome[.latency99] = snapshot.latency.milliseconds(0.99)

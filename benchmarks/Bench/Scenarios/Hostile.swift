@@ -24,7 +24,7 @@ extension Bench {
                     await crowd.beginMedia()
                     try await self.beside(attack.rawValue, session, adapter, load) {
                         let count = try await crowd.attack(attack, victims: victims, until: $0)
-                        return Trouble(count: count)
+                        return AttackResult(count: count)
                     }
                     try await crowd.close(room)
                 }
@@ -32,13 +32,13 @@ extension Bench {
             try await session.withCrowd(self.library) { crowd in
                 let name = "handshakes with others' certificates, B6"
                 try await self.beside(name, session, adapter, load) {
-                    try await crowd.pretend(until: $0)
+                    try await crowd.joinWithWrongCertificates(until: $0)
                 }
             }
             try await session.withCrowd(self.library) { crowd in
                 let name = "people who lose all rights a moment after they had them, F10"
                 try await self.beside(name, session, adapter, load) {
-                    Trouble(count: try await crowd.comeAndGo(until: $0))
+                    AttackResult(count: try await crowd.joinAndLeaveRepeatedly(until: $0))
                 }
             }
             try await self.closingEarly(session, adapter, load)
@@ -58,7 +58,7 @@ extension Bench {
                 let count = try await crowd.closeEarly(until: until)
                 let after = try await adapter.tenants()
                 let isLeft = after != before
-                return Trouble(
+                return AttackResult(
                     count: count,
                     fault: isLeft ? "\(after) are there, and \(before) were before" : nil
                 )
@@ -67,29 +67,29 @@ extension Bench {
     }
 
     /// Number of attacks, and the failure that they caused.
-    fileprivate struct Trouble {
+    fileprivate struct AttackResult {
         var count: Int
         var fault: String?
     }
 
-    /// Measures the canary room while `trouble` runs.
+    /// Measures the canary room while `runAttack` runs.
     private func beside(
         _ name: String,
         _ session: Session,
         _ adapter: SfudAdapter,
         _ load: Trial,
-        _ trouble: (ContinuousClock.Instant) async throws -> Trouble
+        _ runAttack: (ContinuousClock.Instant) async throws -> AttackResult
     ) async throws {
         progress.show("sfud: \(name)")
         try await Task.sleep(for: .seconds(load.settleSeconds))
-        let before = try await Watch(session, adapter)
+        let before = try await RoomMeasurement(session, adapter)
         let start = ContinuousClock.now
-        let made = try await trouble(start + .seconds(load.seconds))
+        let made = try await runAttack(start + .seconds(load.seconds))
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         var outcome = Outcome(ScenarioID.hostile.rawValue, adapter.name, size: made.count)
         outcome.note = name
         outcome.profile = profile
-        let after = try await Watch(session, adapter)
+        let after = try await RoomMeasurement(session, adapter)
         after.fill(&outcome, since: before)
         outcome[.floodPerSecond] = Double(made.count) / seconds
         if let fault = made.fault { outcome.faults.append(fault) }
@@ -98,9 +98,12 @@ extension Bench {
         let wrong =
             slots.undecryptable + slots.duplicates + slots.discontinuities
             + slots.resumptions
-        let strangers = after.snapshot.strangers - before.snapshot.strangers
-        if wrong + strangers > 0 {
-            outcome.faults.append("the canary got \(wrong + strangers) packets that it should not")
+        let unsignalledPackets =
+            after.snapshot.unsignalledPackets - before.snapshot.unsignalledPackets
+        if wrong + unsignalledPackets > 0 {
+            outcome.faults.append(
+                "the canary got \(wrong + unsignalledPackets) packets that it should not"
+            )
         }
         keep(outcome)
     }
@@ -127,9 +130,9 @@ extension Session {
     }
 
     /// Joins clients whose certificate does not match their fingerprint.
-    fileprivate func pretend(
+    fileprivate func joinWithWrongCertificates(
         until end: ContinuousClock.Instant
-    ) async throws -> Bench.Trouble {
+    ) async throws -> Bench.AttackResult {
         let room = RoomPlan.broadcast(.camera, viewers: 0, name: "pretended")
         try await populate([room], places: 10_000)
         var viewer = RoomPlan.broadcast(.camera, viewers: 1).participants[1]
@@ -146,7 +149,7 @@ extension Session {
         try await close(room)
         // The publisher of the room has a valid certificate.
         let fault = connected > 1 ? "\(connected - 1) of them got in" : nil
-        return Bench.Trouble(count: count, fault: fault)
+        return Bench.AttackResult(count: count, fault: fault)
     }
 
     /// Creates rooms and closes them at random moments, a few at a time; returns how many.
@@ -189,7 +192,8 @@ extension Session {
     }
 
     /// Joins, subscribes and removes clients in quick succession; returns how many.
-    fileprivate func comeAndGo(until end: ContinuousClock.Instant) async throws -> Int {
+    fileprivate func joinAndLeaveRepeatedly(until end: ContinuousClock.Instant) async throws -> Int
+    {
         let room = RoomPlan.broadcast(.camera, viewers: 1, name: "restless")
         try await populate([room], places: 10)
         await beginMedia()

@@ -40,7 +40,7 @@ extension Bench {
             outcome.profile = self.profile
             outcome[.cpuShare] = Double(after.nanoseconds(since: before)) / 1e9 / seconds
             outcome[.residentBytes] = Double(after.resident)
-            outcome[.bytesPerViewer] = Fit.line(points)?.slope
+            outcome[.bytesPerViewer] = LeastSquares.line(points)?.slope
             self.keep(outcome)
         }
     }
@@ -54,11 +54,20 @@ extension Bench {
             let publishers = (0..<most).map {
                 RoomPlan.Participant(name: "publisher-\($0)", media: .camera)
             }
-            let wishes = (0..<count).map {
-                WatchRequest.Wish(publisher: "publisher-\($0)", audio: true, video: true, layer: 2)
+            let streamRequests = (0..<count).map {
+                WatchRequest.StreamRequest(
+                    publisher: "publisher-\($0)",
+                    audio: true,
+                    video: true,
+                    layer: 2
+                )
             }
             let audience = (0..<viewers).map {
-                RoomPlan.Participant(name: "viewer-\($0)", wishes: wishes, slots: most)
+                RoomPlan.Participant(
+                    name: "viewer-\($0)",
+                    streamRequests: streamRequests,
+                    slots: most
+                )
             }
             let room = RoomPlan(name: "silent", participants: publishers + audience)
             try await with(adapter, trial([room])) { session in

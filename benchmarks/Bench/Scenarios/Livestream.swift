@@ -65,7 +65,7 @@ extension Bench {
         summary.profile = profile
         summary[.knee] = Double(knee)
         summary[.packetsPerSecond] = passed.last?[.packetsPerSecond]
-        summary[.exponent] = Fit.exponent(
+        summary[.exponent] = LeastSquares.exponent(
             passed.prefix(4).map { ($0[.packetsPerSecond] ?? 0, $0[.cpuShare] ?? 0) }
         )
         keep(summary)
@@ -84,7 +84,7 @@ extension Bench {
 }
 
 /// Least-squares fits.
-enum Fit {
+enum LeastSquares {
     /// Returns the exponent of the growth of `y` with `x`; `nil` with fewer than two points.
     static func exponent(_ points: [(x: Double, y: Double)]) -> Double? {
         line(points.filter { $0.x > 0 && $0.y > 0 }.map { (log($0.x), log($0.y)) })?.slope

@@ -37,15 +37,19 @@ extension Bench {
         await canary.beginMedia()
         await crowd.beginMedia()
         try await Task.sleep(for: .seconds(load.settleSeconds))
-        let before = (try await Watch(crowd, adapter), try await Watch(canary, adapter))
-        var worst = PressureInfo()
+        let before = (
+            try await RoomMeasurement(crowd, adapter), try await RoomMeasurement(canary, adapter)
+        )
+        var worst = OverloadInfo()
         for second in 0..<Int(load.seconds) {
             progress.show("sfud: 150 % of the knee, \(Int(load.seconds) - second) s to go")
             try await Task.sleep(for: .seconds(1))
-            let pressure = try await adapter.pressures().first ?? PressureInfo()
+            let pressure = try await adapter.pressures().first ?? OverloadInfo()
             if pressure.videoKept < worst.videoKept { worst = pressure }
         }
-        let after = (try await Watch(crowd, adapter), try await Watch(canary, adapter))
+        let after = (
+            try await RoomMeasurement(crowd, adapter), try await RoomMeasurement(canary, adapter)
+        )
         var outcome = Outcome(ScenarioID.overload.rawValue, adapter.name, size: knee * 3 / 2)
         outcome.note = "150 % of the knee"
         outcome.profile = profile

@@ -10,7 +10,7 @@ final class Session: Sendable {
     let running: RunningSFU
     private let transports = Mutex<[String: LocalTransport]>([:])
     private let expected = Mutex(0)
-    /// Targets of the connected clients' checks, for floods.
+    /// Targets of the connected clients' checks, for wouldSaturate.
     private let targets = Mutex<[FloodTarget]>([])
 
     var floodTargets: [FloodTarget] { targets.withLock { $0 } }
@@ -78,7 +78,7 @@ final class Session: Sendable {
         try await awaitConnected()
         try await Self.concurrently(people) { room, participant in
             if participant.media == nil { try await self.join(room, participant) }
-            if !participant.wishes.isEmpty {
+            if !participant.streamRequests.isEmpty {
                 let keeps = participant.name == rooms[0].participants.last?.name
                 try await self.watch(room, participant, keepsFrames: keeps && room == rooms[0].name)
             }
@@ -103,9 +103,10 @@ final class Session: Sendable {
             participant: participant.name,
             local: local,
             publication: publication,
-            audioSlots: max(participant.slots, participant.wishes.count),
-            videoSlots: participant.wishes.contains { $0.video } || participant.wishes.isEmpty
-                ? max(participant.slots, participant.wishes.count) : 0
+            audioSlots: max(participant.slots, participant.streamRequests.count),
+            videoSlots: participant.streamRequests.contains { $0.video }
+                || participant.streamRequests.isEmpty
+                ? max(participant.slots, participant.streamRequests.count) : 0
         )
         let reply = try await adapter.join(request)
         if let remote = reply.remote { await connect(room, participant.name, local, remote) }
@@ -139,7 +140,7 @@ final class Session: Sendable {
         let request = WatchRequest(
             room: room,
             participant: participant.name,
-            wishes: participant.wishes,
+            streamRequests: participant.streamRequests,
             local: spare
         )
         let reply = try await adapter.watch(request)
@@ -235,11 +236,11 @@ final class Session: Sendable {
     }
 
     /// Starts the media of all publishers, spread evenly over the frame interval.
-    func beginMedia(losing percent: Int = 0) async {
+    func beginMedia(lossPercent percent: Int = 0) async {
         await engine.perform { loop in
             let clients = loop.clients.compactMap { $0 }.filter { $0.publisher != nil }
             for (index, client) in clients.enumerated() {
-                client.publisher?.losing = percent
+                client.publisher?.lossPercent = percent
                 loop.begin(client, after: Int64(index) * 33_000_000 / Int64(clients.count))
             }
         }

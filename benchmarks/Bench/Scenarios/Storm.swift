@@ -53,7 +53,7 @@ extension Bench {
     }
 
     /// Measurements of an interval.
-    private struct While: Sendable {
+    private struct IntervalMeasurement: Sendable {
         var seconds: Double
         /// CPU of the SFU, in nanoseconds.
         var nanoseconds: Int64
@@ -65,7 +65,7 @@ extension Bench {
     private func watching(
         _ session: Session,
         _ body: () async throws -> Void
-    ) async throws -> While {
+    ) async throws -> IntervalMeasurement {
         let before = await session.engine.perform { $0.snapshot() }
         let delay = try await session.adapter.forwardingDelay()
         let usage = ProcessUsage.of(session.running.processes)
@@ -73,18 +73,18 @@ extension Bench {
         let used = ProcessUsage.of(session.running.processes).nanoseconds(since: usage)
         let after = await session.engine.perform { $0.snapshot() }
         let slots = after.slots.since(before.slots)
-        return While(
+        return IntervalMeasurement(
             seconds: Double(after.at.nanoseconds(since: before.at)) / 1e9,
             nanoseconds: used,
             latency: after.latency,
-            loss: Double(slots.gaps) / Double(max(1, slots.owed)),
+            loss: Double(slots.gaps) / Double(max(1, slots.expected)),
             delay: try await session.adapter.forwardingDelay()?.since(delay)
         )
     }
 
     private func outcome(
         _ adapter: any Adapter,
-        _ found: While,
+        _ found: IntervalMeasurement,
         joins: Int,
         quiet: Double,
         _ note: String

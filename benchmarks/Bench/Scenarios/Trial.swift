@@ -11,7 +11,7 @@ struct Trial: Sendable {
     var seconds = 4.0
     var settings = EngineSettings()
     /// Video packets that publishers withhold, in percent.
-    var losing = 0
+    var lossPercent = 0
     /// Executable of the SFU, if not the default.
     var executable: String?
 
@@ -45,7 +45,7 @@ struct Trial: Sendable {
     /// Runs the media of a connected session and measures it.
     func measure(_ session: Session, _ progress: Progress) async throws -> TrialResult {
         let processes = session.running.processes
-        await session.beginMedia(losing: losing)
+        await session.beginMedia(lossPercent: lossPercent)
         progress.show("\(session.adapter.name): settling")
         try await Task.sleep(for: .seconds(settleSeconds))
         let delayBefore = try await session.adapter.forwardingDelay()
@@ -62,9 +62,9 @@ struct Trial: Sendable {
         let delayAfter = try await session.adapter.forwardingDelay()
         // A withheld packet is detected as missing only when a later one arrives.
         await session.engine.perform { loop in
-            for publisher in loop.publishers.values { publisher.losing = 0 }
+            for publisher in loop.publishers.values { publisher.lossPercent = 0 }
         }
-        if losing > 0 { try await Task.sleep(for: .milliseconds(200)) }
+        if lossPercent > 0 { try await Task.sleep(for: .milliseconds(200)) }
         await session.engine.perform { $0.endMedia() }
         try await Task.sleep(for: Self.drain)
         let final = await session.engine.perform { $0.snapshot() }
@@ -114,7 +114,7 @@ struct TrialResult: Sendable {
     /// Returns the share of all sent packets, from first to last, that was never received.
     func loss(_ medium: KeyPath<Snapshot, SlotTally>) -> Double {
         let slots = final[keyPath: medium]
-        return slots.owed == 0 ? 0 : Double(slots.missing) / Double(slots.owed)
+        return slots.expected == 0 ? 0 : Double(slots.missing) / Double(slots.expected)
     }
 
     /// Faults that no load excuses, one line each.
@@ -123,7 +123,7 @@ struct TrialResult: Sendable {
         let counts: [(String, UInt64)] = [
             ("packets undecryptable", slots.undecryptable + final.undecryptableReports),
             ("discontinuities", slots.discontinuities), ("duplicates", slots.duplicates),
-            ("packets of unknown streams", final.strangers),
+            ("packets of unknown streams", final.unsignalledPackets),
         ]
         return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
     }

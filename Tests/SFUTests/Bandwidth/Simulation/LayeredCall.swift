@@ -71,7 +71,7 @@ struct LayeredCall: ~Copyable {
     /// Times at which the publisher was asked for other encodings.
     private(set) var wishes: [(second: Double, mask: UInt8)] = []
     /// Load reports of the worker.
-    private(set) var pressures: [WorkerPressure] = []
+    private(set) var pressures: [WorkerOverload] = []
     /// Nanoseconds from the worker to the publisher's encoder by way of signalling.
     private static let signalling: Int64 = 50_000_000
 
@@ -158,7 +158,7 @@ struct LayeredCall: ~Copyable {
             var blocks = RTCPBlocks(report.span)
             while let block = blocks.next() {
                 guard block.type == RTCPType.payloadFeedback, block.count == 1,
-                    let loss = try? PictureLoss(block)
+                    let loss = try? PictureLossIndication(block)
                 else { continue }
                 source.ask(loss.media.rawValue, at: call.now.nanoseconds)
             }
@@ -212,7 +212,7 @@ extension LayeredCall {
 
     /// Takes the worker's notices on the viewer's video: a pause's reason, or `nil` for a
     /// resumption.
-    mutating func takeHolds() -> [VideoHold?] {
+    mutating func takeVideoHolds() -> [VideoHold?] {
         defer { holds = [] }
         return holds
     }

@@ -170,7 +170,7 @@ struct SimulatedViewer {
             )
         }
         if mustAskForKeyframe(at: now) {
-            let loss = PictureLoss(
+            let loss = PictureLossIndication(
                 sender: SSRC(rawValue: 1),
                 media: SSRC(rawValue: Self.video)
             )

@@ -101,14 +101,16 @@ actor JanusAdapter: Adapter {
         let handle = try await room.session.attach()
         rooms[request.room]?.members[request.participant]?.watching = handle
         var wanted: [JSON] = []
-        var wishes: [Int64: WatchRequest.Wish] = [:]
-        for wish in request.wishes {
-            let publisher = try member(wish.publisher, of: room)
+        var streamRequests: [Int64: WatchRequest.StreamRequest] = [:]
+        for streamRequest in request.streamRequests {
+            let publisher = try member(streamRequest.publisher, of: room)
             if let transport = publisher.publishing {
                 try await room.session.awaitConnected(transport)
             }
-            wishes[publisher.feed] = wish
-            for medium in [wish.audio ? Medium.audio : nil, wish.video ? .video : nil] {
+            streamRequests[publisher.feed] = streamRequest
+            for medium in [
+                streamRequest.audio ? Medium.audio : nil, streamRequest.video ? .video : nil,
+            ] {
                 guard let medium else { continue }
                 wanted.append(["feed": .integer(publisher.feed), "mid": .string(medium.mid)])
             }
@@ -122,11 +124,11 @@ actor JanusAdapter: Adapter {
         let answer = offer.answer(request.local)
         _ = try await room.session.message("start", by: handle, (type: "answer", text: answer))
         let streams = offer.streams(of: event)
-        try await choose(streams, wishes, of: room, by: handle)
+        try await choose(streams, streamRequests, of: room, by: handle)
         return WatchReply(
             remote: offer.remote,
             streams: streams.compactMap { stream in
-                wishes[stream.feed].map { stream.received(from: $0.publisher) }
+                streamRequests[stream.feed].map { stream.received(from: $0.publisher) }
             }
         )
     }
@@ -134,14 +136,15 @@ actor JanusAdapter: Adapter {
     /// Selects simulcast layers; by default Janus sends the highest.
     private func choose(
         _ streams: [JanusStream],
-        _ wishes: [Int64: WatchRequest.Wish],
+        _ streamRequests: [Int64: WatchRequest.StreamRequest],
         of room: Room,
         by handle: JanusSession.Handle
     ) async throws {
         let choices = try streams.filter { $0.medium == .video }.compactMap { stream in
-            guard let wish = wishes[stream.feed], try member(wish.publisher, of: room).isSimulcast
+            guard let streamRequest = streamRequests[stream.feed],
+                try member(streamRequest.publisher, of: room).isSimulcast
             else { return nil as JSON? }
-            return ["mid": .string(stream.mid), "substream": .integer(Int64(wish.layer))]
+            return ["mid": .string(stream.mid), "substream": .integer(Int64(streamRequest.layer))]
         }
         guard !choices.isEmpty else { return }
         _ = try await room.session.message("configure", ["streams": .array(choices)], by: handle)

@@ -36,8 +36,8 @@ struct JanusDescription {
                     fragment: fragment,
                     password: password,
                     fingerprint: Fingerprint(algorithm: .sha256, digest: fingerprint.digest),
-                    ourRole: .client,
-                    weControl: true
+                    localDTLSRole: .client,
+                    isControlling: true
                 )
             ),
             address: address

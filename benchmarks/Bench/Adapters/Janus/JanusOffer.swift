@@ -28,7 +28,7 @@ struct JanusOffer {
 
     /// Returns the header extensions that sfud is offered too.
     private static func extensions(without unwanted: Set<ExtensionKind>) -> [ExtensionAttribute] {
-        Wire.extensions.filter { !unwanted.contains($0.kind) }.map { id, kind in
+        OfferParameters.extensions.filter { !unwanted.contains($0.kind) }.map { id, kind in
             ExtensionAttribute(id: UInt16(id), direction: nil, uri: kind.uri)
         }
     }
@@ -59,21 +59,33 @@ struct JanusOffer {
     }
 
     private static var opus: FormatDescription {
-        var format = FormatDescription(Wire.audioPayloadType, "opus", clock: Wire.audioClock)
+        var format = FormatDescription(
+            OfferParameters.audioPayloadType,
+            "opus",
+            clock: OfferParameters.audioClock
+        )
         format.channels = 2
         format.parameters = "minptime=10;useinbandfec=1"
         return format
     }
 
     private static var vp8: FormatDescription {
-        var format = FormatDescription(Wire.videoPayloadType, "VP8", clock: Wire.videoClock)
+        var format = FormatDescription(
+            OfferParameters.videoPayloadType,
+            "VP8",
+            clock: OfferParameters.videoClock
+        )
         format.feedback = ["transport-cc", "ccm fir", "nack", "nack pli"]
         return format
     }
 
     private static var rtx: FormatDescription {
-        var format = FormatDescription(Wire.rtxPayloadType, "rtx", clock: Wire.videoClock)
-        format.parameters = "apt=\(Wire.videoPayloadType)"
+        var format = FormatDescription(
+            OfferParameters.rtxPayloadType,
+            "rtx",
+            clock: OfferParameters.videoClock
+        )
+        format.parameters = "apt=\(OfferParameters.videoPayloadType)"
         return format
     }
 }

@@ -1,0 +1,162 @@
+import Contract
+import RTP
+import Rooms
+import WorkerInterface
+
+/// RTP forward, as `tap.list` shows it.
+struct RTPForwardEntry {
+    var tap: Room.Tap
+    var room: String
+    var counts = RTPForwardCounts()
+}
+
+extension ControlPlane {
+    mutating func sendOut(
+        _ request: IPCRequest,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        switch request.method {
+        case TapStart.name:
+            try start(request.params(TapStart.Params.self), for: caller, at: now)
+        case TapStop.name:
+            let params = try request.params(TapStop.Params.self)
+            let stop = Room.Call.stopRTPForward(params.tap.rawValue, by: params.by?.rawValue)
+            try call(stop, in: params.room, for: caller, at: now)
+        case TapList.name:
+            let params = try request.params(TapList.Params.self)
+            let shown = outputs.sorted { $0.key < $1.key }.map(\.value).filter {
+                params.room == nil || $0.room == params.room?.rawValue
+            }
+            answer(TapList.Result(taps: shown.map(TapInfo.init)), to: caller)
+        default:
+            try carryMessages(request, for: caller, at: now)
+        }
+    }
+
+    private mutating func start(
+        _ params: TapStart.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        guard params.audio != nil || params.video != nil else {
+            throw .invalidParameter("audio", "audio or video has to be there")
+        }
+        let wish = Room.RTPForwardRequest(
+            stream: params.stream.rawValue,
+            audio: try address(params.audio, "audio.address"),
+            video: try address(params.video, "video.address")
+        )
+        if let audio = wish.audio, let video = wish.video,
+            audio.with(port: 0) == video.with(port: 0),
+            abs(Int(audio.port) - Int(video.port)) < 2
+        {
+            throw .invalidParameter("video.address", "a port for RTCP has to lie between the two")
+        }
+        let start = Room.Call.startRTPForward(wish, by: params.by?.rawValue)
+        try call(start, in: params.room, for: caller, at: now) { outcome, plane in
+            guard case .tapped(let id) = outcome.result,
+                let tap = plane.rooms[params.room.rawValue]?.room.taps[id],
+                let output = tap.output
+            else { return nil }
+            let result = TapStart.Result(
+                tap: TapName(tap.name),
+                sdp: RTPForwardDescription.text(of: output, name: tap.name, number: id)
+            )
+            return IPCReply.encoded(id: caller.request, result: result)
+        }
+    }
+
+    private func address(
+        _ line: TapDestination?,
+        _ parameter: String
+    ) throws(IPCError) -> Address? {
+        guard let line else { return nil }
+        guard let address = Address(endpoint: line.address), !address.isWildcard,
+            (1...UInt16.max - 1).contains(address.port)
+        else {
+            throw .invalidParameter(parameter, "is no ADDR:PORT with a port from 1 to 65534")
+        }
+        guard setup.tapNetworks.contains(where: { $0.contains(address) }) else {
+            throw IPCError(
+                code: 4010,
+                message: "\(parameter) lies in none of the networks that tap-networks allows",
+                reason: "address-not-allowed"
+            )
+        }
+        return address
+    }
+
+    /// Makes the events of RTP forwards; they contain no destination address.
+    mutating func outputEvent(
+        _ news: Room.Event,
+        to: Audience,
+        in room: String
+    ) -> Operation.Event? {
+        switch news {
+        case .outputStarted(let tap):
+            guard let output = tap.output else { return nil }
+            let started = TapStarted(
+                tap: TapName(tap.name),
+                stream: StreamID(output.stream),
+                by: ParticipantID(tap.by)
+            )
+            return event(started, to: to, in: room)
+        case .outputStopped(let tap, let reason, let actor):
+            guard let output = tap.output else { return nil }
+            outputs[tap.id] = nil
+            let stopped = TapStopped(
+                tap: TapName(tap.name),
+                stream: StreamID(output.stream),
+                reason: reason,
+                by: ParticipantID(actor)
+            )
+            return event(stopped, to: to, in: room)
+        default: return nil
+        }
+    }
+}
+
+extension Room.Event {
+    /// Log line of an RTP forward's event.
+    var outputLine: (level: LogLevel, message: String, fields: [(String, String)])? {
+        switch self {
+        case .outputStarted(let tap):
+            let to = (tap.output?.lines ?? []).map { line in
+                ("\(line.kind)", line.address.endpointText)
+            }
+            return (.info, "tap started", Self.fields(of: tap, tap.by) + to)
+        case .outputStopped(let tap, let reason, let actor):
+            return (.info, "tap stopped", Self.fields(of: tap, actor) + [("reason", reason)])
+        default: return nil
+        }
+    }
+
+    private static func fields(
+        of tap: Room.Tap,
+        _ actor: String?
+    ) -> [(String, String)] {
+        [("tap", tap.name), ("stream", tap.output?.stream ?? "")]
+            + (actor.map { [("by", $0)] } ?? [])
+    }
+}
+
+extension TapInfo {
+    fileprivate init(_ entry: RTPForwardEntry) {
+        func line(_ kind: MediaKind) -> TapDestination? {
+            entry.tap.output?.line(kind).map { TapDestination(address: $0.address.endpointText) }
+        }
+        self.init(
+            tap: TapName(entry.tap.name),
+            room: RoomID(entry.room),
+            stream: StreamID(entry.tap.output?.stream ?? ""),
+            audio: line(.audio),
+            video: line(.video),
+            started: entry.tap.started,
+            packets: entry.counts.packets,
+            bytes: entry.counts.bytes,
+            dropped: entry.counts.dropped,
+            refused: entry.counts.refused
+        )
+    }
+}

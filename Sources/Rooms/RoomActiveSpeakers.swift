@@ -1,0 +1,193 @@
+package import RTP
+import WorkerInterface
+
+// Active-speaker list of a room and its announcements.
+
+extension Room {
+    /// Entry of the active-speaker list.
+    package struct Talker: Hashable, Sendable {
+        package var participant: String
+        /// Stream to show for the participant; a pinned participant may have none.
+        package var stream: String?
+        package var isTalking: Bool
+        package var isPinned: Bool
+    }
+
+    /// Active-speaker lists of all receivers.
+    ///
+    /// Nearly all share one list. Each participant on it has a list of its own, which leaves out
+    /// itself.
+    struct SpeakerLists: Hashable, Sendable {
+        var common: [Talker] = []
+        var own: [String: [Talker]] = [:]
+
+        func list(for receiver: String) -> [Talker] { own[receiver] ?? common }
+    }
+
+    /// Active-speaker state: ranking, lists, announcements and followers.
+    struct ActiveSpeakers: Sendable {
+        var ranking = ActiveSpeakerRanking()
+        /// Whether the lists must be rebuilt.
+        var isStale = false
+        /// Present lists; following slots use these.
+        var lists = SpeakerLists()
+        /// Lists as last announced.
+        var announced = SpeakerLists()
+        var announcedAt: Instant?
+        /// Time at which changes since the last announcement are due.
+        var due: Instant?
+        /// Talking participants as last noted in recordings.
+        var noted: [String] = []
+        var followers = Followers()
+    }
+
+    /// Minimum interval between two announcements: at most three lists a second.
+    ///
+    /// In a noisy room the list changes faster than anyone can read. Forwarding does not wait for
+    /// the announcement.
+    static let talkersMilliseconds: Int64 = 334
+
+    /// Active-speaker list without a particular receiver.
+    package var speakerList: [Talker] { talkers.lists.common }
+
+    /// Time of the next `expire` with work to do, if any.
+    package var deadline: Instant? { talkers.due }
+
+    /// Performs the work due at `shared.now`.
+    package mutating func expire(_ shared: inout Shared) -> Change {
+        var change = Change()
+        reconcileSpeakers(&shared, &change)
+        reconcileTaps(&shared, &change)
+        reconcileRelays(&change)
+        return change
+    }
+
+    /// Applies a worker's report of speech.
+    ///
+    /// Screen audio makes nobody an active speaker. Reports for a closed gate are ignored; they
+    /// were under way when it closed.
+    mutating func recordSpeech(_ what: SpeechChange, of place: WorkerResource) {
+        guard let id = owners[place], case .publication(let worker, let publication) = place,
+            let transports = participants[id]?.transports
+        else { return }
+        for (index, transport) in transports.enumerated() where transport.place.worker == worker {
+            guard let number = transport.tracks.firstIndex(where: { $0.publication == publication })
+            else { continue }
+            let track = transport.tracks[number]
+            guard track.kind == .audio, track.gate == true else { return }
+            var speaking: Instant?
+            if case .began(let start) = what { speaking = start }
+            participants[id]?.transports[index].tracks[number].speaking = speaking
+            return rank(id)
+        }
+    }
+
+    /// Updates a participant's rank from the state of its microphones.
+    mutating func rank(_ id: String) {
+        let tracks = participants[id]?.transports.flatMap(\.tracks) ?? []
+        let voices = tracks.filter { $0.isVoice && $0.gate == true }
+        if voices.isEmpty {
+            talkers.ranking.remove(id)
+        } else if voices.contains(where: { $0.speaking != nil }) {
+            talkers.ranking.started(id)
+        } else {
+            talkers.ranking.stopped(id)
+        }
+        talkers.isStale = true
+    }
+
+    /// Rebuilds stale lists, reassigns following slots and announces changes.
+    mutating func reconcileSpeakers(_ shared: inout Shared, _ change: inout Change) {
+        guard !isClosed else { return }
+        if talkers.isStale {
+            talkers.isStale = false
+            let before = talkers.lists
+            talkers.lists = makeSpeakerLists()
+            noteFollowers(of: before)
+            feature(from: before, &change)
+        }
+        reconcileFollowers(&shared, &change)
+        announceSpeakers(at: shared.now, &change)
+    }
+
+    /// Builds the lists: one for each participant on the common list, and the common one for the
+    /// rest.
+    ///
+    /// Their number does not grow with the room.
+    private func makeSpeakerLists() -> SpeakerLists {
+        var lists = SpeakerLists()
+        lists.common = talkers(excluding: nil)
+        for talker in lists.common {
+            lists.own[talker.participant] = talkers(excluding: talker.participant)
+        }
+        return lists
+    }
+
+    private func talkers(excluding receiver: String?) -> [Talker] {
+        let entries = talkers.ranking.list(
+            limit: settings.maxActiveTalkers,
+            pins: pins,
+            excluding: receiver
+        )
+        return entries.map { entry in
+            Talker(
+                participant: entry.participant,
+                stream: voice(of: entry.participant)?.id,
+                isTalking: entry.isTalking,
+                isPinned: entry.isPinned
+            )
+        }
+    }
+
+    /// Returns a participant's camera or microphone stream, preferring one with audio.
+    private func voice(of participant: String) -> Stream? {
+        let own = (participants[participant]?.streams ?? []).compactMap { streams[$0] }
+            .filter { !$0.isScreen }
+        return own.first { $0.audio != nil } ?? own.first
+    }
+
+    /// Announces each changed list to its receivers, unless the last announcement is too recent.
+    private mutating func announceSpeakers(at now: Instant, _ change: inout Change) {
+        guard talkers.announced != talkers.lists else {
+            talkers.due = nil
+            return
+        }
+        if let last = talkers.announcedAt {
+            let next = last.advanced(milliseconds: Self.talkersMilliseconds)
+            guard next <= now else {
+                talkers.due = next
+                return
+            }
+        }
+        let announced = talkers.announced
+        let lists = talkers.lists
+        talkers.announced = lists
+        talkers.due = nil
+
+        let special = Set(announced.own.keys).union(lists.own.keys)
+        var audiences: [[Talker]: [String]] = [:]
+        for id in special.sorted() where participants[id]?.admitted == true {
+            guard announced.list(for: id) != lists.list(for: id) else { continue }
+            audiences[lists.list(for: id), default: []].append(id)
+        }
+        if announced.common != lists.common {
+            let others = participants.listedNames.filter { !special.contains($0) }
+            if !others.isEmpty { audiences[lists.common, default: []] += others }
+        }
+        // The list with the largest audience first, ties in the order of their receivers.
+        let ordered = audiences.sorted { left, right in
+            if left.value.count != right.value.count { return left.value.count > right.value.count }
+            return left.value[0] < right.value[0]
+        }
+        for (list, audience) in ordered {
+            change.announce(.talkersChanged(list), to: .only(audience))
+        }
+        // Start the announcement interval only if someone was notified.
+        if !ordered.isEmpty { talkers.announcedAt = now }
+    }
+}
+
+extension Room.Track {
+    /// Whether the track is a microphone; screen audio makes nobody an active speaker.
+    var isVoice: Bool { kind == .audio && source != .screen }
+}

@@ -1,0 +1,43 @@
+/// Bottleneck rate, measured from packets that were queued on the path.
+///
+/// Queued packets arrive at the bottleneck's own rate. A large frame after small ones shows it at
+/// once, while an average of the acknowledged rate follows slowly.
+struct BottleneckRate {
+    /// Queuing delay in nanoseconds below which there is no queue.
+    private static let idle: Int64 = 30_000_000
+    private static let shortest: Int64 = 60_000_000
+    private static let fewestPackets = 8
+    /// Longest stretch of one measurement, in nanoseconds.
+    private static let present: Int64 = 1_000_000_000
+
+    private var bytes = 0
+    private var count = 0
+    private var firstArrived: Int64?
+    /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
+    private(set) var rate: Double?
+
+    /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
+    /// nanoseconds.
+    mutating func add(bytes size: Int, arrived: Int64, waited: Int64) {
+        guard waited >= Self.idle, let began = firstArrived else {
+            self = BottleneckRate()
+            firstArrived = arrived
+            return
+        }
+        bytes &+= size
+        count &+= 1
+        let stretch = arrived &- began
+        guard stretch <= Self.present else {
+            let known = rate
+            self = BottleneckRate()
+            firstArrived = arrived
+            rate = known
+            return
+        }
+        guard count >= Self.fewestPackets, stretch >= Self.shortest else { return }
+        rate = Double(bytes) * 8e9 / Double(stretch)
+    }
+
+    /// Discards the measurement, which does not compare with later packets.
+    mutating func reset() { self = BottleneckRate() }
+}

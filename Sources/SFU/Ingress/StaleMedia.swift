@@ -1,0 +1,40 @@
+import RTP
+import WorkerInterface
+
+/// Received media to discard because it is stale.
+package enum StaleMedia: UInt8, BitwiseCopyable {
+    case nothing
+    /// Video of publications with many subscribers, which costs the most work.
+    case largeAudienceVideo
+    case video
+    case everything
+}
+
+extension Core {
+    func isStaleMedia(_ publication: Int) -> Bool {
+        switch staleMedia {
+        case .nothing: false
+        case .largeAudienceVideo:
+            publications[publication].kind == .video && publications[publication].hasLargeAudience
+        case .video: publications[publication].kind == .video
+        case .everything: true
+        }
+    }
+
+    /// Records that a packet was discarded as stale, so that the next one does not continue the
+    /// stream.
+    mutating func discardStale(_ encoding: Int) {
+        encodings[encoding].losses.removeAll()
+        encodings[encoding].isBroken = true
+    }
+
+    /// Resumes the stream after an unrepairable gap: it gets a new epoch, which closes the gap in
+    /// outgoing sequence numbers, and a keyframe is requested.
+    mutating func resumeAfterGap(_ encoding: Int, at now: Instant) {
+        encodings[encoding].isBroken = false
+        encodings[encoding].epoch = takeEpoch()
+        encodings[encoding].losses.removeAll()
+        encodings[encoding].history.removeAll(from: &pool)
+        requestKeyframeAfterLoss(of: encoding, now)
+    }
+}

@@ -1,0 +1,52 @@
+import RTP
+import Testing
+
+@testable import SFU
+
+/// Bottleneck rate estimates from the draining of a queue.
+struct BottleneckRateTests {
+    struct Row: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// Spacing of packets of 1,200 bytes in milliseconds, as they leave and as they arrive.
+        ///
+        /// The arrival spacing applies after twenty packets that arrived as they left.
+        var sent: Double
+        var arrived: Double
+        /// Number of packets after these twenty.
+        var count = 30
+        /// Expected estimate, in bits a second.
+        var rate: Double?
+    }
+
+    static let rows: [Row] = [
+        Row(testDescription: "nothing waits", sent: 8, arrived: 8),
+        Row(testDescription: "half of what it was", sent: 8, arrived: 16, rate: 600e3),
+        Row(testDescription: "a fifth", sent: 8, arrived: 40, count: 12, rate: 240e3),
+        Row(
+            testDescription: "for longer than a second",
+            sent: 8,
+            arrived: 16,
+            count: 90,
+            rate: 600e3
+        ),
+        Row(testDescription: "too few to tell", sent: 8, arrived: 60, count: 6),
+    ]
+
+    @Test(arguments: rows)
+    func `a draining queue shows the bottleneck rate`(_ row: Row) {
+        var pace = BottleneckRate()
+        let begin = 20 * row.sent
+        for index in 0..<(20 + row.count) {
+            let sent = Double(index) * row.sent
+            let own = index < 20 ? sent : begin + Double(index - 20) * row.arrived
+            pace.add(
+                bytes: 1_200,
+                arrived: 777_000_000_000 + Int64(own * 1e6),
+                waited: Int64((own - sent) * 1e6)
+            )
+        }
+        let rate = pace.rate
+        #expect((rate == nil) == (row.rate == nil))
+        if let rate, let expected = row.rate { #expect(abs(rate / expected - 1) < 0.08) }
+    }
+}
