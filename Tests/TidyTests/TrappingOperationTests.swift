@@ -7,8 +7,9 @@ import Testing
 @Suite struct TrappingOperationTests {
     /// Folders that read received bytes, or keep numbers computed from them.
     static let folders = [
-        "Sources/RTP", "Sources/SFU/Ingress", "Sources/SFU/Bandwidth", "Sources/SFU/Peer",
-        "Sources/Recording", "Sources/Streaming",
+        "Sources/RTP", "Sources/SFU/Receive", "Sources/SFU/RTCP", "Sources/SFU/Estimation",
+        "Sources/SFU/Allocation", "Sources/SFU/ActiveSpeakers", "Sources/SFU/Crypto",
+        "Sources/SFU/Transport", "Sources/SFU/Layers", "Sources/Recording", "Sources/LiveStream",
     ]
     static let sources = folders.flatMap { Source.all(under: $0) }
     static let exceptions = TrapExceptions()

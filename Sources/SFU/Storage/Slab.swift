@@ -62,6 +62,19 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
         return unsafe (places + index).move()
     }
 
+    /// Address of the element, for a part that wraps the slab.
+    @inline(__always)
+    func address(of index: Int) -> UnsafePointer<Element> {
+        precondition(isOccupied(index), "the place is empty")
+        return unsafe UnsafePointer(places + index)
+    }
+
+    @inline(__always)
+    func mutableAddress(of index: Int) -> UnsafeMutablePointer<Element> {
+        precondition(isOccupied(index), "the place is empty")
+        return unsafe places + index
+    }
+
     subscript(index: Int) -> Element {
         unsafeAddress {
             precondition(isOccupied(index), "the place is empty")

@@ -19,31 +19,7 @@ struct Destination: BitwiseCopyable {
     }
 }
 
-/// Cursor with copies of a slot and its destination, while packets are forwarded through them.
-struct SlotCursor: BitwiseCopyable {
-    /// Index of the slot.
-    let index: Int
-    var slot: Slot
-    var destination: Destination
-}
-
-extension Core {
-    /// Copies a slot and its destination into a cursor.
-    ///
-    /// Nothing else may change the two until `put` writes them back.
-    func slotCursor(of slot: Int) -> SlotCursor {
-        SlotCursor(
-            index: slot,
-            slot: slots[slot],
-            destination: destinations[slots[slot].transport]
-        )
-    }
-
-    mutating func put(_ slotCursor: SlotCursor) {
-        slots[slotCursor.index] = slotCursor.slot
-        destinations[slotCursor.slot.transport] = slotCursor.destination
-    }
-
+extension Transports {
     /// Updates a transport's destination; call it whenever its path, keys or state may have
     /// changed.
     ///

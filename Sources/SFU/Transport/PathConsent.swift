@@ -104,14 +104,14 @@ struct PathConsent {
     }
 }
 
-extension Core {
+extension Transports {
     /// Records proof that the peer is at the selected path, which allows media to be sent there.
     mutating func grantConsent(_ transport: Int, at now: Instant) {
         guard let path = transports[transport].path else { return }
         transports[transport].consent.renew(path, at: now, random: random.next())
         updateDestination(of: transport)
         heard(from: transport, at: now)
-        schedule(transport)
+        schedule(transport, at: now)
     }
 
     /// Sends a consent check if consent is missing, after an authenticated packet from the selected
@@ -148,19 +148,19 @@ extension Core {
     /// Updates consent after the selected path changed without an action of the peer.
     ///
     /// Consent for the new path may have expired long ago.
-    mutating func updateConsent(of transport: Int) {
+    mutating func updateConsent(of transport: Int, at now: Instant) {
         if transports[transport].consent.hasExpired(at: now) { transports[transport].consent.end() }
         updateDestination(of: transport)
-        schedule(transport)
+        schedule(transport, at: now)
     }
 
     /// Ends consent and stops media until the peer proves again that it is there (RFC 7675 §5.2).
     private mutating func endConsent(of transport: Int) {
-        statistics.consentsEnded &+= 1
+        counters.consentsEnded &+= 1
         transports[transport].consent.end()
         updateDestination(of: transport)
         guard case .connected = transports[transport].state else { return }
         transports[transport].state = .reconnecting
-        emit(.transport(transports[transport].id, .reconnecting))
+        note(.reconnecting, of: transport)
     }
 }

@@ -26,7 +26,7 @@ struct PathMove {
     static let answerMilliseconds: Int64 = 10_000
 }
 
-extension Core {
+extension Transports {
     /// Returns whether a check from `path` may move media there without a challenge.
     ///
     /// It may for the first path of a transport, to which no media is sent before the handshake,
@@ -143,11 +143,11 @@ extension Core {
             limit: limits.pathsPerTransport
         )
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
-        take(path, for: transport)
+        take(path, for: transport, at: now)
         setPath(path, of: transport, at: now)
         grantConsent(transport, at: now)
         startDTLS(transport, at: now, into: &output)
-        schedule(transport)
+        schedule(transport, at: now)
     }
 
     /// Selects the path for media; if it differs, bandwidth estimation restarts.
@@ -156,21 +156,18 @@ extension Core {
         transports[transport].path = path
         guard let path, let old, path != old, transports[transport].bandwidth != nil else { return }
         transports[transport].bandwidth?.restart(at: now)
-        for position in 0..<transports[transport].slots.count {
-            let slot = Int(transports[transport].slots[position])
-            if slotRecords[slot].share.isMade { slotRecords[slot].share.value.forgetFailures() }
-        }
-        scheduleAllocation(of: transport, by: now)
+        findings.append(.pathChanged(transport))
+        scheduleAllocation(of: transport, by: now, at: now)
     }
 
     /// Assigns a path to this transport; a previous owner falls back to another path, or waits.
-    mutating func take(_ path: Path, for transport: Int) {
+    mutating func take(_ path: Path, for transport: Int, at now: Instant) {
         let other = paths[path]
         let index = Int32(transport)
         if other >= 0, other != index {
             transports[Int(other)].ice.forget(path)
             transports[Int(other)].path = transports[Int(other)].ice.selected
-            updateConsent(of: Int(other))
+            updateConsent(of: Int(other), at: now)
         }
         paths.insert(path, transport: index)
     }
@@ -178,4 +175,24 @@ extension Core {
     /// Priority of a peer-reflexive candidate (RFC 8445 §5.1.2.1); no candidate pair of ours
     /// competes with it.
     private static let challengePriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
+}
+
+/// Loss of paths that are TCP connections.
+extension Transports {
+    /// Whether a connectivity check has validated `path` and its transport still holds it.
+    func isValidated(_ path: Path) -> Bool { paths[path] >= 0 }
+
+    /// Removes the path of a closed connection; nothing is sent on it any more.
+    ///
+    /// Media continues on another validated path, or waits for one. The peer counts as lost only
+    /// when the usual liveness timeouts expire.
+    mutating func lose(_ path: Path, at now: Instant) {
+        let owner = paths[path]
+        guard owner >= 0 else { return }
+        let transport = Int(owner)
+        paths.remove(path, transport: owner)
+        transports[transport].ice.forget(path)
+        transports[transport].path = transports[transport].ice.selected
+        updateConsent(of: transport, at: now)
+    }
 }

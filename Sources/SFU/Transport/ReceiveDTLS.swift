@@ -2,24 +2,26 @@ import RTP
 import WorkerInterface
 
 /// DTLS handshakes, and records that arrive after them.
-extension Core {
+extension Transports {
+    /// Processes one datagram of DTLS records; returns the reason if it is dropped.
     mutating func receiveDTLS(
         _ bytes: Span<UInt8>,
         on path: Path,
         at now: Instant,
         into output: inout Batch
-    ) {
+    ) -> DropReason? {
         let owner = paths[path]
         // Addresses that have not passed an ICE check get no answer.
-        guard owner >= 0 else { return drops.count(.unknownSource) }
+        guard owner >= 0 else { return .unknownSource }
         let transport = Int(owner)
-        guard !transports[transport].hasEnded else { return drops.count(.dtlsUnexpected) }
-        statistics.dtlsIn &+= 1
+        guard !transports[transport].hasEnded else { return .dtlsUnexpected }
+        counters.dtlsIn &+= 1
         transports[transport].packetsIn &+= 1
         transports[transport].bytesIn &+= UInt64(bytes.count)
         makeAssociation(transport, at: now, into: &output)
-        guard let progress = transports[transport].dtls?.receive(bytes, at: now) else { return }
+        guard let progress = transports[transport].dtls?.receive(bytes, at: now) else { return nil }
         take(progress, transport: transport, on: path, at: now, into: &output)
+        return nil
     }
 
     /// Starts the handshake if this side has the client role.
@@ -29,7 +31,7 @@ extension Core {
         else { return }
         makeAssociation(transport, at: now, into: &output)
         sendDTLS(transport, to: path, into: &output)
-        schedule(transport)
+        schedule(transport, at: now)
     }
 
     private mutating func makeAssociation(
@@ -79,7 +81,7 @@ extension Core {
         case .closed:
             end(transport, because: .closed, at: now, into: &output)
         }
-        schedule(transport)
+        schedule(transport, at: now)
     }
 
     /// Records consent after a handshake if all flights went to `path`, or else sends a consent
@@ -110,7 +112,7 @@ extension Core {
             }
             if isDone || output.count == before { return }
             if transports[transport].srtp == nil { transports[transport].flights.note(path) }
-            statistics.datagramsOut &+= 1
+            counters.datagramsOut &+= 1
         }
     }
 
@@ -136,11 +138,7 @@ extension Core {
         updateDestination(of: transport)
         heard(from: transport, at: now)
         transports[transport].reportDue = Self.nextReport(after: now)
-        emit(.transport(transports[transport].id, .connected))
-        // This subscriber's slots can be served now.
-        for index in 0..<transports[transport].slots.count {
-            requestKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
-        }
+        note(.connected, of: transport)
     }
 
     /// Ends the transport; the control plane closes it later.
@@ -153,7 +151,7 @@ extension Core {
         guard !transports[transport].hasEnded else { return }
         release(transport)
         transports[transport].state = .ended
-        emit(.transport(transports[transport].id, .disconnected(reason)))
+        note(.disconnected(reason), of: transport)
     }
 
     /// Releases keys, addresses and the DTLS association.

@@ -3,29 +3,29 @@ import WorkerInterface
 
 /// Processing of STUN connectivity checks (RFC 8445 §7.3), without which sfud sends nothing to an
 /// address.
-extension Core {
+extension Transports {
+    /// Processes one STUN message; returns the reason if it is dropped.
     mutating func receiveSTUN(
         _ bytes: Span<UInt8>,
         on path: Path,
         at now: Instant,
         into output: inout Batch
-    ) {
+    ) -> DropReason? {
         do throws(STUNError) {
             let message = try STUNMessage(bytes)
-            statistics.stunIn &+= 1
+            counters.stunIn &+= 1
             guard message.messageClass == .request, message.method == 1 else {
                 // Indications, which only keep bindings alive, are ignored.
                 if message.messageClass == .success, message.method == 1 {
                     receiveAnswer(message, on: path, at: now, into: &output)
                 }
-                return
+                return nil
             }
-            if let reason = check(message, on: path, at: now, into: &output) {
-                statistics.stunIn &-= 1
-                drops.count(reason)
-            }
+            let drop = check(message, on: path, at: now, into: &output)
+            if drop != nil { counters.stunIn &-= 1 }
+            return drop
         } catch {
-            drops.count(.stunMalformed)
+            return .stunMalformed
         }
     }
 
@@ -170,7 +170,7 @@ extension Core {
             limit: limits.pathsPerTransport
         )
         if let evicted { paths.remove(evicted, transport: Int32(transport)) }
-        take(path, for: transport)
+        take(path, for: transport, at: now)
         setPath(transports[transport].ice.selected, of: transport, at: now)
         updateDestination(of: transport)
         if transports[transport].path == path {
@@ -178,7 +178,7 @@ extension Core {
         }
         startDTLS(transport, at: now, into: &output)
         // Deadlines that awaited a path are due now.
-        schedule(transport)
+        schedule(transport, at: now)
     }
 }
 

@@ -12,7 +12,7 @@ extension Core {
         self.now = now
         switch command {
         case .configure(let id, let configuration):
-            configure(id, configuration, at: now, into: &output)
+            configure(id, configuration, at: now)
         case .close(let id):
             close(id, into: &output)
         case .gate(let id, let open):
@@ -47,63 +47,11 @@ extension Core {
     private mutating func configure(
         _ id: TransportID,
         _ configuration: TransportConfiguration,
-        at now: Instant,
-        into output: inout Batch
+        at now: Instant
     ) {
-        let transport = Int(id.index)
-        if transports.contains(id) {
-            let ice = configuration.ice
-            if ice != transports[transport].ice.credentials {
-                forgetFragments(of: transport, keepingCurrent: true)
-                transports[transport].ice.restart(with: ice)
-            }
-            transports[transport].configuration = configuration
-        } else {
-            let ssrc = SSRC(rawValue: UInt32(truncatingIfNeeded: random.next()) | 1)
-            transports.insert(Transport(id, configuration, ssrc: ssrc, at: now), at: id)
-            destinations.insert(Destination(), at: id)
-        }
-        fragments[fragmentKey(transports[transport].ice.localFragment.span)] = id
-        configureExtensions(of: transport)
-        configurePublications(of: transport, at: now)
-        configureSlots(of: transport, configuration.slots)
-        if transports[transport].bandwidth == nil, configuration.reportsOnItsPath {
-            transports[transport].bandwidth = PathBandwidth(at: now)
-        }
-        // `configureSlots` has stored each slot's configuration with the slot.
-        transports[transport].configuration.slots = []
-        schedule(transport)
-    }
-
-    private mutating func configureExtensions(of transport: Int) {
-        var union = ExtensionMap()
-        var sendsFeedback = false
-        var sendsREMB = false
-        for publication in transports[transport].configuration.publications {
-            for kind in ExtensionKind.allCases where publication.extensions[kind] != 0 {
-                union[kind] = publication.extensions[kind]
-            }
-            for format in publication.formats {
-                if format.feedback.contains(.transportWide) { sendsFeedback = true }
-                if format.feedback.contains(.remb) { sendsREMB = true }
-            }
-        }
-        transports[transport].extensions = union
-        transports[transport].sendsTransportFeedback =
-            sendsFeedback && union[.transportSequenceNumber] != 0
-        transports[transport].sendsREMB =
-            sendsREMB && !transports[transport].sendsTransportFeedback
-    }
-
-    /// Removes the transport's local ICE username fragments from the lookup: the one before the
-    /// last restart and, unless `keepingCurrent`, the current one.
-    mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
-        let current = transports[transport].ice.localFragment
-        if let old = transports[transport].ice.previous, old.localFragment != current {
-            fragments[fragmentKey(old.localFragment.span)] = nil
-        }
-        guard !keepingCurrent else { return }
-        fragments[fragmentKey(current.span)] = nil
+        transports.configure(id, configuration, at: now)
+        configurePublications(of: Int(id.index), at: now)
+        configureSlots(of: Int(id.index), configuration.slots)
     }
 
     private mutating func close(_ id: TransportID, into output: inout Batch) {
@@ -111,17 +59,16 @@ extension Core {
         let transport = Int(id.index)
         if let path = transports[transport].path {
             transports[transport].dtls?.close()
-            sendDTLS(transport, to: path, into: &output)
+            transports.sendDTLS(transport, to: path, into: &output)
         }
         while let publication = transports[transport].publications.first {
             remove(publication: Int(publication))
         }
         while let slot = transports[transport].slots.first { remove(slot: Int(slot)) }
         clearPacer(of: transport)
-        forgetFragments(of: transport, keepingCurrent: false)
-        release(transport)
-        _ = transports.remove(at: transport)
-        _ = destinations.remove(at: transport)
+        transports.forgetFragments(of: transport, keepingCurrent: false)
+        transports.release(transport)
+        transports.remove(at: transport)
     }
 
     /// Opens or closes a publication's gate.

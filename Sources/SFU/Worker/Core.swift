@@ -8,18 +8,9 @@ package import WorkerInterface
 /// then calls `flush` until it returns `false`, sending the output each time.
 package struct Core: ~Copyable {
     let limits: CoreLimits
-    let identity: DTLSIdentity
     let srtpContext: SRTPContext
-    /// Generator for values that peers see.
-    var random: SplitMix
-    /// Generator for values that peers must not guess.
-    var secrets: SecretNumbers
-
-    var transports = Slab<Transport, HandleKind.Transport>()
+    var transports: Transports
     var publications = Slab<Publication, HandleKind.Publication>()
-    /// Send state of the transports; with the slots, all that forwarding a packet touches per
-    /// subscriber.
-    var destinations = Slab<Destination, HandleKind.Transport>()
     var slots = Slab<Slot, HandleKind.Slot>()
     var slotRecords = Slab<SlotRecord, HandleKind.Slot>()
     var encodings = Slab<Encoding, HandleKind.Encoding>()
@@ -27,16 +18,6 @@ package struct Core: ~Copyable {
 
     private var lastEpoch: UInt32 = 0
 
-    /// Lookup from validated addresses to transports.
-    var paths: PathTable
-    /// Lookup from a keyed hash of the local ICE username fragment to the transport.
-    var fragments: [UInt64: TransportID] = [:]
-    let fragmentSeed: UInt64
-    /// Rate limiter for STUN checks from unvalidated addresses.
-    var unvalidatedSources: SourceRateLimiter
-    var timers = TimerQueue()
-    /// Time of the last call of `expire`.
-    var lastExpiry: Instant?
     var pool: PacketPool
     /// Pool place reserved for decrypting RTCP, so that reports and requests are read even if the
     /// pool is full.
@@ -128,17 +109,19 @@ package struct Core: ~Copyable {
         engine: SRTPEngine
     ) {
         self.limits = limits
-        self.identity = identity
         gauge = OverloadController(limits.pressure)
         srtpContext = SRTPContext(engine: engine, refusesReuse: true)
         var random = SplitMix(seed: seed)
-        secrets = SecretNumbers(key: secret ?? Self.simulatedSecret(&random))
-        paths = PathTable(seed: secrets.next())
-        fragmentSeed = secrets.next()
-        unvalidatedSources = SourceRateLimiter(seed: secrets.next())
+        let key = secret ?? Self.simulatedSecret(&random)
+        transports = Transports(
+            limits: limits,
+            identity: identity,
+            srtpContext: srtpContext,
+            random: random,
+            secrets: SecretNumbers(key: key)
+        )
         pool = PacketPool(capacity: limits.packetPool + 1)
         rtcpPlace = pool.allocate()
-        self.random = random
     }
 
     private static func simulatedSecret(_ random: inout SplitMix) -> [UInt8] {
@@ -164,9 +147,11 @@ package struct Core: ~Copyable {
         guard datagram.count <= Batch.maximumLength else { return drops.count(.oversized) }
         switch Datagram(datagram) {
         case .stun(let bytes):
-            receiveSTUN(bytes, on: path, at: now, into: &output)
+            drop(transports.receiveSTUN(bytes, on: path, at: now, into: &output))
+            routeFindings(at: now)
         case .dtls(let bytes):
-            receiveDTLS(bytes, on: path, at: now, into: &output)
+            drop(transports.receiveDTLS(bytes, on: path, at: now, into: &output))
+            routeFindings(at: now)
         case .rtp(let bytes):
             receiveRTP(bytes, on: path, at: now, into: &output)
         case .rtcp(let bytes):
@@ -191,27 +176,24 @@ package struct Core: ~Copyable {
     /// `deadline` is the time of the next call.
     package mutating func expire(at now: Instant, into output: inout Batch) -> Bool {
         self.now = now
-        excludeStall(at: now)
+        transports.excludeStall(at: now)
         measurePendingAudio(at: now)
         defer { srtpContext.finish() }
         for _ in 0..<Self.timersAtOnce {
-            guard output.free >= Self.replyCapacity, let entry = timers.pop(dueAt: now) else {
+            guard output.free >= Self.replyCapacity, let entry = transports.timers.pop(dueAt: now) else {
                 return false
             }
-            guard transports.contains(entry.transport) else { continue }
-            let index = Int(entry.transport.index)
-            guard transports[index].scheduled == entry.deadline else { continue }
-            transports[index].scheduled = nil
+            guard let index = transports.claim(entry) else { continue }
             expire(transport: index, at: now, into: &output)
-            schedule(index)
+            transports.schedule(index, at: now)
         }
-        return output.free >= Self.replyCapacity && timers.first.isDue(at: now)
+        return output.free >= Self.replyCapacity && transports.timers.first.isDue(at: now)
     }
 
     /// Time when `expire(at:)` or `relay(into:at:)` next has something to do; `nil` if never.
     package var deadline: Instant? {
-        guard let mirrorsDue else { return timers.first }
-        return min(mirrorsDue, timers.first ?? mirrorsDue)
+        guard let mirrorsDue else { return transports.timers.first }
+        return min(mirrorsDue, transports.timers.first ?? mirrorsDue)
     }
 
     /// Removes and returns the next event for the control plane.
@@ -251,6 +233,50 @@ package struct Core: ~Copyable {
 
     func ntp(at now: Instant) -> NTPTime {
         NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset)
+    }
+
+    private mutating func drop(_ reason: DropReason?) {
+        if let reason { drops.count(reason) }
+    }
+
+    /// Routes what the transports have found to the parts that it concerns.
+    mutating func routeFindings(at now: Instant) {
+        guard !transports.findings.isEmpty else { return }
+        for finding in transports.takeFindings() {
+            switch finding {
+            case .changed(let id, let change):
+                emit(.transport(id, change))
+                if change == .connected { requestKeyframes(forSlotsOf: Int(id.index), at: now) }
+            case .pathChanged(let transport): forgetFailures(of: transport)
+            }
+        }
+    }
+
+    /// Requests keyframes for the slots of a transport that can be sent media now.
+    private mutating func requestKeyframes(forSlotsOf transport: Int, at now: Instant) {
+        for index in 0..<transports[transport].slots.count {
+            requestKeyframe(forSlot: Int(transports[transport].slots[index]), at: now)
+        }
+    }
+
+    /// Forgets which layers a path could not carry: it is another path now.
+    private mutating func forgetFailures(of transport: Int) {
+        for position in 0..<transports[transport].slots.count {
+            let slot = Int(transports[transport].slots[position])
+            if slotRecords[slot].share.isMade { slotRecords[slot].share.value.forgetFailures() }
+        }
+    }
+
+    /// Whether a connectivity check has validated `path` and its transport still holds it.
+    package func isValidated(_ path: Path) -> Bool { transports.isValidated(path) }
+
+    /// Removes the path of a closed connection; nothing is sent on it any more.
+    ///
+    /// Media continues on another validated path, or waits for one. The peer counts as lost only
+    /// when the usual liveness timeouts expire.
+    package mutating func lose(_ path: Path) {
+        transports.lose(path, at: now)
+        routeFindings(at: now)
     }
 
     mutating func emit(_ event: WorkerEvent) { events.append(event) }

@@ -8,10 +8,10 @@ extension Core {
     package var leakedObjects: String {
         let counts = [
             ("transports", transports.count), ("publications", publications.count),
-            ("destinations", destinations.count), ("slots", slots.count),
+            ("destinations", transports.destinations.count), ("slots", slots.count),
             ("records", slotRecords.count), ("encodings", encodings.count),
-            ("fragments", fragments.count), ("mirrors", mirrors.count),
-            ("paths", paths.count),
+            ("fragments", transports.fragments.count), ("mirrors", mirrors.count),
+            ("paths", transports.paths.count),
             // One is kept for RTCP.
             ("packets", pool.used - 1),
         ]
@@ -22,9 +22,9 @@ extension Core {
     package var excess: String? {
         let count = transports.count
         var tables: [(name: String, count: Int, limit: Int)] = [
-            ("paths", paths.count, count * limits.pathsPerTransport),
+            ("paths", transports.paths.count, count * limits.pathsPerTransport),
             // In addition one from before the last ICE restart.
-            ("fragments", fragments.count, 2 * count),
+            ("fragments", transports.fragments.count, 2 * count),
             ("packets", pool.used, limits.packetPool + 1),
             ("packets for new listeners", replays.count, 65_536),
         ]
@@ -74,8 +74,9 @@ extension Core {
         into output: inout Batch
     ) -> Bool {
         let transport = Int(id.index)
-        connect(transport, profile: profile, keys: keys, at: now, into: &output)
-        grantConsent(transport, at: now)
+        transports.connect(transport, profile: profile, keys: keys, at: now, into: &output)
+        transports.grantConsent(transport, at: now)
+        routeFindings(at: now)
         return transports[transport].canSend
     }
 }

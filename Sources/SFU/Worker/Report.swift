@@ -5,6 +5,10 @@ package import WorkerInterface
 extension Core {
     package func report(at now: Instant) -> WorkerStatistics {
         var result = statistics
+        result.stunIn = transports.counters.stunIn
+        result.dtlsIn = transports.counters.dtlsIn
+        result.datagramsOut &+= transports.counters.datagramsOut
+        result.consentsEnded = transports.counters.consentsEnded
         result.drops = DropReason.allCases.map { drops[$0] }
         result.relayDrops = DropReason.allCases.map { relayDrops[$0] }
         for index in 0..<transports.capacity where transports.isOccupied(index) {
@@ -27,9 +31,9 @@ extension Core {
         result.remote = transports[transport].path?.remote
         result.srtpProfile = transports[transport].profile?.name
         result.bytesIn = transports[transport].bytesIn
-        result.bytesOut = destinations[transport].bytesOut
+        result.bytesOut = transports.destinations[transport].bytesOut
         result.packetsIn = transports[transport].packetsIn
-        result.packetsOut = destinations[transport].packetsOut
+        result.packetsOut = transports.destinations[transport].packetsOut
         result.roundTripNanoseconds = transports[transport].roundTripNanoseconds
         return result
     }

@@ -115,7 +115,7 @@ struct EgressTests {
         call.silent = [3]
         call.run(milliseconds: 31_000)
         agree.append(call.destinationsAgree)
-        let isForgotten = call.core.destinations[3].key == nil
+        let isForgotten = call.core.transports.destinations[3].key == nil
         #expect(isForgotten)
         call.sendTogether(Self.batch(&call, packets: 3))
         call.apply(.close(call.peers[4].id))

@@ -50,13 +50,13 @@ struct ICETests {
         guard let expected = check.answer else {
             let silent = call.output.count == before
             #expect(silent)
-            #expect(call.core.paths.count == 0)
+            #expect(call.core.transports.paths.count == 0)
             return
         }
         let answer = try STUNMessage(call.output[before])
         let code = answer.errorCode ?? 0
         #expect(code == expected)
-        #expect(call.core.paths.count == (expected == 0 ? 1 : 0))
+        #expect(call.core.transports.paths.count == (expected == 0 ? 1 : 0))
     }
 
     /// Encodes a Binding request with its attributes in the order that RFC 8489 requires.
@@ -108,19 +108,19 @@ struct ICETests {
         call.check(from: 1)
         call.sendVideo(sequence: 3, pictureID: 3, isKeyframe: false)
         #expect(call.peers[1].received.count == 2)
-        let kept = call.core.paths[old]
+        let kept = call.core.transports.paths[old]
         #expect(kept == 1)
     }
 
     @Test func `a transport keeps eight addresses, and the nominated one among them`() throws {
         var call = try ForwardingTests.call()
-        let before = call.core.paths.count
+        let before = call.core.transports.paths.count
         for port in 0..<20 as Range<UInt16> {
             call.peers[1].path = .from(port: 8_000 + port)
             call.check(from: 1)
             call.run(milliseconds: 100)
         }
-        let paths = call.core.paths.count
+        let paths = call.core.transports.paths.count
         #expect(paths == before + 7)
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         #expect(call.peers[1].received.count == 1)
@@ -129,7 +129,7 @@ struct ICETests {
     @Test func `a restart keeps the call and in the end leaves the old credentials behind`() throws
     {
         var call = try ForwardingTests.call()
-        let fragments = call.core.fragments.count
+        let fragments = call.core.transports.fragments.count
         for round in 0..<100 {
             call.reconfigure(1) { configuration in
                 configuration.ice.localFragment = "again\(round)"
@@ -157,7 +157,7 @@ struct ICETests {
             )
             call.now = call.now.advanced(milliseconds: 200)
         }
-        #expect(call.core.fragments.count == fragments)
+        #expect(call.core.transports.fragments.count == fragments)
         #expect(call.peers[1].received.count == 100)
         #expect(call.numbers(at: 1).isContiguous)
     }

@@ -103,7 +103,7 @@ struct LifecycleTests {
         call.deliver(&sent, from: 1)
         #expect(call.takeEvents() == [.transport(call.peers[1].id, .disconnected(.closed))])
         call.check(from: 1)
-        #expect(call.core.paths.count == 1)
+        #expect(call.core.transports.paths.count == 1)
     }
 
     @Test(arguments: [1_500, 9_000, 35_000, 600_000] as [Int64])

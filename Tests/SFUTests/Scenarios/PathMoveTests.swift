@@ -75,7 +75,7 @@ struct PathMoveTests {
         let received = Self.received(call)
         #expect(received == [0, 41, 41])
         #expect(call.peers[1].undecryptable == 0)
-        let owner = call.core.paths[call.peers[1].path]
+        let owner = call.core.transports.paths[call.peers[1].path]
         #expect(owner == 1)
     }
 

@@ -36,8 +36,8 @@ extension Call {
         Occupancy(
             packets: core.pool.used,
             transports: core.transports.count,
-            paths: core.paths.count,
-            fragments: core.fragments.count,
+            paths: core.transports.paths.count,
+            fragments: core.transports.fragments.count,
             encodings: core.encodings.count,
             streams: (0..<core.transports.capacity).reduce(0) { sum, index in
                 core.transports.isOccupied(index)
@@ -62,8 +62,8 @@ extension Call {
         (0..<core.transports.capacity).allSatisfy { index in
             guard core.transports.isOccupied(index) else { return true }
             let path = core.transports[index].canSend ? core.transports[index].path : nil
-            let hasKey = core.destinations[index].key != nil
-            return core.destinations[index].path == path && (path != nil || !hasKey)
+            let hasKey = core.transports.destinations[index].key != nil
+            return core.transports.destinations[index].path == path && (path != nil || !hasKey)
         }
     }
 

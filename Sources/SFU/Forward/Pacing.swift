@@ -60,7 +60,7 @@ extension Core {
         guard let at = storePaced(for: paced) else { return false }
         let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
         let queued = transports[transport].bandwidth?.enqueue(UInt32(at), bytes: bytes, at: now)
-        if queued == .first { schedule(transport) }
+        if queued == .first { transports.schedule(transport, at: now) }
         guard queued == nil || queued == .full else { return true }
         freePaced(at)
         return false

@@ -3,8 +3,6 @@ import WorkerInterface
 
 /// Outgoing RTCP: sender reports, receiver reports and bandwidth estimates.
 extension Core {
-    /// Interval of sender and receiver reports; RFC 3550 §6.2 allows five seconds.
-    static let reportMilliseconds: Int64 = 1_000
     /// Maximum number of sender reports in one datagram; the others follow in the next.
     private static let reportsPerDatagram = 8
     /// Maximum number of bytes of RTCP in one datagram before encryption.
@@ -45,7 +43,7 @@ extension Core {
         statistics.rtcpOut &+= 1
         statistics.datagramsOut &+= 1
         statistics.bytesOut &+= UInt64(total)
-        destinations[transport].count(length: total)
+        transports.destinations[transport].count(length: total)
     }
 
     /// Sends the periodic reports: one for each stream sent and each received.

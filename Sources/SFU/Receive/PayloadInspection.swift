@@ -101,7 +101,7 @@ extension Core {
         }
         if transports[transport].layersDue == nil {
             transports[transport].layersDue = due
-            schedule(transport)
+            transports.schedule(transport, at: now)
         }
     }
 }

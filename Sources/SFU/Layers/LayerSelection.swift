@@ -97,7 +97,7 @@ extension Core {
         }
         if transports[transport].keyframeDue.map({ $0 > due }) ?? true {
             transports[transport].keyframeDue = due
-            schedule(transport)
+            transports.schedule(transport, at: now)
         }
     }
 

@@ -27,7 +27,7 @@ extension Core {
     package func mayOvertake(_ datagram: Span<UInt8>, on path: Path) -> Bool {
         guard aside.isActive else { return false }
         guard case .rtp(let bytes) = Datagram(datagram) else { return true }
-        let owner = paths[path]
+        let owner = transports.paths[path]
         return owner < 0 || mayOvertake(bytes, from: Int(owner))
     }
 

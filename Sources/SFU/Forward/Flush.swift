@@ -131,15 +131,15 @@ extension Core {
 
     /// Prefetch distance of slots and destinations, in subscribers.
     private static let recordsAhead = 8
-    /// Prefetch distance of keys, whose addresses lie in the destinations.
+    /// Prefetch distance of keys, whose addresses lie in the transports.destinations.
     private static let keysAhead = 4
 
     private func prefetch(_ slot: Int32) {
         slots.prefetch(Int(slot))
-        destinations.prefetch(egressOrder.transport(of: slot))
+        transports.destinations.prefetch(egressOrder.transport(of: slot))
     }
 
-    private func prefetchKey(of transport: Int) { destinations[transport].key?.prefetch() }
+    private func prefetchKey(of transport: Int) { transports.destinations[transport].key?.prefetch() }
 
     private mutating func finishWalk() {
         for position in 0..<queued.count { countOutcomes(Int(queued[position])) }

@@ -98,3 +98,29 @@ struct Slot: BitwiseCopyable {
         if retransmissionCredit < Self.maximumCredit { retransmissionCredit += 1 }
     }
 }
+
+/// Cursor with copies of a slot and its destination, while packets are forwarded through them.
+struct SlotCursor: BitwiseCopyable {
+    /// Index of the slot.
+    let index: Int
+    var slot: Slot
+    var destination: Destination
+}
+
+extension Core {
+    /// Copies a slot and its destination into a cursor.
+    ///
+    /// Nothing else may change the two until `put` writes them back.
+    func slotCursor(of slot: Int) -> SlotCursor {
+        SlotCursor(
+            index: slot,
+            slot: slots[slot],
+            destination: transports.destinations[slots[slot].transport]
+        )
+    }
+
+    mutating func put(_ slotCursor: SlotCursor) {
+        slots[slotCursor.index] = slotCursor.slot
+        transports.destinations[slotCursor.slot.transport] = slotCursor.destination
+    }
+}

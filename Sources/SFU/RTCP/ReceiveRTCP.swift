@@ -9,7 +9,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        let owner = paths[path]
+        let owner = transports.paths[path]
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
@@ -27,8 +27,9 @@ extension Core {
             transports[transport].packetsIn &+= 1
             transports[transport].bytesIn &+= UInt64(bytes.count)
             noteUnsignalledSSRC(SSRC(rawValue: bytes.u32(at: 4)), transport: transport)
-            heard(from: transport, at: now)
-            noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
+            transports.heard(from: transport, at: now)
+            transports.noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
+            routeFindings(at: now)
             readBlocks(rtcpPlace, length: length, from: transport, at: now, into: &output)
         } catch {
             drops.count(DropReason(rtcp: error))
@@ -92,7 +93,7 @@ extension Core {
             guard let feedback = try? TransportFeedback(block) else { return }
             transports[transport].bandwidth?.receive(feedback, at: now)
             noteEstimate(of: transport, at: now)
-            schedule(transport)
+            transports.schedule(transport, at: now)
         case RTCPType.payloadFeedback where block.count == 15:
             guard let estimate = try? ReceiverEstimatedBitrate(block) else { return }
             transports[transport].bandwidth?.receiveREMB(estimate.bitrate, at: now)

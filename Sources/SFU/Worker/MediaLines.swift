@@ -238,10 +238,10 @@ extension Core {
 
     private mutating func add(_ configuration: SlotConfiguration, transport: Int) {
         let index = Int(configuration.id.index)
-        let slot = Slot(configuration, transport: transport, random: random.next())
+        let slot = Slot(configuration, transport: transport, random: transports.random.next())
         slots.insert(slot, at: configuration.id)
         slotRecords.insert(
-            SlotRecord(configuration, rtxRandom: random.next()),
+            SlotRecord(configuration, rtxRandom: transports.random.next()),
             at: configuration.id
         )
         egressOrder.insert(index, transport: transport)

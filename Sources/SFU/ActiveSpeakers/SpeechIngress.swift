@@ -72,7 +72,7 @@ extension Core {
             let due = publications[publication].speech.deadline
         else { return }
         transports[transport].speechDue = due
-        schedule(transport)
+        transports.schedule(transport, at: now)
     }
 
     /// Ends the speech of publications whose packets have stopped.

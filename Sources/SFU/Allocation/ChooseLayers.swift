@@ -65,7 +65,7 @@ extension Core {
         transports[transport].exceededSince = since
         let end = since.advanced(milliseconds: Self.dipMilliseconds)
         guard end > now else { return false }
-        scheduleAllocation(of: transport, by: end)
+        transports.scheduleAllocation(of: transport, by: end, at: now)
         return true
     }
 
@@ -85,13 +85,7 @@ extension Core {
         let isFall = before.map { (known ?? .max) < $0 } ?? (known != nil)
         let pause = isFall ? Self.fallMilliseconds : Self.growthMilliseconds
         let next = transports[transport].allocatedAt?.advanced(milliseconds: pause) ?? now
-        scheduleAllocation(of: transport, by: max(now, next))
-    }
-
-    mutating func scheduleAllocation(of transport: Int, by due: Instant) {
-        if let own = transports[transport].allocationDue, own <= due { return }
-        transports[transport].allocationDue = due
-        schedule(transport)
+        transports.scheduleAllocation(of: transport, by: max(now, next), at: now)
     }
 
     /// Adds a slot and its ladder to the allocation, if it carries open video.
@@ -185,7 +179,7 @@ extension Core {
             limit = .bandwidth
             needed = other + allocation.needed(byNextRungAt: position)
             if let due = slotRecords[slot].share.value.nextChance(after: now) {
-                scheduleAllocation(of: transport, by: due)
+                transports.scheduleAllocation(of: transport, by: due, at: now)
             }
         } else if limit == .none, lacksEncodings(Int(slots[slot].publication)) {
             limit = .publisher

@@ -9,7 +9,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        let owner = paths[path]
+        let owner = transports.paths[path]
         guard owner >= 0 else { return drops.count(.unknownSource) }
         let transport = Int(owner)
         guard transports[transport].srtp != nil else { return drops.count(.notConnected) }
@@ -27,8 +27,9 @@ extension Core {
         guard place >= 0 else { return drops.count(.bufferFull) }
         do throws(SRTPError) {
             let length = try decrypt(bytes, transport: transport, into: place)
-            heard(from: transport, at: now)
-            noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
+            transports.heard(from: transport, at: now)
+            transports.noteAuthenticatedPacket(transport, on: path, at: now, into: &output)
+            routeFindings(at: now)
             if let drop = admit(place, length: length, from: transport, at: now) {
                 drops.count(drop)
                 pool.release(place)
@@ -47,15 +48,6 @@ extension Core {
         var packets = pool.packets
         var clear = packets.mutableBytes(at: place)
         return try transports[transport].unprotectRTP(bytes, into: &clear)
-    }
-
-    /// Records that an authenticated packet arrived, so the peer is alive.
-    mutating func heard(from transport: Int, at now: Instant) {
-        transports[transport].lastHeard = now
-        if case .reconnecting = transports[transport].state, !transports[transport].lacksConsent {
-            transports[transport].state = .connected
-            emit(.transport(transports[transport].id, .reconnected))
-        }
     }
 
     /// Finds the packet's stream (step 5) and passes it on to the further steps of ingress.
@@ -112,7 +104,7 @@ extension Core {
         transports[transport].feedbackDue = now.advanced(
             milliseconds: ArrivalLog.intervalMilliseconds
         )
-        schedule(transport)
+        transports.schedule(transport, at: now)
     }
 
     /// Removes the RTX header, which restores the original packet (RFC 4588 §4).
@@ -243,7 +235,7 @@ extension Core {
         let due = now.advanced(milliseconds: LossTracker.reorderMilliseconds)
         if transports[transport].nackDue.map({ $0 > due }) ?? true {
             transports[transport].nackDue = due
-            schedule(transport)
+            transports.schedule(transport, at: now)
         }
     }
 

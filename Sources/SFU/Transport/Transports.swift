@@ -1,0 +1,104 @@
+import RTP
+import WorkerInterface
+
+/// The transports of a worker: ICE, DTLS, consent and liveness of every peer.
+///
+/// It decides which peer a datagram comes from, and where media may be sent. Changes that concern
+/// other parts of the core are findings, which the core takes and routes.
+struct Transports: ~Copyable {
+    /// A change that other parts of the core have to act on.
+    enum Finding {
+        /// The connection state, as the control plane is told.
+        case changed(TransportID, TransportChange)
+        /// Another path: what was learnt about the old one does not hold.
+        case pathChanged(Int)
+    }
+
+    /// Counters of this part; the worker's statistics contain them.
+    struct Counters {
+        var stunIn: UInt64 = 0
+        var dtlsIn: UInt64 = 0
+        var datagramsOut: UInt64 = 0
+        var consentsEnded: UInt64 = 0
+    }
+
+    let limits: CoreLimits
+    let identity: DTLSIdentity
+    let srtpContext: SRTPContext
+    /// Generator for values that peers see.
+    var random: SplitMix
+    /// Generator for values that peers must not guess.
+    var secrets: SecretNumbers
+
+    var transports = Slab<Transport, HandleKind.Transport>()
+    /// Send state of the transports; with the slots, all that forwarding a packet touches per
+    /// subscriber.
+    var destinations = Slab<Destination, HandleKind.Transport>()
+    /// Lookup from validated addresses to transports.
+    var paths: PathTable
+    /// Lookup from a keyed hash of the local ICE username fragment to the transport.
+    var fragments: [UInt64: TransportID] = [:]
+    let fragmentSeed: UInt64
+    /// Rate limiter for STUN checks from unvalidated addresses.
+    var unvalidatedSources: SourceRateLimiter
+    var timers = TimerQueue()
+    /// Time of the last call of `excludeStall`.
+    var lastExpiry: Instant?
+    var counters = Counters()
+    var findings: [Finding] = []
+
+    static let reportMilliseconds: Int64 = 1_000
+
+    init(
+        limits: CoreLimits,
+        identity: DTLSIdentity,
+        srtpContext: SRTPContext,
+        random: SplitMix,
+        secrets: consuming SecretNumbers
+    ) {
+        self.limits = limits
+        self.identity = identity
+        self.srtpContext = srtpContext
+        self.random = random
+        paths = PathTable(seed: secrets.next())
+        fragmentSeed = secrets.next()
+        unvalidatedSources = SourceRateLimiter(seed: secrets.next())
+        self.secrets = secrets
+    }
+
+    subscript(index: Int) -> Transport {
+        @inline(__always) unsafeAddress { unsafe transports.address(of: index) }
+        @inline(__always) unsafeMutableAddress { unsafe transports.mutableAddress(of: index) }
+    }
+
+    var count: Int { transports.count }
+    var capacity: Int { transports.capacity }
+
+    func contains(_ id: TransportID) -> Bool { transports.contains(id) }
+    func isOccupied(_ index: Int) -> Bool { transports.isOccupied(index) }
+
+    mutating func remove(at index: Int) {
+        _ = transports.remove(at: index)
+        _ = destinations.remove(at: index)
+    }
+
+    /// Takes the transport of a timer that is due; `nil` for an outdated timer.
+    mutating func claim(_ entry: TimerQueue.Entry) -> Int? {
+        guard transports.contains(entry.transport) else { return nil }
+        let index = Int(entry.transport.index)
+        guard transports[index].scheduled == entry.deadline else { return nil }
+        transports[index].scheduled = nil
+        return index
+    }
+
+    /// Notes a change of the connection state.
+    mutating func note(_ change: TransportChange, of transport: Int) {
+        findings.append(.changed(transports[transport].id, change))
+    }
+
+    mutating func takeFindings() -> [Finding] {
+        var taken: [Finding] = []
+        swap(&taken, &findings)
+        return taken
+    }
+}
