@@ -139,7 +139,9 @@ extension Core {
         transports.destinations.prefetch(egressOrder.transport(of: slot))
     }
 
-    private func prefetchKey(of transport: Int) { transports.destinations[transport].key?.prefetch() }
+    private func prefetchKey(of transport: Int) {
+        transports.destinations[transport].key?.prefetch()
+    }
 
     private mutating func finishWalk() {
         for position in 0..<queued.count { countOutcomes(Int(queued[position])) }

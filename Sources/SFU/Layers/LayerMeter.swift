@@ -26,12 +26,6 @@ struct LayerMeter: ~Copyable {
         var isRamping: Bool { windows < LayerMeter.rampWindows }
     }
 
-    /// Resolution of one spatial layer, in pixels; 0 while unknown.
-    struct Size: Equatable, BitwiseCopyable {
-        var width: UInt16 = 0
-        var height: UInt16 = 0
-    }
-
     /// Shortest time from which a rate can be estimated.
     private static let leastNanoseconds: Int64 = 200_000_000
     private static let windowNanoseconds: Int64 = 900_000_000
@@ -43,7 +37,7 @@ struct LayerMeter: ~Copyable {
     private static let maximumAnnounced = 50_000_000
 
     private var counts: Ring<Count>
-    private var sizes = Ring<Size>(capacity: 8, filledWith: Size())
+    private var sizes = Ring<LayerSize>(capacity: 8, filledWith: LayerSize())
     private var windowStart: Instant?
     /// Whether the encoding started or resumed in this window.
     private var isBack = false
@@ -67,10 +61,10 @@ struct LayerMeter: ~Copyable {
     }
 
     /// Returns the resolution of a spatial layer.
-    func size(of spatial: UInt8) -> Size { sizes[Int(min(spatial, 7))] }
+    func size(of spatial: UInt8) -> LayerSize { sizes[Int(min(spatial, 7))] }
 
     /// Stores a resolution; returns whether it has changed.
-    mutating func set(_ size: Size, of spatial: UInt8) -> Bool {
+    mutating func set(_ size: LayerSize, of spatial: UInt8) -> Bool {
         guard size != sizes[Int(min(spatial, 7))] else { return false }
         sizes[Int(min(spatial, 7))] = size
         return true

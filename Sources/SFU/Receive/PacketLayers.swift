@@ -56,7 +56,7 @@ extension Core {
         guard let sizes, !sizes.isEmpty else { return false }
         var isChanged = false
         for (spatial, size) in sizes.enumerated().prefix(8) {
-            let measured = LayerMeter.Size(size)
+            let measured = LayerSize(size)
             if encodings[encoding].layers.set(measured, of: UInt8(spatial)) { isChanged = true }
         }
         return isChanged
@@ -92,7 +92,7 @@ extension Core {
             // With nested layers, a subscriber of a higher layer is sent those below it too.
             if info.flags.contains(.nestsLayers) { below = bitrate }
             guard let resolution = layer.resolution else { continue }
-            noteAnnounced(LayerMeter.Size(resolution), of: layer.spatialID, encoding: encoding)
+            noteAnnounced(LayerSize(resolution), of: layer.spatialID, encoding: encoding)
         }
     }
 
@@ -100,18 +100,18 @@ extension Core {
     ///
     /// Resolutions in keyframes take precedence, but end-to-end encrypted keyframes reveal none.
     private mutating func noteAnnounced(
-        _ size: LayerMeter.Size,
+        _ size: LayerSize,
         of spatial: UInt8,
         encoding: Int
     ) {
-        guard encodings[encoding].layers.size(of: spatial) == LayerMeter.Size() else { return }
+        guard encodings[encoding].layers.size(of: spatial) == LayerSize() else { return }
         _ = encodings[encoding].layers.set(size, of: spatial)
         encodings[encoding].width = max(encodings[encoding].width, Int(size.width))
         encodings[encoding].height = max(encodings[encoding].height, Int(size.height))
     }
 }
 
-extension LayerMeter.Size {
+extension LayerSize {
     init(_ size: PictureSize) {
         width = UInt16(clamping: size.width)
         height = UInt16(clamping: size.height)

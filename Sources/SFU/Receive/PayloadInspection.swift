@@ -61,11 +61,11 @@ extension Core {
         // AV1's dependency descriptor is read later and has each layer's resolution.
         guard codec != .av1 else { return isOther }
         guard codec == .vp9, let descriptor = VP9Descriptor(payload) else {
-            return encodings[encoding].layers.set(LayerMeter.Size(size), of: 0) || isOther
+            return encodings[encoding].layers.set(LayerSize(size), of: 0) || isOther
         }
         for spatial in 0..<(descriptor.spatialLayerCount ?? 0) {
             guard let size = descriptor.resolution(ofLayer: spatial, in: payload) else { continue }
-            _ = encodings[encoding].layers.set(LayerMeter.Size(size), of: UInt8(spatial))
+            _ = encodings[encoding].layers.set(LayerSize(size), of: UInt8(spatial))
         }
         return isOther
     }

@@ -24,7 +24,7 @@ struct Publication: ~Copyable {
     }
 
     /// RIDs accepted per m-line of an offer.
-    static let maximumEncodings = 4
+    static let maximumEncodings = CoreLimits.encodingsPerPublication
 
     var configuration: PublicationConfiguration
     var origin: Origin

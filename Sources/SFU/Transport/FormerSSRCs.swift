@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 /// Memory of the SSRCs of m-lines that stopped sending, for when they resume.
 ///
@@ -14,7 +15,7 @@ struct FormerSSRCs {
     }
 
     /// Capacity: every encoding of eight m-lines, with RTX.
-    static let limit = 8 * 2 * Publication.maximumEncodings
+    static let limit = 8 * 2 * CoreLimits.encodingsPerPublication
 
     private var entries: [Entry] = []
 

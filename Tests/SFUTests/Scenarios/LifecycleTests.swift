@@ -20,6 +20,22 @@ struct LifecycleTests {
         #expect(call.peers[1].received.count == 1)
     }
 
+    @Test func `a slot that was bound before its transport connected asks for a keyframe at once`()
+        throws
+    {
+        var call = try Call()
+        call.join(publications: [Media.video(1)])
+        call.connect(0)
+        call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
+        call.join(slots: [Media.slot(0)])
+        call.bind(slot: 0, publication: 1)
+        call.run(milliseconds: 1_000)
+        let before = call.keyframeRequests(at: 0)
+        call.connect(1)
+        call.run(milliseconds: 10)
+        #expect(call.keyframeRequests(at: 0) == before + 1)
+    }
+
     @Test(arguments: [DTLSRole.server, .client])
     func `a certificate with another fingerprint gets and gives no media`(role: DTLSRole) throws {
         var call = try Call()

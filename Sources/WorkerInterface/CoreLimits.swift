@@ -1,5 +1,3 @@
-package import WorkerInterface
-
 /// Limits and timeouts of one worker.
 ///
 /// `docs/limits.md` describes the behavior at each limit.
@@ -30,6 +28,9 @@ package struct CoreLimits: Hashable, Sendable {
     package var livenessMilliseconds: Int64 = 8_000
     /// Silence before a transport becomes `disconnected`, in milliseconds.
     package var timeoutMilliseconds: Int64 = 30_000
+
+    /// Simulcast encodings of one publication; an offer with more is cut.
+    package static let encodingsPerPublication = 4
 
     package init() {}
 

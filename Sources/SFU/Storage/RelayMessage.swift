@@ -28,7 +28,7 @@ struct RelayMessage: BitwiseCopyable {
     /// Pixels of the encoding, and of the packet's own spatial layer; 0 while unknown.
     var width: UInt16 = 0
     var height: UInt16 = 0
-    var layerSize = LayerMeter.Size()
+    var layerSize = LayerSize()
     var captured: CaptureTime?
     /// Packet info of the home's ingress, with the home's encoding and epoch.
     var info = PacketInfo()

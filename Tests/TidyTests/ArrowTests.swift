@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+
+/// The arrows between the modules, and between the folders of the media core: one way, no cycle.
+@Suite struct ArrowTests {
+    /// What each module of ours may import: these, and nothing else of ours.
+    static let modules: [String: Set<String>] = [
+        "RTP": [],
+        "WorkerInterface": ["RTP"],
+        "SFU": ["RTP", "WorkerInterface"],
+        "Rooms": ["RTP", "WorkerInterface"],
+        "JSON": [],
+        "Contract": ["JSON"],
+        "Kernel": ["RTP"],
+        "SFUClient": ["Contract", "JSON", "Kernel"],
+        "ControlPlane": ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
+        "Sockets": ["Kernel", "RTP", "SFU", "WorkerInterface"],
+        "Recording": ["JSON", "Kernel", "RTP", "SFU", "Sockets", "WorkerInterface"],
+        "RTPForward": ["Kernel", "RTP", "Recording", "SFU", "Sockets", "WorkerInterface"],
+        "LiveStream": ["JSON", "Kernel", "RTP", "Recording", "SFU", "Sockets", "WorkerInterface"],
+        "Daemon": [
+            "Contract", "ControlPlane", "JSON", "Kernel", "LiveStream", "RTP", "RTPForward",
+            "Recording", "Rooms", "SFU", "Sockets", "WorkerInterface",
+        ],
+        "sfud": ["Daemon"],
+        "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient"],
+    ]
+
+    /// Folders of the media core that are parts by themselves, and those that they may know.
+    static let parts: [String: Set<String>] = [
+        "Storage": [],
+        "Crypto": ["Storage"],
+        "Estimation": ["Storage"],
+        "Transport": ["Crypto", "Estimation", "Storage"],
+    ]
+
+    @Test(arguments: modules.keys.sorted())
+    func `a module imports only modules below it`(_ module: String) throws {
+        let allowed = try #require(Self.modules[module])
+        let sources = Source.all(under: "Sources/\(module)")
+        try #require(!sources.isEmpty)
+        for source in sources {
+            for name in source.imports where Self.modules[name] != nil && !allowed.contains(name) {
+                Issue.record("\(source.path) imports \(name)")
+            }
+        }
+    }
+
+    @Test func `the modules have no cycle`() {
+        #expect(Self.cycle(in: Self.modules) == nil)
+        #expect(Self.cycle(in: Self.parts) == nil)
+    }
+
+    @Test func `every module has its arrows`() {
+        let folders = Set(
+            TidyTests.sources.map { String($0.path.split(separator: "/")[1]) }
+        )
+        #expect(folders == Set(Self.modules.keys))
+    }
+
+    @Test(arguments: parts.keys.sorted())
+    func `a part of the core knows only parts below it`(_ part: String) throws {
+        let allowed = try #require(Self.parts[part])
+        let sources = Source.all(under: "Sources/SFU")
+        var owners: [String: String] = [:]
+        for source in sources {
+            for type in source.declaredTypes { owners[type] = source.folder }
+        }
+        let own = sources.filter { $0.folder == part }
+        try #require(!own.isEmpty)
+        for source in own {
+            for word in source.typeWords {
+                guard let owner = owners[word], owner != part, !allowed.contains(owner) else {
+                    continue
+                }
+                Issue.record("\(source.path) names \(word) of \(owner)")
+            }
+        }
+    }
+
+    /// A module of a cycle, if there is one.
+    static func cycle(in arrows: [String: Set<String>]) -> String? {
+        var rest = arrows
+        while let free = rest.first(where: { $0.value.isDisjoint(with: rest.keys) })?.key {
+            rest[free] = nil
+        }
+        return rest.keys.min()
+    }
+}
+
+extension Source {
+    fileprivate var imports: [String] {
+        text.matches(of: /(?m)^ *(?:@testable )?(?:\w+ )?import (\w+)$/).map { String($0.1) }
+    }
+
+    /// The folder below its module.
+    fileprivate var folder: String { String(path.split(separator: "/")[2]) }
+
+    fileprivate var declaredTypes: [String] {
+        let declaration = /(?m)^(?:[a-z@]\w+ )*(?:struct|enum|class|protocol|typealias) (\w+)/
+        return text.matches(of: declaration).map { String($0.1) }
+    }
+
+    /// Words of the code that begin as types do.
+    fileprivate var typeWords: Set<String> {
+        let code = code.map(\.line).joined(separator: "\n")
+            .replacing(/"(?:\\.|[^"\\\n])*"/, with: "")
+        return Set(code.matches(of: /\b[A-Z]\w+/).map { String($0.0) })
+    }
+}
