@@ -2,31 +2,25 @@ import Contract
 import RTP
 import Rooms
 
-extension ControlPlane {
-    mutating func carryMessages(
-        _ request: IPCRequest,
-        for caller: Caller,
-        at now: Instant
-    ) throws(IPCError) {
-        switch request.method {
-        case MessagePublish.name:
-            try publish(request.params(MessagePublish.Params.self), for: caller, at: now)
-        case MessageSubscribe.name:
-            try subscribeToTopic(request.params(MessageSubscribe.Params.self), for: caller, at: now)
-        case MessageUnsubscribe.name:
-            let params = try request.params(MessageUnsubscribe.Params.self)
-            _ = try member(params.participant, of: params.room)
-            rooms[params.room.rawValue]?.messages.unsubscribe(
-                params.participant,
-                from: params.topic
-            )
-            answer(Done(), to: caller, in: params.room.rawValue, at: now)
-        default:
-            throw .noSuchMethod(request.method)
-        }
-    }
+extension Method {
+    static let messageMethods = [
+        Method(MessagePublish.self) { plane, params, caller, now throws(IPCError) in
+            try plane.publish(params, for: caller, at: now)
+        },
+        Method(MessageSubscribe.self) { plane, params, caller, now throws(IPCError) in
+            try plane.subscribeToTopic(params, for: caller, at: now)
+        },
+        Method(MessageUnsubscribe.self) { plane, params, caller, now throws(IPCError) in
+            _ = try plane.member(params.participant, of: params.room)
+            let name = params.room.rawValue
+            plane.rooms[name]?.messages.unsubscribe(params.participant, from: params.topic)
+            plane.answer(Done(), to: caller, in: name, at: now)
+        },
+    ]
+}
 
-    private mutating func publish(
+extension ControlPlane {
+    fileprivate mutating func publish(
         _ params: MessagePublish.Params,
         for caller: Caller,
         at now: Instant
@@ -52,7 +46,7 @@ extension ControlPlane {
         commit(operation, [:], in: name)
     }
 
-    private mutating func subscribeToTopic(
+    fileprivate mutating func subscribeToTopic(
         _ params: TopicOfParticipant,
         for caller: Caller,
         at now: Instant
@@ -69,7 +63,7 @@ extension ControlPlane {
         answer(MessageSubscribe.Result(messages: kept), to: caller, in: name, at: now)
     }
 
-    private func member(
+    fileprivate func member(
         _ participant: ParticipantID,
         of room: RoomID
     ) throws(IPCError) -> Room.Participant {

@@ -12,38 +12,36 @@ struct StreamingEntry {
     var caller: Caller?
 }
 
+extension Method {
+    static let streamingMethods = [
+        Method(StreamingStart.self) { plane, params, caller, now throws(IPCError) in
+            try plane.start(params, for: caller, at: now)
+        },
+        Method(StreamingStop.self, in: \.room) {
+            .stopStreaming($0.streaming?.rawValue, by: $0.by?.rawValue)
+        },
+    ]
+}
+
 extension ControlPlane {
-    mutating func stream(
-        _ request: IPCRequest,
+    fileprivate mutating func start(
+        _ params: StreamingStart.Params,
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        switch request.method {
-        case StreamingStart.name:
-            let params = try request.params(StreamingStart.Params.self)
-            var wish = Room.StreamingRequest(url: params.url)
-            wish.layout = params.layout
-            wish.width = params.width
-            wish.height = params.height
-            wish.bitrate = params.bitrate
-            let start = Room.Call.startStreaming(wish, by: params.by?.rawValue)
-            let outcome = try apply(start, in: params.room)
-            // The server may be slow, so this reply is not ordered with the room's other replies.
-            conclude(outcome, in: params.room.rawValue, at: now) { plane in
-                if case .streaming(let tap) = outcome.result {
-                    plane.streamings[tap]?.caller = caller
-                }
-                return .none
+        var request = Room.StreamingRequest(url: params.url)
+        request.layout = params.layout
+        request.width = params.width
+        request.height = params.height
+        request.bitrate = params.bitrate
+        let start = Room.Call.startStreaming(request, by: params.by?.rawValue)
+        let outcome = try apply(start, in: params.room)
+        // The server may be slow, so this reply is not ordered with the room's other replies.
+        conclude(outcome, in: params.room.rawValue, at: now) { plane in
+            if case .streaming(let tap) = outcome.result {
+                plane.streamings[tap]?.caller = caller
             }
-        case StreamingStop.name:
-            let params = try request.params(StreamingStop.Params.self)
-            let stop = Room.Call.stopStreaming(
-                params.streaming?.rawValue,
-                by: params.by?.rawValue
-            )
-            try call(stop, in: params.room, for: caller, at: now)
-        default:
-            try sendOut(request, for: caller, at: now)
+            return .none
         }
     }
 

@@ -10,31 +10,25 @@ struct RTPForwardEntry {
     var counts = RTPForwardCounts()
 }
 
-extension ControlPlane {
-    mutating func sendOut(
-        _ request: IPCRequest,
-        for caller: Caller,
-        at now: Instant
-    ) throws(IPCError) {
-        switch request.method {
-        case TapStart.name:
-            try start(request.params(TapStart.Params.self), for: caller, at: now)
-        case TapStop.name:
-            let params = try request.params(TapStop.Params.self)
-            let stop = Room.Call.stopRTPForward(params.tap.rawValue, by: params.by?.rawValue)
-            try call(stop, in: params.room, for: caller, at: now)
-        case TapList.name:
-            let params = try request.params(TapList.Params.self)
-            let shown = outputs.sorted { $0.key < $1.key }.map(\.value).filter {
+extension Method {
+    static let rtpForwardMethods = [
+        Method(TapStart.self) { plane, params, caller, now throws(IPCError) in
+            try plane.start(params, for: caller, at: now)
+        },
+        Method(TapStop.self, in: \.room) {
+            .stopRTPForward($0.tap.rawValue, by: $0.by?.rawValue)
+        },
+        Method(TapList.self) { plane, params, caller, _ in
+            let shown = plane.outputs.sorted { $0.key < $1.key }.map(\.value).filter {
                 params.room == nil || $0.room == params.room?.rawValue
             }
-            answer(TapList.Result(taps: shown.map(TapInfo.init)), to: caller)
-        default:
-            try carryMessages(request, for: caller, at: now)
-        }
-    }
+            plane.answer(TapList.Result(taps: shown.map(TapInfo.init)), to: caller)
+        },
+    ]
+}
 
-    private mutating func start(
+extension ControlPlane {
+    fileprivate mutating func start(
         _ params: TapStart.Params,
         for caller: Caller,
         at now: Instant
@@ -42,18 +36,18 @@ extension ControlPlane {
         guard params.audio != nil || params.video != nil else {
             throw .invalidParameter("audio", "audio or video has to be there")
         }
-        let wish = Room.RTPForwardRequest(
+        let request = Room.RTPForwardRequest(
             stream: params.stream.rawValue,
             audio: try address(params.audio, "audio.address"),
             video: try address(params.video, "video.address")
         )
-        if let audio = wish.audio, let video = wish.video,
+        if let audio = request.audio, let video = request.video,
             audio.with(port: 0) == video.with(port: 0),
             abs(Int(audio.port) - Int(video.port)) < 2
         {
             throw .invalidParameter("video.address", "a port for RTCP has to lie between the two")
         }
-        let start = Room.Call.startRTPForward(wish, by: params.by?.rawValue)
+        let start = Room.Call.startRTPForward(request, by: params.by?.rawValue)
         try call(start, in: params.room, for: caller, at: now) { outcome, plane in
             guard case .tapped(let id) = outcome.result,
                 let tap = plane.rooms[params.room.rawValue]?.room.taps[id],

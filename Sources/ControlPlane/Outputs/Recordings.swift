@@ -51,36 +51,36 @@ struct StoppedRecording: Sendable {
     var time = 0.0
 }
 
+extension Method {
+    static let recordingMethods = [
+        Method(RecordingStart.self) { plane, params, caller, now throws(IPCError) in
+            try plane.start(params, for: caller, at: now)
+        },
+        Method(RecordingStop.self, in: \.room) { .stopRecording(by: $0.by?.rawValue) },
+        Method(RecordingList.self) { plane, params, caller, _ in
+            let shown = plane.recordings.inOrder.filter {
+                params.room == nil || $0.room == params.room?.rawValue
+            }
+            let result = RecordingList.Result(recordings: shown.map(RecordingInfo.init))
+            plane.answer(result, to: caller)
+        },
+    ]
+}
+
 extension ControlPlane {
-    mutating func record(
-        _ request: IPCRequest,
+    fileprivate mutating func start(
+        _ params: RecordingStart.Params,
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        switch request.method {
-        case RecordingStart.name:
-            let params = try request.params(RecordingStart.Params.self)
-            let start = Room.Call.startRecording(
-                streams: params.streams?.map(\.rawValue),
-                by: params.by?.rawValue
-            )
-            let outcome = try apply(start, in: params.room)
-            conclude(outcome, in: params.room.rawValue, at: now) { _ in
-                guard case .recording(let tap) = outcome.result else { return .none }
-                return .recording(caller, tap)
-            }
-        case RecordingStop.name:
-            let params = try request.params(RecordingStop.Params.self)
-            let stop = Room.Call.stopRecording(by: params.by?.rawValue)
-            try call(stop, in: params.room, for: caller, at: now)
-        case RecordingList.name:
-            let params = try request.params(RecordingList.Params.self)
-            let shown = recordings.inOrder.filter {
-                params.room == nil || $0.room == params.room?.rawValue
-            }
-            answer(RecordingList.Result(recordings: shown.map(RecordingInfo.init)), to: caller)
-        default:
-            try stream(request, for: caller, at: now)
+        let start = Room.Call.startRecording(
+            streams: params.streams?.map(\.rawValue),
+            by: params.by?.rawValue
+        )
+        let outcome = try apply(start, in: params.room)
+        conclude(outcome, in: params.room.rawValue, at: now) { _ in
+            guard case .recording(let tap) = outcome.result else { return .none }
+            return .recording(caller, tap)
         }
     }
 

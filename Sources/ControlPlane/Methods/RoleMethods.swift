@@ -1,0 +1,79 @@
+import Contract
+import RTP
+import Rooms
+
+extension Method {
+    static let roleMethods = [
+        Method(RoleChange.self) { plane, params, caller, now throws(IPCError) in
+            try plane.change(params, for: caller, at: now)
+        },
+        Method(RoleAccept.self, in: \.room) { params in
+            .answerRoleRequest(
+                params.request.rawValue,
+                of: params.participant.rawValue,
+                accept: true
+            )
+        },
+        Method(RoleDecline.self, in: \.room) { params in
+            .answerRoleRequest(
+                params.request.rawValue,
+                of: params.participant.rawValue,
+                accept: false
+            )
+        },
+        Method(RoleChangeAll.self, in: \.room) { params in
+            .changeRoles(
+                to: params.role.rawValue,
+                from: params.from?.map(\.rawValue),
+                by: params.by?.rawValue
+            )
+        },
+        Method(ModeratorTransfer.self, in: \.room) {
+            .transfer(to: $0.participant.rawValue, by: $0.by.rawValue)
+        },
+    ]
+
+    static let floorMethods = [
+        Method(FloorRequest.self, in: \.room) { .floor(.request, $0) },
+        Method(FloorCancel.self, in: \.room) { .floor(.cancel, $0) },
+        Method(FloorFinish.self, in: \.room) { .floor(.finish, $0) },
+        Method(FloorGrant.self, in: \.room) { .floor(.grant, $0) },
+        Method(FloorDeny.self, in: \.room) { .floor(.deny, $0) },
+        Method(FloorRelease.self, in: \.room) { .floor(.release, $0) },
+    ]
+}
+
+extension Room.Call {
+    fileprivate static func floor(_ step: Room.FloorStep, _ params: ParticipantOnly) -> Self {
+        .floor(step, params.participant.rawValue, by: nil)
+    }
+
+    fileprivate static func floor(
+        _ step: Room.FloorStep,
+        _ params: ParticipantByParticipant
+    ) -> Self {
+        .floor(step, params.participant.rawValue, by: params.by?.rawValue)
+    }
+}
+
+extension ControlPlane {
+    fileprivate mutating func change(
+        _ params: RoleChange.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let change = Room.Call.changeRole(
+            params.participant.rawValue,
+            to: params.role.rawValue,
+            force: params.force ?? false,
+            by: params.by?.rawValue
+        )
+        try call(change, in: params.room, for: caller, at: now) { outcome, _ in
+            guard case .requested(let request) = outcome.result else { return nil }
+            return IPCReply.encoded(
+                id: caller.request,
+                result: RoleChange.Result(request: RoleRequestID(request))
+            )
+        }
+    }
+}

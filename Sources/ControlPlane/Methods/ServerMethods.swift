@@ -1,0 +1,29 @@
+import Contract
+import JSON
+import RTP
+import Rooms
+
+// Methods of the server as a whole, and those that ask the workers.
+
+extension Method {
+    static let serverMethods = [
+        Method(ServerInfo.self) { plane, _, caller, _ in
+            plane.answer(plane.info, to: caller)
+        },
+        Method(ServerStats.self) { plane, _, caller, _ in
+            plane.report(.server, for: caller)
+        },
+        Method(ServerDrain.self) { plane, params, caller, now throws(IPCError) in
+            try plane.drain(params, for: caller, at: now)
+        },
+        Method(EventsSubscribe.self) { plane, params, caller, _ throws(IPCError) in
+            try plane.subscribe(params, for: caller)
+        },
+        Method(StatsGet.self) { plane, params, caller, _ throws(IPCError) in
+            try plane.stats(params, for: caller)
+        },
+        Method(SubscriptionExplain.self) { plane, params, caller, now throws(IPCError) in
+            try plane.explain(params, for: caller, at: now)
+        },
+    ]
+}
