@@ -2,120 +2,138 @@ import Contract
 import Rooms
 import WorkerInterface
 
+/// Log line of a room's event, without the room.
+struct EventLogLine {
+    var level: LogLevel
+    var message: String
+    var fields: [(String, String)]
+
+    fileprivate init(
+        _ level: LogLevel,
+        _ message: String,
+        _ fields: [(String, String)] = [],
+        by actor: String? = nil
+    ) {
+        self.level = level
+        self.message = message
+        self.fields = fields + (actor.map { [("by", $0)] } ?? [])
+    }
+}
+
 extension Room.Event {
     /// Log line of an event; `nil` if it concerns only signalling servers.
     ///
-    /// Participants appear by id. The line has no text chosen by participants and no secrets.
-    var logLine: (level: LogLevel, message: String, fields: [(String, String)])? {
+    /// Participants appear by id, live streams by their server. The line has no text chosen by
+    /// participants and no secrets.
+    var logLine: EventLogLine? {
         switch self {
         case .joined(let participant, let again):
-            return (
-                .info, again ? "participant rejoined" : "participant joined",
-                [("participant", participant.id), ("role", participant.role)]
-            )
+            let message = again ? "participant rejoined" : "participant joined"
+            return EventLogLine(.info, message, participant.field + [("role", participant.role)])
         case .awaited(let participant):
-            return (.info, "participant knocks", [("participant", participant.id)])
+            return EventLogLine(.info, "participant knocks", participant.field)
         case .left(let participant, let reason):
-            return (
-                .info, "participant left",
-                [("participant", participant.id), ("reason", reason)]
-            )
+            let fields = participant.field + [("reason", reason)]
+            return EventLogLine(.info, "participant left", fields)
+        case .approved(let participant, let actor):
+            return EventLogLine(.info, "participant approved", participant.field, by: actor)
+        case .denied(let participant, let actor):
+            return EventLogLine(.info, "participant denied", participant.field, by: actor)
+        case .modeChanged(let participant, let actor):
+            let fields = participant.field + [("mode", participant.mode.rawValue)]
+            return EventLogLine(.info, "mode changed", fields, by: actor)
+        case .roleChanged(let participant, _, let actor):
+            let fields = participant.field + [("role", participant.role)]
+            return EventLogLine(.info, "role changed", fields, by: actor)
+        case .participantMuted(let participant, let media, let on, let actor):
+            let message = on ? "participant hard-muted" : "participant hard-unmuted"
+            let kinds = media.map { "\($0)" }.joined(separator: ",")
+            return EventLogLine(.info, message, participant.field + [("media", kinds)], by: actor)
+        case .floor(let change, let participant, let actor):
+            return EventLogLine(.info, "floor \(change.rawValue)", participant.field, by: actor)
         case .connection(let participant, let transport, let change):
-            return (
-                .info, "transport \(change.word)",
-                [("participant", participant), ("transport", transport)] + change.reasonField
-            )
+            let fields = [("participant", participant), ("transport", transport)]
+            return EventLogLine(.info, "transport \(change.word)", fields + change.reasonField)
+
         case .streamCreated(let stream):
-            return (
-                .info, "stream created",
-                [("participant", stream.participant), ("stream", stream.id)]
-            )
+            return EventLogLine(.info, "stream created", stream.fields)
         case .streamDestroyed(let stream, let reason):
-            return (
-                .info, "stream destroyed",
-                [("participant", stream.participant), ("stream", stream.id), ("reason", reason)]
-            )
-        case .subscriptionConnected(let subscription):
-            return (.debug, "subscription connected", [("subscription", subscription.id)])
-        case .layerChanged(let subscription, let from, let to):
-            return (
-                .debug, "layer changed",
-                [
-                    ("subscription", subscription.id), ("from", from.text), ("to", to.text),
-                ]
-            )
-        case .videoDisabled(let subscription, let reason):
-            return (
-                .debug, "video disabled",
-                [("subscription", subscription.id), ("reason", "\(reason)")]
-            )
-        case .videoEnabled(let subscription, let reason):
-            return (
-                .debug, "video enabled",
-                [("subscription", subscription.id), ("reason", "\(reason)")]
-            )
+            return EventLogLine(.info, "stream destroyed", stream.fields + [("reason", reason)])
         case .layersWanted(let stream, let layers):
             let wanted = layers.filter(\.isWanted).map { $0.rid ?? "all" }
-            return (
-                .debug, "layers wanted",
-                [("stream", stream.id), ("layers", wanted.joined(separator: ","))]
-            )
-        case .streamChanged, .subscriptionDisconnected, .subscriptionReconnected, .closed:
-            return nil
-        default:
-            return moderationLine
-        }
-    }
+            let fields = [("stream", stream.id), ("layers", wanted.joined(separator: ","))]
+            return EventLogLine(.debug, "layers wanted", fields)
+        case .subscriptionConnected(let subscription):
+            return EventLogLine(.debug, "subscription connected", subscription.field)
+        case .layerChanged(let subscription, let from, let to):
+            let fields = subscription.field + [("from", from.text), ("to", to.text)]
+            return EventLogLine(.debug, "layer changed", fields)
+        case .videoDisabled(let subscription, let reason):
+            let fields = subscription.field + [("reason", "\(reason)")]
+            return EventLogLine(.debug, "video disabled", fields)
+        case .videoEnabled(let subscription, let reason):
+            let fields = subscription.field + [("reason", "\(reason)")]
+            return EventLogLine(.debug, "video enabled", fields)
 
-    /// Log line of a moderation event.
-    private var moderationLine: (level: LogLevel, message: String, fields: [(String, String)])? {
-        switch self {
         case .stateChanged(let state, let actor):
-            return (.info, "state changed", [("state", state.rawValue)] + by(actor))
-        case .updated(let actor): return (.info, "room updated", by(actor))
+            return EventLogLine(.info, "state changed", [("state", state.rawValue)], by: actor)
+        case .updated(let actor): return EventLogLine(.info, "room updated", by: actor)
         case .locked(let on, let actor):
-            return (.info, on ? "room locked" : "room unlocked", by(actor))
+            return EventLogLine(.info, on ? "room locked" : "room unlocked", by: actor)
         case .roomMuted(let on, let actor):
-            return (.info, on ? "room hard-muted" : "room hard-unmuted", by(actor))
-        case .approved(let participant, let actor):
-            return (
-                .info, "participant approved", [("participant", participant.id)] + by(actor)
-            )
-        case .denied(let participant, let actor):
-            return (.info, "participant denied", [("participant", participant.id)] + by(actor))
-        case .modeChanged(let participant, let actor):
-            return (
-                .info, "mode changed",
-                [("participant", participant.id), ("mode", participant.mode.rawValue)]
-                    + by(actor)
-            )
-        case .roleChanged(let participant, _, let actor):
-            return (
-                .info, "role changed",
-                [("participant", participant.id), ("role", participant.role)] + by(actor)
-            )
-        case .participantMuted(let participant, let media, let on, let actor):
-            let kinds = media.map { "\($0)" }.joined(separator: ",")
-            return (
-                .info, on ? "participant hard-muted" : "participant hard-unmuted",
-                [("participant", participant.id), ("media", kinds)] + by(actor)
-            )
-        case .floor(let what, let participant, let actor):
-            return (
-                .info, "floor \(what.rawValue)", [("participant", participant.id)] + by(actor)
-            )
+            return EventLogLine(.info, on ? "room hard-muted" : "room hard-unmuted", by: actor)
+
         case .recordingStarted(let tap):
-            return (.info, "recording started", [("recording", tap.name)] + by(tap.by))
+            return EventLogLine(.info, "recording started", [("recording", tap.name)], by: tap.by)
         case .recordingStopped(let tap, let reason, let actor):
-            let why = reason.map { [("reason", $0)] } ?? []
-            return (.info, "recording stopped", [("recording", tap.name)] + why + by(actor))
-        default:
-            return streamingLine ?? outputLine
+            let fields = [("recording", tap.name)] + (reason.map { [("reason", $0)] } ?? [])
+            return EventLogLine(.info, "recording stopped", fields, by: actor)
+        case .streamingStarted(let tap):
+            let server = tap.target.map { [("server", $0.url.server)] } ?? []
+            return EventLogLine(.info, "streaming started", tap.streamingFields(tap.by) + server)
+        case .streamingStopped(let tap, let reason, let actor):
+            let fields = tap.streamingFields(actor) + [("reason", reason)]
+            return EventLogLine(.info, "streaming stopped", fields)
+        case .streamingInterrupted(let tap, let cause):
+            let fields = tap.streamingFields(nil) + [("cause", cause)]
+            return EventLogLine(.warning, "streaming interrupted", fields)
+        case .streamingResumed(let tap):
+            return EventLogLine(.info, "streaming resumed", tap.streamingFields(nil))
+        case .outputStarted(let tap):
+            let destinations = (tap.output?.lines ?? []).map { line in
+                ("\(line.kind)", line.address.endpointText)
+            }
+            return EventLogLine(.info, "tap started", tap.forwardFields(tap.by) + destinations)
+        case .outputStopped(let tap, let reason, let actor):
+            let fields = tap.forwardFields(actor) + [("reason", reason)]
+            return EventLogLine(.info, "tap stopped", fields)
+
+        case .streamChanged, .subscriptionDisconnected, .subscriptionReconnected, .roleRequested,
+            .roleDeclined, .transferred, .pinsChanged, .talkersChanged, .closed:
+            return nil
         }
     }
+}
 
-    private func by(_ actor: String?) -> [(String, String)] {
-        actor.map { [("by", $0)] } ?? []
+extension Room.Participant {
+    fileprivate var field: [(String, String)] { [("participant", id)] }
+}
+
+extension Room.Subscription {
+    fileprivate var field: [(String, String)] { [("subscription", id)] }
+}
+
+extension Room.Stream {
+    fileprivate var fields: [(String, String)] { [("participant", participant), ("stream", id)] }
+}
+
+extension Room.Tap {
+    fileprivate func streamingFields(_ actor: String?) -> [(String, String)] {
+        [("streaming", name)] + (actor.map { [("by", $0)] } ?? [])
+    }
+
+    fileprivate func forwardFields(_ actor: String?) -> [(String, String)] {
+        [("tap", name), ("stream", output?.stream ?? "")] + (actor.map { [("by", $0)] } ?? [])
     }
 }
 

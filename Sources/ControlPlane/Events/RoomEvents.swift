@@ -5,52 +5,6 @@ import Rooms
 import WorkerInterface
 
 extension ControlPlane {
-    /// Sets the rooms whose events a connection receives, and replays the events it missed.
-    mutating func subscribe(
-        _ params: EventsSubscribe.Params,
-        for caller: Caller
-    ) throws(IPCError) {
-        let rooms = params.rooms.map { Set($0.map(\.rawValue)) }
-        var replay: [[UInt8]] = []
-        for (room, seen) in (params.since ?? [:]).sorted(by: { $0.key < $1.key }) {
-            let parameter = "since.\(room)"
-            guard rooms?.contains(room.rawValue) != false else {
-                throw .invalidParameter(
-                    parameter,
-                    "parameter \"\(parameter)\" is none of the rooms asked for"
-                )
-            }
-            guard let seen = UInt64(exactly: seen) else {
-                throw .invalidParameter(
-                    parameter,
-                    "parameter \"\(parameter)\" must be 0 or more"
-                )
-            }
-            replay += missed(room, since: seen)
-        }
-        answer(Done(), to: caller)
-        output.append(.subscribe(caller.connection, rooms: rooms, replay: replay))
-    }
-
-    private func missed(_ room: RoomID, since seen: UInt64) -> [[UInt8]] {
-        switch journals.missed(room.rawValue, since: seen) {
-        case .lines(let lines): lines
-        case .expired(let last): [resync(room, "expired", last)]
-        case .ahead(let last): [resync(room, "ahead", last)]
-        case .noSuchRoom: [resync(room, "no-such-room", 0)]
-        }
-    }
-
-    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> [UInt8] {
-        IPCEvent.encoded(
-            Resync(reason: reason),
-            room: room,
-            seq: Int64(last),
-            time: shared.unixTime,
-            to: .participants([])
-        )
-    }
-
     /// Numbers and encodes an event.
     mutating func event(
         _ data: some EventData,
@@ -68,171 +22,104 @@ extension ControlPlane {
         return Operation.Event(seq: seq, line: line)
     }
 
-    mutating func event(
-        _ announcement: Room.Announcement,
-        in room: String
-    ) -> Operation.Event {
-        let to = Audience(announcement.to)
+    /// Numbers and encodes an event that a room announces, and logs it.
+    mutating func event(_ announcement: Room.Announcement, in room: String) -> Operation.Event {
         if let line = announcement.news.logLine {
             output.append(.log(line.level, line.message, [("room", room)] + line.fields))
         }
+        let to = Audience(announcement.to)
+        let data: any EventData
         switch announcement.news {
         case .joined(let participant, let again):
-            let shown = show(participant, in: room)
-            return event(
-                ParticipantJoined(participant: shown, rejoined: again),
-                to: to,
-                in: room
-            )
+            data = ParticipantJoined(participant: show(participant, in: room), rejoined: again)
         case .awaited(let participant):
-            return event(
-                ParticipantAwaited(participant: AwaitedParticipant(participant)),
-                to: to,
-                in: room
-            )
+            data = ParticipantAwaited(participant: AwaitedParticipant(participant))
         case .left(let participant, let reason):
-            let left = ParticipantLeft(
-                participant: ParticipantID(participant.id),
-                reason: reason
-            )
-            return event(left, to: to, in: room)
+            data = ParticipantLeft(participant: ParticipantID(participant.id), reason: reason)
+        case .approved(let participant, let actor):
+            let shown = show(participant, in: room)
+            data = ParticipantApproved(participant: shown, by: ParticipantID(actor))
+        case .denied(let participant, let actor):
+            let id = ParticipantID(participant.id)
+            data = ParticipantDenied(participant: id, by: ParticipantID(actor))
+        case .modeChanged(let participant, let actor):
+            data = ParticipantModeChanged(participant, by: actor)
+        case .roleChanged(let participant, let old, let actor):
+            data = ParticipantRoleChanged(participant, from: old, by: actor)
+        case .participantMuted(let participant, let media, true, let actor):
+            data = ParticipantHardMuted(participant, media, by: actor)
+        case .participantMuted(let participant, let media, false, let actor):
+            data = ParticipantHardUnmuted(participant, media, by: actor)
         case .connection(let participant, let transport, let change):
-            let connection = ParticipantConnection(participant, transport, change)
-            return event(connection, to: to, in: room)
-        case .streamCreated(let stream):
-            return event(StreamCreated(stream: StreamInfo(stream)), to: to, in: room)
-        case .streamChanged(let stream):
-            return event(StreamChanged(stream: StreamInfo(stream)), to: to, in: room)
+            data = ParticipantConnection(participant, transport, change)
+
+        case .streamCreated(let stream): data = StreamCreated(stream: StreamInfo(stream))
+        case .streamChanged(let stream): data = StreamChanged(stream: StreamInfo(stream))
         case .streamDestroyed(let stream, let reason):
-            let destroyed = StreamDestroyed(
-                stream: StreamID(stream.id),
-                participant: ParticipantID(stream.participant),
-                reason: reason
-            )
-            return event(destroyed, to: to, in: room)
-        case .layersWanted(let stream, let layers):
-            let wanted = StreamLayersWanted(
-                stream: StreamID(stream.id),
-                participant: ParticipantID(stream.participant),
-                layers: layers.map { WantedLayer(rid: $0.rid, wanted: $0.isWanted) }
-            )
-            return event(wanted, to: to, in: room)
-        case .closed(let reason, let actor):
-            let closed = RoomClosed(reason: reason, by: actor.map { ParticipantID($0) })
-            return event(closed, to: to, in: room)
-        case .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
-            .videoDisabled, .videoEnabled, .layerChanged:
-            return subscriptionEvent(announcement.news, to: to, in: room)
-        default:
-            return moderationEvent(announcement.news, to: to, in: room)
-        }
-    }
+            data = StreamDestroyed(stream, reason: reason)
+        case .layersWanted(let stream, let layers): data = StreamLayersWanted(stream, layers)
 
-    private mutating func subscriptionEvent(
-        _ news: Room.Event,
-        to: Audience,
-        in room: String
-    ) -> Operation.Event {
-        switch news {
         case .subscriptionConnected(let subscription):
-            return event(
-                SubscriptionConnected(
-                    SubscriptionReference(subscription),
-                    audioMid: subscription.audioSlot.flatMap { Mid(rawValue: $0.mid) },
-                    videoMid: subscription.videoSlot.flatMap { Mid(rawValue: $0.mid) }
-                ),
-                to: to,
-                in: room
-            )
+            data = SubscriptionConnected(subscription)
         case .subscriptionDisconnected(let subscription):
-            return event(
-                SubscriptionDisconnected(SubscriptionReference(subscription)),
-                to: to,
-                in: room
-            )
+            data = SubscriptionDisconnected(SubscriptionReference(subscription))
         case .subscriptionReconnected(let subscription):
-            return event(
-                SubscriptionReconnected(SubscriptionReference(subscription)),
-                to: to,
-                in: room
-            )
+            data = SubscriptionReconnected(SubscriptionReference(subscription))
         case .videoDisabled(let subscription, let reason):
-            let disabled = SubscriptionVideoDisabled(
-                SubscriptionReference(subscription),
-                reason: VideoReason(reason)
-            )
-            return event(disabled, to: to, in: room)
+            let reference = SubscriptionReference(subscription)
+            data = SubscriptionVideoDisabled(reference, reason: VideoReason(reason))
         case .videoEnabled(let subscription, let reason):
-            let enabled = SubscriptionVideoEnabled(
-                SubscriptionReference(subscription),
-                reason: VideoReason(reason)
-            )
-            return event(enabled, to: to, in: room)
+            let reference = SubscriptionReference(subscription)
+            data = SubscriptionVideoEnabled(reference, reason: VideoReason(reason))
         case .layerChanged(let subscription, let before, let after):
-            let changed = SubscriptionLayerChanged(
-                SubscriptionReference(subscription),
-                from: before?.rid,
-                to: after?.rid,
-                fromSpatial: before?.spatial,
-                toSpatial: after?.spatial
-            )
-            return event(changed, to: to, in: room)
-        default:
-            preconditionFailure("this is no news of a subscription")
-        }
-    }
-}
+            data = SubscriptionLayerChanged(subscription, from: before, to: after)
 
-extension Audience {
-    fileprivate init(_ audience: Room.Audience) {
-        switch audience {
-        case .everyone: self = .all
-        case .only(let participants): self = .participants(participants.map { ParticipantID($0) })
-        }
-    }
-}
+        case .stateChanged(let state, let actor):
+            data = RoomStateChanged(state: RoomState(state), by: ParticipantID(actor))
+        case .updated(let actor): data = roomUpdated(room, by: actor)
+        case .locked(true, let actor): data = RoomLocked(by: ParticipantID(actor))
+        case .locked(false, let actor): data = RoomUnlocked(by: ParticipantID(actor))
+        case .roomMuted(true, let actor): data = RoomHardMuted(by: ParticipantID(actor))
+        case .roomMuted(false, let actor): data = RoomHardUnmuted(by: ParticipantID(actor))
+        case .pinsChanged(let pins, let actor):
+            let pins = pins.map { ParticipantID($0) }
+            data = PinsChanged(pins: pins, by: ParticipantID(actor))
+        case .talkersChanged(let talkers):
+            data = TalkersChanged(talkers: talkers.map(Talker.init))
+        case .closed(let reason, let actor):
+            data = RoomClosed(reason: reason, by: ParticipantID(actor))
 
-extension ParticipantConnection {
-    fileprivate init(_ participant: String, _ transport: String, _ change: TransportChange) {
-        var reason: String?
-        let connection: Change
-        switch change {
-        case .connected: connection = .connected
-        case .reconnecting: connection = .reconnecting
-        case .reconnected: connection = .reconnected
-        case .disconnected(let why):
-            connection = .disconnected
-            reason = why.rawValue
+        case .roleRequested(let request): data = RoleChangeRequested(request)
+        case .roleDeclined(let request): data = RoleChangeDeclined(request)
+        case .transferred(let from, let target):
+            data = ModeratorTransferred(from: ParticipantID(from), to: ParticipantID(target))
+        case .floor(let change, let participant, let actor):
+            data = change.event(participant, by: actor)
+
+        case .recordingStarted(let tap): data = RecordingStarted(tap)
+        case .recordingStopped(let tap, let reason, let actor):
+            let stopped = StoppedRecording(tap: tap, reason: reason, by: actor, to: to)
+            return event(stopped, in: room)
+        case .streamingStarted(let tap): data = StreamingStarted(tap)
+        case .streamingStopped(let tap, let reason, let actor):
+            data = StreamingStopped(tap, reason: reason, by: actor)
+        case .streamingInterrupted(let tap, let cause):
+            data = StreamingInterrupted(streaming: StreamingID(tap.name), cause: cause)
+        case .streamingResumed(let tap):
+            data = StreamingResumed(streaming: StreamingID(tap.name))
+        case .outputStarted(let tap): data = TapStarted(tap)
+        case .outputStopped(let tap, let reason, let actor):
+            outputs[tap.id] = nil
+            data = TapStopped(tap, reason: reason, by: actor)
         }
-        self.init(
-            participant: ParticipantID(participant),
-            transport: TransportName(transport),
-            connection: connection,
-            reason: reason
+        return event(data, to: to, in: room)
+    }
+
+    private func roomUpdated(_ room: String, by actor: String?) -> RoomUpdated {
+        RoomUpdated(
+            custom: rooms[room]?.custom ?? [:],
+            settings: rooms[room]?.settings ?? RoomSettings(),
+            by: ParticipantID(actor)
         )
-    }
-}
-
-extension SubscriptionReference {
-    fileprivate init(_ subscription: Room.Subscription) {
-        self.init(
-            subscription: SubscriptionID(subscription.id),
-            participant: ParticipantID(subscription.participant),
-            stream: StreamID(subscription.stream)
-        )
-    }
-}
-
-extension VideoReason {
-    fileprivate init(_ reason: Room.DisableReason) {
-        switch reason {
-        case .publisher: self = .publisher
-        case .subscriber: self = .subscriber
-        case .quality: self = .quality
-        case .interrupted: self = .interrupted
-        case .codec: self = .codec
-        case .role: self = .role
-        case .muted: self = .muted
-        }
     }
 }

@@ -67,43 +67,6 @@ extension ControlPlane {
             streamings[id]?.caller = nil
         }
     }
-
-    /// Makes the events of live streams; they contain no URL.
-    mutating func streamingEvent(
-        _ news: Room.Event,
-        to: Audience,
-        in room: String
-    ) -> Operation.Event? {
-        switch news {
-        case .streamingStarted(let tap):
-            guard let target = tap.target else { return nil }
-            let started = StreamingStarted(
-                streaming: StreamingID(tap.name),
-                layout: target.layout.rawValue,
-                width: target.width,
-                height: target.height,
-                by: ParticipantID(tap.by)
-            )
-            return event(started, to: to, in: room)
-        case .streamingStopped(let tap, let reason, let actor):
-            let stopped = StreamingStopped(
-                streaming: StreamingID(tap.name),
-                reason: reason,
-                by: ParticipantID(actor)
-            )
-            return event(stopped, to: to, in: room)
-        case .streamingInterrupted(let tap, let cause):
-            let interrupted = StreamingInterrupted(
-                streaming: StreamingID(tap.name),
-                cause: cause
-            )
-            return event(interrupted, to: to, in: room)
-        case .streamingResumed(let tap):
-            let resumed = StreamingResumed(streaming: StreamingID(tap.name))
-            return event(resumed, to: to, in: room)
-        default: return nil
-        }
-    }
 }
 
 extension IPCError {
@@ -118,26 +81,23 @@ extension IPCError {
     }
 }
 
-extension Room.Event {
-    /// Log line of a live-stream event; of the URL it shows only the server.
-    var streamingLine: (level: LogLevel, message: String, fields: [(String, String)])? {
-        switch self {
-        case .streamingStarted(let tap):
-            let server = tap.target.map { [("server", $0.url.server)] } ?? []
-            return (.info, "streaming started", Self.fields(tap, tap.by) + server)
-        case .streamingStopped(let tap, let reason, let actor):
-            return (
-                .info, "streaming stopped", Self.fields(tap, actor) + [("reason", reason)]
-            )
-        case .streamingInterrupted(let tap, let cause):
-            return (.warning, "streaming interrupted", Self.fields(tap, nil) + [("cause", cause)])
-        case .streamingResumed(let tap):
-            return (.info, "streaming resumed", Self.fields(tap, nil))
-        default: return nil
-        }
-    }
+// Events of live streams; they contain no URL.
 
-    private static func fields(_ tap: Room.Tap, _ actor: String?) -> [(String, String)] {
-        [("streaming", tap.name)] + (actor.map { [("by", $0)] } ?? [])
+extension StreamingStarted {
+    init(_ tap: Room.Tap) {
+        guard let target = tap.target else { preconditionFailure("a live stream has a target") }
+        self.init(
+            streaming: StreamingID(tap.name),
+            layout: target.layout.rawValue,
+            width: target.width,
+            height: target.height,
+            by: ParticipantID(tap.by)
+        )
+    }
+}
+
+extension StreamingStopped {
+    init(_ tap: Room.Tap, reason: String, by actor: String?) {
+        self.init(streaming: StreamingID(tap.name), reason: reason, by: ParticipantID(actor))
     }
 }

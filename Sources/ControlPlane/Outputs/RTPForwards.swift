@@ -80,58 +80,30 @@ extension ControlPlane {
         }
         return address
     }
+}
 
-    /// Makes the events of RTP forwards; they contain no destination address.
-    mutating func outputEvent(
-        _ news: Room.Event,
-        to: Audience,
-        in room: String
-    ) -> Operation.Event? {
-        switch news {
-        case .outputStarted(let tap):
-            guard let output = tap.output else { return nil }
-            let started = TapStarted(
-                tap: TapName(tap.name),
-                stream: StreamID(output.stream),
-                by: ParticipantID(tap.by)
-            )
-            return event(started, to: to, in: room)
-        case .outputStopped(let tap, let reason, let actor):
-            guard let output = tap.output else { return nil }
-            outputs[tap.id] = nil
-            let stopped = TapStopped(
-                tap: TapName(tap.name),
-                stream: StreamID(output.stream),
-                reason: reason,
-                by: ParticipantID(actor)
-            )
-            return event(stopped, to: to, in: room)
-        default: return nil
-        }
+// Events of RTP forwards; they contain no destination address.
+
+extension TapStarted {
+    init(_ tap: Room.Tap) {
+        guard let output = tap.output else { preconditionFailure("an RTP forward has a target") }
+        self.init(
+            tap: TapName(tap.name),
+            stream: StreamID(output.stream),
+            by: ParticipantID(tap.by)
+        )
     }
 }
 
-extension Room.Event {
-    /// Log line of an RTP forward's event.
-    var outputLine: (level: LogLevel, message: String, fields: [(String, String)])? {
-        switch self {
-        case .outputStarted(let tap):
-            let to = (tap.output?.lines ?? []).map { line in
-                ("\(line.kind)", line.address.endpointText)
-            }
-            return (.info, "tap started", Self.fields(of: tap, tap.by) + to)
-        case .outputStopped(let tap, let reason, let actor):
-            return (.info, "tap stopped", Self.fields(of: tap, actor) + [("reason", reason)])
-        default: return nil
-        }
-    }
-
-    private static func fields(
-        of tap: Room.Tap,
-        _ actor: String?
-    ) -> [(String, String)] {
-        [("tap", tap.name), ("stream", tap.output?.stream ?? "")]
-            + (actor.map { [("by", $0)] } ?? [])
+extension TapStopped {
+    init(_ tap: Room.Tap, reason: String, by actor: String?) {
+        guard let output = tap.output else { preconditionFailure("an RTP forward has a target") }
+        self.init(
+            tap: TapName(tap.name),
+            stream: StreamID(output.stream),
+            reason: reason,
+            by: ParticipantID(actor)
+        )
     }
 }
 

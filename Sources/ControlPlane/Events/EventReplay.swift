@@ -1,0 +1,52 @@
+import Contract
+import RTP
+import Rooms
+
+/// Subscription of connections to events (`events.subscribe`), with replay of what they missed.
+extension ControlPlane {
+    /// Sets the rooms whose events a connection receives, and replays the events it missed.
+    mutating func subscribe(
+        _ params: EventsSubscribe.Params,
+        for caller: Caller
+    ) throws(IPCError) {
+        let rooms = params.rooms.map { Set($0.map(\.rawValue)) }
+        var replay: [[UInt8]] = []
+        for (room, seen) in (params.since ?? [:]).sorted(by: { $0.key < $1.key }) {
+            let parameter = "since.\(room)"
+            guard rooms?.contains(room.rawValue) != false else {
+                throw .invalidParameter(
+                    parameter,
+                    "parameter \"\(parameter)\" is none of the rooms asked for"
+                )
+            }
+            guard let seen = UInt64(exactly: seen) else {
+                throw .invalidParameter(
+                    parameter,
+                    "parameter \"\(parameter)\" must be 0 or more"
+                )
+            }
+            replay += missed(room, since: seen)
+        }
+        answer(Done(), to: caller)
+        output.append(.subscribe(caller.connection, rooms: rooms, replay: replay))
+    }
+
+    private func missed(_ room: RoomID, since seen: UInt64) -> [[UInt8]] {
+        switch journals.missed(room.rawValue, since: seen) {
+        case .lines(let lines): lines
+        case .expired(let last): [resync(room, "expired", last)]
+        case .ahead(let last): [resync(room, "ahead", last)]
+        case .noSuchRoom: [resync(room, "no-such-room", 0)]
+        }
+    }
+
+    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> [UInt8] {
+        IPCEvent.encoded(
+            Resync(reason: reason),
+            room: room,
+            seq: Int64(last),
+            time: shared.unixTime,
+            to: .participants([])
+        )
+    }
+}
