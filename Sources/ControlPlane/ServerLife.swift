@@ -1,14 +1,104 @@
 import Contract
-import RTP
+package import RTP
 import Rooms
 
-/// State of draining: while it is on, no new rooms are accepted.
-struct Draining {
-    var isOn = false
-    /// Time at which the remaining rooms are closed; `nil`: never.
-    var deadline: Instant?
-    /// Whether the end of the last room has been announced.
-    var isTold = false
+/// Shutdown and draining: while either is on, no new rooms are accepted.
+struct ServerLife {
+    private enum Ending {
+        case no
+        /// Rooms are closing; the process exits at this time at the latest.
+        case by(Instant)
+        case done
+    }
+
+    private enum Draining {
+        case no
+        /// Rooms end by themselves, or are closed at the deadline if there is one.
+        case until(Instant?)
+        /// The remaining rooms have been told to close.
+        case closing
+        /// The end of the last room has been announced.
+        case told
+    }
+
+    private var ending = Ending.no
+    private var draining = Draining.no
+
+    /// Time that rooms have to end at shutdown.
+    private static let graceMilliseconds: Int64 = 1_500
+
+    var acceptsRooms: Bool {
+        if case .no = ending, case .no = draining { true } else { false }
+    }
+
+    /// Earliest time at which shutdown or draining has something to do.
+    var deadline: Instant? {
+        [endingDeadline, drainingDeadline].compactMap(\.self).min()
+    }
+
+    var endingDeadline: Instant? {
+        if case .by(let end) = ending { end } else { nil }
+    }
+
+    var drainingDeadline: Instant? {
+        if case .until(let end) = draining { end } else { nil }
+    }
+
+    /// Whether the end of the last room is still to be announced.
+    var awaitsLastRoom: Bool {
+        switch draining {
+        case .until, .closing: true
+        case .no, .told: false
+        }
+    }
+
+    /// Begins shutdown.
+    ///
+    /// - Returns: `false` if it has begun already.
+    mutating func end(at now: Instant) -> Bool {
+        guard case .no = ending else { return false }
+        ending = .by(now.advanced(milliseconds: Self.graceMilliseconds))
+        return true
+    }
+
+    mutating func finish() { ending = .done }
+    mutating func drain(until deadline: Instant?) { draining = .until(deadline) }
+    mutating func closeRemaining() { draining = .closing }
+    mutating func announceDrained() { draining = .told }
+}
+
+/// Shutdown of the process.
+extension ControlPlane {
+    /// Closes all rooms; `ControlOutput.exit` follows when the workers have passed the fences.
+    package mutating func shutdown(at now: Instant) {
+        guard life.end(at: now) else { return }
+        setTime(now)
+        closeAll(at: now)
+        finishIfDone()
+    }
+
+    /// Performs what is due of shutdown and draining.
+    mutating func expireLife(at now: Instant) {
+        if let end = life.endingDeadline, end <= now { finish() }
+        if let end = life.drainingDeadline, end <= now { endDraining(at: now) }
+    }
+
+    mutating func finishIfDone() {
+        if life.endingDeadline != nil, operations.isEmpty { finish() }
+    }
+
+    private mutating func finish() {
+        life.finish()
+        output.append(.exit)
+    }
+
+    private mutating func closeAll(at now: Instant) {
+        let close = Room.Call.close(by: nil, reason: Room.EndReason.shutdown)
+        for name in rooms.names {
+            guard let outcome = try? apply(close, in: RoomID(name)) else { continue }
+            conclude(outcome, in: name, at: now)
+        }
+    }
 }
 
 /// Draining (`server.drain`): stops accepting rooms, so that the daemon can be replaced.
@@ -27,26 +117,26 @@ extension ControlPlane {
                 "parameter \"deadline\" must be 0 to 604800 seconds"
             )
         }
-        let deadline = params.deadline.map { now.advanced(milliseconds: Int64($0 * 1_000)) }
-        draining = Draining(isOn: true, deadline: deadline)
+        life.drain(
+            until: params.deadline.map { now.advanced(milliseconds: Int64($0 * 1_000)) }
+        )
         output.append(.log(.info, "draining", [("rooms", "\(rooms.count)")]))
         answer(Empty(), to: caller)
         tellIfDrained()
     }
 
     /// Closes the remaining rooms.
-    mutating func endDraining(at now: Instant) {
-        draining.deadline = nil
+    private mutating func endDraining(at now: Instant) {
+        life.closeRemaining()
         setTime(now)
-        for name in rooms.keys.sorted() { closeAtShutdown(name, at: now) }
+        closeAll(at: now)
         tellIfDrained()
     }
 
     /// Announces once that the last room has ended, after all its events are out.
     mutating func tellIfDrained() {
-        guard draining.isOn, !draining.isTold, rooms.isEmpty, operations.isEmpty else { return }
-        draining.isTold = true
-        draining.deadline = nil
+        guard life.awaitsLastRoom, rooms.isEmpty, operations.isEmpty else { return }
+        life.announceDrained()
         output.append(.log(.info, "drained", []))
         output.append(.serverEvent(IPCEvent.encoded(ServerDrained(), time: shared.unixTime)))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ControlJournalTests {
     @Test func `of a closed room only the last event is kept`() {
-        var journals = ControlJournals(eventLimit: 10)
+        var journals = EventJournals(eventLimit: 10)
         journals.open("r")
         for _ in 0..<5 { Self.tell(&journals) }
         #expect(journals.missed("r", since: 3) == .lines([[4], [5]]))
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `a room made again goes on counting`() {
-        var journals = ControlJournals(eventLimit: 10)
+        var journals = EventJournals(eventLimit: 10)
         journals.open("r")
         for _ in 0..<3 { Self.tell(&journals) }
         journals.close("r")
@@ -27,7 +27,7 @@ import Testing
         #expect(journals.missed("r", since: 2) == .lines([[3], [4]]))
     }
 
-    private static func tell(_ journals: inout ControlJournals) {
+    private static func tell(_ journals: inout EventJournals) {
         let seq = journals.number("r")
         journals.append(Operation.Event(seq: seq, line: [UInt8(seq)]), "r")
     }

@@ -33,7 +33,7 @@ import Testing
         walk.settle()
         walk.endAll()
         let plane = walk.driver.plane
-        #expect(plane.owners.isEmpty && plane.operations.isEmpty && plane.rooms.isEmpty)
+        #expect(plane.rooms.owners.isEmpty && plane.operations.isEmpty && plane.rooms.isEmpty)
         for identifiers in plane.shared.identifiers {
             #expect(identifiers.transports.used == 0)
             #expect(identifiers.publications.used == 0)
@@ -103,7 +103,7 @@ private struct ControlWalk {
         driver.fence()
         takeCommands()
         driver.fence()
-        for entry in driver.plane.rooms.values { check(entry.room) }
+        for entry in driver.plane.rooms.entries.values { check(entry.room) }
         for worker in workers { worker.check(among: workers) }
     }
 
@@ -132,7 +132,7 @@ private struct ControlWalk {
     }
 
     private mutating func takeCommands() {
-        let limbo = driver.plane.operations.values.flatMap(\.freed)
+        let limbo = driver.plane.operations.freed
         for (worker, command) in driver.commands {
             if case .mirror(let mirror) = command {
                 let id = mirror.configuration.id
@@ -160,7 +160,7 @@ private struct ControlWalk {
     /// A random stream and, mostly, its own room.
     private var stream: (room: JSON, stream: JSON) {
         mutating get {
-            let all = driver.plane.rooms.values.flatMap { entry in
+            let all = driver.plane.rooms.entries.values.flatMap { entry in
                 entry.room.streams.listedNames.map { (entry.room.name, $0) }
             }.sorted(by: <)
             let found = all.randomElement(using: &random) ?? ("r0", "none")
@@ -171,7 +171,8 @@ private struct ControlWalk {
 
     private var subscription: JSON {
         mutating get {
-            let all = driver.plane.rooms.values.flatMap { $0.room.subscriptions.keys }.sorted()
+            let all = driver.plane.rooms.entries.values.flatMap { $0.room.subscriptions.keys }
+                .sorted()
             return .string("sub-\(all.randomElement(using: &random) ?? 0)")
         }
     }

@@ -73,7 +73,7 @@ import Testing
         let stopped = try #require(driver.events.last).data.decode(TapStopped.self)
         #expect(stopped.reason == "requested" && stopped.tap == result.tap)
         #expect(words(orders(&driver)) == ["close"])
-        #expect(driver.plane.shared.outputs.open == 0 && driver.plane.outputs.isEmpty)
+        #expect(driver.plane.shared.outputs.open == 0 && driver.plane.roomOutputs.forwards.isEmpty)
         #expect(driver.plane.shared.identifiers[Self.tap].publications.used == 0)
         let none = try driver.done("tap.list").decode(TapList.Result.self)
         #expect(none.taps.isEmpty)
@@ -119,13 +119,14 @@ import Testing
             }
             let stopped = try #require(driver.events.last { $0.event == "tap.stopped" })
             #expect(stopped.data["reason"] == .string(reason))
-            #expect(driver.plane.outputs.isEmpty && driver.plane.shared.outputs.open == 0)
+            #expect(driver.plane.roomOutputs.forwards.isEmpty)
+            #expect(driver.plane.shared.outputs.open == 0)
         }
         try driver.done("tap.start", params(try stream(of: "b", driver)))
         try driver.done("room.close", ["room": "r"])
         let stopped = try #require(driver.events.last { $0.event == "tap.stopped" })
         #expect(stopped.data["reason"] == "room-closed")
-        #expect(driver.plane.outputs.isEmpty)
+        #expect(driver.plane.roomOutputs.forwards.isEmpty)
     }
 
     struct Wrong: CustomTestStringConvertible, Sendable {

@@ -216,7 +216,7 @@ import Testing
         #expect(event.event == "recording.stopped" && event.to == .all)
         #expect(event.data["reason"] == "disk-full")
         #expect(try event.data.decode(RecordingStopped.self).files.count == 1)
-        #expect(driver.plane.owners.isEmpty)
+        #expect(driver.plane.rooms.owners.isEmpty)
     }
 
     @Test func `a room that closes tells of its recording before its end`() throws {

@@ -66,7 +66,7 @@ import Testing
         #expect(stopped.streaming == name && stopped.reason == "requested" && stopped.by == "m")
         driver.holdsFences = false
         #expect(try driver.shown().streaming == false)
-        #expect(driver.plane.streamings.isEmpty)
+        #expect(driver.plane.roomOutputs.streamings.isEmpty)
     }
 
     @Test func `E-29 a server that does not take it is the answer, and no event`() throws {
@@ -134,7 +134,8 @@ import Testing
             return
         }
         #expect(error.code == 4508)
-        #expect(driver.plane.streamings.isEmpty && driver.plane.shared.streaming.open == 0)
+        #expect(driver.plane.roomOutputs.streamings.isEmpty)
+        #expect(driver.plane.shared.streaming.open == 0)
     }
 
     @Test func `E-29 a caller that disconnects gets no answer`() throws {

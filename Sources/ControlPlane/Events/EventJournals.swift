@@ -2,7 +2,7 @@
 ///
 /// A closed room's name is remembered for a while. If a room of that name is made again, its `seq`
 /// continues, so that nobody takes its events for those of the old room.
-struct ControlJournals {
+struct EventJournals {
     private struct Journal {
         /// `seq` of the last numbered event, whether sent or waiting for its fence.
         var numbered: UInt64 = 0

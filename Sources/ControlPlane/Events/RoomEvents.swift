@@ -109,7 +109,7 @@ extension ControlPlane {
             data = StreamingResumed(streaming: StreamingID(tap.name))
         case .outputStarted(let tap): data = TapStarted(tap)
         case .outputStopped(let tap, let reason, let actor):
-            outputs[tap.id] = nil
+            roomOutputs.forwards[tap.id] = nil
             data = TapStopped(tap, reason: reason, by: actor)
         }
         return event(data, to: to, in: room)

@@ -78,7 +78,7 @@ extension ControlPlane {
         subscribe.preferences.audioFallback = params.audioFallback
         try call(.subscribe(subscribe), in: params.room, for: caller, at: now) { outcome, plane in
             guard case .subscribed(let number) = outcome.result,
-                let subscription = plane.rooms[params.room.rawValue]?.room.subscriptions[number]
+                let subscription = plane.rooms[params.room]?.room.subscriptions[number]
             else { return nil }
             return IPCReply.encoded(
                 id: caller.request,

@@ -13,7 +13,7 @@ extension Method {
         Method(MessageUnsubscribe.self) { plane, params, caller, now throws(IPCError) in
             _ = try plane.member(params.participant, of: params.room)
             let name = params.room.rawValue
-            plane.rooms[name]?.messages.unsubscribe(params.participant, from: params.topic)
+            plane.rooms.entries[name]?.messages.unsubscribe(params.participant, from: params.topic)
             plane.answer(Done(), to: caller, in: name, at: now)
         },
     ]
@@ -33,7 +33,11 @@ extension ControlPlane {
             throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
         let name = params.room.rawValue
-        guard let (message, audience) = rooms[name]?.messages.publish(params, at: shared.unixTime)
+        guard
+            let (message, audience) = rooms.entries[name]?.messages.publish(
+                params,
+                at: shared.unixTime
+            )
         else { return }
         var operation = Operation(at: now)
         operation.reply = .written(
@@ -59,7 +63,8 @@ extension ControlPlane {
             throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
         let name = params.room.rawValue
-        let kept = rooms[name]?.messages.subscribe(params.participant, to: params.topic) ?? []
+        let kept =
+            rooms.entries[name]?.messages.subscribe(params.participant, to: params.topic) ?? []
         answer(MessageSubscribe.Result(messages: kept), to: caller, in: name, at: now)
     }
 

@@ -11,7 +11,7 @@ extension Method {
         Method(ParticipantLeave.self) { plane, params, caller, now throws(IPCError) in
             let leave = Room.Call.leave(participant: params.participant.rawValue)
             try plane.call(leave, in: params.room, for: caller, at: now)
-            plane.rooms[params.room.rawValue]?.forget(params.participant.rawValue)
+            plane.rooms.entries[params.room.rawValue]?.forget(params.participant.rawValue)
         },
         Method(ParticipantDrop.self) { plane, params, caller, now throws(IPCError) in
             try plane.drop(params, for: caller, at: now)
@@ -23,7 +23,7 @@ extension Method {
             let id = params.participant.rawValue
             let deny = Room.Call.answerKnock(id, approve: false, by: params.by?.rawValue)
             try plane.call(deny, in: params.room, for: caller, at: now)
-            plane.rooms[params.room.rawValue]?.forget(id)
+            plane.rooms.entries[params.room.rawValue]?.forget(id)
         },
         Method(ParticipantSetMode.self, in: \.room) { params in
             .setMode(
@@ -63,7 +63,7 @@ extension ControlPlane {
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
-            rooms[params.room.rawValue]?.keep(custom.value, for: id)
+            rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)
         }
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             guard let room = plane.show(params.room.rawValue) else { return .none }
@@ -89,7 +89,7 @@ extension ControlPlane {
         )
         let outcome = try apply(drop, in: params.room)
         guard case .dropped(let dropped) = outcome.result else { return }
-        for id in dropped { rooms[params.room.rawValue]?.forget(id) }
+        for id in dropped { rooms.entries[params.room.rawValue]?.forget(id) }
         let results = params.participants.map { participant in
             ParticipantDrop.Dropped(
                 participant: participant,

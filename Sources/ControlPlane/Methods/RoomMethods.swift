@@ -13,7 +13,7 @@ extension Method {
             plane.answer(plane.show(name), to: caller, in: name, at: now)
         },
         Method(RoomList.self) { plane, _, caller, _ in
-            let rooms = plane.rooms.keys.sorted().compactMap { plane.show($0) }
+            let rooms = plane.rooms.names.compactMap { plane.show($0) }
             plane.answer(EncodedRooms(rooms: rooms), to: caller)
         },
         Method(RoomClose.self, in: \.room) {
@@ -45,23 +45,21 @@ extension ControlPlane {
         at now: Instant
     ) throws(IPCError) {
         let name = params.room.rawValue
-        guard !isEnding, !draining.isOn else { throw .draining() }
-        guard rooms[name] == nil else { throw .alreadyExists("room \"\(name)\"") }
+        guard life.acceptsRooms else { throw .draining() }
+        guard rooms[params.room] == nil else { throw .alreadyExists("room \"\(name)\"") }
         guard rooms.count < setup.limits.rooms else {
             throw .limitReached("rooms", setup.limits.rooms)
         }
         try refuseMoreMemory()
         let settings = RoomSettings().merging(params.settings ?? RoomSettingsChange())
         try checkRoles(of: settings)
-        let worker = leastLoadedWorker
-        roomCounts[worker] += 1
         let room = Room(
             name: name,
             settings: Room.Settings(settings),
-            worker: worker,
+            worker: rooms.leastLoadedWorker(shared.identifiers),
             at: shared.unixTime
         )
-        rooms[name] = RoomEntry(room: room, settings: settings, limits: setup.limits)
+        rooms.open(RoomEntry(room: room, settings: settings, limits: setup.limits))
         journals.open(name)
         output.append(.log(.info, "room created", [("room", name)]))
         var operation = Operation(at: now)
@@ -78,14 +76,6 @@ extension ControlPlane {
         do throws(CallError) { try shared.memory.refuseMore() } catch { throw IPCError(error) }
     }
 
-    /// Worker for a new room.
-    ///
-    /// Each room counts as one transport, because an empty room is likely to get some.
-    private var leastLoadedWorker: Int {
-        let load = zip(shared.identifiers, roomCounts).map { $0.transports.used + $1 }
-        return load.indices.min { (load[$0], $0) < (load[$1], $1) } ?? 0
-    }
-
     fileprivate mutating func update(
         _ params: RoomUpdate.Params,
         for caller: Caller,
@@ -100,8 +90,8 @@ extension ControlPlane {
         )
         let outcome = try apply(update, in: params.room)
         let name = params.room.rawValue
-        if let merged { rooms[name]?.settings = merged }
-        if let custom = params.custom { rooms[name]?.custom = custom.value }
+        if let merged { rooms.entries[name]?.settings = merged }
+        if let custom = params.custom { rooms.entries[name]?.custom = custom.value }
         conclude(outcome, in: name, at: now) { plane in
             guard let room = plane.show(name) else { return .none }
             return .written(

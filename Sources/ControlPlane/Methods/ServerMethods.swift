@@ -22,8 +22,8 @@ extension Method {
         Method(StatsGet.self) { plane, params, caller, _ throws(IPCError) in
             try plane.stats(params, for: caller)
         },
-        Method(SubscriptionExplain.self) { plane, params, caller, now throws(IPCError) in
-            try plane.explain(params, for: caller, at: now)
+        Method(SubscriptionExplain.self) { plane, params, caller, _ throws(IPCError) in
+            try plane.explain(params, for: caller)
         },
     ]
 }

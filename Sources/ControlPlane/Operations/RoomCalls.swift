@@ -8,7 +8,7 @@ import WorkerInterface
 
 extension ControlPlane {
     func entry(_ room: RoomID) throws(IPCError) -> RoomEntry {
-        guard let entry = rooms[room.rawValue] else { throw .noSuchRoom(room) }
+        guard let entry = rooms[room] else { throw .noSuchRoom(room) }
         return entry
     }
 
@@ -38,16 +38,14 @@ extension ControlPlane {
         _ call: Room.Call,
         in room: RoomID
     ) throws(IPCError) -> Room.Outcome {
-        guard rooms[room.rawValue] != nil else { throw .noSuchRoom(room) }
+        let outcome: Room.Outcome?
         do throws(CallError) {
-            // In place: copying the room would cost time in proportion to its size.
-            guard let outcome = try rooms[room.rawValue]?.room.apply(call, &shared) else {
-                throw CallError(code: -32603, reason: "internal-error", message: "the room is gone")
-            }
-            return outcome
+            outcome = try rooms.entries[room.rawValue]?.room.apply(call, &shared)
         } catch {
             throw IPCError(error)
         }
+        guard let outcome else { throw .noSuchRoom(room) }
+        return outcome
     }
 
     /// Numbers and encodes the events of an outcome, and commits it as an operation.
@@ -60,29 +58,26 @@ extension ControlPlane {
         let change = outcome.change
         var operation = Operation(at: now)
         operation.process = outcome.process
-        for place in change.opened { owners[place] = name }
-        note(outcome, in: name)
+        rooms.own(change.opened, name)
+        noteOutputs(openedBy: change, in: name)
         operation.freed = change.freed
         operation.events = change.announcements.map { event($0, in: name) }
         operation.reply = reply(&self)
         commit(operation, change.commands, in: name)
-        noteDeadline(of: name)
-        if let room = rooms[name]?.room, room.isClosed {
-            roomCounts[room.worker] -= 1
-            rooms[name] = nil
-            // Pending operations must not affect a later room of the same name.
-            for epoch in journals.underWay(name) { operations[epoch]?.process = nil }
-            journals.close(name)
-            output.append(.log(.info, "room closed", [("room", name)]))
-            tellIfDrained()
-        }
+        rooms.noteDeadline(of: name)
+        if rooms[name]?.room.isClosed == true { forget(name) }
     }
 
     /// Replies at once; for requests that are not ordered with a room's.
     mutating func answer(_ result: some Encodable, to caller: Caller) {
-        output.append(
-            .reply(caller.connection, IPCReply.encoded(id: caller.request, result: result))
-        )
+        let line = IPCReply.encoded(id: caller.request, result: result)
+        output.append(.reply(caller.connection, line))
+    }
+
+    /// Replies with an error at once.
+    mutating func refuse(_ error: IPCError, to caller: Caller) {
+        let line = IPCReply.encoded(id: caller.request, error: error)
+        output.append(.reply(caller.connection, line))
     }
 
     /// Replies in order, after the room's earlier calls.
@@ -100,12 +95,13 @@ extension ControlPlane {
         commit(operation, [:], in: room)
     }
 
-    mutating func closeAtShutdown(_ name: String, at now: Instant) {
-        let reason = Room.EndReason.shutdown
-        guard let outcome = try? apply(.close(by: nil, reason: reason), in: RoomID(name)) else {
-            return
-        }
-        conclude(outcome, in: name, at: now)
+    /// Removes a room that has closed.
+    private mutating func forget(_ name: String) {
+        rooms.close(name)
+        operations.detach(journals.underWay(name))
+        journals.close(name)
+        output.append(.log(.info, "room closed", [("room", name)]))
+        tellIfDrained()
     }
 }
 

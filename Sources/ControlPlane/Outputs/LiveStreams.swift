@@ -39,7 +39,7 @@ extension ControlPlane {
         // The server may be slow, so this reply is not ordered with the room's other replies.
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
             if case .streaming(let tap) = outcome.result {
-                plane.streamings[tap]?.caller = caller
+                plane.roomOutputs.streamings[tap]?.caller = caller
             }
             return .none
         }
@@ -47,25 +47,12 @@ extension ControlPlane {
 
     /// Replies to `streaming.start`; `cause` is the reason of a failure, `nil` means success.
     mutating func answerStart(of id: OutputID, failure cause: String?) {
-        guard let entry = streamings[id], let caller = entry.caller else { return }
-        streamings[id]?.caller = nil
-        let line =
-            if let cause {
-                IPCReply.encoded(id: caller.request, error: .streamingFailed(cause))
-            } else {
-                IPCReply.encoded(
-                    id: caller.request,
-                    result: StreamingStart.Result(streaming: StreamingID(entry.name))
-                )
-            }
-        output.append(.reply(caller.connection, line))
-    }
-
-    /// Drops the replies to a closed connection.
-    mutating func forgetStarts(of connection: ConnectionID) {
-        for (id, entry) in streamings where entry.caller?.connection == connection {
-            streamings[id]?.caller = nil
+        guard let (caller, entry) = roomOutputs.takeCaller(of: id) else { return }
+        guard let cause else {
+            let result = StreamingStart.Result(streaming: StreamingID(entry.name))
+            return answer(result, to: caller)
         }
+        refuse(.streamingFailed(cause), to: caller)
     }
 }
 

@@ -19,7 +19,7 @@ extension Method {
             .stopRTPForward($0.tap.rawValue, by: $0.by?.rawValue)
         },
         Method(TapList.self) { plane, params, caller, _ in
-            let shown = plane.outputs.sorted { $0.key < $1.key }.map(\.value).filter {
+            let shown = plane.roomOutputs.forwards.sorted { $0.key < $1.key }.map(\.value).filter {
                 params.room == nil || $0.room == params.room?.rawValue
             }
             plane.answer(TapList.Result(taps: shown.map(TapInfo.init)), to: caller)
@@ -50,7 +50,7 @@ extension ControlPlane {
         let start = Room.Call.startRTPForward(request, by: params.by?.rawValue)
         try call(start, in: params.room, for: caller, at: now) { outcome, plane in
             guard case .tapped(let id) = outcome.result,
-                let tap = plane.rooms[params.room.rawValue]?.room.taps[id],
+                let tap = plane.rooms[params.room]?.room.taps[id],
                 let output = tap.output
             else { return nil }
             let result = TapStart.Result(

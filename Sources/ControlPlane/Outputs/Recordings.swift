@@ -58,7 +58,7 @@ extension Method {
         },
         Method(RecordingStop.self, in: \.room) { .stopRecording(by: $0.by?.rawValue) },
         Method(RecordingList.self) { plane, params, caller, _ in
-            let shown = plane.recordings.inOrder.filter {
+            let shown = plane.roomOutputs.recordings.inOrder.filter {
                 params.room == nil || $0.room == params.room?.rawValue
             }
             let result = RecordingList.Result(recordings: shown.map(RecordingInfo.init))
@@ -84,54 +84,6 @@ extension ControlPlane {
         }
     }
 
-    /// Processes a notice of the tap thread.
-    mutating func take(_ notice: OutputEvent, at now: Instant) {
-        switch notice {
-        case .started(let id):
-            recordings[id]?.state = .recording
-            answerStart(of: id, failure: nil)
-            take(.tapStarted(id), of: .tap(id), at: now)
-        case .interrupted(let id, let cause):
-            take(.tapInterrupted(id, cause: cause), of: .tap(id), at: now)
-        case .resumed(let id):
-            take(.tapResumed(id), of: .tap(id), at: now)
-        case .sent(let id, let counts):
-            outputs[id]?.counts = counts
-        case .files(let id, let files):
-            recordings[id]?.files = files
-        case .ended(let id, let reason, let files):
-            if let reason, let entry = recordings[id] {
-                let fields = [
-                    ("room", entry.room), ("recording", entry.tap.name), ("reason", reason),
-                ]
-                output.append(.log(.warning, "recording has ended", fields))
-            }
-            if let entry = streamings[id] {
-                let cause = reason ?? "ended"
-                let fields = [
-                    ("room", entry.room), ("streaming", entry.name), ("cause", cause),
-                ]
-                if entry.caller != nil { output.append(.log(.warning, "no streaming", fields)) }
-                answerStart(of: id, failure: cause)
-                streamings[id] = nil
-            }
-            recordings.end(id, reason: reason, files: files)
-            take(.tapEnded(id, reason: reason), of: .tap(id), at: now)
-        }
-    }
-
-    /// Adds an entry for each recording, live stream or RTP forward that a call or notice began.
-    mutating func note(_ outcome: Room.Outcome, in room: String) {
-        for case .tap(let id) in outcome.change.opened {
-            guard let tap = rooms[room]?.room.taps[id] else { continue }
-            switch tap.purpose {
-            case .recording: recordings[id] = RecordingCatalog.Entry(tap: tap, room: room)
-            case .streaming: streamings[id] = StreamingEntry(name: tap.name, room: room)
-            case .output: outputs[id] = RTPForwardEntry(tap: tap, room: room)
-            }
-        }
-    }
-
     /// Numbers a `recording.stopped` event; its line is encoded when the files are known.
     mutating func event(_ stopped: StoppedRecording, in room: String) -> Operation.Event {
         var stopped = stopped
@@ -142,7 +94,7 @@ extension ControlPlane {
 
     func finished(_ event: Operation.Event) -> Operation.Event {
         guard let stopped = event.stopped else { return event }
-        let entry = recordings[stopped.tap.id]
+        let entry = roomOutputs.recordings[stopped.tap.id]
         let data = RecordingStopped(
             recording: RecordingID(stopped.tap.name),
             directory: stopped.tap.directory,
@@ -162,10 +114,10 @@ extension ControlPlane {
 
     /// Returns the reply to `recording.start`, once directory and files are ready or have failed.
     func recordingReply(of id: OutputID, to caller: Caller) -> [UInt8] {
-        guard let entry = recordings[id], entry.state != .stopped else {
+        guard let entry = roomOutputs.recordings[id], entry.state != .stopped else {
             return IPCReply.encoded(
                 id: caller.request,
-                error: .recordingFailed(recordings[id]?.reason ?? "ended")
+                error: .recordingFailed(roomOutputs.recordings[id]?.reason ?? "ended")
             )
         }
         let result = RecordingStart.Result(

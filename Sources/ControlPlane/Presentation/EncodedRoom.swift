@@ -3,7 +3,7 @@ import JSON
 
 // The contract's results that contain a room, with its long lists already encoded.
 
-/// Encodable form of `SFUClient::Room`.
+/// Encodable form of `RoomInfo`.
 struct EncodedRoom: Encodable {
     /// The room without participants and streams.
     var room: RoomInfo

@@ -3,71 +3,13 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// Pending `subscription.explain` request.
-struct ExplanationRequest {
-    var caller: Caller
-    var room: String
-    var subscription: String
-}
-
-extension ControlPlane {
-    /// Asks the worker that sends a subscription's video; the reply follows the worker's answer.
-    mutating func explain(
-        _ params: SubscriptionExplain.Params,
-        for caller: Caller,
-        at now: Instant
-    ) throws(IPCError) {
-        let entry = try entry(params.room)
-        let subscription: Room.Subscription
-        do throws(CallError) {
-            subscription = try entry.room.subscription(params.subscription.rawValue)
-        } catch {
-            throw IPCError(error)
-        }
-        lastToken += 1
-        explanations[lastToken] = ExplanationRequest(
-            caller: caller,
-            room: params.room.rawValue,
-            subscription: subscription.id
-        )
-        guard let seat = entry.room.videoSeat(of: subscription) else {
-            return explained(nil, lastToken, at: now)
-        }
-        let question = WorkerCommand.explain(seat.slot, token: lastToken)
-        output.append(.commands(worker: seat.worker, [question]))
-    }
-
-    mutating func explained(_ found: LayerExplanation?, _ token: UInt64, at now: Instant) {
-        guard let request = explanations.removeValue(forKey: token) else { return }
-        guard let room = rooms[request.room]?.room else {
-            return refuse(request, .noSuchRoom(RoomID(request.room)))
-        }
-        do throws(CallError) {
-            let subscription = try room.subscription(request.subscription)
-            let stream = try room.stream(subscription.stream)
-            let clock = clock
-            let result = SubscriptionExplain.Result(
-                explaining: subscription,
-                of: stream,
-                found
-            ) { clock.unixTime(at: $0) }
-            answer(result, to: request.caller)
-        } catch {
-            refuse(request, IPCError(error))
-        }
-    }
-
-    private mutating func refuse(_ request: ExplanationRequest, _ error: IPCError) {
-        let line = IPCReply.encoded(id: request.caller.request, error: error)
-        output.append(.reply(request.caller.connection, line))
-    }
-}
+// Explanations of `subscription.explain`.
 
 extension SubscriptionExplain.Result {
     /// Merges the control plane's reasons with the worker's.
     ///
     /// The control plane's come first: if they disable the video, more bandwidth would not help.
-    fileprivate init(
+    init(
         explaining subscription: Room.Subscription,
         of stream: Room.Stream,
         _ found: LayerExplanation?,

@@ -9,13 +9,12 @@ import WorkerInterface
 extension ControlPlane {
     /// Returns a room as JSON; `nil` if there is none of that name.
     mutating func show(_ room: String) -> EncodedJSON? {
-        // In place: copying the room would cost time in proportion to its size.
-        rooms[room]?.shown(seq: journals.numbered(room))
+        rooms.entries[room]?.shown(seq: journals.numbered(room))
     }
 
     func show(_ participant: Room.Participant, in room: String) -> ParticipantInfo {
         guard let entry = rooms[room] else {
-            preconditionFailure("news of a room that is gone")
+            preconditionFailure("an event of a room that is gone")
         }
         return entry.show(participant)
     }

@@ -3,71 +3,9 @@ import RTP
 import Rooms
 import WorkerInterface
 
-/// Pending statistics request, with the workers' answers so far.
-struct StatisticsReport {
-    enum Question {
-        case server
-        case room(StatsGet.Params)
-    }
-
-    var question: Question
-    var caller: Caller
-    var waiting: Set<Int>
-    var answers: [Int: WorkerStatistics] = [:]
-}
-
 extension ControlPlane {
-    mutating func stats(_ params: StatsGet.Params, for caller: Caller) throws(IPCError) {
-        let entry = try entry(params.room)
-        do throws(CallError) {
-            if let id = params.participant { _ = try entry.room.participant(id.rawValue) }
-            if let id = params.subscription { _ = try entry.room.subscription(id.rawValue) }
-        } catch {
-            throw IPCError(error)
-        }
-        report(.room(params), for: caller)
-    }
-
-    /// Asks the workers for statistics; the reply follows when all have answered.
-    mutating func report(_ question: StatisticsReport.Question, for caller: Caller) {
-        let workers: Set<Int> =
-            switch question {
-            case .server: Set(0..<setup.workers)
-            case .room(let params): Set(rooms[params.room.rawValue]?.room.workers ?? [])
-            }
-        lastToken += 1
-        reports[lastToken] = StatisticsReport(
-            question: question,
-            caller: caller,
-            waiting: workers
-        )
-        for worker in workers.sorted() {
-            output.append(.commands(worker: worker, [.report(token: lastToken)]))
-        }
-    }
-
-    mutating func collect(_ statistics: WorkerStatistics, _ token: UInt64, from worker: Int) {
-        guard var report = reports[token], report.waiting.remove(worker) != nil else { return }
-        report.answers[worker] = statistics
-        reports[token] = report
-        guard report.waiting.isEmpty else { return }
-        reports[token] = nil
-        switch report.question {
-        case .server: answer(serverStatistics(report.answers), to: report.caller)
-        case .room(let params):
-            guard let entry = rooms[params.room.rawValue] else {
-                let line = IPCReply.encoded(
-                    id: report.caller.request,
-                    error: .noSuchRoom(params.room)
-                )
-                return output.append(.reply(report.caller.connection, line))
-            }
-            let selection = StatisticsSelection(params, entry.room, report.answers)
-            answer(selection.result(), to: report.caller)
-        }
-    }
-
-    private func serverStatistics(_ answers: [Int: WorkerStatistics]) -> ServerStats.Result {
+    /// Result of `server.stats`, from the answers of all workers.
+    func serverStatistics(_ answers: [Int: WorkerStatistics]) -> ServerStats.Result {
         ServerStats.Result(
             workers: answers.sorted { $0.key < $1.key }.map { worker, statistics in
                 WorkerInfo(

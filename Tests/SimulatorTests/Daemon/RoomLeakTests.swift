@@ -20,7 +20,7 @@ import WorkerInterface
         #expect(daemon.strays == 0, "packets in another room")
         #expect(daemon.received > 5 * Self.operations, "too little to tell")
         #expect(walk.roomsMadeAnew > 0 && walk.tries > 0, "too little to tell")
-        #expect(Set(daemon.plane.rooms.keys).count == 100)
+        #expect(Set(daemon.plane.rooms.names).count == 100)
     }
 }
 

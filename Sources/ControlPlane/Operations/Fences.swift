@@ -1,0 +1,103 @@
+import Contract
+import RTP
+import Rooms
+import WorkerInterface
+
+/// Commitment of operations, and their completion when the workers have passed the fences.
+extension ControlPlane {
+    /// Sends an operation's commands; its reply and events follow when they have taken effect.
+    ///
+    /// Operations of one room complete in the order in which they were judged, which keeps events
+    /// in `seq` order. Operations of different rooms may overtake one another.
+    mutating func commit(
+        _ operation: Operation,
+        _ commands: [Int: [WorkerCommand]],
+        in room: String
+    ) {
+        let epoch = operations.add(operation, awaiting: commands.keys)
+        for (worker, commands) in commands.sorted(by: { $0.key < $1.key }) {
+            output.append(.commands(worker: worker, commands + [.fence(epoch: epoch)]))
+        }
+        journals.enqueue(epoch, room)
+        if commands.isEmpty { completeWhatIsDue(in: room) }
+    }
+
+    /// Records that a worker has executed all commands before a fence.
+    mutating func fenced(_ epoch: UInt64, by worker: Int, at passed: Instant, _ packets: UInt64) {
+        switch operations.pass(epoch, by: worker, at: passed, packets) {
+        case .awaited: break
+        case .complete:
+            if let room = journals.room(of: epoch) { completeWhatIsDue(in: room) }
+        case .unexpected:
+            let fields = [("worker", "\(worker)")]
+            output.append(.log(.warning, "a fence came back twice", fields))
+        }
+    }
+
+    private mutating func completeWhatIsDue(in room: String) {
+        while let epoch = journals.first(room), let operation = operations.takeComplete(epoch) {
+            journals.dequeue(room)
+            complete(operation, in: room)
+        }
+    }
+
+    private mutating func complete(_ operation: Operation, in room: String) {
+        if let process = operation.process { rooms.entries[room]?.room.finish(process) }
+        let fence = Fence(
+            time: clock.unixTime(at: operation.passed),
+            packets: operation.packets
+        )
+        switch operation.reply {
+        case .none: break
+        case .written(let connection, let line): output.append(.reply(connection, line))
+        case .dropped(let caller, let results):
+            answer(ParticipantDrop.Result(results: results, fence: fence), to: caller)
+        case .fenced(let caller): answer(Done(fence: fence), to: caller)
+        case .recording(let caller, let tap):
+            output.append(.reply(caller.connection, recordingReply(of: tap, to: caller)))
+        }
+        for event in operation.events.map(finished) {
+            journals.append(event, room)
+            output.append(.event(room: room, seq: event.seq, line: event.line))
+        }
+        for resource in operation.freed { release(resource) }
+        tellIfDrained()
+        finishIfDone()
+    }
+
+    private mutating func release(_ resource: Room.WorkerResource) {
+        rooms.disown(resource)
+        switch resource {
+        case .transport(let worker, let id): shared.identifiers[worker].transports.release(id)
+        case .publication(let worker, let id): shared.identifiers[worker].publications.release(id)
+        case .slot(let worker, let id): shared.identifiers[worker].slots.release(id)
+        case .subscription, .tap: break
+        }
+    }
+}
+
+// Checks for the simulator: entries left of ended rooms, and fences that are awaited.
+extension ControlPlane {
+    /// Workers whose fence an operation still awaits, in ascending order.
+    package func workersAwaited(atFence epoch: UInt64) -> [Int] {
+        operations.workersAwaited(atFence: epoch).sorted()
+    }
+
+    /// Entries left of ended rooms and calls, in words; empty if there are none.
+    package var leakedObjects: [String] {
+        var left = rooms.names.map { "room \($0)" }
+        let tables = [
+            ("operations", operations.count), ("owners", rooms.owners.count),
+            ("reports", workerRequests.reportCount),
+            ("explanations", workerRequests.explanationCount),
+        ]
+        left += tables.filter { $0.1 != 0 }.map { "\($0.1) \($0.0)" }
+        for (index, identifiers) in shared.identifiers.enumerated() {
+            let handles =
+                identifiers.transports.used + identifiers.publications.used
+                + identifiers.slots.used
+            if handles > 0 { left.append("\(handles) handles of worker \(index)") }
+        }
+        return left
+    }
+}
