@@ -34,7 +34,9 @@ package enum ConfigurationKey: String, CaseIterable {
     var isList: Bool {
         switch self {
         case .udp, .tcp, .announce, .streamingSchemes, .tapNetworks: true
-        default: false
+        case .ipc, .http, .workers, .logLevel, .srtpEngine, .livenessSeconds, .timeoutSeconds,
+            .recordings, .streamingCA:
+            false
         }
     }
 

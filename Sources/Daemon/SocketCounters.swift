@@ -39,14 +39,14 @@ struct SocketCounters {
         statistics.sendDrops = sendDrops
         statistics.sendQueueLength = udpSender.waiting + streams.waitingCount
         statistics.streams = streams.statistics
+        let dropped: [DropReason: UInt64] = [
+            .oversized: oversized,
+            .sendQueueFull: sendDrops.sum(.full),
+            .sendQueueStale: sendDrops.sum(.stale),
+            .sendQueueWithdrawn: sendDrops.sum(.withdrawn),
+        ]
         for (index, reason) in DropReason.allCases.enumerated() {
-            switch reason {
-            case .oversized: statistics.drops[index] += oversized
-            case .sendQueueFull: statistics.drops[index] += sendDrops.sum(.full)
-            case .sendQueueStale: statistics.drops[index] += sendDrops.sum(.stale)
-            case .sendQueueWithdrawn: statistics.drops[index] += sendDrops.sum(.withdrawn)
-            default: break
-            }
+            statistics.drops[index] += dropped[reason] ?? 0
         }
     }
 }

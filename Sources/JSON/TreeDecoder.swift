@@ -76,7 +76,7 @@ extension TreeDecoder {
             switch value {
             case .integer(let integer): return Double(integer)
             case .number(let number): return number
-            default: throw refusal("must be a number")
+            case .null, .bool, .string, .array, .object: throw refusal("must be a number")
             }
         }
     }
@@ -93,7 +93,7 @@ extension TreeDecoder {
                 throw refusal("is out of range")
             }
             return exact
-        default: throw refusal("must be an integer")
+        case .null, .bool, .string, .array, .object: throw refusal("must be an integer")
         }
     }
 }

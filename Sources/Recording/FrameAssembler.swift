@@ -53,7 +53,7 @@ package struct FrameAssembler {
             switch first.codec {
             // Parameter sets may precede the picture in packets of their own.
             case .h264: parts.contains { $0.isKeyframeStart }
-            default: first.isKeyframeStart
+            case .opus, .red, .vp8, .vp9, .av1: first.isKeyframeStart
             }
         guard isKeyframe || !awaitsKeyframe else { return }
         guard var frame = assemble(first, isKeyframe: isKeyframe) else {

@@ -66,7 +66,14 @@ package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyab
     package var isOutgoing: Bool {
         switch self {
         case .sendQueueFull, .relayQueueFull, .sendQueueStale, .sendQueueWithdrawn: true
-        default: false
+        case .unknownProtocol, .oversized, .unknownSource, .stunMalformed, .stunUnauthenticated,
+            .stunRateLimited, .dtlsUnexpected, .notConnected, .malformedRTCP,
+            .srtcpAuthentication, .srtcpReplay, .rtcpRateLimited, .malformedRTP,
+            .srtpAuthentication, .srtpReplay, .unknownStream, .unknownPayloadType, .streamLimit,
+            .bufferFull, .duplicate, .tooOld, .padding, .gated, .policed, .stale,
+            .streamRateLimited, .noSubscriber, .awaitingKeyframe, .noCommonCodec,
+            .layerNotSelected, .sendFailed:
+            false
         }
     }
 }

@@ -117,20 +117,19 @@ extension Invocation.Verb {
         guard topic.operands.contains(operands.count) else {
             throw UsageError(message: "usage: sfuctl \(topic.synopsis)", topic: topic)
         }
-        if topic == .compose {
-            var compose = compose
-            compose.directory = operands[0]
-            self = .compose(try compose.checked())
-            return
-        }
-        self = try Self.verb(topic, operands)
+        self = try Self.verb(topic, operands, compose)
     }
 
     private static func verb(
         _ topic: Help.Topic,
-        _ operands: [String]
+        _ operands: [String],
+        _ compose: ComposeOptions
     ) throws(UsageError) -> Self {
         switch topic {
+        case .compose:
+            var compose = compose
+            compose.directory = operands[0]
+            return .compose(try compose.checked())
         case .rooms: return .rooms
         case .room: return .room(try room(operands[0], topic))
         case .explain:
@@ -162,7 +161,8 @@ extension Invocation.Verb {
         case .call:
             let params = try operands.count > 1 ? json(operands[1], topic) : [:]
             return .call(method: operands[0], params: params)
-        default:
+        case .lock, .unlock, .mute, .unmute, .drop, .approve, .deny, .floor, .role, .pin, .unpin,
+            .state:
             let room = try room(operands[0], topic)
             return .act(try Action(topic, room, Array(operands.dropFirst())))
         }

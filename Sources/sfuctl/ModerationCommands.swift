@@ -24,16 +24,12 @@ extension Action {
                 params["participant"] = .string(try Self.id(participant, topic))
                 params["media"] = .array(try Self.media(rest.dropFirst(), topic))
             }
-        case .drop, .pin, .unpin:
-            method =
-                switch topic {
-                case .drop: ParticipantDrop.name
-                case .pin: PinAdd.name
-                default: PinRemove.name
-                }
-            var ids: [JSON] = []
-            for participant in rest { ids.append(.string(try Self.id(participant, topic))) }
-            params["participants"] = .array(ids)
+        case .drop:
+            method = ParticipantDrop.name
+            params["participants"] = .array(try Self.ids(rest, topic))
+        case .pin, .unpin:
+            method = topic == .pin ? PinAdd.name : PinRemove.name
+            params["participants"] = .array(try Self.ids(rest, topic))
         case .approve, .deny:
             method = "participant.\(topic.rawValue)"
             params["participant"] = .string(try Self.id(rest[0], topic))
@@ -49,15 +45,27 @@ extension Action {
             params["participant"] = .string(try Self.id(rest[0], topic))
             params["role"] = .string(try Self.id(rest[1], topic))
             params["force"] = true
-        default:
+        case .state:
             method = RoomSetState.name
             guard let state = RoomState(rawValue: rest[0]) else {
                 let states = RoomState.allCases.map(\.rawValue).joined(separator: ", ")
                 throw UsageError(message: "\"\(rest[0])\" is none of \(states)", topic: topic)
             }
             params["state"] = .string(state.rawValue)
+        case .rooms, .room, .talkers, .explain, .stats, .info, .watch, .close, .tap, .untap, .taps,
+            .call, .compose:
+            preconditionFailure("\(topic.rawValue) is no moderation command")
         }
         self.init(method: method, params: .object(params))
+    }
+
+    private static func ids(
+        _ words: [String],
+        _ topic: Help.Topic
+    ) throws(UsageError) -> [JSON] {
+        var ids: [JSON] = []
+        for word in words { ids.append(.string(try id(word, topic))) }
+        return ids
     }
 
     private static func id(_ word: String, _ topic: Help.Topic) throws(UsageError) -> String {

@@ -19,7 +19,7 @@ enum PrettyJSON {
                 return "\(space)\(name): \(text(value, indent: indent + 2))"
             }
             return "{\n\(lines.joined(separator: ",\n"))\n\(end)}"
-        default: return short
+        case .null, .bool, .integer, .number, .string: return short
         }
     }
 }

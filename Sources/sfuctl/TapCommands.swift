@@ -23,7 +23,9 @@ extension Sfuctl {
         case .taps(let room):
             let result = try await client.call(TapList.self, .init(room: room))
             Output.text(invocation.isJSON ? pretty(result) : Report.taps(result.taps))
-        default: break
+        case .help, .rooms, .room, .explain, .talkers, .stats, .info, .watch, .close, .act, .call,
+            .compose:
+            break
         }
     }
 }

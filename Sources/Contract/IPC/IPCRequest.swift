@@ -15,7 +15,7 @@ extension RequestID {
         switch json {
         case .integer(let integer): self = .integer(integer)
         case .string(let string) where string.utf8.count <= Self.byteLimit: self = .string(string)
-        default: return nil
+        case .null, .bool, .number, .string, .array, .object: return nil
         }
     }
 }
