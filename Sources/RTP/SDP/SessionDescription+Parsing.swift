@@ -137,3 +137,41 @@ extension TransportAttributes {
         return true
     }
 }
+
+/// Limits on a session description; each count is per description or per m-line.
+public enum SDPLimits {
+    public static let bytes = 262_144
+    public static let mediaLines = 100
+    public static let lineBytes = 8_192
+    public static let midBytes = 48
+    public static let ridBytes = 64
+    public static let formats = 128
+    public static let feedbackKinds = 16
+    public static let extensions = 64
+    public static let rids = 16
+    public static let sources = 64
+    public static let sourceGroups = 64
+    public static let fingerprints = 16
+}
+
+/// CallError of a session description.
+public struct SDPError: Error, Hashable, Sendable {
+    public enum Reason: Hashable, Sendable {
+        /// The text breaks a rule of the RFCs or one of sfud's limits on text.
+        case malformed
+        /// The text is valid, but no identifier is left for its content.
+        case exhausted
+    }
+
+    /// Line number from 1; the last line if something is missing, 0 if no line is at fault.
+    public var line: Int
+    /// Explanation for people: one clause without secrets.
+    public var cause: String
+    public var reason: Reason
+
+    public init(line: Int, cause: String, reason: Reason = .malformed) {
+        self.line = line
+        self.cause = cause
+        self.reason = reason
+    }
+}

@@ -19,3 +19,19 @@ public struct SequenceNumber: RawRepresentable, Hashable, Sendable, BitwiseCopya
         Self(rawValue: rawValue &+ UInt16(truncatingIfNeeded: steps))
     }
 }
+
+/// Synchronization source identifier (RFC 3550 §3).
+public struct SSRC: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
+    public var rawValue: UInt32
+
+    @inlinable
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+}
+
+/// RTP payload type, 0 to 127 (RFC 3550 §5.1).
+public struct PayloadType: RawRepresentable, Hashable, Sendable, BitwiseCopyable {
+    public var rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue & 0x7f }
+}
