@@ -1,3 +1,6 @@
+/// Version of the IPC contract that these types implement.
+public let contractVersion = 1
+
 /// Returns the server's version, addresses and limits.
 public enum ServerInfo: IPCMethod {
     public static let name = "server.info"

@@ -1,2 +1,0 @@
-/// Version of the IPC contract that these types implement.
-public let contractVersion = 1
