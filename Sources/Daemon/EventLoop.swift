@@ -1,8 +1,8 @@
 import CKernel
 import ControlPlane
 import Kernel
-import RTP
 import Rooms
+import RTP
 import Sockets
 import WorkerInterface
 
@@ -244,4 +244,33 @@ struct EventLoop: ~Copyable {
     /// From the first signal to the exit: two seconds less the time that `finish` takes.
     private static let shutdownMilliseconds: Int64 = 1_700
     private static let finishMilliseconds: Int64 = 150
+}
+
+/// Source of a readiness report of the control thread's poller.
+enum PollerToken: Equatable {
+    case listener, signals, http
+    case worker(Int)
+    case connection(ConnectionID)
+
+    /// Encoded token: the kind in the low byte, the number above it.
+    var rawValue: UInt64 {
+        switch self {
+        case .listener: 0
+        case .signals: 1
+        case .http: 2
+        case .worker(let index): UInt64(index) << 8 | 3
+        case .connection(let id): id.rawValue << 8 | 4
+        }
+    }
+
+    init?(rawValue: UInt64) {
+        switch rawValue & 0xff {
+        case 0: self = .listener
+        case 1: self = .signals
+        case 2: self = .http
+        case 3: self = .worker(Int(rawValue >> 8))
+        case 4: self = .connection(ConnectionID(rawValue: rawValue >> 8))
+        default: return nil
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import CKernel
 import Foundation
 import Glibc
 import RTP
@@ -76,4 +77,58 @@ enum SystemMemoryLimit {
     static func megabytes(configured: Int, allowed: Int) -> Int {
         configured > 0 ? configured : max((allowed / 10 * 9) >> 20, 1)
     }
+}
+
+/// CPU time and memory of the whole process.
+struct ProcessStatistics: Equatable {
+    var cpuNanoseconds: Int64
+    var residentBytes: Int
+    /// Allocated heap bytes; `nil` if the C library does not report them.
+    var heapBytes: Int?
+    /// Start of the process, as Unix time in seconds.
+    var startTime: Double
+
+    /// Measures the process now.
+    static func current(startTime: Double) -> Self {
+        let heap = kernel_heap_bytes()
+        return Self(
+            cpuNanoseconds: kernel_process_nanoseconds(),
+            residentBytes: ResidentMemory.bytes,
+            heapBytes: heap < 0 ? nil : Int(heap),
+            startTime: startTime
+        )
+    }
+}
+
+/// Schedule for returning free heap memory to the system after transports come or go.
+///
+/// A handshake frees most of the memory that it took, and a staleMedia participant frees the rest, but
+/// the C library keeps free chunks between used ones. Other threads may have to wait for an
+/// allocation during a trim, so trimming is delayed until there is little change.
+struct HeapTrimmer {
+    private var seen = 0
+    /// Time of the first change since the last trim.
+    private var first: Instant?
+    private(set) var deadline: Instant?
+
+    /// Takes the number of transports that have come or gone since the start; returns whether to
+    /// trim now.
+    mutating func isDue(changes: Int, at now: Instant) -> Bool {
+        if changes != seen {
+            seen = changes
+            let start = first ?? now
+            first = start
+            deadline = min(
+                now.advanced(milliseconds: Self.quietMilliseconds),
+                start.advanced(milliseconds: Self.longestMilliseconds)
+            )
+        }
+        guard let deadline, deadline <= now else { return false }
+        self.deadline = nil
+        first = nil
+        return true
+    }
+
+    static let quietMilliseconds: Int64 = 2_000
+    static let longestMilliseconds: Int64 = 60_000
 }
