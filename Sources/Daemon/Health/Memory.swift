@@ -102,7 +102,7 @@ struct ProcessStatistics: Equatable {
 
 /// Schedule for returning free heap memory to the system after transports come or go.
 ///
-/// A handshake frees most of the memory that it took, and a staleMedia participant frees the rest, but
+/// A handshake frees most of the memory that it took, and a leaving participant frees the rest, but
 /// the C library keeps free chunks between used ones. Other threads may have to wait for an
 /// allocation during a trim, so trimming is delayed until there is little change.
 struct HeapTrimmer {

@@ -4,7 +4,7 @@ import WorkerInterface
 
 /// Selection of the host candidates that an SDP answer names for a socket.
 enum Candidates {
-    /// IPNetwork interface address of this machine.
+    /// Network interface address of this machine.
     struct Interface: Equatable {
         var address: Address
         var isLoopback: Bool

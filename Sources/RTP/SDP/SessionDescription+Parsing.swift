@@ -154,7 +154,7 @@ public enum SDPLimits {
     public static let fingerprints = 16
 }
 
-/// CallError of a session description.
+/// Error in a session description.
 public struct SDPError: Error, Hashable, Sendable {
     public enum Reason: Hashable, Sendable {
         /// The text breaks a rule of the RFCs or one of sfud's limits on text.
