@@ -25,7 +25,7 @@ final class StreamComposer: Sendable {
         let rate = Int64(StreamEncoder.pictureRate)
         let settings = studio.settings
         var canvas = StreamCanvas(width: settings.width, height: settings.height)
-        var lastPicture: Int64 = -1
+        var nextPicture: Int64 = 0
         var sound: Int64 = 0
         while true {
             let now = Instant.monotonic()
@@ -36,8 +36,8 @@ final class StreamComposer: Sendable {
                 sound += Int64(StreamEncoder.soundSamples)
             }
             let picture = passed / 1_000 * rate / 1_000_000
-            if picture > lastPicture {
-                lastPicture = picture
+            if picture >= nextPicture {
+                nextPicture = picture + 1
                 compose(&canvas, at: now)
                 if sink.isOpen {
                     let isKeyframe = sink.takeKeyframeRequest()

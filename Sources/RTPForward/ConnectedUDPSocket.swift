@@ -18,11 +18,12 @@ final class ConnectedUDPSocket {
 
     /// Returns `nil` if the socket cannot be connected, for example without a route.
     init?(to address: Address) {
-        descriptor = kernel_udp_connect(address.kernel, address.isIPv6)
+        let descriptor = kernel_udp_connect(address.kernel, address.isIPv6)
         guard descriptor >= 0 else { return nil }
+        self.descriptor = descriptor
     }
 
-    deinit { if descriptor >= 0 { kernel_close(descriptor) } }
+    deinit { kernel_close(descriptor) }
 
     /// Sends a datagram without blocking.
     func send(_ bytes: [UInt8]) -> Outcome {

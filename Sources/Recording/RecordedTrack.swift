@@ -19,7 +19,8 @@ struct RecordedTrack {
         var index: Int
         var start: Instant
         var format: FrameFormat
-        var lastMilliseconds: Int64 = -1
+        /// Time of the last written sample; `nil` before the first.
+        var lastMilliseconds: Int64?
         var flushedAt: Instant?
         var isDirty = false
 
@@ -28,11 +29,11 @@ struct RecordedTrack {
             let passed = instant.nanoseconds(since: start)
             // Adding half of the divisor before dividing could overflow near the ends of Int64.
             let nearest = passed / 1_000_000 &+ (passed % 1_000_000 >= 500_000 ? 1 : 0)
-            return max(nearest, lastMilliseconds &+ 1)
+            return max(nearest, lastMilliseconds.map { $0 &+ 1 } ?? 0)
         }
 
         /// Capture time of the last written sample.
-        var end: Instant { start.advanced(milliseconds: max(0, lastMilliseconds)) }
+        var end: Instant { start.advanced(milliseconds: lastMilliseconds ?? 0) }
     }
 
     /// Times that the muxer may reject the track's media before its recording ends.

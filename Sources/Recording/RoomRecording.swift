@@ -312,7 +312,7 @@ extension RoomRecording {
     }
 
     private mutating func post(_ runs: [MediaMuxer.Run], of file: RecordedTrack.OpenFile) {
-        let seconds = Double(max(0, file.lastMilliseconds)) / 1_000
+        let seconds = Double(file.lastMilliseconds ?? 0) / 1_000
         for run in runs {
             jobs.append(.write(setup.id, file: file.index, run, seconds: seconds))
         }

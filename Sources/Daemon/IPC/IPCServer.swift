@@ -22,7 +22,7 @@ struct IPCServer {
     private var buffer = [UInt8](repeating: 0, count: Self.readBytes)
     /// Spare descriptor; closed when no descriptors are left, to accept and close waiting
     /// connections.
-    private var reserve: Int32
+    private var reserve: Int32?
     private var nextSweep: Instant?
     /// Time of the last sweep.
     private var lastSweep = Instant(nanoseconds: 0)
@@ -31,7 +31,7 @@ struct IPCServer {
         self.socket = socket
         self.limits = limits
         self.log = log
-        reserve = kernel_open_null()
+        reserve = Self.openReserve()
     }
 
     var count: Int { connections.count }
@@ -87,11 +87,17 @@ struct IPCServer {
     /// free.
     private mutating func acceptAndClose() {
         log.warning("ipc connection refused", [("reason", "no file descriptors left")])
-        guard reserve >= 0 else { return }
-        kernel_close(reserve)
+        guard let spare = reserve else { return }
+        kernel_close(spare)
         let descriptor = kernel_accept(socket.descriptor)
         if descriptor >= 0 { kernel_close(descriptor) }
-        reserve = kernel_open_null()
+        reserve = Self.openReserve()
+    }
+
+    /// Opens a descriptor to keep in reserve; returns `nil` if none is left.
+    private static func openReserve() -> Int32? {
+        let descriptor = kernel_open_null()
+        return descriptor < 0 ? nil : descriptor
     }
 
     /// Reads once; returns the complete lines.

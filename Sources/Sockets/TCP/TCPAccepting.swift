@@ -72,13 +72,19 @@ extension TCPConnections {
     ///
     /// The listener would otherwise stay ready and the worker would spin.
     private mutating func refuseConnection(_ listener: Int) {
-        guard spareDescriptor >= 0 else { return }
-        kernel_close(spareDescriptor)
+        guard let spare = spareDescriptor else { return }
+        kernel_close(spare)
         if case .connection(let descriptor, _) = listeners[listener].accept() {
             counters[.descriptors] &+= 1
             kernel_close(descriptor)
         }
-        spareDescriptor = kernel_open_null()
+        spareDescriptor = Self.openSpare()
+    }
+
+    /// Opens a descriptor to keep in reserve; returns `nil` if none is left.
+    static func openSpare() -> Int32? {
+        let descriptor = kernel_open_null()
+        return descriptor < 0 ? nil : descriptor
     }
 
     private static let acceptsPerTurn = 16

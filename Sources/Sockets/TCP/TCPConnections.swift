@@ -53,20 +53,20 @@ package struct TCPConnections: ~Copyable {
     var stamp = SendStamp()
     var nextSweep: Instant?
     /// Spare descriptor, closed to accept and refuse a connection when no descriptors are left.
-    var spareDescriptor: Int32
+    var spareDescriptor: Int32?
 
     package init(_ listeners: [TCPListener], limits: TCPConnectionLimits = TCPConnectionLimits()) {
         self.listeners = listeners
         self.limits = limits
         table = TCPConnectionTable(capacity: listeners.isEmpty ? 1 : limits.connections)
-        spareDescriptor = listeners.isEmpty ? -1 : kernel_open_null()
+        spareDescriptor = listeners.isEmpty ? nil : Self.openSpare()
     }
 
     deinit {
         for place in 0..<table.capacity {
             if let number = table.number(at: place) { kernel_close(table[number].descriptor) }
         }
-        if spareDescriptor >= 0 { kernel_close(spareDescriptor) }
+        if let spareDescriptor { kernel_close(spareDescriptor) }
     }
 
     package var isEmpty: Bool { table.count == 0 }

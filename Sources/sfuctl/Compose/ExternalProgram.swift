@@ -7,7 +7,7 @@ struct ExternalProgram: Sendable {
 
     /// Result of a run.
     struct RunResult {
-        var status: Int32
+        var status: Int32?
         /// Last lines of standard error.
         var errorOutput: String
 
@@ -67,7 +67,7 @@ struct ExternalProgram: Sendable {
             process.waitUntilExit()
         }
         return RunResult(
-            status: process.terminationReason == .exit ? process.terminationStatus : -1,
+            status: process.terminationReason == .exit ? process.terminationStatus : nil,
             errorOutput: errorOutput.text()
         )
     }

@@ -5,7 +5,8 @@ final class ProgressDisplay {
     private var progress: ComposeProgress
     private let begin = ContinuousClock.now
     private let isTerminal = isatty(STDERR_FILENO) != 0
-    private var shown = -1
+    /// Percentage of the last line, if standard error is not a terminal.
+    private var shown: Int?
     private var width = 0
 
     /// Percent between two lines if standard error is not a terminal.
@@ -25,7 +26,7 @@ final class ProgressDisplay {
             let padding = String(repeating: " ", count: max(0, width - line.count))
             width = line.count
             FileHandle.standardError.write(Data("\r\(line)\(padding)".utf8))
-        } else if shown < 0 || now.percent / Self.step > shown / Self.step {
+        } else if shown.map({ now.percent / Self.step > $0 / Self.step }) ?? true {
             shown = now.percent
             Output.error(line)
         }

@@ -2,8 +2,8 @@ import RTP
 
 /// One sent packet of a track.
 struct SentPacket {
-    /// Number of earlier packets of the track.
-    var index: Int64 = -1
+    /// Number of earlier packets of the track, which `SentTrack.append` assigns.
+    var index: Int64 = 0
     /// Nanoseconds of the monotonic clock; both ends run in one process.
     var sentAt: Int64 = 0
     var timestamp: UInt32 = 0
@@ -29,7 +29,7 @@ final class SentTrack {
     private(set) var count: Int64 = 0
     /// Octet count of sender reports (RFC 3550 §6.4.1).
     private(set) var octets: UInt32 = 0
-    private var packets: [SentPacket]
+    private var packets: [SentPacket] = []
 
     /// Sequence number of the first packet; it wraps soon.
     static let firstSequence: Int64 = 65_000
@@ -44,14 +44,18 @@ final class SentTrack {
         self.rtxSSRC = rtxSSRC
         self.recording = recording
         prefix = medium == .video ? Packetizer.descriptorLength : 0
-        packets = Array(repeating: SentPacket(), count: Self.capacity)
+        packets.reserveCapacity(Self.capacity)
     }
 
     /// Stores the next packet and assigns its index.
     func append(_ packet: SentPacket) -> SentPacket {
         var packet = packet
         packet.index = count
-        packets[Int(count) & (Self.capacity - 1)] = packet
+        if packets.count < Self.capacity {
+            packets.append(packet)
+        } else {
+            packets[Int(count) & (Self.capacity - 1)] = packet
+        }
         count += 1
         octets &+= UInt32(packet.length) + UInt32(prefix)
         return packet
