@@ -21,7 +21,7 @@ package struct SendQueueLimits: Hashable, Sendable {
 /// it comes. Stale media and media without permission leave the queue.
 ///
 /// It is empty unless a socket refuses datagrams, so a healthy daemon never touches its memory.
-/// Safe: it owns the places, and links lead only from one used place to another.
+/// Safe: it owns the memory, and `lists` gives only places within it.
 @safe
 package struct SendQueue: ~Copyable {
     /// Queued datagram; its index is that of its bytes.
@@ -32,18 +32,6 @@ package struct SendQueue: ~Copyable {
         var since: Instant
         /// Serial number in the order of arrival.
         var order: UInt64
-    }
-
-    /// Links to the datagrams of the same content before and after; -1 for none.
-    private struct Link {
-        var previous: Int32
-        var next: Int32
-        var tag: UInt32
-    }
-
-    private struct Ends {
-        var first: Int32 = -1
-        var last: Int32 = -1
     }
 
     /// Order in which queued datagrams leave.
@@ -60,13 +48,7 @@ package struct SendQueue: ~Copyable {
     private let order: Order
     private let bytesAt: UnsafeMutablePointer<UInt8>
     private let entries: UnsafeMutablePointer<Entry>
-    private let links: UnsafeMutablePointer<Link>
-    /// Number of places used so far, some free again; memory above was never touched.
-    private var untouched = 0
-    private var firstFree: Int32 = -1
-    private var video = Ends()
-    private var audio = Ends()
-    private var other = Ends()
+    private var lists: PlaceLists
     private var lastOrder: UInt64 = 0
     private var damagedFrames: DamagedFrames
 
@@ -78,10 +60,10 @@ package struct SendQueue: ~Copyable {
     /// Allocates a queue; `brokenFrames` is the number of damaged frames it tells apart, a power of
     /// two.
     package init(limits: SendQueueLimits, order: Order = .arrival, brokenFrames: Int = 4_096) {
-        precondition(limits.datagrams > 0 && limits.datagrams < Int(Int32.max))
         self.limits = limits
         self.order = order
         damagedFrames = DamagedFrames(capacity: brokenFrames)
+        lists = PlaceLists(capacity: limits.datagrams)
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: limits.datagrams * Batch.stride,
             alignment: 64
@@ -91,13 +73,11 @@ package struct SendQueue: ~Copyable {
             capacity: limits.datagrams * Batch.stride
         )
         unsafe entries = .allocate(capacity: limits.datagrams)
-        unsafe links = .allocate(capacity: limits.datagrams)
     }
 
     deinit {
         unsafe bytesAt.deallocate()
         unsafe entries.deallocate()
-        unsafe links.deallocate()
     }
 
     package var isEmpty: Bool { count == 0 }
@@ -131,7 +111,7 @@ package struct SendQueue: ~Copyable {
         // The datagrams dropped to make room may belong to this very frame.
         if isMedia, damagedFrames.contains(frame, at: now) { return countBroken(content) }
         lastOrder += 1
-        let place = takePlace()
+        let place = lists.take()
         unsafe datagram.withUnsafeBufferPointer { source in
             guard let start = source.baseAddress else { return }
             unsafe (bytesAt + place * Batch.stride).update(from: start, count: source.count)
@@ -144,7 +124,7 @@ package struct SendQueue: ~Copyable {
             order: lastOrder
         )
         unsafe (entries + place).initialize(to: entry)
-        link(place, as: content, tag: frame.tag)
+        lists.append(place, to: content, tag: frame.tag)
         count += 1
         bytes += datagram.count
     }
@@ -167,11 +147,10 @@ package struct SendQueue: ~Copyable {
     ///
     /// They stay queued until `removeFirst` is called. Returns the number copied.
     package func stage(into staging: inout Batch, limit: Int) -> Int {
-        var heads = (video: video.first, audio: audio.first, other: other.first)
+        var heads = self.heads
         var staged = 0
         while staged < limit, staging.free > 0 {
-            let place = first(of: heads)
-            guard place >= 0 else { break }
+            guard let place = first(of: heads) else { break }
             let entry = unsafe entries[place]
             if staged > 0, staging.path(at: 0) != entry.frame.path { break }
             let source = unsafe Span(
@@ -182,7 +161,7 @@ package struct SendQueue: ~Copyable {
             for index in source.indices { target[index] = source[index] }
             staging.commit(length: entry.length, to: entry.frame.path, as: entry.content)
             staged += 1
-            let next = unsafe links[place].next
+            let next = lists.next(after: place)
             switch entry.content {
             case .video: heads.video = next
             case .audio: heads.audio = next
@@ -195,8 +174,7 @@ package struct SendQueue: ~Copyable {
     /// Removes the `number` datagrams that leave first.
     package mutating func removeFirst(_ number: Int) {
         for _ in 0..<number {
-            let place = first(of: (video.first, audio.first, other.first))
-            guard place >= 0 else { return }
+            guard let place = first(of: heads) else { return }
             remove(place)
         }
     }
@@ -204,7 +182,7 @@ package struct SendQueue: ~Copyable {
     /// Drops stale datagrams.
     package mutating func expire(at now: Instant) {
         for content in DatagramContent.allCases {
-            while let place = head(of: content), staleTime(of: place) <= now {
+            while let place = lists.first(of: content), staleTime(of: place) <= now {
                 dropFrame(at: place, .stale, at: now)
             }
         }
@@ -214,7 +192,7 @@ package struct SendQueue: ~Copyable {
     var deadline: Instant? {
         var earliest: Instant?
         for content in DatagramContent.allCases {
-            guard let place = head(of: content) else { continue }
+            guard let place = lists.first(of: content) else { continue }
             let time = staleTime(of: place)
             earliest = earliest.map { min($0, time) } ?? time
         }
@@ -226,14 +204,13 @@ package struct SendQueue: ~Copyable {
         guard !isEmpty else { return }
         let lost = Set(streams)
         for content in [DatagramContent.audio, .video] {
-            var place = ends(of: content).first
-            while place >= 0 {
-                let next = unsafe links[Int(place)].next
-                if unsafe lost.contains(entries[Int(place)].frame.ssrc) {
+            var following = lists.first(of: content)
+            while let place = following {
+                following = lists.next(after: place)
+                if unsafe lost.contains(entries[place].frame.ssrc) {
                     drops[.withdrawn, content] &+= 1
-                    remove(Int(place))
+                    remove(place)
                 }
-                place = next
             }
         }
     }
@@ -270,10 +247,10 @@ extension SendQueue {
 
     /// Returns the oldest datagram of the least important content, which may be `content` at most.
     private func victim(of content: DatagramContent) -> Int? {
-        if let place = head(of: .video) { return place }
+        if let place = lists.first(of: .video) { return place }
         guard content != .video else { return nil }
-        if let place = head(of: .audio) { return place }
-        return content == .other ? head(of: .other) : nil
+        if let place = lists.first(of: .audio) { return place }
+        return content == .other ? lists.first(of: .other) : nil
     }
 
     /// Drops all queued datagrams of the frame whose first one is at `place`.
@@ -285,14 +262,14 @@ extension SendQueue {
         }
         let tag = entry.frame.tag
         markDamaged(entry.frame, at: now)
-        var place = Int32(place)
-        while place >= 0 {
-            let link = unsafe links[Int(place)]
-            if link.tag == tag, unsafe entries[Int(place)].frame == entry.frame {
+        var following: Int? = place
+        while let place = following {
+            let next = lists.next(after: place)
+            if lists.tag(of: place) == tag, unsafe entries[place].frame == entry.frame {
                 drops[cause, entry.content] &+= 1
-                remove(Int(place))
+                remove(place)
             }
-            place = link.next
+            following = next
         }
     }
 
@@ -317,83 +294,32 @@ extension SendQueue {
     }
 }
 
-// Places and links.
+// Order of leaving.
 extension SendQueue {
-    private func ends(of content: DatagramContent) -> Ends {
-        switch content {
-        case .video: video
-        case .audio: audio
-        case .other: other
-        }
+    /// First place of each list.
+    private typealias Heads = (video: Int?, audio: Int?, other: Int?)
+
+    private var heads: Heads {
+        (lists.first(of: .video), lists.first(of: .audio), lists.first(of: .other))
     }
 
-    private mutating func setEnds(of content: DatagramContent, _ ends: Ends) {
-        switch content {
-        case .video: video = ends
-        case .audio: audio = ends
-        case .other: other = ends
-        }
-    }
-
-    private func head(of content: DatagramContent) -> Int? {
-        let first = ends(of: content).first
-        return first < 0 ? nil : Int(first)
-    }
-
-    /// Returns the head that leaves first; -1 if there is none.
-    private func first(of heads: (video: Int32, audio: Int32, other: Int32)) -> Int {
+    /// Returns the head that leaves first.
+    private func first(of heads: Heads) -> Int? {
         switch order {
-        case .arrival: Int(earlier(earlier(heads.video, heads.audio), heads.other))
-        case .importance:
-            Int(heads.other >= 0 ? heads.other : heads.audio >= 0 ? heads.audio : heads.video)
+        case .arrival: earlier(earlier(heads.video, heads.audio), heads.other)
+        case .importance: heads.other ?? heads.audio ?? heads.video
         }
     }
 
-    private func earlier(_ left: Int32, _ right: Int32) -> Int32 {
-        guard left >= 0 else { return right }
-        guard right >= 0 else { return left }
-        return unsafe entries[Int(left)].order < entries[Int(right)].order ? left : right
-    }
-
-    private mutating func takePlace() -> Int {
-        guard firstFree >= 0 else {
-            untouched += 1
-            return untouched - 1
-        }
-        let place = Int(firstFree)
-        firstFree = unsafe links[place].next
-        return place
-    }
-
-    private mutating func link(_ place: Int, as content: DatagramContent, tag: UInt32) {
-        var ends = ends(of: content)
-        unsafe (links + place).initialize(to: Link(previous: ends.last, next: -1, tag: tag))
-        if ends.last >= 0 {
-            unsafe links[Int(ends.last)].next = Int32(place)
-        } else {
-            ends.first = Int32(place)
-        }
-        ends.last = Int32(place)
-        setEnds(of: content, ends)
+    private func earlier(_ left: Int?, _ right: Int?) -> Int? {
+        guard let left else { return right }
+        guard let right else { return left }
+        return unsafe entries[left].order < entries[right].order ? left : right
     }
 
     private mutating func remove(_ place: Int) {
         let entry = unsafe entries[place]
-        let link = unsafe links[place]
-        var ends = ends(of: entry.content)
-        if link.previous >= 0 {
-            unsafe links[Int(link.previous)].next = link.next
-        } else {
-            ends.first = link.next
-        }
-        if link.next >= 0 {
-            unsafe links[Int(link.next)].previous = link.previous
-        } else {
-            ends.last = link.previous
-        }
-        setEnds(of: entry.content, ends)
-        unsafe links[place].next = firstFree
-        firstFree = Int32(place)
+        lists.remove(place, from: entry.content)
         count -= 1
         bytes -= entry.length
     }
