@@ -42,28 +42,29 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/SFU/Crypto/",
         "Sources/SFU/Transport/Transports.swift",
         "Sources/SFU/ActiveSpeakers/OpusLevelMeter.swift",
-        "Sources/Kernel/Locked.swift",
-        "Sources/SFUClient/UnixSocket.swift",
         "Sources/WorkerInterface/AddressText.swift",
-        "Sources/Sockets/Inbox.swift",
-        "Sources/Sockets/UDPSender.swift",
-        "Sources/Sockets/SendQueue.swift",
-        "Sources/Sockets/TCPConnectionTable.swift",
+        "Sources/SFUClient/UnixSocket.swift",
+        "Sources/Kernel/Locked.swift",
         "Sources/Kernel/SystemError.swift",
-        "Sources/Sockets/TCPListener.swift",
-        "Sources/Sockets/UDPSocket.swift",
-        "Sources/Daemon/Candidates.swift",
-        "Sources/Daemon/CommandLineOptions.swift",
+        "Sources/Sockets/PlaceLists.swift",
+        "Sources/Sockets/SendQueue.swift",
+        "Sources/Sockets/TCP/TCPConnectionTable.swift",
+        "Sources/Sockets/TCP/TCPListener.swift",
+        "Sources/Sockets/UDP/Inbox.swift",
+        "Sources/Sockets/UDP/UDPSender.swift",
+        "Sources/Sockets/UDP/UDPSocket.swift",
         "Sources/Recording/DiskFiles.swift",
-        "Sources/Daemon/HTTPServer.swift",
-        "Sources/Daemon/IPCServer.swift",
-        "Sources/Daemon/IPCSocket.swift",
-        "Sources/Daemon/ServiceManager.swift",
-        "Sources/sfuctl/Compose/Rename.swift",
         "Sources/Recording/MediaMuxer.swift",
         "Sources/LiveStream/StreamCodecs.swift",
         "Sources/LiveStream/StreamerProcess.swift",
+        "Sources/Daemon/HTTP/HTTPServer.swift",
+        "Sources/Daemon/Health/ServiceManager.swift",
+        "Sources/Daemon/IPC/IPCServer.swift",
+        "Sources/Daemon/IPC/IPCSocket.swift",
+        "Sources/Daemon/Start/Candidates.swift",
+        "Sources/Daemon/Start/CommandLineOptions.swift",
         "Sources/Daemon/Worker.swift",
+        "Sources/sfuctl/Compose/Rename.swift",
     ]
 
     @Test func `finds source files`() {
@@ -72,12 +73,11 @@ struct Source: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: sources + tests)
-    func `lines have at most 100 columns and files 500 lines`(_ source: Source) {
+    func `lines have at most 100 columns`(_ source: Source) {
         let lines = source.text.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() where line.count > 100 {
             Issue.record("\(source.path):\(index + 1) has \(line.count) columns")
         }
-        #expect(lines.count <= 501, "\(source.path)")
     }
 
     @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/RTP/") })
