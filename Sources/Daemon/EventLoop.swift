@@ -1,8 +1,8 @@
 import CKernel
 import ControlPlane
 import Kernel
-import Rooms
 import RTP
+import Rooms
 import Sockets
 import WorkerInterface
 
