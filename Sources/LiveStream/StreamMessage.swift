@@ -124,7 +124,7 @@ package enum StreamWireFormat {
             writer.put(Int(frame.codec.rawValue), bytes: 1)
             writer.put(frame.isKeyframe ? 1 : 0, bytes: 1)
             writer.put(Int(frame.instant.nanoseconds), bytes: 8)
-            writer.put((frame.configuration?.count ?? -1) + 1, bytes: 4)
+            writer.put(frame.configuration.map { $0.count + 1 } ?? 0, bytes: 4)
             writer.bytes += frame.configuration ?? []
             writer.bytes += frame.bytes
         case .leave(let track):
