@@ -192,8 +192,13 @@ let package = Package(
         .testTarget(
             name: "SFUTests",
             dependencies: [
-                "CKernel", "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "WorkerInterface",
+                "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "WorkerInterface",
             ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RoomsTests",
+            dependencies: ["CKernel", "RTP", "Rooms", "WorkerInterface"],
             swiftSettings: strict
         ),
         .testTarget(

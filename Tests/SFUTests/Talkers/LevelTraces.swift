@@ -8,9 +8,9 @@ struct LevelTraces {
     /// Silence, in dB of full scale.
     static let nothing = -120.0
 
-    private var random: NegotiationRandom
+    private var random: SeededRandom
 
-    init(seed: UInt64) { random = NegotiationRandom(seed: seed) }
+    init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
     /// A source's loudness at its own microphone, in dB of full scale.
     struct Sound {

@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `random bytes do no harm`() {
-        var random = NegotiationRandom(seed: 6)
+        var random = SeededRandom(seed: 6)
         var measuring = OpusLevelMeter(limit: 3)
         var streams = (0..<10).map { _ in OpusLevelMeter.Stream() }
         for _ in 0..<20_000 {

@@ -55,7 +55,7 @@ struct OpusTrace {
 
 /// A synthetic voice (tone, overtones and breath) at 48 kHz with a given loudness per step.
 struct SyntheticVoice {
-    private var random: NegotiationRandom
+    private var random: SeededRandom
     private let room: Double
     private var phase = 0.0
     private var pitch = 130.0
@@ -63,7 +63,7 @@ struct SyntheticVoice {
     private var gain = 0.0
 
     init(seed: UInt64, room: Double) {
-        random = NegotiationRandom(seed: seed)
+        random = SeededRandom(seed: seed)
         self.room = pow(10, room / 20)
     }
 

@@ -102,7 +102,7 @@ struct TestOffer {
 }
 
 /// A seeded generator whose sequence never changes (SplitMix64).
-struct NegotiationRandom: RandomNumberGenerator {
+struct SeededRandom: RandomNumberGenerator {
     var state: UInt64
 
     init(seed: UInt64) { state = seed }
@@ -120,7 +120,7 @@ struct NegotiationRandom: RandomNumberGenerator {
 struct NegotiationBench {
     var negotiation: Negotiation
     var identifiers: WorkerIdentifiers
-    var random: NegotiationRandom
+    var random: SeededRandom
 
     init(seed: UInt64 = 1, publications: Int = 1_000, slots: Int = 1_000) {
         negotiation = Negotiation(
@@ -134,7 +134,7 @@ struct NegotiationBench {
             )
         )
         identifiers = WorkerIdentifiers(transports: 1, publications: publications, slots: slots)
-        random = NegotiationRandom(seed: seed)
+        random = SeededRandom(seed: seed)
     }
 
     mutating func answer(

@@ -1,5 +1,4 @@
 @testable import Rooms
-@testable import SFU
 
 /// Reference implementation of E-33 with its ruling, word by word: sets, slow and simple.
 struct TalkerListReference {

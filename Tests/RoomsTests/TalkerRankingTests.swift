@@ -1,7 +1,6 @@
 import Testing
 
 @testable import Rooms
-@testable import SFU
 
 @Suite struct TalkerRankingTests {
     /// One event of a story; pins are changed by name.
@@ -115,7 +114,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `E-33 100,000 random steps agree with a naive reading`(seed: UInt64) {
-        var random = NegotiationRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         var ranking = ActiveSpeakerRanking()
         var oracle = TalkerListReference()
         var pins: [String] = []
@@ -150,7 +149,7 @@ import Testing
     }
 
     @Test func `E-33 a receiver who is not on the common list gets the common list`() {
-        var random = NegotiationRandom(seed: 5)
+        var random = SeededRandom(seed: 5)
         var ranking = ActiveSpeakerRanking()
         let names = (0..<30).map { "p\($0)" }
         let pins = ["p3", "p20"]

@@ -9,14 +9,14 @@ struct NegotiationRandomTests {
     struct Client {
         var bench: NegotiationBench
         var offer = TestOffer([])
-        var random: NegotiationRandom
+        var random: SeededRandom
         var nextMID = 0
         var last: Answer?
         var live: (publications: Set<PublicationID>, slots: Set<SlotID>) = ([], [])
 
         init(seed: UInt64) {
             bench = NegotiationBench(seed: seed)
-            random = NegotiationRandom(seed: seed ^ 0xffff)
+            random = SeededRandom(seed: seed ^ 0xffff)
         }
 
         mutating func line(port: Int = 9) -> TestOffer.Line {
@@ -142,7 +142,7 @@ struct NegotiationRandomTests {
     /// Checks that an offer, rejected or answered, leaves a state that allows the next one.
     @Test(arguments: Array(1...8) as [UInt64])
     func `a mutated offer is refused or answered, and never more`(seed: UInt64) throws {
-        var random = NegotiationRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         let base = TestOffer([
             .init(mid: "0", direction: "sendrecv"),
             .init(
@@ -176,7 +176,7 @@ struct NegotiationRandomTests {
         #expect(answered > 50)
     }
 
-    private func mutate(_ text: String, using random: inout NegotiationRandom) -> String {
+    private func mutate(_ text: String, using random: inout SeededRandom) -> String {
         var lines = text.split(separator: "\n").map { Array($0.utf8) }
         let marks = Array(" :/;=,~-09\0\r\u{7f}é*".utf8)
         for _ in 0..<Int.random(in: 1...3, using: &random) {

@@ -2,7 +2,6 @@ import RTP
 import Testing
 
 @testable import Rooms
-@testable import SFU
 @testable import WorkerInterface
 
 /// Admission by the workers' measured load.

@@ -1,7 +1,6 @@
 import Testing
 
 @testable import Rooms
-@testable import SFU
 
 @Suite struct RosterTests {
     private struct Entry: RosterElement, Equatable {
@@ -41,7 +40,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `it is a dictionary sorted by birth`(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SeededRandom(seed: seed)
         var register = Roster<Entry>()
         var plain: [String: Entry] = [:]
         for birth in 0..<2_000 as Range<UInt64> {

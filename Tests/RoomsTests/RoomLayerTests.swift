@@ -1,7 +1,6 @@
 import Testing
 
 @testable import Rooms
-@testable import SFU
 @testable import WorkerInterface
 
 /// Commands to workers for layer preferences and caps of roles.
