@@ -3,7 +3,10 @@ import WorkerInterface
 
 extension Room {
     /// Answers an offer: creates a transport, renegotiates it or restarts its ICE.
-    mutating func offer(_ call: Offer, _ shared: inout Shared) throws(CallError) -> Outcome {
+    mutating func offer(
+        _ call: Offer,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         let participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
             throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
@@ -14,15 +17,15 @@ extension Room {
         if let present {
             transport = present
         } else {
-            transport = try makeTransport(call.transport, participant, &shared)
+            transport = try makeTransport(call.transport, participant, &transaction)
         }
         do throws(CallError) {
-            let (answer, sources) = try negotiate(call, participant, &transport, &shared)
-            return adopt(answer, sources, call, transport, &shared)
+            let (answer, sources) = try negotiate(call, participant, &transport, &transaction)
+            return adopt(answer, sources, call, transport, &transaction)
         } catch {
             if present == nil {
                 let place = transport.place
-                shared.identifiers[place.worker].transports.release(place.id)
+                transaction.shared.identifiers[place.worker].transports.release(place.id)
             }
             throw error
         }
@@ -31,29 +34,29 @@ extension Room {
     private func makeTransport(
         _ name: String,
         _ participant: Participant,
-        _ shared: inout Shared
+        _ transaction: inout RoomTransaction
     ) throws(CallError) -> Transport {
-        let limit = shared.limits.transportsPerParticipant
+        let limit = transaction.shared.limits.transportsPerParticipant
         guard participant.transports.count < limit else {
             throw .limitReached("transportsPerParticipant", limit)
         }
         // A returning participant is always let back; a first transport counts as a join.
         if !participant.hasConnected {
-            try shared.memory.refuseMore()
-            try shared.load.refuseTransport()
+            try transaction.shared.memory.refuseMore()
+            try transaction.shared.load.refuseTransport()
         }
-        guard let worker = workerForTransport(shared),
-            let id = shared.identifiers[worker].transports.allocate()
+        guard let worker = workerForTransport(transaction.shared),
+            let id = transaction.shared.identifiers[worker].transports.allocate()
         else {
             throw .limitReached(
                 "transportsPerWorker",
-                shared.identifiers[self.worker].transports.used
+                transaction.shared.identifiers[self.worker].transports.used
             )
         }
-        var local = shared.locals[worker]
+        var local = transaction.shared.locals[worker]
         // A CNAME of its own for each transport, so that nobody is recognized by it (RFC 7022
         // §4.2).
-        local.cname = String(shared.random.next(), radix: 36)
+        local.cname = String(transaction.shared.random.next(), radix: 36)
         return Transport(
             name: name,
             place: TransportLocation(worker: worker, id: id),
@@ -69,7 +72,7 @@ extension Room {
         _ call: Offer,
         _ participant: Participant,
         _ transport: inout Transport,
-        _ shared: inout Shared
+        _ transaction: inout RoomTransaction
     ) throws(CallError) -> (Answer, [String: MediaSource]) {
         var sources: [String: MediaSource] = [:]
         for track in transport.tracks { sources[track.mid] = track.source }
@@ -84,8 +87,8 @@ extension Room {
         do throws(SDPError) {
             let answer = try transport.negotiation.answer(
                 call.sdp,
-                identifiers: &shared.identifiers[transport.place.worker],
-                random: &shared.random,
+                identifiers: &transaction.shared.identifiers[transport.place.worker],
+                random: &transaction.shared.random,
                 policy: policy
             )
             return (answer, sources)
@@ -108,19 +111,18 @@ extension Room {
         _ sources: [String: MediaSource],
         _ call: Offer,
         _ transport: Transport,
-        _ shared: inout Shared
-    ) -> Outcome {
-        var outcome = Outcome()
+        _ transaction: inout RoomTransaction
+    ) -> Result {
         var transport = transport
         let answer = limited(answer, sources, call.participant)
         let id = call.participant
         let worker = transport.place.worker
         transport.audioFallback = call.audioFallback ?? transport.audioFallback
-        dropSlots(answer.endedSlots, of: id, transport, &outcome.change)
-        empty(slotsOf: answer.endedPublications, of: id, transport.name, &outcome.change)
-        transport.slots = slots(answer, of: id, transport, &outcome.change)
-        transport.tracks = tracks(answer, sources, of: id, transport, &outcome.change)
-        outcome.change.tell(worker, .configure(transport.place.id, answer.configuration))
+        dropSlots(answer.endedSlots, of: id, transport, &transaction)
+        empty(slotsOf: answer.endedPublications, of: id, transport.name, &transaction)
+        transport.slots = slots(answer, of: id, transport, &transaction)
+        transport.tracks = tracks(answer, sources, of: id, transport, &transaction)
+        transaction.tell(worker, .configure(transport.place.id, answer.configuration))
 
         if let index = participants[id]?.transports.firstIndex(where: { $0.name == transport.name })
         {
@@ -129,21 +131,20 @@ extension Room {
             participants[id]?.transports.append(transport)
             participants[id]?.hasConnected = true
             noteConnection(of: id, ifNone: .none)
-            open(.transport(worker: worker, transport.place.id), for: id, &outcome.change)
+            open(.transport(worker: worker, transport.place.id), for: id, &transaction)
         }
-        reconcile(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
+        reconcile(publisher: id, ending: EndReason.unpublished, &transaction)
         for publication in answer.endedPublications {
-            free(.publication(worker: worker, publication), &outcome.change)
+            free(.publication(worker: worker, publication), &transaction)
         }
-        for slot in answer.endedSlots { free(.slot(worker: worker, slot), &outcome.change) }
-        outcome.result = .answered(
+        for slot in answer.endedSlots { free(.slot(worker: worker, slot), &transaction) }
+        return .answered(
             Answered(
                 sdp: answer.sdp,
                 transport: transport.name,
                 media: lines(answer, of: id, transport)
             )
         )
-        return outcome
     }
 
     /// Adds the publisher role's cap, the load-shedding priority and the source to an answer's
@@ -170,16 +171,16 @@ extension Room {
         _ ended: [SlotID],
         of id: String,
         _ transport: Transport,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         for slot in transport.slots where ended.contains(slot.id) {
             let name = SlotName(transport: transport.name, mid: slot.mid)
             guard !slot.follows else {
-                stopFollowing(name, of: id, &change)
+                stopFollowing(name, of: id, &transaction)
                 continue
             }
-            if let subscription = release(slot, name, &change) {
-                change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            if let subscription = release(slot, name, &transaction) {
+                transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
             }
         }
     }
@@ -189,7 +190,7 @@ extension Room {
         slotsOf ended: [PublicationID],
         of id: String,
         _ transport: String,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard !ended.isEmpty else { return }
         for stream in (participants[id]?.streams ?? []).compactMap({ streams[$0] })
@@ -202,7 +203,7 @@ extension Room {
                     guard let subscription = subscriptions[number],
                         let slot = subscription.slot(kind)
                     else { continue }
-                    unbind(slot, of: subscription.participant, &change)
+                    unbind(slot, of: subscription.participant, &transaction)
                 }
             }
         }
@@ -212,7 +213,7 @@ extension Room {
         _ answer: Answer,
         of id: String,
         _ transport: Transport,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) -> [Slot] {
         // Read the slots again: ended ones have released their subscriptions meanwhile.
         let present = participants[id]?.transports.first { $0.name == transport.name }?.slots ?? []
@@ -222,7 +223,7 @@ extension Room {
                 slot.codecs = codecs
                 return slot
             }
-            open(.slot(worker: transport.place.worker, configured.id), for: id, &change)
+            open(.slot(worker: transport.place.worker, configured.id), for: id, &transaction)
             return Slot(
                 mid: configured.mid,
                 kind: configured.kind,
@@ -238,17 +239,17 @@ extension Room {
         _ sources: [String: MediaSource],
         of id: String,
         _ transport: Transport,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) -> [Track] {
         answer.configuration.publications.map { configured in
             let source = sources[configured.mid] ?? .defaultSource(for: configured.kind)
             if var track = transport.tracks.first(where: { $0.publication == configured.id }) {
                 track.source = source
                 track.configuration = configured
-                change.touch(transport.home(of: track))
+                transaction.touch(transport.home(of: track))
                 return track
             }
-            open(.publication(worker: transport.place.worker, configured.id), for: id, &change)
+            open(.publication(worker: transport.place.worker, configured.id), for: id, &transaction)
             return Track(source: source, configuration: configured)
         }
     }

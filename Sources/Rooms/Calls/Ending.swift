@@ -2,29 +2,29 @@ import WorkerInterface
 
 extension Room {
     /// Ends a stream with all its subscriptions and announces only the stream's end.
-    mutating func end(stream id: String, _ reason: String, _ change: inout Change) {
+    mutating func end(stream id: String, _ reason: String, _ transaction: inout RoomTransaction) {
         guard let stream = streams[id] else { return }
-        for number in stream.subscribers.sorted() { end(subscription: number, &change) }
+        for number in stream.subscribers.sorted() { end(subscription: number, &transaction) }
         streams[id] = nil
         participants[stream.participant]?.streams.removeAll { $0 == id }
         if participants[stream.participant]?.streams.isEmpty != false {
             hosts.removeAll { $0 == stream.participant }
         }
         talkers.isStale = true
-        change.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
+        transaction.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
     }
 
     /// Ends a subscription and empties its slots.
-    mutating func end(subscription number: UInt64, _ change: inout Change) {
+    mutating func end(subscription number: UInt64, _ transaction: inout RoomTransaction) {
         guard let subscription = subscriptions.removeValue(forKey: number) else { return }
         for kind in MediaKind.allCases {
             guard let name = subscription.slot(kind) else { continue }
-            unbind(name, of: subscription.participant, &change)
+            unbind(name, of: subscription.participant, &transaction)
             withSlot(name, of: subscription.participant) { $0.subscription = nil }
         }
         streams[subscription.stream]?.subscribers.remove(number)
         participants[subscription.participant]?.subscriptions.removeAll { $0 == number }
-        free(.subscription(number), &change)
+        free(.subscription(number), &transaction)
     }
 
     /// Closes a transport.
@@ -34,7 +34,7 @@ extension Room {
         transport name: String,
         of id: String,
         _ reason: String,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let participant = participants[id],
             let transport = participant.transports.first(where: { $0.name == name })
@@ -42,19 +42,19 @@ extension Room {
         let worker = transport.place.worker
         for slot in transport.slots {
             let name = SlotName(transport: name, mid: slot.mid)
-            stopFollowing(name, of: id, &change)
+            stopFollowing(name, of: id, &transaction)
             // Read the slot again: `stopFollowing` may have released it.
-            if let (slot, _) = seat(name, of: id) { release(slot, name, &change) }
+            if let (slot, _) = seat(name, of: id) { release(slot, name, &transaction) }
         }
         for stream in participant.streams where streams[stream]?.transport == name {
-            end(stream: stream, reason, &change)
+            end(stream: stream, reason, &transaction)
         }
-        change.tell(worker, .close(transport.place.id))
+        transaction.tell(worker, .close(transport.place.id))
         for track in transport.tracks {
-            free(.publication(worker: worker, track.publication), &change)
+            free(.publication(worker: worker, track.publication), &transaction)
         }
-        for slot in transport.slots { free(.slot(worker: worker, slot.id), &change) }
-        free(.transport(worker: worker, transport.place.id), &change)
+        for slot in transport.slots { free(.slot(worker: worker, slot.id), &transaction) }
+        free(.transport(worker: worker, transport.place.id), &transaction)
         participants[id]?.transports.removeAll { $0.name == name }
         rank(id)
     }
@@ -66,16 +66,16 @@ extension Room {
     mutating func release(
         _ slot: Slot,
         _ name: SlotName,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) -> Subscription? {
         guard let number = slot.subscription, var subscription = subscriptions[number] else {
             return nil
         }
         guard subscription.slot(slot.kind.other) != nil else {
-            end(subscription: number, &change)
+            end(subscription: number, &transaction)
             return subscription
         }
-        unbind(name, of: subscription.participant, &change)
+        unbind(name, of: subscription.participant, &transaction)
         withSlot(name, of: subscription.participant) { $0.subscription = nil }
         subscription.set(nil, for: slot.kind)
         // A lost slot gets no further video events.
@@ -85,29 +85,34 @@ extension Room {
     }
 
     /// Removes a participant and everything it has in the room.
-    mutating func remove(_ id: String, _ reason: String, _ change: inout Change) {
+    mutating func remove(_ id: String, _ reason: String, _ transaction: inout RoomTransaction) {
         guard let participant = participants[id] else { return }
         for transport in participant.transports {
-            end(transport: transport.name, of: id, reason, &change)
+            end(transport: transport.name, of: id, reason, &transaction)
         }
         participants[id] = nil
-        forget(participant, &change)
+        forget(participant, &transaction)
     }
 
     /// Closes the room and removes all participants.
     mutating func close(
         by actor: String?,
         _ reason: String,
-        _ shared: inout Shared
-    ) -> Outcome {
-        var outcome = Outcome(isFenced: true)
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
+        let refusal = CallError(
+            code: 5116,
+            reason: "not-permitted",
+            message: "closing the room needs the permission close"
+        )
+        try check(actor, may: .close, orElse: refusal)
+        transaction.isFenced = true
         let closed = reason == EndReason.shutdown ? reason : EndReason.roomClosed
         forgetAll()
-        endTaps(closed, by: actor, &shared, &outcome.change)
-        for participant in members + awaited { remove(participant.id, closed, &outcome.change) }
-        outcome.change.announce(.closed(reason: reason, by: actor), to: .everyone)
+        endTaps(closed, by: actor, &transaction)
+        for participant in members + awaited { remove(participant.id, closed, &transaction) }
+        transaction.announce(.closed(reason: reason, by: actor), to: .everyone)
         if settings.kind.isLiveEvent { state = .ended }
         isClosed = true
-        return outcome
     }
 }

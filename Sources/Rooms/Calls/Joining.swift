@@ -1,9 +1,12 @@
 extension Room {
-    mutating func join(_ call: Join, _ shared: inout Shared) throws(CallError) -> Outcome {
+    mutating func join(
+        _ call: Join,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         let before = vocabulary
         try recordVocabulary(call.vocabulary)
         do throws(CallError) {
-            return try enterOrTakeOver(call, &shared)
+            return try enterOrTakeOver(call, &transaction)
         } catch {
             vocabulary = before
             throw error
@@ -12,15 +15,18 @@ extension Room {
 
     private mutating func enterOrTakeOver(
         _ call: Join,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         if let present = participants[call.participant] {
-            return takeOver(present, call, &shared)
+            return takeOver(present, call, &transaction)
         }
-        return try enter(call, &shared)
+        return try enter(call, &transaction)
     }
 
-    private mutating func enter(_ call: Join, _ shared: inout Shared) throws(CallError) -> Outcome {
+    private mutating func enter(
+        _ call: Join,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         let role = call.role ?? Role.participantName
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         let isModerator = role == Role.moderatorName
@@ -29,7 +35,7 @@ extension Room {
         if state == .created, !isModerator {
             throw .wrongState("the live event is not ready: only its hosts may enter")
         }
-        let daemonLimit = shared.limits.participantsPerRoom
+        let daemonLimit = transaction.shared.limits.participantsPerRoom
         let limit = min(settings.maxParticipants ?? daemonLimit, daemonLimit)
         guard participants.count < limit else {
             throw .limitReached(
@@ -37,8 +43,8 @@ extension Room {
                 limit
             )
         }
-        try shared.memory.refuseMore()
-        try shared.load.admit(at: shared.now)
+        try transaction.shared.memory.refuseMore()
+        try transaction.shared.load.admit(at: transaction.shared.now)
         let participant = Participant(
             id: call.participant,
             birth: nextBirth(),
@@ -47,59 +53,57 @@ extension Room {
             mode: call.mode ?? .sendAndReceive,
             admitted: !settings.knock || isModerator,
             connection: .none,
-            joined: shared.unixTime
+            joined: transaction.shared.unixTime
         )
         let others = participants.listedNames
         participants[participant.id] = participant
-        var outcome = Outcome(result: participant.admitted ? .joined : .awaited)
         if participant.admitted {
-            outcome.change.announce(.joined(participant, again: false), to: .only(others))
+            transaction.announce(.joined(participant, again: false), to: .only(others))
         } else {
-            outcome.change.announce(.awaited(participant), to: .only(moderators))
+            transaction.announce(.awaited(participant), to: .only(moderators))
         }
-        return outcome
+        return participant.admitted ? .joined : .awaited
     }
 
     /// Treats a second join as a reconnect: the participant's role and other state stay.
     private mutating func takeOver(
         _ present: Participant,
         _ call: Join,
-        _ shared: inout Shared
-    ) -> Outcome {
-        var outcome = Outcome(result: present.admitted ? .joined : .awaited)
+        _ transaction: inout RoomTransaction
+    ) -> Result {
+        let result = present.admitted ? Result.joined : .awaited
         for transport in present.transports {
             end(
                 transport: transport.name,
                 of: present.id,
                 EndReason.takeover,
-                &outcome.change
+                &transaction
             )
         }
-        guard var participant = participants[present.id] else { return outcome }
+        guard var participant = participants[present.id] else { return result }
         participant.name = call.name ?? participant.name
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
         participants[participant.id] = participant
         if participant.admitted {
-            outcome.change.announce(
+            transaction.announce(
                 .joined(participant, again: true),
                 to: .only(participants.listedNames.filter { $0 != participant.id })
             )
         }
-        reconcile(publisher: participant.id, ending: EndReason.takeover, &shared, &outcome.change)
-        return outcome
+        reconcile(publisher: participant.id, ending: EndReason.takeover, &transaction)
+        return result
     }
 
-    mutating func leave(_ id: String, _ shared: inout Shared) throws(CallError) -> Outcome {
+    mutating func leave(_ id: String, _ transaction: inout RoomTransaction) throws(CallError) {
         let participant = try participant(id)
-        var outcome = Outcome(isFenced: true)
-        remove(id, EndReason.left, &outcome.change)
-        reconcileHosts(&shared, &outcome.change)
-        outcome.change.announce(
+        transaction.isFenced = true
+        remove(id, EndReason.left, &transaction)
+        reconcileHosts(&transaction)
+        transaction.announce(
             .left(participant, reason: EndReason.left),
             to: participant.admitted ? .everyone : .only(moderators)
         )
-        return outcome
     }
 
     /// Ids of the admitted moderators, in join order.

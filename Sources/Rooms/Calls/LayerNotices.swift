@@ -15,12 +15,11 @@ extension Room {
     mutating func hold(
         _ number: UInt64,
         because hold: VideoHold?,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard subscriptions[number] != nil else { return }
         subscriptions[number]?.held = hold
-        reconcile(subscription: number, &shared, &change)
+        reconcile(subscription: number, &transaction)
     }
 
     /// Records which encodings of a publication a worker's subscribers need, one bit each.
@@ -28,17 +27,17 @@ extension Room {
         _ mask: UInt8,
         of home: RelayTarget,
         by worker: Int,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let id = stream(with: home) else { return }
         streams[id]?.demand[worker] = mask
-        announceDemand(of: home, &change)
+        announceDemand(of: home, &transaction)
     }
 
     /// Announces to the publisher which encodings are needed, if that has changed.
     ///
     /// Recordings and other outputs take the highest encoding there is.
-    mutating func announceDemand(of home: RelayTarget, _ change: inout Change) {
+    mutating func announceDemand(of home: RelayTarget, _ transaction: inout RoomTransaction) {
         guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
         else { return }
         let encodings = track.configuration.encodings.prefix(8)
@@ -53,7 +52,7 @@ extension Room {
         let layers = encodings.enumerated().map { position, encoding in
             WantedLayer(rid: encoding.rid, isWanted: all & (1 << UInt8(position)) != 0)
         }
-        change.announce(.layersWanted(stream, layers), to: .only([stream.participant]))
+        transaction.announce(.layersWanted(stream, layers), to: .only([stream.participant]))
     }
 
     private func stream(with home: RelayTarget) -> String? {

@@ -1,15 +1,17 @@
 import WorkerInterface
 
 extension Room {
-    mutating func subscribe(_ call: Subscribe, _ shared: inout Shared) throws(CallError) -> Outcome
-    {
+    mutating func subscribe(
+        _ call: Subscribe,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         let subscriber = try participant(call.participant)
         let stream = try stream(call.stream)
-        let slots = try slots(for: call, stream, subscriber, shared.limits)
-        try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
+        let slots = try slots(for: call, stream, subscriber, transaction.shared.limits)
+        try checkHandles(for: slots, of: subscriber, carrying: stream, transaction.shared)
 
-        shared.lastSubscription += 1
-        let number = shared.lastSubscription
+        transaction.shared.lastSubscription += 1
+        let number = transaction.shared.lastSubscription
         var subscription = Subscription(
             number: number,
             participant: subscriber.id,
@@ -23,11 +25,10 @@ extension Room {
         subscriptions[number] = subscription
         participants[subscriber.id]?.subscriptions.append(number)
         streams[stream.id]?.subscribers.insert(number)
-        var outcome = Outcome(result: .subscribed(number))
-        open(.subscription(number), for: subscriber.id, &outcome.change)
+        open(.subscription(number), for: subscriber.id, &transaction)
         talkers.followers.note(subscriber.id)
-        reconcile(subscription: number, &shared, &outcome.change)
-        return outcome
+        reconcile(subscription: number, &transaction)
+        return .subscribed(number)
     }
 
     /// Returns the slots of a new subscription; free ones if none are named.
@@ -95,23 +96,23 @@ extension Room {
     mutating func update(
         subscription id: String,
         _ call: SubscriptionUpdate,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         var subscription = try subscription(id)
         let number = subscription.number
-        var outcome = Outcome(isFenced: call.audio == false || call.video == false)
+        transaction.isFenced = call.audio == false || call.video == false
         if let target = call.stream, target != subscription.stream {
             try checkIsChosen(subscription)
             let stream = try stream(target)
             let subscriber = try participant(subscription.participant)
             try checkMayWatch(stream, subscriber)
             let slots = subscription.slots
-            try checkHandles(for: slots, of: subscriber, carrying: stream, shared)
+            try checkHandles(for: slots, of: subscriber, carrying: stream, transaction.shared)
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
             talkers.followers.note(subscriber.id)
             subscription.stream = target
-            outcome.isFenced = true
+            transaction.isFenced = true
         }
         subscription.audioOn = call.audio ?? subscription.audioOn
         subscription.videoOn = call.video ?? subscription.videoOn
@@ -132,17 +133,18 @@ extension Room {
         )
         subscriptions[number] = subscription
         takeFreeSlots(for: number)
-        reconcile(subscription: number, &shared, &outcome.change)
-        return outcome
+        reconcile(subscription: number, &transaction)
     }
 
-    mutating func unsubscribe(_ id: String) throws(CallError) -> Outcome {
+    mutating func unsubscribe(
+        _ id: String,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         let subscription = try subscription(id)
         try checkIsChosen(subscription)
-        var outcome = Outcome(isFenced: true)
-        end(subscription: subscription.number, &outcome.change)
+        transaction.isFenced = true
+        end(subscription: subscription.number, &transaction)
         talkers.followers.note(subscription.participant)
-        return outcome
     }
 
     /// Checks that a subscription is explicit.

@@ -22,48 +22,43 @@ extension Room {
         case tapEnded(OutputID, reason: String?)
     }
 
-    /// Applies a worker's notice; one about an object that is gone has no effect.
-    package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
-        var change = Change()
+    /// Handles a worker's notice; one about an object that is gone has no effect.
+    mutating func handle(_ notice: Notice, _ transaction: inout RoomTransaction) {
         switch notice {
-        case .transport(let place, let what): take(what, of: place, &shared, &change)
-        case .started(let subscription): start(subscription, &change)
+        case .transport(let place, let what): take(what, of: place, &transaction)
+        case .started(let subscription): start(subscription, &transaction)
         case .layerChanged(let number, let worker, let slot, let from, let to):
             guard let subscription = subscriptions[number],
                 holds(subscription, slot, in: worker)
             else { break }
-            change.announce(
+            transaction.announce(
                 .layerChanged(subscription, from: from, to: to),
                 to: .only([subscription.participant])
             )
         case .layers(let worker, let publication, let codec, let layers):
             let place = WorkerResource.publication(worker: worker, publication)
-            see(layers, codec, of: place, &shared, &change)
+            see(layers, codec, of: place, &transaction)
         case .videoHeld(let number, let worker, let slot, let reason):
             guard let subscription = subscriptions[number],
                 holds(subscription, slot, in: worker)
             else { break }
-            hold(number, because: reason, &shared, &change)
+            hold(number, because: reason, &transaction)
         case .layersWanted(let worker, let home, let mask):
-            recordDemand(mask, of: home, by: worker, &change)
+            recordDemand(mask, of: home, by: worker, &transaction)
         case .speech(let worker, let publication, let what):
             recordSpeech(what, of: .publication(worker: worker, publication))
-        case .tapStarted(let id): begun(tap: id, &change)
-        case .tapInterrupted(let id, let cause): interrupted(tap: id, cause, &change)
-        case .tapResumed(let id): resumed(tap: id, &change)
-        case .tapEnded(let id, let reason): ended(tap: id, reason, &shared, &change)
+        case .tapStarted(let id): begun(tap: id, &transaction)
+        case .tapInterrupted(let id, let cause): interrupted(tap: id, cause, &transaction)
+        case .tapResumed(let id): resumed(tap: id, &transaction)
+        case .tapEnded(let id, let reason): ended(tap: id, reason, &transaction)
         }
-        reconcileSpeakers(&shared, &change)
-        reconcileTaps(&shared, &change)
-        reconcileRelays(&change)
-        return change
     }
 
-    private mutating func start(_ number: UInt64, _ change: inout Change) {
+    private mutating func start(_ number: UInt64, _ transaction: inout RoomTransaction) {
         guard var subscription = subscriptions[number], !subscription.connected else { return }
         subscription.connected = true
         subscriptions[number] = subscription
-        change.announce(
+        transaction.announce(
             .subscriptionConnected(subscription),
             to: .only([subscription.participant])
         )
@@ -73,8 +68,7 @@ extension Room {
         _ layers: [LayerDescription],
         _ codec: Codec,
         of place: WorkerResource,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let owner = owners[place], case .publication(let worker, let id) = place else {
             return
@@ -92,11 +86,11 @@ extension Room {
             }
             streams[name] = stream
             if before != (stream.audioCodec, stream.videoCodec, stream.layers) {
-                change.announce(.streamChanged(stream), to: .everyone)
+                transaction.announce(.streamChanged(stream), to: .everyone)
             }
             guard isNew, stream.video == id else { continue }
             for number in stream.subscribers.sorted() {
-                reconcile(subscription: number, &shared, &change)
+                reconcile(subscription: number, &transaction)
             }
         }
     }
@@ -104,8 +98,7 @@ extension Room {
     private mutating func take(
         _ what: TransportChange,
         of place: TransportLocation,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let id = owners[.transport(worker: place.worker, place.id)],
             let participant = participants[id],
@@ -120,18 +113,18 @@ extension Room {
             }
         participants[id]?.transports[index].connection = connection
         noteConnection(of: id, ifNone: connection)
-        change.announce(
+        transaction.announce(
             .connection(participant: id, transport: name, what),
             to: participant.admitted ? .everyone : .only([id])
         )
         switch what {
         case .connected: break
-        case .reconnecting: interrupt(id, name, &change)
-        case .reconnected: resume(id, name, &change)
+        case .reconnecting: interrupt(id, name, &transaction)
+        case .reconnected: resume(id, name, &transaction)
         case .disconnected:
-            end(transport: name, of: id, EndReason.disconnected, &change)
+            end(transport: name, of: id, EndReason.disconnected, &transaction)
             noteConnection(of: id, ifNone: .disconnected)
-            reconcile(publisher: id, ending: EndReason.disconnected, &shared, &change)
+            reconcile(publisher: id, ending: EndReason.disconnected, &transaction)
         }
     }
 
@@ -143,18 +136,19 @@ extension Room {
     }
 
     /// Announces to subscribers that a transport's streams are interrupted.
-    private func interrupt(_ id: String, _ transport: String, _ change: inout Change) {
+    private func interrupt(_ id: String, _ transport: String, _ transaction: inout RoomTransaction)
+    {
         for subscription in watchers(of: id, transport) {
-            change.announce(
+            transaction.announce(
                 .subscriptionDisconnected(subscription),
                 to: .only([subscription.participant])
             )
         }
     }
 
-    private func resume(_ id: String, _ transport: String, _ change: inout Change) {
+    private func resume(_ id: String, _ transport: String, _ transaction: inout RoomTransaction) {
         for subscription in watchers(of: id, transport) {
-            change.announce(
+            transaction.announce(
                 .subscriptionReconnected(subscription),
                 to: .only([subscription.participant])
             )
@@ -162,8 +156,8 @@ extension Room {
         // The disconnected participant itself could not be reached at the time.
         for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
         where subscription.connected && subscription.slotName?.transport == transport {
-            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
-            change.announce(.subscriptionReconnected(subscription), to: .only([id]))
+            transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            transaction.announce(.subscriptionReconnected(subscription), to: .only([id]))
         }
     }
 

@@ -16,8 +16,8 @@ extension Room {
         _ step: FloorStep,
         _ id: String,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         guard settings.kind == .lecture else {
             throw CallError(
                 code: 5082,
@@ -26,16 +26,16 @@ extension Room {
             )
         }
         switch step {
-        case .request, .cancel, .finish: return try ownStep(step, id, &shared)
-        case .grant, .deny, .release: return try moderate(step, id, by: actor, &shared)
+        case .request, .cancel, .finish: try ownStep(step, id, &transaction)
+        case .grant, .deny, .release: try moderate(step, id, by: actor, &transaction)
         }
     }
 
     private mutating func ownStep(
         _ step: FloorStep,
         _ id: String,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         guard let participant = participants[id], participant.admitted else {
             throw .invalidClient(id)
         }
@@ -61,29 +61,28 @@ extension Room {
                     : "participant \"\(id)\" has nothing to \(step.rawValue)"
             )
         }
-        var outcome = Outcome(isFenced: step == .finish)
-        begin(.floor(step, id), shared, &outcome)
+        transaction.isFenced = step == .finish
+        begin(.floor(step, id), &transaction)
         switch step {
         case .request:
             raisedHands.append(id)
-            outcome.change.announce(.floor(.requested, participant, by: nil), to: .only(moderators))
+            transaction.announce(.floor(.requested, participant, by: nil), to: .only(moderators))
         case .cancel:
             raisedHands.removeAll { $0 == id }
-            outcome.change.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
+            transaction.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
         default:
             floorHolder = nil
-            outcome.change.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
-            reconcile(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
+            transaction.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+            reconcile(publisher: id, ending: EndReason.floor, &transaction)
         }
-        return outcome
     }
 
     private mutating func moderate(
         _ step: FloorStep,
         _ id: String,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         let (unauthorized, busy) =
             switch step {
             case .grant: (5004, 5043)
@@ -102,8 +101,8 @@ extension Room {
             throw .inProcess(busy, "floor \(step.rawValue)")
         }
         try checkFloor(step, id)
-        var outcome = Outcome(isFenced: step != .grant)
-        begin(.floor(step, id), shared, &outcome)
+        transaction.isFenced = step != .grant
+        begin(.floor(step, id), &transaction)
         let audience = Audience.only([id] + moderators.filter { $0 != actor })
         raisedHands.removeAll { $0 == id }
         switch step {
@@ -117,9 +116,8 @@ extension Room {
             case .deny: .denied
             default: .released
             }
-        outcome.change.announce(.floor(news, participant, by: actor), to: audience)
-        reconcile(publisher: id, ending: EndReason.floor, &shared, &outcome.change)
-        return outcome
+        transaction.announce(.floor(news, participant, by: actor), to: audience)
+        reconcile(publisher: id, ending: EndReason.floor, &transaction)
     }
 
     /// Checks that a moderator's step is valid in the present state of the floor.
@@ -177,29 +175,32 @@ extension Room {
     }
 
     /// Takes the floor and a pending request for it from a participant that may no longer use it.
-    mutating func freeFloor(of id: String, _ change: inout Change) {
+    mutating func freeFloor(of id: String, _ transaction: inout RoomTransaction) {
         guard let participant = participants[id] else { return }
-        freeFloor(of: participant, &change)
+        freeFloor(of: participant, &transaction)
     }
 
-    private mutating func freeFloor(of participant: Participant, _ change: inout Change) {
+    private mutating func freeFloor(
+        of participant: Participant,
+        _ transaction: inout RoomTransaction
+    ) {
         if floorHolder == participant.id {
             floorHolder = nil
-            change.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+            transaction.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
         }
         if raisedHands.contains(participant.id) {
             raisedHands.removeAll { $0 == participant.id }
-            change.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
+            transaction.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
         }
     }
 
     /// Clears the pins, speech and requests of a participant that has left.
-    mutating func forget(_ participant: Participant, _ change: inout Change) {
-        unpin(participant.id, &change)
+    mutating func forget(_ participant: Participant, _ transaction: inout RoomTransaction) {
+        unpin(participant.id, &transaction)
         talkers.ranking.remove(participant.id)
         talkers.followers[participant.id] = nil
         talkers.isStale = true
-        freeFloor(of: participant, &change)
+        freeFloor(of: participant, &transaction)
         roleRequests = roleRequests.filter {
             $0.key != participant.id && $0.value.requester != participant.id
         }

@@ -3,7 +3,11 @@ import WorkerInterface
 // Moderation of a room or of one of its participants: locking, muting, dropping, approving.
 
 extension Room {
-    mutating func lock(_ on: Bool, by actor: String?) throws(CallError) -> Outcome {
+    mutating func lock(
+        _ on: Bool,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         let word = on ? "locking" : "unlocking"
         try check(
             actor,
@@ -24,17 +28,15 @@ extension Room {
                 )
         }
         locked = on
-        var outcome = Outcome()
-        outcome.change.announce(.locked(on, by: actor), to: .everyone)
-        return outcome
+        transaction.announce(.locked(on, by: actor), to: .everyone)
     }
 
     /// Mutes or unmutes the audio of all but moderators, including participants that join later.
     mutating func hardMute(
         _ on: Bool,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .mute,
@@ -61,13 +63,12 @@ extension Room {
                 )
         }
         hardMuted = on
-        var outcome = Outcome(isFenced: on)
-        begin(process, shared, &outcome)
+        transaction.isFenced = on
+        begin(process, &transaction)
         for participant in members where !participant.transports.isEmpty {
-            reconcileGates(of: participant.id, &shared, &outcome.change)
+            reconcileGates(of: participant.id, &transaction)
         }
-        outcome.change.announce(.roomMuted(on, by: actor), to: .everyone)
-        return outcome
+        transaction.announce(.roomMuted(on, by: actor), to: .everyone)
     }
 
     /// Mutes or unmutes kinds of one participant's media, including what it publishes later.
@@ -78,8 +79,8 @@ extension Room {
         _ media: Set<MediaKind>,
         _ on: Bool,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         let asked = MediaKind.allCases.filter(media.contains)
         let code =
             switch (asked.first, on) {
@@ -97,21 +98,20 @@ extension Room {
             )
         )
         guard var participant = participants[id] else { throw .invalidClient(id) }
-        var outcome = Outcome(isFenced: on)
+        transaction.isFenced = on
         let changed = asked.filter { participant.hardMuted.contains($0) != on }
-        guard !changed.isEmpty else { return outcome }
+        guard !changed.isEmpty else { return }
         for kind in changed {
             if on { participant.hardMuted.insert(kind) } else { participant.hardMuted.remove(kind) }
         }
         participants[id] = participant
-        outcome.change.announce(
+        transaction.announce(
             .participantMuted(participant, media: changed, on: on, by: actor),
             to: .only([id])
         )
-        show(hardMuted: participant.hardMuted, changed, of: participant, &outcome.change)
-        reconcileGates(of: id, &shared, &outcome.change)
-        review(subscriptionsTouching: id, &shared, &outcome.change)
-        return outcome
+        show(hardMuted: participant.hardMuted, changed, of: participant, &transaction)
+        reconcileGates(of: id, &transaction)
+        review(subscriptionsTouching: id, &transaction)
     }
 
     /// Announces a moderator's mute to the others as an ordinary change of the stream.
@@ -119,7 +119,7 @@ extension Room {
         hardMuted: Set<MediaKind>,
         _ changed: [MediaKind],
         of participant: Participant,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         for id in participant.streams {
             guard var stream = streams[id] else { continue }
@@ -128,7 +128,7 @@ extension Room {
             let isSeen = changed.contains {
                 stream.publication($0) != nil && stream.isOn($0)
             }
-            if isSeen { change.announce(.streamChanged(stream), to: .everyone) }
+            if isSeen { transaction.announce(.streamChanged(stream), to: .everyone) }
         }
     }
 
@@ -137,27 +137,26 @@ extension Room {
         _ ids: [String],
         by actor: String?,
         _ reason: String,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         try check(
             actor,
             may: .drop,
             orElse: .seed(5116, "dropping participants needs the permission drop")
         )
-        var outcome = Outcome(isFenced: true)
+        transaction.isFenced = true
         var dropped: [String] = []
         for id in ids {
             guard let participant = participants[id] else { continue }
             dropped.append(id)
-            remove(id, EndReason.dropped, &outcome.change)
-            outcome.change.announce(
+            remove(id, EndReason.dropped, &transaction)
+            transaction.announce(
                 .left(participant, reason: reason),
                 to: audience(of: participant)
             )
         }
-        reconcileHosts(&shared, &outcome.change)
-        outcome.result = .dropped(dropped)
-        return outcome
+        reconcileHosts(&transaction)
+        return .dropped(dropped)
     }
 
     /// Admits a participant that awaits approval, or removes it.
@@ -165,8 +164,8 @@ extension Room {
         of id: String,
         approve: Bool,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .approve,
@@ -177,27 +176,25 @@ extension Room {
             throw .wrongState("participant \"\(id)\" awaits no approval")
         }
         guard approve else {
-            var outcome = Outcome(isFenced: true)
-            remove(id, EndReason.denied, &outcome.change)
-            outcome.change.announce(
+            transaction.isFenced = true
+            remove(id, EndReason.denied, &transaction)
+            transaction.announce(
                 .denied(participant, by: actor),
                 to: .only([id] + moderators.filter { $0 != actor })
             )
-            return outcome
+            return
         }
         guard !locked else { throw .roomLocked(name) }
         let others = members.map(\.id)
         participant.admitted = true
         participants[id] = participant
-        var outcome = Outcome()
-        outcome.change.announce(
+        transaction.announce(
             .approved(participant, by: actor),
             to: .only([id] + moderators.filter { $0 != actor })
         )
-        outcome.change.announce(.joined(participant, again: false), to: .only(others))
-        reconcile(publisher: id, ending: EndReason.unpublished, &shared, &outcome.change)
-        review(subscriptionsTouching: id, &shared, &outcome.change)
-        return outcome
+        transaction.announce(.joined(participant, again: false), to: .only(others))
+        reconcile(publisher: id, ending: EndReason.unpublished, &transaction)
+        review(subscriptionsTouching: id, &transaction)
     }
 
     /// Reapplies rights to all subscriptions from or to a participant.
@@ -205,8 +202,7 @@ extension Room {
     /// Subscriptions that the roles no longer allow end.
     mutating func review(
         subscriptionsTouching id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let participant = participants[id] else { return }
         // Changed rights may also fill following slots that are empty now.
@@ -220,11 +216,14 @@ extension Room {
                 let subscriber = participants[subscription.participant]
             else { continue }
             guard mayReceive(from: publisher, subscriber) == .closed(.role) else {
-                reconcile(subscription: number, &shared, &change)
+                reconcile(subscription: number, &transaction)
                 continue
             }
-            end(subscription: number, &change)
-            change.announce(.subscriptionDisconnected(subscription), to: .only([subscriber.id]))
+            end(subscription: number, &transaction)
+            transaction.announce(
+                .subscriptionDisconnected(subscription),
+                to: .only([subscriber.id])
+            )
         }
     }
 }

@@ -17,10 +17,9 @@ extension Room {
     func isInProcess(_ process: PendingOperation) -> Bool { inProcess[process] != nil }
 
     /// Begins an operation; all workers must pass its fence, even those without commands.
-    mutating func begin(_ process: PendingOperation, _ shared: Shared, _ outcome: inout Outcome) {
+    mutating func begin(_ process: PendingOperation, _ transaction: inout RoomTransaction) {
         inProcess[process, default: 0] += 1
-        outcome.process = process
-        for worker in shared.locals.indices { outcome.change.fence(worker) }
+        transaction.awaitFence(of: process)
     }
 
     /// Ends one pending operation after all workers have passed its fence.

@@ -2,7 +2,12 @@
 
 extension Room {
     /// Pins or unpins participants; those already in that state are ignored.
-    mutating func pin(_ ids: [String], _ on: Bool, by actor: String?) throws(CallError) -> Outcome {
+    mutating func pin(
+        _ ids: [String],
+        _ on: Bool,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .pin,
@@ -30,24 +35,22 @@ extension Room {
                 details: ["limit": .text("maxActiveTalkers - 1"), "value": .number(pinLimit)]
             )
         }
-        var outcome = Outcome()
-        guard wanted != pins else { return outcome }
+        guard wanted != pins else { return }
         pins = wanted
-        outcome.change.announce(.pinsChanged(pins, by: actor), to: .everyone)
-        return outcome
+        transaction.announce(.pinsChanged(pins, by: actor), to: .everyone)
     }
 
-    mutating func unpin(_ id: String, _ change: inout Change) {
+    mutating func unpin(_ id: String, _ transaction: inout RoomTransaction) {
         guard pins.contains(id) else { return }
         pins.removeAll { $0 == id }
-        change.announce(.pinsChanged(pins, by: nil), to: .everyone)
+        transaction.announce(.pinsChanged(pins, by: nil), to: .everyone)
     }
 
     /// Removes the newest pins that exceed the limit of new settings.
-    mutating func trimPins(by actor: String?, _ change: inout Change) {
+    mutating func trimPins(by actor: String?, _ transaction: inout RoomTransaction) {
         guard pins.count > pinLimit else { return }
         pins = Array(pins.prefix(pinLimit))
-        change.announce(.pinsChanged(pins, by: actor), to: .everyone)
+        transaction.announce(.pinsChanged(pins, by: actor), to: .everyone)
     }
 
     /// Maximum number of pins; one list entry stays free for a speaker.

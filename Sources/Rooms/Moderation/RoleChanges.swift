@@ -18,28 +18,27 @@ extension Room {
         to role: String,
         force: Bool,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         try checkMayChangeRoles(actor)
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         guard let participant = participants[id] else { throw .peerLeft(id) }
-        var outcome = Outcome(isFenced: force)
-        guard participant.role != role else { return outcome }
+        transaction.isFenced = force
+        guard participant.role != role else { return .none }
         guard force else {
             let request = RoleRequest(
                 id: "req-\(nextBirth())",
                 requester: actor,
                 target: id,
                 role: role,
-                expires: shared.unixTime + Double(settings.roleRequestSeconds)
+                expires: transaction.shared.unixTime + Double(settings.roleRequestSeconds)
             )
             roleRequests[id] = request
-            outcome.result = .requested(request.id)
-            outcome.change.announce(.roleRequested(request), to: .only([id]))
-            return outcome
+            transaction.announce(.roleRequested(request), to: .only([id]))
+            return .requested(request.id)
         }
-        give(role, to: [id], by: actor, &shared, &outcome.change)
-        return outcome
+        give(role, to: [id], by: actor, &transaction)
+        return .none
     }
 
     /// Accepts or declines a role-change request on behalf of the participant asked.
@@ -47,10 +46,11 @@ extension Room {
         _ request: String,
         of id: String,
         accept: Bool,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         _ = try participant(id)
-        guard let open = roleRequests[id], open.id == request, open.expires > shared.unixTime
+        guard let open = roleRequests[id], open.id == request,
+            open.expires > transaction.shared.unixTime
         else {
             throw .wrongState(
                 "participant \"\(id)\" has no open request \"\(request)\"",
@@ -58,14 +58,13 @@ extension Room {
             )
         }
         roleRequests[id] = nil
-        var outcome = Outcome(isFenced: accept)
+        transaction.isFenced = accept
         if accept {
-            give(open.role, to: [id], by: open.requester, &shared, &outcome.change)
+            give(open.role, to: [id], by: open.requester, &transaction)
         } else {
             let audience = open.requester.map { [$0] } ?? []
-            outcome.change.announce(.roleDeclined(open), to: .only(audience))
+            transaction.announce(.roleDeclined(open), to: .only(audience))
         }
-        return outcome
     }
 
     /// Gives a role to all participants that have one of `sources`.
@@ -75,8 +74,8 @@ extension Room {
         to role: String,
         from sources: [String]?,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try checkMayChangeRoles(actor)
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         for source in sources ?? [] where settings.role(named: source) == nil {
@@ -94,18 +93,17 @@ extension Room {
             guard let sources else { return !settings.protectedRoles.contains(participant.role) }
             return sources.contains(participant.role)
         }
-        var outcome = Outcome(isFenced: true)
+        transaction.isFenced = true
         let changed = chosen.filter { $0.role != role }.map(\.id)
-        give(role, to: changed, by: actor, &shared, &outcome.change)
-        return outcome
+        give(role, to: changed, by: actor, &transaction)
     }
 
     /// Transfers the moderator role; the old moderator becomes a participant.
     mutating func transfer(
         to id: String,
         by actor: String,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         let old = try participant(actor)
         guard old.role == Role.moderatorName, old.admitted else {
             throw .seed(5085, "only a moderator can hand its role over")
@@ -116,11 +114,10 @@ extension Room {
         guard settings.role(named: Role.participantName) != nil else {
             throw .roleInvalid(Role.participantName)
         }
-        var outcome = Outcome(isFenced: true)
-        outcome.change.announce(.transferred(from: actor, to: id), to: .only([actor, id]))
-        give(Role.moderatorName, to: [id], by: actor, &shared, &outcome.change)
-        give(Role.participantName, to: [actor], by: actor, &shared, &outcome.change)
-        return outcome
+        transaction.isFenced = true
+        transaction.announce(.transferred(from: actor, to: id), to: .only([actor, id]))
+        give(Role.moderatorName, to: [id], by: actor, &transaction)
+        give(Role.participantName, to: [actor], by: actor, &transaction)
     }
 
     private func checkMayChangeRoles(_ actor: String?) throws(CallError) {
@@ -137,8 +134,7 @@ extension Room {
         _ role: String,
         to ids: [String],
         by actor: String?,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         for id in ids {
             guard var participant = participants[id], participant.role != role else { continue }
@@ -146,32 +142,36 @@ extension Room {
             participant.role = role
             participants[id] = participant
             roleRequests[id] = nil
-            change.announce(
+            transaction.announce(
                 .roleChanged(participant, from: old, by: actor),
                 to: audience(of: participant)
             )
             if role == Role.moderatorName {
-                freeFloor(of: id, &change)
-                admit(id, by: actor, &change)
+                freeFloor(of: id, &transaction)
+                admit(id, by: actor, &transaction)
             }
         }
-        reconcile(rolesOf: ids, &shared, &change)
+        reconcile(rolesOf: ids, &transaction)
     }
 
     /// Applies the rights of new roles: first to publishers, then to subscriptions.
-    mutating func reconcile(rolesOf ids: [String], _ shared: inout Shared, _ change: inout Change) {
-        reconcile(publishers: ids, ending: EndReason.role, &shared, &change)
-        for id in ids { review(subscriptionsTouching: id, &shared, &change) }
+    mutating func reconcile(rolesOf ids: [String], _ transaction: inout RoomTransaction) {
+        reconcile(publishers: ids, ending: EndReason.role, &transaction)
+        for id in ids { review(subscriptionsTouching: id, &transaction) }
     }
 
     /// Admits a new moderator that still awaits approval.
-    private mutating func admit(_ id: String, by actor: String?, _ change: inout Change) {
+    private mutating func admit(
+        _ id: String,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) {
         guard var participant = participants[id], !participant.admitted else { return }
         let others = members.map(\.id)
         participant.admitted = true
         participants[id] = participant
         let told = moderators.filter { $0 != actor && $0 != id }
-        change.announce(.approved(participant, by: actor), to: .only([id] + told))
-        change.announce(.joined(participant, again: false), to: .only(others))
+        transaction.announce(.approved(participant, by: actor), to: .only([id] + told))
+        transaction.announce(.joined(participant, again: false), to: .only(others))
     }
 }

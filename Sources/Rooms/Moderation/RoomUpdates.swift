@@ -10,8 +10,8 @@ extension Room {
         _ mode: Mode,
         _ vocabulary: ModeVocabulary?,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         if let actor, actor != id {
             try check(
                 actor,
@@ -24,25 +24,24 @@ extension Room {
             throw .notPermitted("role \"\(participant.role)\" may publish nothing")
         }
         try recordVocabulary(vocabulary)
-        var outcome = Outcome(isFenced: true)
-        guard participant.mode != mode else { return outcome }
+        transaction.isFenced = true
+        guard participant.mode != mode else { return }
         participant.mode = mode
         participants[id] = participant
-        outcome.change.announce(
+        transaction.announce(
             .modeChanged(participant, by: actor),
             to: audience(of: participant)
         )
         if mode == .signallingOnly {
             for transport in participant.transports {
-                end(transport: transport.name, of: id, EndReason.mode, &outcome.change)
+                end(transport: transport.name, of: id, EndReason.mode, &transaction)
             }
             noteConnection(of: id, ifNone: .none)
-            unpin(id, &outcome.change)
+            unpin(id, &transaction)
         }
-        if mode != .sendAndReceive { freeFloor(of: id, &outcome.change) }
-        reconcile(publisher: id, ending: EndReason.mode, &shared, &outcome.change)
-        review(subscriptionsTouching: id, &shared, &outcome.change)
-        return outcome
+        if mode != .sendAndReceive { freeFloor(of: id, &transaction) }
+        reconcile(publisher: id, ending: EndReason.mode, &transaction)
+        review(subscriptionsTouching: id, &transaction)
     }
 
     /// Records the mode vocabulary in use; a strict room refuses the other one.
@@ -62,8 +61,8 @@ extension Room {
     mutating func setState(
         _ next: State,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .state,
@@ -82,41 +81,39 @@ extension Room {
             throw .wrongState("no way from \(state.rawValue) to \(next.rawValue)")
         }
         state = next
-        var outcome = Outcome(isFenced: true)
-        outcome.change.announce(.stateChanged(next, by: actor), to: .everyone)
+        transaction.isFenced = true
+        transaction.announce(.stateChanged(next, by: actor), to: .everyone)
         if next == .ended {
             for participant in members + awaited {
                 for transport in participant.transports {
                     let name = transport.name
-                    end(transport: name, of: participant.id, EndReason.ended, &outcome.change)
+                    end(transport: name, of: participant.id, EndReason.ended, &transaction)
                 }
                 noteConnection(of: participant.id, ifNone: .none)
             }
         }
         for number in subscriptions.keys.sorted() {
-            reconcile(subscription: number, &shared, &outcome.change)
+            reconcile(subscription: number, &transaction)
         }
-        return outcome
     }
 
     /// Changes the settings of an existing room; its kind is fixed.
     mutating func update(
         settings new: Settings?,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .update,
             orElse: .notPermitted("updating the room needs the permission update")
         )
-        var outcome = Outcome(isFenced: true)
+        transaction.isFenced = true
         if let new { try take(new) }
-        outcome.change.announce(.updated(by: actor), to: .everyone)
-        guard new != nil else { return outcome }
-        trimPins(by: actor, &outcome.change)
-        reconcile(rolesOf: members.map(\.id), &shared, &outcome.change)
-        return outcome
+        transaction.announce(.updated(by: actor), to: .everyone)
+        guard new != nil else { return }
+        trimPins(by: actor, &transaction)
+        reconcile(rolesOf: members.map(\.id), &transaction)
     }
 
     private mutating func take(_ new: Settings) throws(CallError) {

@@ -53,10 +53,10 @@ extension Room {
     mutating func startStreaming(
         _ request: StreamingRequest,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         try check(actor, may: .stream, orElse: Self.mayNotStream)
-        let target = try StreamTarget(request, schemes: shared.streaming.schemes)
+        let target = try StreamTarget(request, schemes: transaction.shared.streaming.schemes)
         try checkStreamingInProcess()
         guard !streamings.contains(where: { $0.target?.url == target.url }) else {
             throw CallError(
@@ -65,38 +65,36 @@ extension Room {
                 message: "room \"\(name)\" is being streamed to that URL already"
             )
         }
-        guard var service = shared.taps else {
+        guard var service = transaction.shared.taps else {
             throw .wrongState("this server does not stream", reason: "no-streamer")
         }
-        let limits = shared.streaming
+        let limits = transaction.shared.streaming
         guard limits.open < limits.limit else { throw .limitReached("streamings", limits.limit) }
         guard streamings.count < limits.roomLimit else {
             throw .limitReached("streamingsPerRoom", limits.roomLimit)
         }
-        shared.streaming.open += 1
+        transaction.shared.streaming.open += 1
         service.lastID += 1
-        shared.taps = service
+        transaction.shared.taps = service
         let tap = Tap(
             id: service.lastID,
-            name: "live-\(RandomText.word(&shared.random))",
+            name: "live-\(RandomText.word(&transaction.shared.random))",
             directory: "",
-            started: shared.unixTime,
+            started: transaction.shared.unixTime,
             by: actor,
             purpose: .streaming(target),
             streams: nil,
             isAwaited: true
         )
-        var outcome = Outcome()
-        begin(tap, in: service.worker, &outcome.change)
-        outcome.result = .streaming(tap.id)
-        return outcome
+        begin(tap, in: service.worker, &transaction)
+        return .streaming(tap.id)
     }
 
     mutating func stopStreaming(
         _ name: String?,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(actor, may: .stream, orElse: Self.mayNotStream)
         try checkStreamingInProcess()
         let ending = streamings.filter { name == nil || $0.name == name }
@@ -108,17 +106,15 @@ extension Room {
                     + (name.map { " as \"\($0)\"" } ?? "")
             )
         }
-        var outcome = Outcome()
         for tap in ending {
-            end(tap: tap.id, &shared, &outcome.change)
+            end(tap: tap.id, &transaction)
             let reason = EndReason.requested
-            outcome.change.announce(
+            transaction.announce(
                 .streamingStopped(tap, reason: reason, by: actor),
                 to: .everyone
             )
         }
-        begin(.streamingStop, shared, &outcome)
-        return outcome
+        begin(.streamingStop, &transaction)
     }
 
     private static let mayNotStream = CallError.notPermitted(
@@ -130,14 +126,14 @@ extension Room {
         guard !isStartingStreaming else { throw .inProcess(5121, "starting the streaming") }
     }
 
-    func interrupted(tap id: OutputID, _ cause: String, _ change: inout Change) {
+    func interrupted(tap id: OutputID, _ cause: String, _ transaction: inout RoomTransaction) {
         guard let tap = taps[id] else { return }
-        change.announce(.streamingInterrupted(tap, cause: cause), to: .everyone)
+        transaction.announce(.streamingInterrupted(tap, cause: cause), to: .everyone)
     }
 
-    func resumed(tap id: OutputID, _ change: inout Change) {
+    func resumed(tap id: OutputID, _ transaction: inout RoomTransaction) {
         guard let tap = taps[id] else { return }
-        change.announce(.streamingResumed(tap), to: .everyone)
+        transaction.announce(.streamingResumed(tap), to: .everyone)
     }
 }
 

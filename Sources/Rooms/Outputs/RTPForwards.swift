@@ -44,54 +44,51 @@ extension Room {
     mutating func startRTPForward(
         _ request: RTPForwardRequest,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         try check(actor, may: .stream, orElse: Self.mayNotSendOut)
         let stream = try stream(request.stream)
         var lines: [RTPForwardTarget.Line] = []
         for kind in MediaKind.allCases {
             guard let address = request.address(kind) else { continue }
-            lines.append(try line(kind, of: stream, to: address, &shared))
+            lines.append(try line(kind, of: stream, to: address, &transaction))
         }
-        guard var service = shared.taps else {
+        guard var service = transaction.shared.taps else {
             throw .wrongState("this server has no taps", reason: "no-recorder")
         }
-        let limits = shared.outputs
+        let limits = transaction.shared.outputs
         guard limits.open < limits.limit else { throw .limitReached("taps", limits.limit) }
         guard outputs.count < limits.roomLimit else {
             throw .limitReached("tapsPerRoom", limits.roomLimit)
         }
-        shared.outputs.open += 1
+        transaction.shared.outputs.open += 1
         service.lastID += 1
-        shared.taps = service
+        transaction.shared.taps = service
         let tap = Tap(
             id: service.lastID,
-            name: "tap-\(RandomText.word(&shared.random))",
+            name: "tap-\(RandomText.word(&transaction.shared.random))",
             directory: "",
-            started: shared.unixTime,
+            started: transaction.shared.unixTime,
             by: actor,
             purpose: .output(RTPForwardTarget(stream: stream.id, lines: lines)),
             streams: [stream.id],
             isAwaited: false
         )
-        var outcome = Outcome(result: .tapped(tap.id))
-        begin(tap, in: service.worker, &outcome.change)
-        outcome.change.announce(.outputStarted(tap), to: .everyone)
-        return outcome
+        begin(tap, in: service.worker, &transaction)
+        transaction.announce(.outputStarted(tap), to: .everyone)
+        return .tapped(tap.id)
     }
 
     mutating func stopRTPForward(
         _ name: String,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(actor, may: .stream, orElse: Self.mayNotSendOut)
         guard let tap = outputs.first(where: { $0.name == name }) else { throw .noSuchTap(name) }
-        var outcome = Outcome()
-        end(tap: tap.id, &shared, &outcome.change)
+        end(tap: tap.id, &transaction)
         let reason = EndReason.requested
-        outcome.change.announce(.outputStopped(tap, reason: reason, by: actor), to: .everyone)
-        return outcome
+        transaction.announce(.outputStopped(tap, reason: reason, by: actor), to: .everyone)
     }
 
     private static let mayNotSendOut = CallError.notPermitted("taps need the permission stream")
@@ -100,7 +97,7 @@ extension Room {
         _ kind: MediaKind,
         of stream: Stream,
         to address: Address,
-        _ shared: inout Shared
+        _ transaction: inout RoomTransaction
     ) throws(CallError) -> RTPForwardTarget.Line {
         guard let home = stream.home(kind), let track = track(of: home),
             let codec = stream.codec(kind) ?? track.codec
@@ -112,9 +109,11 @@ extension Room {
             address: address,
             // RED is forwarded as the Opus it carries.
             codec: codec == .red ? .opus : codec,
-            ssrc: SSRC(rawValue: UInt32.random(in: 1...UInt32.max, using: &shared.random)),
-            firstNumber: UInt16.random(in: 0...UInt16.max, using: &shared.random),
-            firstTimestamp: UInt32.random(in: 0...UInt32.max, using: &shared.random)
+            ssrc: SSRC(
+                rawValue: UInt32.random(in: 1...UInt32.max, using: &transaction.shared.random)
+            ),
+            firstNumber: UInt16.random(in: 0...UInt16.max, using: &transaction.shared.random),
+            firstTimestamp: UInt32.random(in: 0...UInt32.max, using: &transaction.shared.random)
         )
     }
 }

@@ -50,8 +50,8 @@ extension Room {
     mutating func startRecording(
         of streams: [String]?,
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
         try check(
             actor,
             may: .record,
@@ -69,23 +69,20 @@ extension Room {
                 message: "room \"\(name)\" is being recorded already"
             )
         }
-        var outcome = Outcome()
         let id = try openRecording(
             of: streams.map { Set($0) },
             by: actor,
             isAwaited: true,
-            &shared,
-            &outcome.change
+            &transaction
         )
-        begin(.recordingStart, shared, &outcome)
-        outcome.result = .recording(id)
-        return outcome
+        begin(.recordingStart, &transaction)
+        return .recording(id)
     }
 
     mutating func stopRecording(
         by actor: String?,
-        _ shared: inout Shared
-    ) throws(CallError) -> Outcome {
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
         try check(
             actor,
             may: .record,
@@ -102,21 +99,18 @@ extension Room {
                 message: "room \"\(name)\" is not being recorded"
             )
         }
-        var outcome = Outcome()
-        end(tap: tap.id, &shared, &outcome.change)
-        outcome.change.announce(.recordingStopped(tap, reason: nil, by: actor), to: .everyone)
-        begin(.recordingStop, shared, &outcome)
-        return outcome
+        end(tap: tap.id, &transaction)
+        transaction.announce(.recordingStopped(tap, reason: nil, by: actor), to: .everyone)
+        begin(.recordingStop, &transaction)
     }
 
     private mutating func openRecording(
         of streams: Set<String>?,
         by actor: String?,
         isAwaited: Bool,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) throws(CallError) -> OutputID {
-        guard var service = shared.taps else {
+        guard var service = transaction.shared.taps else {
             throw .wrongState("this server does not record", reason: "no-recorder")
         }
         guard service.open < service.limit else {
@@ -124,29 +118,29 @@ extension Room {
         }
         service.lastID += 1
         service.open += 1
-        shared.taps = service
+        transaction.shared.taps = service
         let id = service.lastID
-        let word = RandomText.word(&shared.random)
+        let word = RandomText.word(&transaction.shared.random)
         let tap = Tap(
             id: id,
             name: "rec-\(word)",
             directory: "\(service.directory)/"
-                + RecordingName.directory(room: name, at: shared.unixTime, word: word),
-            started: shared.unixTime,
+                + RecordingName.directory(room: name, at: transaction.shared.unixTime, word: word),
+            started: transaction.shared.unixTime,
             by: actor,
             purpose: .recording,
             streams: streams,
             isAwaited: isAwaited
         )
         recordingTap = id
-        begin(tap, in: service.worker, &change)
+        begin(tap, in: service.worker, &transaction)
         return id
     }
 
     /// Adds a tap and makes its thread prepare the output.
-    mutating func begin(_ tap: Tap, in worker: Int, _ change: inout Change) {
+    mutating func begin(_ tap: Tap, in worker: Int, _ transaction: inout RoomTransaction) {
         taps[tap.id] = tap
-        open(.tap(tap.id), for: "", &change)
+        open(.tap(tap.id), for: "", &transaction)
         let setup = OutputSetup(
             id: tap.id,
             name: tap.name,
@@ -155,29 +149,30 @@ extension Room {
             started: tap.started,
             purpose: tap.purpose
         )
-        change.tell(worker, .tap(.open(setup)))
+        transaction.tell(worker, .tap(.open(setup)))
         for member in members {
             let note = OutputNote.joined(participant: member.id, name: member.name ?? "")
-            change.tell(worker, .tap(.note(tap.id, note)))
+            transaction.tell(worker, .tap(.note(tap.id, note)))
         }
         if !talkers.noted.isEmpty {
-            change.tell(worker, .tap(.note(tap.id, .talkers(talkers.noted))))
+            transaction.tell(worker, .tap(.note(tap.id, .talkers(talkers.noted))))
         }
     }
 
     /// Detaches a tap's publications and removes it; its thread keeps what it has received.
-    mutating func end(tap id: OutputID, _ shared: inout Shared, _ change: inout Change) {
-        guard let tap = taps.removeValue(forKey: id), let worker = shared.taps?.worker else {
+    mutating func end(tap id: OutputID, _ transaction: inout RoomTransaction) {
+        guard let tap = taps.removeValue(forKey: id), let worker = transaction.shared.taps?.worker
+        else {
             return
         }
-        change.tell(worker, .tap(.close(id)))
-        for home in tap.tracks.keys { leave(home, in: worker, &change) }
+        transaction.tell(worker, .tap(.close(id)))
+        for home in tap.tracks.keys { leave(home, in: worker, &transaction) }
         if recordingTap == id { recordingTap = nil }
-        free(.tap(id), &change)
+        free(.tap(id), &transaction)
         switch tap.purpose {
-        case .recording: shared.taps?.open -= 1
-        case .streaming: shared.streaming.open -= 1
-        case .output: shared.outputs.open -= 1
+        case .recording: transaction.shared.taps?.open -= 1
+        case .streaming: transaction.shared.streaming.open -= 1
+        case .output: transaction.shared.outputs.open -= 1
         }
     }
 
@@ -185,13 +180,12 @@ extension Room {
     mutating func endTaps(
         _ reason: String,
         by actor: String?,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         for id in taps.keys.sorted() {
             guard let tap = taps[id] else { continue }
-            end(tap: id, &shared, &change)
-            announceEnd(of: tap, reason, by: actor, &change)
+            end(tap: id, &transaction)
+            announceEnd(of: tap, reason, by: actor, &transaction)
         }
     }
 
@@ -199,26 +193,26 @@ extension Room {
         of tap: Tap,
         _ reason: String?,
         by actor: String?,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         let given = reason ?? EndReason.requested
         switch tap.purpose {
         case .recording:
-            change.announce(.recordingStopped(tap, reason: reason, by: actor), to: .everyone)
+            transaction.announce(.recordingStopped(tap, reason: reason, by: actor), to: .everyone)
         case .streaming where tap.isAwaited: break
         case .streaming:
-            change.announce(.streamingStopped(tap, reason: given, by: actor), to: .everyone)
+            transaction.announce(.streamingStopped(tap, reason: given, by: actor), to: .everyone)
         case .output:
-            change.announce(.outputStopped(tap, reason: given, by: actor), to: .everyone)
+            transaction.announce(.outputStopped(tap, reason: given, by: actor), to: .everyone)
         }
     }
 
     /// Updates the taps' tracks and sends them notes of events.
     ///
     /// Called at the end of each call and notice, before mirrors are reconciled.
-    mutating func reconcileTaps(_ shared: inout Shared, _ change: inout Change) {
-        guard let worker = shared.taps?.worker, !isClosed else { return }
-        var notes = change.announcements.compactMap(\.news.tapNote)
+    mutating func reconcileTaps(_ transaction: inout RoomTransaction) {
+        guard let worker = transaction.shared.taps?.worker, !isClosed else { return }
+        var notes = transaction.change.announcements.compactMap(\.news.tapNote)
         // Follows the announced lists, so that a noisy room does not fill the record.
         let talking = talkers.announced.common.filter(\.isTalking).map(\.participant)
         if talkers.noted != talking {
@@ -226,30 +220,29 @@ extension Room {
             notes.append(.talkers(talking))
         }
         for note in notes {
-            for id in taps.keys.sorted() { change.tell(worker, .tap(.note(id, note))) }
+            for id in taps.keys.sorted() { transaction.tell(worker, .tap(.note(id, note))) }
         }
         if settings.autoRecord, !hasAutoRecorded, !streams.isEmpty {
             hasAutoRecorded = true
             // If recording is not possible, the room continues without it; no caller awaits the
             // result.
             if recording == nil {
-                _ = try? openRecording(of: nil, by: nil, isAwaited: false, &shared, &change)
+                _ = try? openRecording(of: nil, by: nil, isAwaited: false, &transaction)
             }
         }
-        for id in taps.keys.sorted() { reconcile(tap: id, in: worker, &shared, &change) }
+        for id in taps.keys.sorted() { reconcile(tap: id, in: worker, &transaction) }
     }
 
     private mutating func reconcile(
         tap id: OutputID,
         in worker: Int,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         let shown = reconcileTiles(of: id)
         guard let tap = taps[id] else { return }
         if let output = tap.output, streams[output.stream] == nil {
-            end(tap: id, &shared, &change)
-            return announceEnd(of: tap, "stream-ended", by: nil, &change)
+            end(tap: id, &transaction)
+            return announceEnd(of: tap, "stream-ended", by: nil, &transaction)
         }
         var gone = tap.tracks
         for stream in streamsInOrder where tap.streams?.contains(stream.id) != false {
@@ -257,7 +250,7 @@ extension Room {
                 guard let home = stream.home(kind) else { continue }
                 guard gone.removeValue(forKey: home) == nil else { continue }
                 // Without a free handle, only this publication is left out.
-                guard let mirror = join(home, in: worker, from: nil, &shared, &change) else {
+                guard let mirror = join(home, in: worker, from: nil, &transaction) else {
                     continue
                 }
                 let track = OutputTrack(
@@ -269,32 +262,32 @@ extension Room {
                     kind: kind
                 )
                 taps[id]?.tracks[home] = track
-                announceDemand(of: home, &change)
-                change.tell(worker, .tap(.attach(id, track)))
+                announceDemand(of: home, &transaction)
+                transaction.tell(worker, .tap(.attach(id, track)))
             }
         }
         for (home, track) in gone.sorted(by: {
             $0.value.publication.index < $1.value.publication.index
         }) {
             taps[id]?.tracks[home] = nil
-            announceDemand(of: home, &change)
+            announceDemand(of: home, &transaction)
             if tap.target != nil, self.track(of: home)?.gate != true {
-                change.tell(worker, .tap(.forget(id, track.publication)))
+                transaction.tell(worker, .tap(.forget(id, track.publication)))
             }
-            change.tell(worker, .tap(.detach(id, track.publication)))
-            leave(home, in: worker, &change)
+            transaction.tell(worker, .tap(.detach(id, track.publication)))
+            leave(home, in: worker, &transaction)
         }
-        if let shown { change.tell(worker, .tap(.tiles(id, shown))) }
+        if let shown { transaction.tell(worker, .tap(.tiles(id, shown))) }
     }
 
     /// Handles the first packet of a tap on disk or at the server.
-    mutating func begun(tap id: OutputID, _ change: inout Change) {
+    mutating func begun(tap id: OutputID, _ transaction: inout RoomTransaction) {
         guard let tap = taps[id] else { return }
         switch tap.purpose {
-        case .recording: change.announce(.recordingStarted(tap), to: .everyone)
+        case .recording: transaction.announce(.recordingStarted(tap), to: .everyone)
         case .streaming:
             taps[id]?.isAwaited = false
-            change.announce(.streamingStarted(tap), to: .everyone)
+            transaction.announce(.streamingStarted(tap), to: .everyone)
         case .output: break  // Announced by the call itself.
         }
     }
@@ -303,13 +296,12 @@ extension Room {
     mutating func ended(
         tap id: OutputID,
         _ reason: String?,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let tap = taps[id] else { return }
-        end(tap: id, &shared, &change)
+        end(tap: id, &transaction)
         guard !tap.isAwaited else { return }
-        announceEnd(of: tap, reason, by: nil, &change)
+        announceEnd(of: tap, reason, by: nil, &transaction)
     }
 }
 

@@ -56,49 +56,53 @@ extension Room {
         of participant: String,
         to feed: Feed?,
         from start: Instant? = nil,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
-        guard let feed else { return unbind(name, of: participant, &change) }
+        guard let feed else { return unbind(name, of: participant, &transaction) }
         guard let (slot, worker) = seat(name, of: participant), slot.bound != feed else { return }
         let id =
             if slot.bound?.home == feed.home {
                 publication(feed.home, in: worker)
             } else {
-                join(feed.home, in: worker, from: start, &shared, &change)
+                join(feed.home, in: worker, from: start, &transaction)
             }
-        guard let id else { return unbind(name, of: participant, &change) }
+        guard let id else { return unbind(name, of: participant, &transaction) }
         withSlot(name, of: participant) { $0.bound = feed }
         var binding = feed.binding(to: id)
         binding.from = start
-        change.tell(worker, .bind(slot.id, binding))
+        transaction.tell(worker, .bind(slot.id, binding))
         // Only after the slot has its new media, so that no worker ends a mirror in use.
-        if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &change) }
+        if let old = slot.bound?.home, old != feed.home { leave(old, in: worker, &transaction) }
     }
 
     /// Empties a slot.
-    mutating func unbind(_ name: SlotName, of participant: String, _ change: inout Change) {
+    mutating func unbind(
+        _ name: SlotName,
+        of participant: String,
+        _ transaction: inout RoomTransaction
+    ) {
         guard let (slot, worker) = seat(name, of: participant), let old = slot.bound else { return }
         withSlot(name, of: participant) { $0.bound = nil }
-        change.tell(worker, .bind(slot.id, nil))
-        leave(old.home, in: worker, &change)
+        transaction.tell(worker, .bind(slot.id, nil))
+        leave(old.home, in: worker, &transaction)
     }
 
     /// Ends unused mirrors and brings the others and their homes up to date.
-    mutating func reconcileRelays(_ change: inout Change) {
-        for home in change.takeTouched() { reconcile(relayOf: home, &change) }
+    mutating func reconcileRelays(_ transaction: inout RoomTransaction) {
+        for home in transaction.takeTouched() { reconcile(relayOf: home, &transaction) }
     }
 
-    private mutating func reconcile(relayOf home: RelayTarget, _ change: inout Change) {
+    private mutating func reconcile(relayOf home: RelayTarget, _ transaction: inout RoomTransaction)
+    {
         guard var relay = relays[home] else { return }
         let track = track(of: home)
         for (worker, var mirror) in relay.mirrors.sorted(by: { $0.key < $1.key }) {
             if mirror.users == 0 {
                 relay.mirrors[worker] = nil
-                change.tell(worker, .unmirror(mirror.id))
-                free(.publication(worker: worker, mirror.id), &change)
+                transaction.tell(worker, .unmirror(mirror.id))
+                free(.publication(worker: worker, mirror.id), &transaction)
             } else if let track {
-                reconcile(&mirror, in: worker, as: track, &change)
+                reconcile(&mirror, in: worker, as: track, &transaction)
                 relay.mirrors[worker] = mirror
             } else {
                 preconditionFailure("a publication ends before its mirrors do")
@@ -110,10 +114,10 @@ extension Room {
         // If the publication has ended, its relay list has ended with it.
         if track != nil, targets != relay.lastSent {
             relay.lastSent = targets
-            change.tell(home.worker, .relay(home.publication, to: targets))
+            transaction.tell(home.worker, .relay(home.publication, to: targets))
             for target in targets where relay.mirrors[target.worker]?.isHeld == true {
                 relay.mirrors[target.worker]?.isHeld = false
-                change.tell(home.worker, .hold(home.publication, for: target))
+                transaction.tell(home.worker, .hold(home.publication, for: target))
             }
         }
         relays[home] = relay.mirrors.isEmpty ? nil : relay
@@ -123,18 +127,18 @@ extension Room {
         _ mirror: inout KnownMirror,
         in worker: Int,
         as track: Track,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         var configuration = track.configuration
         configuration.id = mirror.id
         if mirror.lastSent.configuration != configuration {
             mirror.lastSent.configuration = configuration
-            change.tell(worker, .mirror(mirror.lastSent))
+            transaction.tell(worker, .mirror(mirror.lastSent))
         }
         let open = track.gate ?? false
         if mirror.lastSent.open != open {
             mirror.lastSent.open = open
-            change.tell(worker, .gate(mirror.id, open: open))
+            transaction.tell(worker, .gate(mirror.id, open: open))
         }
     }
 
@@ -148,13 +152,12 @@ extension Room {
         _ home: RelayTarget,
         in worker: Int,
         from start: Instant?,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) -> PublicationID? {
         guard worker != home.worker else { return home.publication }
         if relays[home]?.mirrors[worker] == nil {
             guard let track = track(of: home),
-                let id = shared.identifiers[worker].publications.allocate()
+                let id = transaction.shared.identifiers[worker].publications.allocate()
             else { return nil }
             var configuration = track.configuration
             configuration.id = id
@@ -167,17 +170,17 @@ extension Room {
             known.isHeld = start != nil
             relays[home, default: Relay()].mirrors[worker] = known
             mirror.from = start
-            change.tell(worker, .mirror(mirror))
-            change.touch(home)
+            transaction.tell(worker, .mirror(mirror))
+            transaction.touch(home)
         }
         relays[home]?.mirrors[worker]?.users += 1
         return publication(home, in: worker)
     }
 
-    mutating func leave(_ home: RelayTarget, in worker: Int, _ change: inout Change) {
+    mutating func leave(_ home: RelayTarget, in worker: Int, _ transaction: inout RoomTransaction) {
         guard worker != home.worker else { return }
         relays[home]?.mirrors[worker]?.users -= 1
-        change.touch(home)
+        transaction.touch(home)
     }
 
     func track(of home: RelayTarget) -> Track? {

@@ -20,25 +20,29 @@ extension Room {
         return load[own] - load[stranger] > shared.limits.workerSpread ? stranger : own
     }
 
-    mutating func open(_ place: WorkerResource, for participant: String, _ change: inout Change) {
+    mutating func open(
+        _ place: WorkerResource,
+        for participant: String,
+        _ transaction: inout RoomTransaction
+    ) {
         switch place {
         case .transport(let worker, _):
             population[worker, default: 0] += 1
             owners[place] = participant
-            change.opened.append(place)
+            transaction.open(place)
         case .publication:
             owners[place] = participant
-            change.opened.append(place)
+            transaction.open(place)
         // The owner of these is known from the object itself.
-        case .subscription, .tap: change.opened.append(place)
+        case .subscription, .tap: transaction.open(place)
         // Worker events about a slot name its subscription.
         case .slot: break
         }
     }
 
-    mutating func free(_ place: WorkerResource, _ change: inout Change) {
+    mutating func free(_ place: WorkerResource, _ transaction: inout RoomTransaction) {
         owners[place] = nil
-        change.freed.append(place)
+        transaction.free(place)
         if case .transport(let worker, _) = place, let count = population[worker] {
             population[worker] = count > 1 ? count - 1 : nil
         }

@@ -8,10 +8,9 @@ extension Room {
     mutating func reconcile(
         publisher id: String,
         ending reason: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
-        reconcile(publishers: [id], ending: reason, &shared, &change)
+        reconcile(publishers: [id], ending: reason, &transaction)
     }
 
     /// Applies the rights of several participants that change at once.
@@ -21,34 +20,33 @@ extension Room {
     mutating func reconcile(
         publishers ids: [String],
         ending reason: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         let line = hosts
         // Ended streams free their slots for new ones.
-        for id in ids { endStreams(of: id, reason, &change) }
-        for id in ids { carryStreams(of: id, &shared, &change) }
+        for id in ids { endStreams(of: id, reason, &transaction) }
+        for id in ids { carryStreams(of: id, &transaction) }
         // A host that moves from one stream to another keeps its position.
         hosts = line.filter { hosts.contains($0) } + hosts.filter { !line.contains($0) }
         for id in ids {
-            reconcileCaps(of: id, &change)
-            reconcileGates(of: id, &shared, &change)
+            reconcileCaps(of: id, &transaction)
+            reconcileGates(of: id, &transaction)
         }
-        reconcileHosts(&shared, &change)
+        reconcileHosts(&transaction)
     }
 
     /// Ends the streams that have no tracks left to carry.
     private mutating func endStreams(
         of id: String,
         _ reason: String,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let publisher = participants[id] else { return }
         for transport in publisher.transports {
             for isScreen in [false, true]
             where tracksOnStage(of: publisher, transport, isScreen: isScreen).isEmpty {
                 let stream = stream(of: id, transport.name, isScreen: isScreen)
-                if let stream { end(stream: stream.id, reason, &change) }
+                if let stream { end(stream: stream.id, reason, &transaction) }
             }
         }
     }
@@ -56,8 +54,7 @@ extension Room {
     /// Creates streams for a participant's tracks, or updates the existing ones.
     private mutating func carryStreams(
         of id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let publisher = participants[id] else { return }
         for transport in publisher.transports {
@@ -65,9 +62,9 @@ extension Room {
                 let tracks = tracksOnStage(of: publisher, transport, isScreen: isScreen)
                 guard !tracks.isEmpty else { continue }
                 if let stream = stream(of: id, transport.name, isScreen: isScreen) {
-                    carry(tracks, in: stream.id, &shared, &change)
+                    carry(tracks, in: stream.id, &transaction)
                 } else {
-                    create(of: publisher, transport, isScreen, tracks, &shared, &change)
+                    create(of: publisher, transport, isScreen, tracks, &transaction)
                 }
             }
         }
@@ -78,17 +75,16 @@ extension Room {
         _ transport: Transport,
         _ isScreen: Bool,
         _ tracks: [Track],
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         var stream = Stream(
-            id: freshStreamID(&shared.random),
+            id: freshStreamID(&transaction.shared.random),
             birth: nextBirth(),
             participant: publisher.id,
             transport: transport.name,
             worker: transport.place.worker,
             isScreen: isScreen,
-            created: shared.unixTime,
+            created: transaction.shared.unixTime,
             audioFallback: transport.audioFallback
         )
         stream.carry(tracks)
@@ -97,32 +93,30 @@ extension Room {
         talkers.isStale = true
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
-        change.announce(.streamCreated(stream), to: .everyone)
+        transaction.announce(.streamCreated(stream), to: .everyone)
     }
 
     /// Moves a stream to other, more or fewer m-lines.
     private mutating func carry(
         _ tracks: [Track],
         in id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard var stream = streams[id] else { return }
         guard stream.carry(tracks) else { return }
         streams[id] = stream
         talkers.isStale = true
-        change.announce(.streamChanged(stream), to: .everyone)
+        transaction.announce(.streamChanged(stream), to: .everyone)
         for number in stream.subscribers.sorted() {
             takeFreeSlots(for: number)
-            reconcile(subscription: number, &shared, &change)
+            reconcile(subscription: number, &transaction)
         }
     }
 
     /// Sends the workers the gates of a participant's publications.
     mutating func reconcileGates(
         of id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard var publisher = participants[id] else { return }
         var touched: Set<String> = []
@@ -137,8 +131,8 @@ extension Room {
                 let verdict = mayPublish(publisher, track.kind, from: track.source)
                 let open = verdict == .open && !track.withdrawn && stream?.isOn(track.kind) == true
                 guard track.gate != open else { continue }
-                change.tell(transport.place.worker, .gate(track.publication, open: open))
-                change.touch(transport.home(of: track))
+                transaction.tell(transport.place.worker, .gate(track.publication, open: open))
+                transaction.touch(transport.home(of: track))
                 publisher.transports[index].tracks[number].gate = open
                 if !open { publisher.transports[index].tracks[number].speaking = nil }
                 if let stream { touched.insert(stream.id) }
@@ -148,13 +142,13 @@ extension Room {
         rank(id)
         for stream in touched.sorted() {
             for number in (streams[stream]?.subscribers ?? []).sorted() {
-                reconcile(subscription: number, &shared, &change)
+                reconcile(subscription: number, &transaction)
             }
         }
     }
 
     /// Sends the workers the role's layer cap for a participant's videos.
-    private mutating func reconcileCaps(of id: String, _ change: inout Change) {
+    private mutating func reconcileCaps(of id: String, _ transaction: inout RoomTransaction) {
         guard var publisher = participants[id] else { return }
         let cap = role(of: publisher).publish.cap
         for index in publisher.transports.indices {
@@ -162,18 +156,18 @@ extension Room {
             for (number, track) in transport.tracks.enumerated()
             where track.kind == .video && track.configuration.cap != cap {
                 publisher.transports[index].tracks[number].configuration.cap = cap
-                change.tell(transport.place.worker, .limit(track.publication, cap))
-                change.touch(transport.home(of: track))
+                transaction.tell(transport.place.worker, .limit(track.publication, cap))
+                transaction.touch(transport.home(of: track))
             }
         }
         participants[id] = publisher
     }
 
     /// Opens the gates of hosts that have come within `maxHosts`.
-    mutating func reconcileHosts(_ shared: inout Shared, _ change: inout Change) {
+    mutating func reconcileHosts(_ transaction: inout RoomTransaction) {
         guard settings.kind.isLiveEvent else { return }
         for host in hosts.prefix(settings.maxHosts) {
-            reconcileGates(of: host, &shared, &change)
+            reconcileGates(of: host, &transaction)
         }
     }
 
@@ -181,8 +175,7 @@ extension Room {
     /// enabled.
     mutating func reconcile(
         subscription number: UInt64,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard var subscription = subscriptions[number], let stream = streams[subscription.stream],
             let publisher = participants[stream.participant],
@@ -206,7 +199,7 @@ extension Room {
                     stream.audioFallback && subscription.preferences.audioFallback != false
             }
             let start = kind == .audio ? subscription.preroll : nil
-            bind(slot, of: subscriber.id, to: feed, from: start, &shared, &change)
+            bind(slot, of: subscriber.id, to: feed, from: start, &transaction)
         }
         if subscription.preroll != nil {
             subscription.preroll = nil
@@ -218,9 +211,9 @@ extension Room {
         guard reason != subscription.videoDisabled else { return }
         let audience = Audience.only([subscriber.id])
         if let reason {
-            change.announce(.videoDisabled(subscription, reason), to: audience)
+            transaction.announce(.videoDisabled(subscription, reason), to: audience)
         } else if let reason = subscription.videoDisabled {
-            change.announce(.videoEnabled(subscription, reason), to: audience)
+            transaction.announce(.videoEnabled(subscription, reason), to: audience)
         }
         subscription.videoDisabled = reason
         subscriptions[number] = subscription

@@ -53,15 +53,6 @@ extension Room {
     /// Time of the next `expire` with work to do, if any.
     package var deadline: Instant? { talkers.due }
 
-    /// Performs the work due at `shared.now`.
-    package mutating func expire(_ shared: inout Shared) -> Change {
-        var change = Change()
-        reconcileSpeakers(&shared, &change)
-        reconcileTaps(&shared, &change)
-        reconcileRelays(&change)
-        return change
-    }
-
     /// Applies a worker's report of speech.
     ///
     /// Screen audio makes nobody an active speaker. Reports for a closed gate are ignored; they
@@ -97,17 +88,17 @@ extension Room {
     }
 
     /// Rebuilds stale lists, reassigns following slots and announces changes.
-    mutating func reconcileSpeakers(_ shared: inout Shared, _ change: inout Change) {
+    mutating func reconcileSpeakers(_ transaction: inout RoomTransaction) {
         guard !isClosed else { return }
         if talkers.isStale {
             talkers.isStale = false
             let before = talkers.lists
             talkers.lists = makeSpeakerLists()
             noteFollowers(of: before)
-            feature(from: before, &change)
+            feature(from: before, &transaction)
         }
-        reconcileFollowers(&shared, &change)
-        announceSpeakers(at: shared.now, &change)
+        reconcileFollowers(&transaction)
+        announceSpeakers(at: transaction.shared.now, &transaction)
     }
 
     /// Builds the lists: one for each participant on the common list, and the common one for the
@@ -147,7 +138,7 @@ extension Room {
     }
 
     /// Announces each changed list to its receivers, unless the last announcement is too recent.
-    private mutating func announceSpeakers(at now: Instant, _ change: inout Change) {
+    private mutating func announceSpeakers(at now: Instant, _ transaction: inout RoomTransaction) {
         guard talkers.announced != talkers.lists else {
             talkers.due = nil
             return
@@ -180,7 +171,7 @@ extension Room {
             return left.value[0] < right.value[0]
         }
         for (list, audience) in ordered {
-            change.announce(.talkersChanged(list), to: .only(audience))
+            transaction.announce(.talkersChanged(list), to: .only(audience))
         }
         // Start the announcement interval only if someone was notified.
         if !ordered.isEmpty { talkers.announcedAt = now }

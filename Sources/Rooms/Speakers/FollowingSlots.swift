@@ -6,13 +6,13 @@ import WorkerInterface
 
 extension Room {
     /// Makes slots follow the participant's active-speaker list; no slots end the following.
-    mutating func follow(_ call: Follow, _ shared: inout Shared) throws(CallError) -> Outcome {
+    mutating func follow(_ call: Follow, _ transaction: inout RoomTransaction) throws(CallError) {
         let subscriber = try participant(call.participant)
         let before = talkers.followers[call.participant]
-        var outcome = Outcome(isFenced: before != nil)
+        transaction.isFenced = before != nil
         guard !(call.audioMids + call.videoMids).isEmpty else {
-            stopFollowing(call.participant, &outcome.change)
-            return outcome
+            stopFollowing(call.participant, &transaction)
+            return
         }
         try checkMayWatch(subscriber)
         var slots: [MediaKind: [SlotName]] = [.audio: [], .video: []]
@@ -30,7 +30,7 @@ extension Room {
         )
         for kind in MediaKind.allCases {
             for name in before?.slots(kind) ?? [] where !following.slots(kind).contains(name) {
-                stopFollowing(name, of: call.participant, &outcome.change)
+                stopFollowing(name, of: call.participant, &transaction)
             }
             for name in following.slots(kind) {
                 withSlot(name, of: call.participant) { $0.follows = true }
@@ -40,22 +40,25 @@ extension Room {
         for number in followed(by: call.participant) {
             subscriptions[number]?.preferences = call.preferences
         }
-        return outcome
     }
 
     /// Ends the following of all slots of a participant.
-    private mutating func stopFollowing(_ id: String, _ change: inout Change) {
+    private mutating func stopFollowing(_ id: String, _ transaction: inout RoomTransaction) {
         guard let following = talkers.followers[id] else { return }
         for name in following.audio + following.video {
-            stopFollowing(name, of: id, &change)
+            stopFollowing(name, of: id, &transaction)
         }
         talkers.followers[id] = nil
     }
 
     /// Ends the following of one slot.
-    mutating func stopFollowing(_ name: SlotName, of id: String, _ change: inout Change) {
+    mutating func stopFollowing(
+        _ name: SlotName,
+        of id: String,
+        _ transaction: inout RoomTransaction
+    ) {
         if let (slot, _) = seat(name, of: id), slot.follows {
-            release(slot, name, &change)
+            release(slot, name, &transaction)
             withSlot(name, of: id) { $0.follows = false }
         }
         guard var following = talkers.followers[id] else { return }
@@ -98,9 +101,9 @@ extension Room {
     }
 
     /// Reassigns the slots of all affected followers.
-    mutating func reconcileFollowers(_ shared: inout Shared, _ change: inout Change) {
+    mutating func reconcileFollowers(_ transaction: inout RoomTransaction) {
         for id in talkers.followers.takeStale() {
-            reconcile(follower: id, &shared, &change)
+            reconcile(follower: id, &transaction)
         }
     }
 
@@ -110,8 +113,7 @@ extension Room {
     /// it.
     private mutating func reconcile(
         follower id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         guard let following = talkers.followers[id], let subscriber = participants[id] else {
             return
@@ -134,19 +136,19 @@ extension Room {
             subscriptions[number] = subscription
             if subscription.slots.isEmpty {
                 // The slots keep forwarding until their next stream is known.
-                end(subscription: number, &change)
+                end(subscription: number, &transaction)
                 ended.append((subscription, slots))
             } else {
                 held[subscription.stream] = number
             }
         }
-        seat(wanted, in: following, of: id, &held, &shared, &change)
+        seat(wanted, in: following, of: id, &held, &transaction)
         for name in vacated where isVacant(name, of: id) {
-            unbind(name, of: id, &change)
+            unbind(name, of: id, &transaction)
         }
         for (subscription, slots) in ended
         where slots.allSatisfy({ isVacant($0, of: id) }) {
-            change.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
         }
     }
 
@@ -181,8 +183,7 @@ extension Room {
         in following: Following,
         of id: String,
         _ held: inout [String: UInt64],
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) {
         var changed: Set<UInt64> = []
         for kind in MediaKind.allCases {
@@ -192,20 +193,20 @@ extension Room {
                 guard present?.slot(kind) == nil,
                     let name = vacantSlot(kind, in: following, of: id, beside: present)
                 else { continue }
-                let number = present?.number ?? make(stream, following, of: id, &shared, &change)
+                let number = present?.number ?? make(stream, following, of: id, &transaction)
                 held[stream] = number
                 subscriptions[number]?.set(name, for: kind)
                 // Announce the connection again, with the new slots.
                 subscriptions[number]?.connected = false
                 if kind == .audio {
-                    let start = recentStart(of: stream, at: shared.now)
+                    let start = recentStart(of: stream, at: transaction.shared.now)
                     subscriptions[number]?.preroll = start
                 }
                 withSlot(name, of: id) { $0.subscription = number }
                 changed.insert(number)
             }
         }
-        for number in changed.sorted() { reconcile(subscription: number, &shared, &change) }
+        for number in changed.sorted() { reconcile(subscription: number, &transaction) }
     }
 
     /// Returns the start of a recent speech of the stream's publisher, to replay its held audio.
@@ -234,11 +235,10 @@ extension Room {
         _ stream: String,
         _ following: Following,
         of id: String,
-        _ shared: inout Shared,
-        _ change: inout Change
+        _ transaction: inout RoomTransaction
     ) -> UInt64 {
-        shared.lastSubscription += 1
-        let number = shared.lastSubscription
+        transaction.shared.lastSubscription += 1
+        let number = transaction.shared.lastSubscription
         var subscription = Subscription(
             number: number,
             participant: id,
@@ -249,7 +249,7 @@ extension Room {
         subscriptions[number] = subscription
         participants[id]?.subscriptions.append(number)
         streams[stream]?.subscribers.insert(number)
-        open(.subscription(number), for: id, &change)
+        open(.subscription(number), for: id, &transaction)
         return number
     }
 

@@ -1,0 +1,101 @@
+extension Room {
+    /// Applies a call, or throws a refusal and changes nothing.
+    package mutating func apply(
+        _ call: Call,
+        _ shared: inout Shared
+    ) throws(CallError) -> Outcome {
+        var transaction = RoomTransaction(shared: consume shared)
+        defer { shared = transaction.shared }
+        let result = try carryOut(call, &transaction)
+        settle(&transaction)
+        return Outcome(
+            result: result,
+            change: transaction.change,
+            isFenced: transaction.isFenced,
+            process: transaction.pending
+        )
+    }
+
+    /// Applies a worker's notice; one about an object that is gone has no effect.
+    package mutating func take(_ notice: Notice, _ shared: inout Shared) -> Change {
+        var transaction = RoomTransaction(shared: consume shared)
+        defer { shared = transaction.shared }
+        handle(notice, &transaction)
+        settle(&transaction)
+        return transaction.change
+    }
+
+    /// Performs the work due at `shared.now`.
+    package mutating func expire(_ shared: inout Shared) -> Change {
+        var transaction = RoomTransaction(shared: consume shared)
+        defer { shared = transaction.shared }
+        settle(&transaction)
+        return transaction.change
+    }
+
+    /// Derives from the changed room what depends on all of it: active speakers, outputs, mirrors.
+    private mutating func settle(_ transaction: inout RoomTransaction) {
+        reconcileSpeakers(&transaction)
+        reconcileTaps(&transaction)
+        reconcileRelays(&transaction)
+    }
+
+    /// Carries out a call by its function.
+    private mutating func carryOut(
+        _ call: Call,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
+        switch call {
+        case .join(let join): return try self.join(join, &transaction)
+        case .leave(let participant): try leave(participant, &transaction)
+        case .offer(let offer): return try self.offer(offer, &transaction)
+        case .closeTransport(let participant, let transport):
+            try closeTransport(transport, of: participant, &transaction)
+        case .updateStream(let stream, let audio, let video):
+            try update(stream: stream, audio: audio, video: video, &transaction)
+        case .unpublish(let stream, let actor):
+            try unpublish(stream: stream, by: actor, &transaction)
+        case .subscribe(let subscribe): return try self.subscribe(subscribe, &transaction)
+        case .updateSubscription(let subscription, let update):
+            try self.update(subscription: subscription, update, &transaction)
+        case .unsubscribe(let subscription): try unsubscribe(subscription, &transaction)
+        case .follow(let follow): try self.follow(follow, &transaction)
+        case .close(let actor, let reason): try close(by: actor, reason, &transaction)
+        case .setState(let state, let actor): try setState(state, by: actor, &transaction)
+        case .update(let settings, let actor):
+            try update(settings: settings, by: actor, &transaction)
+        case .lock(let on, let actor): try lock(on, by: actor, &transaction)
+        case .hardMuteRoom(let on, let actor): try hardMute(on, by: actor, &transaction)
+        case .hardMute(let id, let media, let on, let actor):
+            try hardMute(id, media, on, by: actor, &transaction)
+        case .drop(let ids, let actor, let reason):
+            return try drop(ids, by: actor, reason, &transaction)
+        case .answerKnock(let id, let approve, let actor):
+            try answerKnock(of: id, approve: approve, by: actor, &transaction)
+        case .setMode(let id, let mode, let vocabulary, let actor):
+            try setMode(of: id, mode, vocabulary, by: actor, &transaction)
+        case .changeRole(let id, let role, let force, let actor):
+            return try changeRole(of: id, to: role, force: force, by: actor, &transaction)
+        case .answerRoleRequest(let request, let id, let accept):
+            try answerRoleRequest(request, of: id, accept: accept, &transaction)
+        case .changeRoles(let role, let sources, let actor):
+            try changeRoles(to: role, from: sources, by: actor, &transaction)
+        case .transfer(let id, let actor): try transfer(to: id, by: actor, &transaction)
+        case .floor(let step, let id, let actor):
+            try floor(step, id, by: actor, &transaction)
+        case .pin(let ids, let on, let actor): try pin(ids, on, by: actor, &transaction)
+        case .startRecording(let streams, let actor):
+            return try startRecording(of: streams, by: actor, &transaction)
+        case .stopRecording(let actor): try stopRecording(by: actor, &transaction)
+        case .startStreaming(let request, let actor):
+            return try startStreaming(request, by: actor, &transaction)
+        case .stopStreaming(let name, let actor):
+            try stopStreaming(name, by: actor, &transaction)
+        case .startRTPForward(let request, let actor):
+            return try startRTPForward(request, by: actor, &transaction)
+        case .stopRTPForward(let name, let actor):
+            try stopRTPForward(name, by: actor, &transaction)
+        }
+        return .none
+    }
+}

@@ -1,0 +1,63 @@
+package import WorkerInterface
+
+/// Transaction of one call, notice or deadline on a room.
+///
+/// It holds the state shared by all rooms, on loan for the time of the transaction, and collects
+/// the effects. If a call is refused, its effects are discarded; nothing has been sent.
+struct RoomTransaction: ~Copyable {
+    /// Handles, ids, randomness, limits and the time.
+    var shared: Room.Shared
+    private(set) var change = Room.Change()
+    /// Whether a right is revoked; the reply then carries the fence's figures.
+    var isFenced = false
+    /// Operation that is pending until all workers have passed the fence.
+    private(set) var pending: Room.PendingOperation?
+    /// Publications whose mirrors may differ from the state the workers were told.
+    private var touched: Set<RelayTarget> = []
+
+    init(shared: consuming Room.Shared) { self.shared = shared }
+
+    /// Appends a command to a worker.
+    mutating func tell(_ worker: Int, _ command: WorkerCommand) {
+        change.commands[worker, default: []].append(command)
+    }
+
+    mutating func announce(_ news: Room.Event, to audience: Room.Audience) {
+        change.announcements.append(Room.Announcement(news: news, to: audience))
+    }
+
+    /// Notes a worker-side object that this transaction creates.
+    mutating func open(_ resource: Room.WorkerResource) { change.opened.append(resource) }
+
+    /// Notes an object whose handle is free once the workers have passed the fence.
+    mutating func free(_ resource: Room.WorkerResource) { change.freed.append(resource) }
+
+    mutating func touch(_ home: RelayTarget) { touched.insert(home) }
+
+    /// Returns the touched publications, sorted, and clears the set.
+    mutating func takeTouched() -> [RelayTarget] {
+        defer { touched = [] }
+        return touched.sorted {
+            ($0.worker, $0.publication.index) < ($1.worker, $1.publication.index)
+        }
+    }
+
+    /// Makes all workers pass the fence, even those without commands, and the operation pending
+    /// until they have.
+    mutating func awaitFence(of operation: Room.PendingOperation) {
+        pending = operation
+        for worker in shared.locals.indices { change.commands[worker, default: []] += [] }
+    }
+}
+
+extension Room {
+    /// Effects of one call or notice.
+    package struct Change: Sendable {
+        /// Commands for each worker, in order.
+        package fileprivate(set) var commands: [Int: [WorkerCommand]] = [:]
+        package fileprivate(set) var announcements: [Announcement] = []
+        package fileprivate(set) var opened: [WorkerResource] = []
+        /// Objects whose handles return to their pools once the workers have passed the fence.
+        package fileprivate(set) var freed: [WorkerResource] = []
+    }
+}
