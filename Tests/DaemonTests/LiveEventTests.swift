@@ -181,7 +181,7 @@ import WorkerInterface
     private func gates(_ driver: ControlDriver) throws -> [String] {
         let room = try #require(driver.plane.rooms["r"]?.room)
         return room.streams.listed.map { stream in
-            let place = room.hosts.firstIndex(of: stream.participant) ?? .max
+            let place = room.moderation.hosts.ids.firstIndex(of: stream.participant) ?? .max
             let isOpen = place < room.settings.maxHosts
             return "\(stream.participant) \(stream.isScreen ? "screen" : "camera") "
                 + (isOpen ? "open" : "closed")

@@ -45,7 +45,7 @@ extension Room {
             try transaction.shared.memory.refuseMore()
             try transaction.shared.load.refuseTransport()
         }
-        guard let worker = workerForTransport(transaction.shared),
+        guard let worker = placement.workerForTransport(transaction.shared),
             let id = transaction.shared.identifiers[worker].transports.allocate()
         else {
             throw .limitReached(

@@ -8,7 +8,7 @@ extension Room {
         streams[id] = nil
         participants[stream.participant]?.streams.removeAll { $0 == id }
         if participants[stream.participant]?.streams.isEmpty != false {
-            hosts.removeAll { $0 == stream.participant }
+            moderation.hosts.remove(stream.participant)
         }
         talkers.isStale = true
         transaction.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
@@ -112,7 +112,7 @@ extension Room {
         endTaps(closed, by: actor, &transaction)
         for participant in members + awaited { remove(participant.id, closed, &transaction) }
         transaction.announce(.closed(reason: reason, by: actor), to: .everyone)
-        if settings.kind.isLiveEvent { state = .ended }
-        isClosed = true
+        if settings.kind.isLiveEvent { lifecycle.state = .ended }
+        lifecycle.isClosed = true
     }
 }

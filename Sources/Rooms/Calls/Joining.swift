@@ -3,12 +3,12 @@ extension Room {
         _ call: Join,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
-        let before = vocabulary
+        let before = moderation.vocabulary
         try recordVocabulary(call.vocabulary)
         do throws(CallError) {
             return try enterOrTakeOver(call, &transaction)
         } catch {
-            vocabulary = before
+            moderation.vocabulary = before
             throw error
         }
     }
@@ -47,7 +47,7 @@ extension Room {
         try transaction.shared.load.admit(at: transaction.shared.now)
         let participant = Participant(
             id: call.participant,
-            birth: nextBirth(),
+            birth: lifecycle.nextBirth(),
             name: call.name,
             role: role,
             mode: call.mode ?? .sendAndReceive,

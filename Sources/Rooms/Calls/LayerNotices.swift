@@ -41,7 +41,7 @@ extension Room {
         guard let id = stream(with: home), var stream = streams[id], let track = track(of: home)
         else { return }
         let encodings = track.configuration.encodings.prefix(8)
-        let isTapped = taps.values.contains { $0.tracks[home] != nil }
+        let isTapped = taps.read(home)
         let all = isTapped ? UInt8.max : stream.demand.values.reduce(0, |)
         let isNews = encodings.indices.contains { position in
             (all ^ stream.announcedDemand) & (1 << UInt8(position)) != 0
@@ -57,7 +57,7 @@ extension Room {
 
     private func stream(with home: RelayTarget) -> String? {
         let place = WorkerResource.publication(worker: home.worker, home.publication)
-        guard let owner = owners[place] else { return nil }
+        guard let owner = placement.owner(of: place) else { return nil }
         return participants[owner]?.streams.first { streams[$0]?.home(.video) == home }
     }
 }

@@ -70,7 +70,8 @@ extension Room {
         of place: WorkerResource,
         _ transaction: inout RoomTransaction
     ) {
-        guard let owner = owners[place], case .publication(let worker, let id) = place else {
+        guard let owner = placement.owner(of: place), case .publication(let worker, let id) = place
+        else {
             return
         }
         for name in participants[owner]?.streams ?? [] {
@@ -100,7 +101,7 @@ extension Room {
         of place: TransportLocation,
         _ transaction: inout RoomTransaction
     ) {
-        guard let id = owners[.transport(worker: place.worker, place.id)],
+        guard let id = placement.owner(of: .transport(worker: place.worker, place.id)),
             let participant = participants[id],
             let index = participant.transports.firstIndex(where: { $0.place == place })
         else { return }

@@ -1,5 +1,3 @@
-package import WorkerInterface
-
 /// Room state as a value: participants, their streams and subscriptions.
 ///
 /// A call is a function from a room and a call to the changed room, commands for the workers and
@@ -15,63 +13,57 @@ package import WorkerInterface
 /// the calls.
 package struct Room: Sendable {
     package let name: String
-    /// Unix time, in seconds.
-    package let created: Double
     package internal(set) var settings: Settings { didSet { talkers.isStale = true } }
-    package internal(set) var state: State
-    /// Worker of the room's first transport.
-    package let worker: Int
+    var lifecycle: Lifecycle
     package internal(set) var participants = Roster<Participant>()
     package internal(set) var streams = Roster<Stream>()
     package internal(set) var subscriptions: [UInt64: Subscription] = [:]
-    /// Publishing hosts of a live event, in the order in which they began.
-    ///
-    /// The first `maxHosts` of them are forwarded.
-    var hosts: [String] = []
-    /// Whether the room is closed; it accepts no further calls.
-    package internal(set) var isClosed = false
-    /// Whether the room is locked: only moderators may newly join.
-    package internal(set) var locked = false
-    /// Whether the audio of all but moderators is muted.
-    package internal(set) var hardMuted = false
-    /// Pinned participants, in the order in which they were pinned.
-    package internal(set) var pins: [String] = [] { didSet { talkers.isStale = true } }
-    /// Participants that have requested the floor, in the order of their requests.
-    package internal(set) var raisedHands: [String] = []
-    /// Participant that holds the floor of a lecture.
-    package internal(set) var floorHolder: String?
-    /// Pending role-change requests, by the participant that is asked.
-    var roleRequests: [String: RoleRequest] = [:]
-    /// Moderation operations that not all workers have applied yet, with the count of each.
-    var inProcess: [PendingOperation: Int] = [:]
-    /// Mode vocabulary used first in this room.
-    var vocabulary: ModeVocabulary?
-    /// Counter of created objects; the source of creation order.
-    var births: UInt64 = 0
-    /// Participant that owns a worker-side object, to route worker events.
-    var owners: [WorkerResource: String] = [:]
-    /// Number of the room's transports in each worker that has any.
-    var population: [Int: Int] = [:]
-    /// Recordings, live streams and RTP forwards of the room.
-    package internal(set) var taps: [OutputID: Tap] = [:]
-    var recordingTap: OutputID?
-    /// Whether automatic recording has been started; it starts at most once.
-    var hasAutoRecorded = false
-    /// Mirrored publications, by their home.
-    var relays: [RelayTarget: Relay] = [:]
+    var moderation = Moderation()
     /// Active speakers, and the slots that follow them.
     var talkers = ActiveSpeakers()
+    /// Recordings, live streams and RTP forwards of the room.
+    package internal(set) var taps = Taps()
+    var placement: Placement
 
     package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
         self.name = name
         self.settings = settings
-        self.worker = worker
-        created = unixTime
-        state = settings.kind.isLiveEvent ? .created : .ongoing
+        lifecycle = Lifecycle(
+            created: unixTime,
+            state: settings.kind.isLiveEvent ? .created : .ongoing
+        )
+        placement = Placement(firstWorker: worker)
     }
 }
 
 extension Room {
+    /// Creation, state and end of a room.
+    struct Lifecycle: Sendable {
+        /// Unix time, in seconds.
+        let created: Double
+        var state: State
+        /// Whether the room is closed; it accepts no further calls.
+        var isClosed = false
+        /// Number of the newest object; the source of creation order.
+        private var births: UInt64 = 0
+
+        init(created: Double, state: State) {
+            self.created = created
+            self.state = state
+        }
+
+        mutating func nextBirth() -> UInt64 {
+            births += 1
+            return births
+        }
+    }
+
+    /// Unix time of the room's creation, in seconds.
+    package var created: Double { lifecycle.created }
+    package var state: State { lifecycle.state }
+    /// Whether the room is closed; it accepts no further calls.
+    package var isClosed: Bool { lifecycle.isClosed }
+
     /// Admitted participants, in join order.
     package var members: [Participant] { participants.listed }
 
@@ -122,10 +114,5 @@ extension Room {
         else {
             throw refusal
         }
-    }
-
-    mutating func nextBirth() -> UInt64 {
-        births += 1
-        return births
     }
 }

@@ -12,6 +12,39 @@ extension Room {
         case requested, cancelled, granted, denied, released, finished
     }
 
+    /// Holder of a lecture's floor, and the requests for it.
+    struct Floor: Sendable {
+        private(set) var holder: String?
+        /// Participants that have requested the floor, in the order of their requests.
+        private(set) var requests: [String] = []
+
+        func isRequested(by id: String) -> Bool { requests.contains(id) }
+
+        mutating func request(by id: String) { requests.append(id) }
+
+        mutating func removeRequest(of id: String) { requests.removeAll { $0 == id } }
+
+        mutating func give(to id: String) { holder = id }
+
+        mutating func vacate() { holder = nil }
+
+        /// Takes the floor and a pending request for it from a participant.
+        ///
+        /// - Returns: what that changed.
+        mutating func take(from id: String) -> [FloorChange] {
+            var changes: [FloorChange] = []
+            if holder == id {
+                holder = nil
+                changes.append(.finished)
+            }
+            if isRequested(by: id) {
+                removeRequest(of: id)
+                changes.append(.cancelled)
+            }
+            return changes
+        }
+    }
+
     mutating func floor(
         _ step: FloorStep,
         _ id: String,
@@ -26,151 +59,12 @@ extension Room {
             )
         }
         switch step {
-        case .request, .cancel, .finish: try ownStep(step, id, &transaction)
-        case .grant, .deny, .release: try moderate(step, id, by: actor, &transaction)
-        }
-    }
-
-    private mutating func ownStep(
-        _ step: FloorStep,
-        _ id: String,
-        _ transaction: inout RoomTransaction
-    ) throws(CallError) {
-        guard let participant = participants[id], participant.admitted else {
-            throw .invalidClient(id)
-        }
-        guard participant.role != Role.moderatorName else {
-            throw .seed(5003, "a moderator needs no floor")
-        }
-        guard !isInProcess(.floor(step, id)) else {
-            throw .inProcess(5041, "floor \(step.rawValue)")
-        }
-        let isAsking = raisedHands.contains(id)
-        let isPossible =
-            switch step {
-            case .request: !isAsking && floorHolder != id
-            case .cancel: isAsking
-            default: floorHolder == id
-            }
-        guard isPossible else {
-            throw CallError(
-                code: 5042,
-                reason: step == .request ? "floor-already-requested" : "no-floor-request",
-                message: step == .request
-                    ? "participant \"\(id)\" has asked for the floor already, or has it"
-                    : "participant \"\(id)\" has nothing to \(step.rawValue)"
-            )
-        }
-        transaction.isFenced = step == .finish
-        begin(.floor(step, id), &transaction)
-        switch step {
-        case .request:
-            raisedHands.append(id)
-            transaction.announce(.floor(.requested, participant, by: nil), to: .only(moderators))
-        case .cancel:
-            raisedHands.removeAll { $0 == id }
-            transaction.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
-        default:
-            floorHolder = nil
-            transaction.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
-            reconcile(publisher: id, ending: EndReason.floor, &transaction)
-        }
-    }
-
-    private mutating func moderate(
-        _ step: FloorStep,
-        _ id: String,
-        by actor: String?,
-        _ transaction: inout RoomTransaction
-    ) throws(CallError) {
-        let (unauthorized, busy) =
-            switch step {
-            case .grant: (5004, 5043)
-            case .deny: (5005, 5047)
-            default: (5006, 5049)
-            }
-        try check(
-            actor,
-            may: .floor,
-            orElse: .seed(unauthorized, "floor \(step.rawValue) needs the permission floor")
-        )
-        guard let participant = participants[id], participant.admitted else {
-            throw .invalidClient(id)
-        }
-        guard !isInProcess(.floor(step, id)) else {
-            throw .inProcess(busy, "floor \(step.rawValue)")
-        }
-        try checkFloor(step, id)
-        transaction.isFenced = step != .grant
-        begin(.floor(step, id), &transaction)
-        let audience = Audience.only([id] + moderators.filter { $0 != actor })
-        raisedHands.removeAll { $0 == id }
-        switch step {
-        case .grant: floorHolder = id
-        case .release: floorHolder = nil
-        default: break
-        }
-        let news: FloorChange =
-            switch step {
-            case .grant: .granted
-            case .deny: .denied
-            default: .released
-            }
-        transaction.announce(.floor(news, participant, by: actor), to: audience)
-        reconcile(publisher: id, ending: EndReason.floor, &transaction)
-    }
-
-    /// Checks that a moderator's step is valid in the present state of the floor.
-    private func checkFloor(_ step: FloorStep, _ id: String) throws(CallError) {
-        let isAsking = raisedHands.contains(id)
-        switch step {
-        case .grant:
-            if floorHolder == id {
-                throw CallError(
-                    code: 5044,
-                    reason: "floor-already-granted",
-                    message: "participant \"\(id)\" has the floor already"
-                )
-            }
-            if let floorHolder {
-                throw CallError(
-                    code: 5046,
-                    reason: "floor-held",
-                    message: "participant \"\(floorHolder)\" has the floor"
-                )
-            }
-            guard isAsking, !isReleasing else {
-                throw CallError(
-                    code: 5069,
-                    reason: "floor-released",
-                    message: isAsking
-                        ? "the floor is being released"
-                        : "participant \"\(id)\" has no open request for the floor"
-                )
-            }
-        case .deny:
-            if floorHolder == id {
-                throw CallError(
-                    code: 5048,
-                    reason: "floor-already-granted",
-                    message: "participant \"\(id)\" has the floor already"
-                )
-            }
-            guard isAsking else { throw .invalidClient(id) }
-        default:
-            guard floorHolder == id else {
-                throw CallError(
-                    code: 5050,
-                    reason: "floor-not-held",
-                    message: "participant \"\(id)\" does not have the floor"
-                )
-            }
-        }
-    }
-
-    private var isReleasing: Bool {
-        inProcess.keys.contains { process in
-            if case .floor(.release, _) = process { true } else { false }
+        case .request: try requestFloor(id, &transaction)
+        case .cancel: try cancelFloorRequest(of: id, &transaction)
+        case .finish: try finishFloor(of: id, &transaction)
+        case .grant: try grantFloor(to: id, by: actor, &transaction)
+        case .deny: try denyFloor(to: id, by: actor, &transaction)
+        case .release: try releaseFloor(of: id, by: actor, &transaction)
         }
     }
 
@@ -180,38 +74,9 @@ extension Room {
         freeFloor(of: participant, &transaction)
     }
 
-    private mutating func freeFloor(
-        of participant: Participant,
-        _ transaction: inout RoomTransaction
-    ) {
-        if floorHolder == participant.id {
-            floorHolder = nil
-            transaction.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+    mutating func freeFloor(of participant: Participant, _ transaction: inout RoomTransaction) {
+        for change in moderation.floor.take(from: participant.id) {
+            transaction.announce(.floor(change, participant, by: nil), to: .only(moderators))
         }
-        if raisedHands.contains(participant.id) {
-            raisedHands.removeAll { $0 == participant.id }
-            transaction.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
-        }
-    }
-
-    /// Clears the pins, speech and requests of a participant that has left.
-    mutating func forget(_ participant: Participant, _ transaction: inout RoomTransaction) {
-        unpin(participant.id, &transaction)
-        talkers.ranking.remove(participant.id)
-        talkers.followers[participant.id] = nil
-        talkers.isStale = true
-        freeFloor(of: participant, &transaction)
-        roleRequests = roleRequests.filter {
-            $0.key != participant.id && $0.value.requester != participant.id
-        }
-    }
-
-    /// Clears the same state of all participants, when the room ends.
-    mutating func forgetAll() {
-        pins = []
-        raisedHands = []
-        floorHolder = nil
-        roleRequests = [:]
-        talkers = ActiveSpeakers()
     }
 }

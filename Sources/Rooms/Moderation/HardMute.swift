@@ -27,7 +27,7 @@ extension Room {
                     message: "room \"\(name)\" is not locked"
                 )
         }
-        locked = on
+        moderation.isLocked = on
         transaction.announce(.locked(on, by: actor), to: .everyone)
     }
 
@@ -62,7 +62,7 @@ extension Room {
                     message: "room \"\(name)\" is not muted"
                 )
         }
-        hardMuted = on
+        moderation.isHardMuted = on
         transaction.isFenced = on
         begin(process, &transaction)
         for participant in members where !participant.transports.isEmpty {

@@ -14,18 +14,43 @@ extension Room {
         case floor(FloorStep, String)
     }
 
-    func isInProcess(_ process: PendingOperation) -> Bool { inProcess[process] != nil }
+    /// Moderation operations that not all workers have applied yet, with the count of each.
+    struct PendingOperations: Sendable {
+        private var counts: [PendingOperation: Int] = [:]
+
+        func contains(_ operation: PendingOperation) -> Bool { counts[operation] != nil }
+
+        var isReleasingFloor: Bool {
+            counts.keys.contains { operation in
+                if case .floor(.release, _) = operation { true } else { false }
+            }
+        }
+
+        mutating func begin(_ operation: PendingOperation) { counts[operation, default: 0] += 1 }
+
+        /// Ends one operation.
+        ///
+        /// - Returns: whether it was pending.
+        mutating func finish(_ operation: PendingOperation) -> Bool {
+            guard let count = counts[operation] else { return false }
+            counts[operation] = count > 1 ? count - 1 : nil
+            return true
+        }
+    }
+
+    func isInProcess(_ operation: PendingOperation) -> Bool {
+        moderation.pending.contains(operation)
+    }
 
     /// Begins an operation; all workers must pass its fence, even those without commands.
-    mutating func begin(_ process: PendingOperation, _ transaction: inout RoomTransaction) {
-        inProcess[process, default: 0] += 1
-        transaction.awaitFence(of: process)
+    mutating func begin(_ operation: PendingOperation, _ transaction: inout RoomTransaction) {
+        moderation.pending.begin(operation)
+        transaction.awaitFence(of: operation)
     }
 
     /// Ends one pending operation after all workers have passed its fence.
-    package mutating func finish(_ process: PendingOperation) {
-        guard let count = inProcess[process] else { return }
-        inProcess[process] = count > 1 ? count - 1 : nil
-        if process == .recordingStart, let recordingTap { taps[recordingTap]?.isAwaited = false }
+    package mutating func finish(_ operation: PendingOperation) {
+        guard moderation.pending.finish(operation) else { return }
+        if operation == .recordingStart { taps.answerRecording() }
     }
 }

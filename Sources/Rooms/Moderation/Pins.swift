@@ -36,21 +36,26 @@ extension Room {
             )
         }
         guard wanted != pins else { return }
-        pins = wanted
+        set(pins: wanted)
         transaction.announce(.pinsChanged(pins, by: actor), to: .everyone)
     }
 
     mutating func unpin(_ id: String, _ transaction: inout RoomTransaction) {
         guard pins.contains(id) else { return }
-        pins.removeAll { $0 == id }
+        set(pins: pins.filter { $0 != id })
         transaction.announce(.pinsChanged(pins, by: nil), to: .everyone)
     }
 
     /// Removes the newest pins that exceed the limit of new settings.
     mutating func trimPins(by actor: String?, _ transaction: inout RoomTransaction) {
         guard pins.count > pinLimit else { return }
-        pins = Array(pins.prefix(pinLimit))
+        set(pins: Array(pins.prefix(pinLimit)))
         transaction.announce(.pinsChanged(pins, by: actor), to: .everyone)
+    }
+
+    private mutating func set(pins: [String]) {
+        moderation.pins = pins
+        talkers.isStale = true
     }
 
     /// Maximum number of pins; one list entry stays free for a speaker.

@@ -12,6 +12,26 @@ extension Room {
         package let expires: Double
     }
 
+    /// Pending role-change requests, one for each participant that is asked.
+    struct RoleRequests: Sendable {
+        private var byTarget: [String: RoleRequest] = [:]
+
+        subscript(target: String) -> RoleRequest? {
+            get { byTarget[target] }
+            set { byTarget[target] = newValue }
+        }
+
+        /// Removes the requests to and from a participant that has left.
+        mutating func forget(_ id: String) {
+            byTarget = byTarget.filter { $0.key != id && $0.value.requester != id }
+        }
+
+        /// Removes the requests for roles that new settings no longer have.
+        mutating func removeRoles(missingFrom settings: Settings) {
+            byTarget = byTarget.filter { settings.role(named: $0.value.role) != nil }
+        }
+    }
+
     /// Changes a role at once if `force` is set, else asks the participant to accept it.
     mutating func changeRole(
         of id: String,
@@ -27,13 +47,13 @@ extension Room {
         guard participant.role != role else { return .none }
         guard force else {
             let request = RoleRequest(
-                id: "req-\(nextBirth())",
+                id: "req-\(lifecycle.nextBirth())",
                 requester: actor,
                 target: id,
                 role: role,
                 expires: transaction.shared.unixTime + Double(settings.roleRequestSeconds)
             )
-            roleRequests[id] = request
+            moderation.roleRequests[id] = request
             transaction.announce(.roleRequested(request), to: .only([id]))
             return .requested(request.id)
         }
@@ -49,7 +69,7 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
         _ = try participant(id)
-        guard let open = roleRequests[id], open.id == request,
+        guard let open = moderation.roleRequests[id], open.id == request,
             open.expires > transaction.shared.unixTime
         else {
             throw .wrongState(
@@ -57,7 +77,7 @@ extension Room {
                 reason: "no-such-request"
             )
         }
-        roleRequests[id] = nil
+        moderation.roleRequests[id] = nil
         transaction.isFenced = accept
         if accept {
             give(open.role, to: [id], by: open.requester, &transaction)
@@ -141,7 +161,7 @@ extension Room {
             let old = participant.role
             participant.role = role
             participants[id] = participant
-            roleRequests[id] = nil
+            moderation.roleRequests[id] = nil
             transaction.announce(
                 .roleChanged(participant, from: old, by: actor),
                 to: audience(of: participant)

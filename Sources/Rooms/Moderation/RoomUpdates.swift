@@ -46,7 +46,7 @@ extension Room {
 
     /// Records the mode vocabulary in use; a strict room refuses the other one.
     mutating func recordVocabulary(_ vocabulary: ModeVocabulary?) throws(CallError) {
-        if let vocabulary, settings.strictModeVocabulary, let heard = self.vocabulary,
+        if let vocabulary, settings.strictModeVocabulary, let heard = moderation.vocabulary,
             heard != vocabulary
         {
             throw .wrongState(
@@ -54,7 +54,7 @@ extension Room {
                 reason: "mode-vocabulary"
             )
         }
-        self.vocabulary = self.vocabulary ?? vocabulary
+        moderation.vocabulary = moderation.vocabulary ?? vocabulary
     }
 
     /// Advances a live event by one state, or ends it.
@@ -73,14 +73,15 @@ extension Room {
         }
         let isStep =
             switch (state, next) {
-            case (.created, .ready), (.ready, .ongoing): true
-            case (.created, .ended), (.ready, .ended), (.ongoing, .ended): true
-            default: false
+            case (.created, .ready), (.created, .ended): true
+            case (.ready, .ongoing), (.ready, .ended): true
+            case (.ongoing, .ended): true
+            case (.created, _), (.ready, _), (.ongoing, _), (.ended, _): false
             }
         guard isStep else {
             throw .wrongState("no way from \(state.rawValue) to \(next.rawValue)")
         }
-        state = next
+        lifecycle.state = next
         transaction.isFenced = true
         transaction.announce(.stateChanged(next, by: actor), to: .everyone)
         if next == .ended {
@@ -127,7 +128,7 @@ extension Room {
             )
         }
         settings = new
-        roleRequests = roleRequests.filter { new.role(named: $0.value.role) != nil }
+        moderation.roleRequests.removeRoles(missingFrom: new)
     }
 }
 

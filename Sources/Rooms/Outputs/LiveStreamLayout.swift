@@ -37,7 +37,7 @@ extension Room {
             case .grid: grid(after: tap.tiles, limit: target.layout.tiles)
             }
         guard tiles != tap.tiles else { return nil }
-        taps[id]?.tiles = tiles
+        taps.set(tiles: tiles, of: id)
         return tiles
     }
 

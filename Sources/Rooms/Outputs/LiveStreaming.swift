@@ -39,16 +39,12 @@ extension Room {
     }
 
     /// Live streams of the room, in the order in which they began.
-    package var streamings: [Tap] {
-        taps.values.filter { $0.target != nil }.sorted { $0.id < $1.id }
-    }
+    package var streamings: [Tap] { taps.streamings }
 
     /// Whether a server has accepted at least one live stream.
-    package var isStreaming: Bool { taps.values.contains { $0.target != nil && !$0.isAwaited } }
+    package var isStreaming: Bool { streamings.contains { !$0.isAwaited } }
 
-    private var isStartingStreaming: Bool {
-        taps.values.contains { $0.target != nil && $0.isAwaited }
-    }
+    private var isStartingStreaming: Bool { streamings.contains(where: \.isAwaited) }
 
     mutating func startStreaming(
         _ request: StreamingRequest,

@@ -37,9 +37,7 @@ extension Room {
     }
 
     /// RTP forwards of the room, in the order in which they began.
-    package var outputs: [Tap] {
-        taps.values.filter { $0.output != nil }.sorted { $0.id < $1.id }
-    }
+    package var outputs: [Tap] { taps.forwards }
 
     mutating func startRTPForward(
         _ request: RTPForwardRequest,

@@ -45,101 +45,61 @@ extension Room {
         }
     }
 
-    package var recording: Tap? { recordingTap.flatMap { taps[$0] } }
+    /// Recordings, live streams and RTP forwards of a room.
+    package struct Taps: Sendable {
+        private var all: [OutputID: Tap] = [:]
+        private var recordingID: OutputID?
+        /// Whether automatic recording has been started; it starts at most once.
+        private var hasAutoRecorded = false
 
-    mutating func startRecording(
-        of streams: [String]?,
-        by actor: String?,
-        _ transaction: inout RoomTransaction
-    ) throws(CallError) -> Result {
-        try check(
-            actor,
-            may: .record,
-            orElse: .seed(5007, "starting a recording needs the permission record")
-        )
-        for id in streams ?? [] { _ = try stream(id) }
-        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "stopping the recording") }
-        guard !isInProcess(.recordingStart) else {
-            throw .inProcess(5033, "starting the recording")
+        package subscript(id: OutputID) -> Tap? { all[id] }
+
+        /// Ids of all taps, in the order in which they began.
+        var ids: [OutputID] { all.keys.sorted() }
+
+        package var recording: Tap? { recordingID.flatMap { all[$0] } }
+        var streamings: [Tap] { ids.compactMap { all[$0] }.filter { $0.target != nil } }
+        var forwards: [Tap] { ids.compactMap { all[$0] }.filter { $0.output != nil } }
+
+        /// Whether any tap reads a publication.
+        func read(_ home: RelayTarget) -> Bool { all.values.contains { $0.tracks[home] != nil } }
+
+        mutating func insert(_ tap: Tap) {
+            all[tap.id] = tap
+            switch tap.purpose {
+            case .recording: recordingID = tap.id
+            case .streaming, .output: break
+            }
         }
-        guard recording == nil else {
-            throw CallError(
-                code: 5034,
-                reason: "already-recording",
-                message: "room \"\(name)\" is being recorded already"
-            )
+
+        mutating func remove(_ id: OutputID) -> Tap? {
+            if recordingID == id { recordingID = nil }
+            return all.removeValue(forKey: id)
         }
-        let id = try openRecording(
-            of: streams.map { Set($0) },
-            by: actor,
-            isAwaited: true,
-            &transaction
-        )
-        begin(.recordingStart, &transaction)
-        return .recording(id)
+
+        /// Records that a tap's call has been answered or its server has accepted it.
+        mutating func accept(_ id: OutputID) { all[id]?.isAwaited = false }
+
+        mutating func set(tiles: [String], of id: OutputID) { all[id]?.tiles = tiles }
+
+        mutating func set(_ track: OutputTrack?, at home: RelayTarget, of id: OutputID) {
+            all[id]?.tracks[home] = track
+        }
+
+        mutating func answerRecording() { if let recordingID { accept(recordingID) } }
+
+        /// Returns whether automatic recording is still due, and marks it as done.
+        mutating func takeAutomaticRecording() -> Bool {
+            defer { hasAutoRecorded = true }
+            return !hasAutoRecorded
+        }
     }
 
-    mutating func stopRecording(
-        by actor: String?,
-        _ transaction: inout RoomTransaction
-    ) throws(CallError) {
-        try check(
-            actor,
-            may: .record,
-            orElse: .seed(5008, "stopping the recording needs the permission record")
-        )
-        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "stopping the recording") }
-        guard !isInProcess(.recordingStart) else {
-            throw .inProcess(5033, "starting the recording")
-        }
-        guard let tap = recording else {
-            throw CallError(
-                code: 5036,
-                reason: "not-recording",
-                message: "room \"\(name)\" is not being recorded"
-            )
-        }
-        end(tap: tap.id, &transaction)
-        transaction.announce(.recordingStopped(tap, reason: nil, by: actor), to: .everyone)
-        begin(.recordingStop, &transaction)
-    }
-
-    private mutating func openRecording(
-        of streams: Set<String>?,
-        by actor: String?,
-        isAwaited: Bool,
-        _ transaction: inout RoomTransaction
-    ) throws(CallError) -> OutputID {
-        guard var service = transaction.shared.taps else {
-            throw .wrongState("this server does not record", reason: "no-recorder")
-        }
-        guard service.open < service.limit else {
-            throw .limitReached("recordings", service.limit)
-        }
-        service.lastID += 1
-        service.open += 1
-        transaction.shared.taps = service
-        let id = service.lastID
-        let word = RandomText.word(&transaction.shared.random)
-        let tap = Tap(
-            id: id,
-            name: "rec-\(word)",
-            directory: "\(service.directory)/"
-                + RecordingName.directory(room: name, at: transaction.shared.unixTime, word: word),
-            started: transaction.shared.unixTime,
-            by: actor,
-            purpose: .recording,
-            streams: streams,
-            isAwaited: isAwaited
-        )
-        recordingTap = id
-        begin(tap, in: service.worker, &transaction)
-        return id
-    }
+    package var recording: Tap? { taps.recording }
 
     /// Adds a tap and makes its thread prepare the output.
     mutating func begin(_ tap: Tap, in worker: Int, _ transaction: inout RoomTransaction) {
-        taps[tap.id] = tap
+        taps.insert(tap)
         open(.tap(tap.id), for: "", &transaction)
         let setup = OutputSetup(
             id: tap.id,
@@ -161,13 +121,12 @@ extension Room {
 
     /// Detaches a tap's publications and removes it; its thread keeps what it has received.
     mutating func end(tap id: OutputID, _ transaction: inout RoomTransaction) {
-        guard let tap = taps.removeValue(forKey: id), let worker = transaction.shared.taps?.worker
+        guard let tap = taps.remove(id), let worker = transaction.shared.taps?.worker
         else {
             return
         }
         transaction.tell(worker, .tap(.close(id)))
         for home in tap.tracks.keys { leave(home, in: worker, &transaction) }
-        if recordingTap == id { recordingTap = nil }
         free(.tap(id), &transaction)
         switch tap.purpose {
         case .recording: transaction.shared.taps?.open -= 1
@@ -182,7 +141,7 @@ extension Room {
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) {
-        for id in taps.keys.sorted() {
+        for id in taps.ids {
             guard let tap = taps[id] else { continue }
             end(tap: id, &transaction)
             announceEnd(of: tap, reason, by: actor, &transaction)
@@ -220,17 +179,10 @@ extension Room {
             notes.append(.talkers(talking))
         }
         for note in notes {
-            for id in taps.keys.sorted() { transaction.tell(worker, .tap(.note(id, note))) }
+            for id in taps.ids { transaction.tell(worker, .tap(.note(id, note))) }
         }
-        if settings.autoRecord, !hasAutoRecorded, !streams.isEmpty {
-            hasAutoRecorded = true
-            // If recording is not possible, the room continues without it; no caller awaits the
-            // result.
-            if recording == nil {
-                _ = try? openRecording(of: nil, by: nil, isAwaited: false, &transaction)
-            }
-        }
-        for id in taps.keys.sorted() { reconcile(tap: id, in: worker, &transaction) }
+        recordAutomatically(&transaction)
+        for id in taps.ids { reconcile(tap: id, in: worker, &transaction) }
     }
 
     private mutating func reconcile(
@@ -261,7 +213,7 @@ extension Room {
                     source: stream.isScreen ? .screen : .defaultSource(for: kind),
                     kind: kind
                 )
-                taps[id]?.tracks[home] = track
+                taps.set(track, at: home, of: id)
                 announceDemand(of: home, &transaction)
                 transaction.tell(worker, .tap(.attach(id, track)))
             }
@@ -269,7 +221,7 @@ extension Room {
         for (home, track) in gone.sorted(by: {
             $0.value.publication.index < $1.value.publication.index
         }) {
-            taps[id]?.tracks[home] = nil
+            taps.set(nil, at: home, of: id)
             announceDemand(of: home, &transaction)
             if tap.target != nil, self.track(of: home)?.gate != true {
                 transaction.tell(worker, .tap(.forget(id, track.publication)))
@@ -286,7 +238,7 @@ extension Room {
         switch tap.purpose {
         case .recording: transaction.announce(.recordingStarted(tap), to: .everyone)
         case .streaming:
-            taps[id]?.isAwaited = false
+            taps.accept(id)
             transaction.announce(.streamingStarted(tap), to: .everyone)
         case .output: break  // Announced by the call itself.
         }
@@ -312,41 +264,14 @@ extension Room.Event {
         case .joined(let participant, again: false):
             .joined(participant: participant.id, name: participant.name ?? "")
         case .left(let participant, _): .left(participant: participant.id)
-        default: nil
+        case .joined, .awaited, .connection, .streamCreated, .streamChanged, .streamDestroyed,
+            .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
+            .videoDisabled, .videoEnabled, .layerChanged, .layersWanted, .stateChanged, .updated,
+            .locked, .roomMuted, .approved, .denied, .modeChanged, .roleChanged, .roleRequested,
+            .roleDeclined, .transferred, .participantMuted, .floor, .pinsChanged, .talkersChanged,
+            .closed, .recordingStarted, .recordingStopped, .streamingStarted, .streamingStopped,
+            .streamingInterrupted, .streamingResumed, .outputStarted, .outputStopped:
+            nil
         }
-    }
-}
-
-/// Naming of recording directories.
-enum RecordingName {
-    /// Returns the room's name, the UTC start time and a random word that makes it unique.
-    ///
-    /// A room's name has no slash, and with this suffix the result is neither `.` nor `..`. A
-    /// leading dot is replaced, because it would hide the directory.
-    static func directory(room: String, at unixTime: Double, word: String) -> String {
-        let name = room.hasPrefix(".") ? "_\(room.dropFirst())" : room
-        return "\(name)-\(stamp(unixTime))-\(word)"
-    }
-
-    /// Formats a time like `20261121T192238Z` (ISO 8601, basic format).
-    static func stamp(_ unixTime: Double) -> String {
-        let range = 0.0...253_402_300_799.0
-        let seconds = Int(min(max(unixTime, range.lowerBound), range.upperBound))
-        let (days, time) = seconds.quotientAndRemainder(dividingBy: 86_400)
-        // Days to a date by 400-year eras that begin in March (H. Hinnant, "chrono-compatible
-        // low-level date algorithms").
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let day = shifted % 146_097
-        let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-        let dayOfYear = day - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let month = (5 * dayOfYear + 2) / 153
-        let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
-        let calendarMonth = month < 10 ? month + 3 : month - 9
-        let year = yearOfEra + era * 400 + (calendarMonth <= 2 ? 1 : 0)
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let date = String(repeating: "0", count: max(0, 4 - "\(year)".count)) + "\(year)"
-        return date + two(calendarMonth) + two(dayOfMonth) + "T" + two(time / 3_600)
-            + two(time / 60 % 60) + two(time % 60) + "Z"
     }
 }

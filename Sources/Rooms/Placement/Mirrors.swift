@@ -62,7 +62,7 @@ extension Room {
         guard let (slot, worker) = seat(name, of: participant), slot.bound != feed else { return }
         let id =
             if slot.bound?.home == feed.home {
-                publication(feed.home, in: worker)
+                placement.publication(feed.home, in: worker)
             } else {
                 join(feed.home, in: worker, from: start, &transaction)
             }
@@ -94,7 +94,7 @@ extension Room {
 
     private mutating func reconcile(relayOf home: RelayTarget, _ transaction: inout RoomTransaction)
     {
-        guard var relay = relays[home] else { return }
+        guard var relay = placement.relays[home] else { return }
         let track = track(of: home)
         for (worker, var mirror) in relay.mirrors.sorted(by: { $0.key < $1.key }) {
             if mirror.users == 0 {
@@ -120,7 +120,7 @@ extension Room {
                 transaction.tell(home.worker, .hold(home.publication, for: target))
             }
         }
-        relays[home] = relay.mirrors.isEmpty ? nil : relay
+        placement.relays[home] = relay.mirrors.isEmpty ? nil : relay
     }
 
     private func reconcile(
@@ -142,11 +142,6 @@ extension Room {
         }
     }
 
-    /// Returns the handle of a publication in a worker that receives or mirrors it.
-    private func publication(_ home: RelayTarget, in worker: Int) -> PublicationID? {
-        worker == home.worker ? home.publication : relays[home]?.mirrors[worker]?.id
-    }
-
     /// Counts one more user of a publication in a worker; makes the mirror if needed.
     mutating func join(
         _ home: RelayTarget,
@@ -155,7 +150,7 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) -> PublicationID? {
         guard worker != home.worker else { return home.publication }
-        if relays[home]?.mirrors[worker] == nil {
+        if placement.relays[home]?.mirrors[worker] == nil {
             guard let track = track(of: home),
                 let id = transaction.shared.identifiers[worker].publications.allocate()
             else { return nil }
@@ -168,24 +163,26 @@ extension Room {
             )
             var known = KnownMirror(lastSent: mirror)
             known.isHeld = start != nil
-            relays[home, default: Relay()].mirrors[worker] = known
+            placement.relays[home, default: Relay()].mirrors[worker] = known
             mirror.from = start
             transaction.tell(worker, .mirror(mirror))
             transaction.touch(home)
         }
-        relays[home]?.mirrors[worker]?.users += 1
-        return publication(home, in: worker)
+        placement.relays[home]?.mirrors[worker]?.users += 1
+        return placement.publication(home, in: worker)
     }
 
     mutating func leave(_ home: RelayTarget, in worker: Int, _ transaction: inout RoomTransaction) {
         guard worker != home.worker else { return }
-        relays[home]?.mirrors[worker]?.users -= 1
+        placement.relays[home]?.mirrors[worker]?.users -= 1
         transaction.touch(home)
     }
 
     func track(of home: RelayTarget) -> Track? {
         let place = WorkerResource.publication(worker: home.worker, home.publication)
-        guard let owner = owners[place], let participant = participants[owner] else { return nil }
+        guard let owner = placement.owner(of: place), let participant = participants[owner] else {
+            return nil
+        }
         for transport in participant.transports where transport.place.worker == home.worker {
             if let track = transport.tracks.first(where: { $0.publication == home.publication }) {
                 return track
@@ -204,7 +201,7 @@ extension Room {
         var needed: [Int: Int] = [:]
         for (kind, name) in slots {
             guard let home = stream.home(kind), let seat = seat(name, of: subscriber.id),
-                publication(home, in: seat.worker) == nil
+                placement.publication(home, in: seat.worker) == nil
             else { continue }
             needed[seat.worker, default: 0] += 1
         }

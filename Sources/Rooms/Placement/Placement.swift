@@ -1,50 +1,85 @@
 import WorkerInterface
 
 extension Room {
-    /// Workers that have transports of the room, in order; its first worker if none has.
-    package var workers: [Int] { population.isEmpty ? [worker] : population.keys.sorted() }
+    /// Placement of a room on the workers: its transports, the owners of its objects, its mirrors.
+    struct Placement: Sendable {
+        /// Worker of the room's first transport.
+        let firstWorker: Int
+        /// Participant that owns a worker-side object, to route worker events.
+        private var owners: [WorkerResource: String] = [:]
+        /// Number of the room's transports in each worker that has any.
+        private var population: [Int: Int] = [:]
+        /// Mirrored publications, by their home.
+        var relays: [RelayTarget: Relay] = [:]
 
-    /// Returns the worker for a new transport, if any has a handle left.
-    ///
-    /// It is the least loaded of the workers that the room uses already, because media within one
-    /// worker needs no mirrors. If that one has over `workerSpread` transports more than the least
-    /// loaded of all, the room spreads to the latter.
-    func workerForTransport(_ shared: Shared) -> Int? {
-        let load = shared.identifiers.map(\.transports.used)
-        let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
-        let calm = open.filter { !shared.load.isOverloaded($0) }
-        let free = calm.isEmpty ? open : calm
-        func least(_ workers: [Int]) -> Int? { workers.min { (load[$0], $0) < (load[$1], $1) } }
-        guard let stranger = least(free) else { return nil }
-        guard let own = least(workers.filter { free.contains($0) }) else { return stranger }
-        return load[own] - load[stranger] > shared.limits.workerSpread ? stranger : own
+        init(firstWorker: Int) { self.firstWorker = firstWorker }
+
+        /// Workers that have transports of the room, in order; its first worker if none has.
+        var workers: [Int] { population.isEmpty ? [firstWorker] : population.keys.sorted() }
+
+        func owner(of resource: WorkerResource) -> String? { owners[resource] }
+
+        /// Returns the worker for a new transport, if any has a handle left.
+        ///
+        /// It is the least loaded of the workers that the room uses already, because media within one
+        /// worker needs no mirrors. If that one has over `workerSpread` transports more than the least
+        /// loaded of all, the room spreads to the latter.
+        func workerForTransport(_ shared: Shared) -> Int? {
+            let load = shared.identifiers.map(\.transports.used)
+            let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
+            let calm = open.filter { !shared.load.isOverloaded($0) }
+            let free = calm.isEmpty ? open : calm
+            func least(_ workers: [Int]) -> Int? { workers.min { (load[$0], $0) < (load[$1], $1) } }
+            guard let stranger = least(free) else { return nil }
+            guard let own = least(workers.filter { free.contains($0) }) else { return stranger }
+            return load[own] - load[stranger] > shared.limits.workerSpread ? stranger : own
+        }
+
+        mutating func add(_ resource: WorkerResource, of participant: String) {
+            switch resource {
+            case .transport(let worker, _):
+                population[worker, default: 0] += 1
+                owners[resource] = participant
+            case .publication: owners[resource] = participant
+            // The owner of a subscription or tap is known from the object itself, and worker events
+            // about a slot name its subscription.
+            case .subscription, .tap, .slot: break
+            }
+        }
+
+        mutating func remove(_ resource: WorkerResource) {
+            owners[resource] = nil
+            if case .transport(let worker, _) = resource, let count = population[worker] {
+                population[worker] = count > 1 ? count - 1 : nil
+            }
+        }
+
+        /// Returns the handle of a publication in a worker that receives or mirrors it.
+        func publication(_ home: RelayTarget, in worker: Int) -> PublicationID? {
+            worker == home.worker ? home.publication : relays[home]?.mirrors[worker]?.id
+        }
     }
 
+    /// Worker of the room's first transport.
+    package var worker: Int { placement.firstWorker }
+
+    /// Workers that have transports of the room, in order; its first worker if none has.
+    package var workers: [Int] { placement.workers }
+
     mutating func open(
-        _ place: WorkerResource,
+        _ resource: WorkerResource,
         for participant: String,
         _ transaction: inout RoomTransaction
     ) {
-        switch place {
-        case .transport(let worker, _):
-            population[worker, default: 0] += 1
-            owners[place] = participant
-            transaction.open(place)
-        case .publication:
-            owners[place] = participant
-            transaction.open(place)
-        // The owner of these is known from the object itself.
-        case .subscription, .tap: transaction.open(place)
-        // Worker events about a slot name its subscription.
+        placement.add(resource, of: participant)
+        switch resource {
+        case .transport, .publication, .subscription, .tap: transaction.open(resource)
         case .slot: break
         }
     }
 
-    mutating func free(_ place: WorkerResource, _ transaction: inout RoomTransaction) {
-        owners[place] = nil
-        transaction.free(place)
-        if case .transport(let worker, _) = place, let count = population[worker] {
-            population[worker] = count > 1 ? count - 1 : nil
-        }
+    mutating func free(_ resource: WorkerResource, _ transaction: inout RoomTransaction) {
+        placement.remove(resource)
+        transaction.free(resource)
     }
 }

@@ -22,12 +22,12 @@ extension Room {
         ending reason: String,
         _ transaction: inout RoomTransaction
     ) {
-        let line = hosts
+        let before = moderation.hosts
         // Ended streams free their slots for new ones.
         for id in ids { endStreams(of: id, reason, &transaction) }
         for id in ids { carryStreams(of: id, &transaction) }
         // A host that moves from one stream to another keeps its position.
-        hosts = line.filter { hosts.contains($0) } + hosts.filter { !line.contains($0) }
+        moderation.hosts.keepOrder(of: before)
         for id in ids {
             reconcileCaps(of: id, &transaction)
             reconcileGates(of: id, &transaction)
@@ -79,7 +79,7 @@ extension Room {
     ) {
         var stream = Stream(
             id: freshStreamID(&transaction.shared.random),
-            birth: nextBirth(),
+            birth: lifecycle.nextBirth(),
             participant: publisher.id,
             transport: transport.name,
             worker: transport.place.worker,
@@ -92,7 +92,7 @@ extension Room {
         streams[stream.id] = stream
         talkers.isStale = true
         participants[publisher.id]?.streams.append(stream.id)
-        if settings.kind.isLiveEvent, !hosts.contains(publisher.id) { hosts.append(publisher.id) }
+        if settings.kind.isLiveEvent { moderation.hosts.add(publisher.id) }
         transaction.announce(.streamCreated(stream), to: .everyone)
     }
 
@@ -166,7 +166,7 @@ extension Room {
     /// Opens the gates of hosts that have come within `maxHosts`.
     mutating func reconcileHosts(_ transaction: inout RoomTransaction) {
         guard settings.kind.isLiveEvent else { return }
-        for host in hosts.prefix(settings.maxHosts) {
+        for host in moderation.hosts.ids.prefix(settings.maxHosts) {
             reconcileGates(of: host, &transaction)
         }
     }

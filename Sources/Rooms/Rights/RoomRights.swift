@@ -69,7 +69,11 @@ extension Room {
         // Before the host limit: subscribers are told of a mute, but the host limit has no reason
         // word.
         if isMuted(participant, kind) { return .gated(.mute) }
-        if settings.kind.isLiveEvent, !hasHostPlace(participant.id) { return .gated(.hostPlace) }
+        if settings.kind.isLiveEvent,
+            !moderation.hosts.hasPlace(participant.id, among: settings.maxHosts)
+        {
+            return .gated(.hostPlace)
+        }
         return .open
     }
 
@@ -117,11 +121,5 @@ extension Room {
     private func isMuted(_ participant: Participant, _ kind: MediaKind) -> Bool {
         if participant.hardMuted.contains(kind) { return true }
         return hardMuted && kind == .audio && participant.role != Role.moderatorName
-    }
-
-    private func hasHostPlace(_ participant: String) -> Bool {
-        // A participant that does not publish yet would come last.
-        let place = hosts.firstIndex(of: participant) ?? hosts.count
-        return place < settings.maxHosts
     }
 }

@@ -58,7 +58,8 @@ extension Room {
     /// Screen audio makes nobody an active speaker. Reports for a closed gate are ignored; they
     /// were under way when it closed.
     mutating func recordSpeech(_ what: SpeechChange, of place: WorkerResource) {
-        guard let id = owners[place], case .publication(let worker, let publication) = place,
+        guard let id = placement.owner(of: place),
+            case .publication(let worker, let publication) = place,
             let transports = participants[id]?.transports
         else { return }
         for (index, transport) in transports.enumerated() where transport.place.worker == worker {
