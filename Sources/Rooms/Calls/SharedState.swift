@@ -57,18 +57,3 @@ extension Room {
         package init() {}
     }
 }
-
-/// Random number source: the system's in the daemon, a seeded one in tests.
-package struct RandomSource: RandomNumberGenerator, Sendable {
-    private let draw: @Sendable () -> UInt64
-
-    package init(_ draw: @escaping @Sendable () -> UInt64) { self.draw = draw }
-
-    package mutating func next() -> UInt64 { draw() }
-
-    /// Cryptographically secure generator of the system.
-    package static let system = Self {
-        var generator = SystemRandomNumberGenerator()
-        return generator.next()
-    }
-}

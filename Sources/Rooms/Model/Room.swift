@@ -2,10 +2,10 @@
 ///
 /// A call is a function from a room and a call to the changed room, commands for the workers and
 /// announcements. Otherwise it throws a typed refusal and has changed nothing. Two functions decide
-/// permissions, `mayPublish` and `mayForward` (`RoomRights.swift`). The rest only applies their
-/// verdicts: it sends the workers the difference to the state they were last told
-/// (`RoomReconciliation.swift`). A room may span several workers; a publication watched in another worker
-/// is mirrored there (`RoomMirrors.swift`).
+/// permissions, `mayPublish` and `mayForward` (`Rights/RoomRights.swift`). The rest only applies
+/// their verdicts: it sends the workers the difference to the state they were last told (the other
+/// files of `Rights`). A room may span several workers; a publication watched in another worker is
+/// mirrored there (`Placement/Mirrors.swift`).
 ///
 /// The room changes as soon as the call is judged. The media path follows when the workers have
 /// passed the fence; the reply and the announcements wait for that outside, in `ControlPlane`.

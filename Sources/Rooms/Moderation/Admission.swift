@@ -1,0 +1,96 @@
+// Admission of participants: locking the room, answering knocks, dropping.
+
+extension Room {
+    mutating func lock(
+        _ on: Bool,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
+        let word = on ? "locking" : "unlocking"
+        try check(
+            actor,
+            may: .lock,
+            orElse: .seed(5115, "\(word) the room needs the permission lock")
+        )
+        guard locked != on else {
+            throw on
+                ? CallError(
+                    code: 5117,
+                    reason: "room-already-locked",
+                    message: "room \"\(name)\" is already locked"
+                )
+                : CallError(
+                    code: 5118,
+                    reason: "room-not-locked",
+                    message: "room \"\(name)\" is not locked"
+                )
+        }
+        moderation.isLocked = on
+        transaction.announce(.locked(on, by: actor), to: .everyone)
+    }
+
+    /// Admits a participant that awaits approval, or removes it.
+    mutating func answerKnock(
+        of id: String,
+        approve: Bool,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
+        try check(
+            actor,
+            may: .approve,
+            orElse: .notPermitted("answering a knock needs the permission approve")
+        )
+        var participant = try participant(id)
+        guard !participant.admitted else {
+            throw .wrongState("participant \"\(id)\" awaits no approval")
+        }
+        guard approve else {
+            transaction.isFenced = true
+            remove(id, EndReason.denied, &transaction)
+            transaction.announce(
+                .denied(participant, by: actor),
+                to: .only([id] + moderators.filter { $0 != actor })
+            )
+            return
+        }
+        guard !locked else { throw .roomLocked(name) }
+        let others = members.map(\.id)
+        participant.admitted = true
+        participants[id] = participant
+        transaction.announce(
+            .approved(participant, by: actor),
+            to: .only([id] + moderators.filter { $0 != actor })
+        )
+        transaction.announce(.joined(participant, again: false), to: .only(others))
+        reconcile(publisher: id, ending: EndReason.unpublished, &transaction)
+        review(subscriptionsTouching: id, &transaction)
+    }
+
+    /// Disconnects participants; they may join again.
+    mutating func drop(
+        _ ids: [String],
+        by actor: String?,
+        _ reason: String,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
+        try check(
+            actor,
+            may: .drop,
+            orElse: .seed(5116, "dropping participants needs the permission drop")
+        )
+        transaction.isFenced = true
+        var dropped: [String] = []
+        for id in ids {
+            guard let participant = participants[id] else { continue }
+            dropped.append(id)
+            remove(id, EndReason.dropped, &transaction)
+            transaction.announce(
+                .left(participant, reason: reason),
+                to: audience(of: participant)
+            )
+        }
+        reconcileHosts(&transaction)
+        return .dropped(dropped)
+    }
+}
