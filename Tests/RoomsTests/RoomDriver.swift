@@ -11,6 +11,10 @@ struct RoomDriver {
     var commands: [WorkerCommand] = []
     /// Commands of the last call or notice to all workers, and the freed handles, in short words.
     var words: [String] = []
+    /// Announcements of the last call.
+    var announcements: [Room.Announcement] = []
+    /// Result of the last call.
+    var result = Room.Result.none
     /// Lines of the last offer's answer.
     var answered: [Room.AnsweredLine] = []
 
@@ -46,6 +50,8 @@ struct RoomDriver {
         let outcome = try room.apply(call, &shared)
         commands = outcome.change.commands[0] ?? []
         words = Self.words(outcome.change)
+        announcements = outcome.change.announcements
+        result = outcome.result
         if case .answered(let answered) = outcome.result { self.answered = answered.media }
     }
 
