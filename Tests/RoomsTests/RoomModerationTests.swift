@@ -2,7 +2,7 @@ import Rooms
 import Testing
 import WorkerInterface
 
-/// Moderation of a room: what a mute announces, and what a participant that leaves takes along.
+/// Announcements of mutes, and role requests of participants that leave.
 struct RoomModerationTests {
     /// A room with a moderator `m`, and `v` who watches the camera of `p`.
     private static func story() throws -> RoomDriver {
@@ -28,7 +28,7 @@ struct RoomModerationTests {
         return reasons
     }
 
-    @Test func `a mute tells the viewers of a camera that its publisher has switched off`() throws {
+    @Test func `viewers of a camera that is off are told that it is muted`() throws {
         var story = try Self.story()
         let stream = try #require(story.room.streamsInOrder.first?.id)
         try story.apply(.updateStream(stream, audio: nil, video: false))

@@ -33,7 +33,7 @@ extension Room {
         return transaction.change
     }
 
-    /// Derives from the changed room what depends on all of it: active speakers, outputs, mirrors.
+    /// Updates what depends on the whole room: active speakers, outputs and mirrors.
     private mutating func settle(_ transaction: inout RoomTransaction) {
         reconcileSpeakers(&transaction)
         reconcileTaps(&transaction)

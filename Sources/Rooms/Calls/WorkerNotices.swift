@@ -71,9 +71,7 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) {
         guard let owner = placement.owner(of: place), case .publication(let worker, let id) = place
-        else {
-            return
-        }
+        else { return }
         for name in participants[owner]?.streams ?? [] {
             guard var stream = streams[name], stream.worker == worker else { continue }
             let before = (stream.audioCodec, stream.videoCodec, stream.layers)

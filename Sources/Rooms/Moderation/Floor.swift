@@ -30,7 +30,7 @@ extension Room {
 
         /// Takes the floor and a pending request for it from a participant.
         ///
-        /// - Returns: what that changed.
+        /// - Returns: the resulting changes.
         mutating func take(from id: String) -> [FloorChange] {
             var changes: [FloorChange] = []
             if holder == id {

@@ -118,7 +118,7 @@ extension Room {
         conclude(.release, .released, participant, by: actor, &transaction)
     }
 
-    /// Checks what all steps of the participant itself have in common.
+    /// Checks the common conditions of the steps of the participant itself.
     private func checkOwnStep(
         _ step: FloorStep,
         _ id: String
@@ -135,7 +135,7 @@ extension Room {
         return participant
     }
 
-    /// Checks what all steps of a moderator have in common.
+    /// Checks the common conditions of a moderator's steps.
     private func checkModeratorStep(
         _ step: FloorStep,
         _ id: String,

@@ -14,7 +14,7 @@ extension Room {
         /// Mode vocabulary used first in this room.
         var vocabulary: ModeVocabulary?
 
-        /// Clears what belongs to participants, when the room ends.
+        /// Clears the pins, the floor and the requests, when the room ends.
         mutating func clearParticipants() {
             pins = []
             floor = Floor()
@@ -32,7 +32,7 @@ extension Room {
 
         mutating func remove(_ id: String) { ids.removeAll { $0 == id } }
 
-        /// Moves the hosts that were there `before` to the front, in their order of then.
+        /// Restores the order of `before`; hosts added since come last.
         mutating func keepOrder(of before: Self) {
             ids =
                 before.ids.filter { ids.contains($0) } + ids.filter { !before.ids.contains($0) }

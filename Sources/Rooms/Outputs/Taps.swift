@@ -121,8 +121,7 @@ extension Room {
 
     /// Detaches a tap's publications and removes it; its thread keeps what it has received.
     mutating func end(tap id: OutputID, _ transaction: inout RoomTransaction) {
-        guard let tap = taps.remove(id), let worker = transaction.shared.taps?.worker
-        else {
+        guard let tap = taps.remove(id), let worker = transaction.shared.taps?.worker else {
             return
         }
         transaction.tell(worker, .tap(.close(id)))

@@ -21,9 +21,9 @@ extension Room {
 
         /// Returns the worker for a new transport, if any has a handle left.
         ///
-        /// It is the least loaded of the workers that the room uses already, because media within one
-        /// worker needs no mirrors. If that one has over `workerSpread` transports more than the least
-        /// loaded of all, the room spreads to the latter.
+        /// It is the least loaded of the workers that the room uses already, because media within
+        /// one worker needs no mirrors. If that one has over `workerSpread` transports more than
+        /// the least loaded of all, the room spreads to the latter.
         func workerForTransport(_ shared: Shared) -> Int? {
             let load = shared.identifiers.map(\.transports.used)
             let open = load.indices.filter { shared.identifiers[$0].transports.available > 0 }
