@@ -10,7 +10,7 @@ extension Room {
         if participants[stream.participant]?.streams.isEmpty != false {
             moderation.hosts.remove(stream.participant)
         }
-        talkers.isStale = true
+        speakers.isStale = true
         transaction.announce(.streamDestroyed(stream, reason: reason), to: .everyone)
     }
 

@@ -26,7 +26,7 @@ extension Room {
         participants[subscriber.id]?.subscriptions.append(number)
         streams[stream.id]?.subscribers.insert(number)
         open(.subscription(number), for: subscriber.id, &transaction)
-        talkers.followers.note(subscriber.id)
+        speakers.followers.note(subscriber.id)
         reconcile(subscription: number, &transaction)
         return .subscribed(number)
     }
@@ -110,7 +110,7 @@ extension Room {
             try checkHandles(for: slots, of: subscriber, carrying: stream, transaction.shared)
             streams[subscription.stream]?.subscribers.remove(number)
             streams[target]?.subscribers.insert(number)
-            talkers.followers.note(subscriber.id)
+            speakers.followers.note(subscriber.id)
             subscription.stream = target
             transaction.isFenced = true
         }
@@ -144,7 +144,7 @@ extension Room {
         try checkIsChosen(subscription)
         transaction.isFenced = true
         end(subscription: subscription.number, &transaction)
-        talkers.followers.note(subscription.participant)
+        speakers.followers.note(subscription.participant)
     }
 
     /// Checks that a subscription is explicit.

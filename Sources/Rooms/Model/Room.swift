@@ -13,14 +13,14 @@
 /// the calls.
 package struct Room: Sendable {
     package let name: String
-    package internal(set) var settings: Settings { didSet { talkers.isStale = true } }
+    package internal(set) var settings: Settings { didSet { speakers.isStale = true } }
     var lifecycle: Lifecycle
     package internal(set) var participants = Roster<Participant>()
     package internal(set) var streams = Roster<Stream>()
     package internal(set) var subscriptions: [UInt64: Subscription] = [:]
     var moderation = Moderation()
     /// Active speakers, and the slots that follow them.
-    var talkers = ActiveSpeakers()
+    var speakers = ActiveSpeakers()
     /// Recordings, live streams and RTP forwards of the room.
     package internal(set) var taps = Taps()
     var placement: Placement

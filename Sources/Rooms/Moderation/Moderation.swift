@@ -60,9 +60,9 @@ extension Room {
     /// Clears the pins, speech and requests of a participant that has left.
     mutating func forget(_ participant: Participant, _ transaction: inout RoomTransaction) {
         unpin(participant.id, &transaction)
-        talkers.ranking.remove(participant.id)
-        talkers.followers[participant.id] = nil
-        talkers.isStale = true
+        speakers.ranking.remove(participant.id)
+        speakers.followers[participant.id] = nil
+        speakers.isStale = true
         freeFloor(of: participant, &transaction)
         moderation.roleRequests.forget(participant.id)
     }
@@ -70,6 +70,6 @@ extension Room {
     /// Clears the same state of all participants, when the room ends.
     mutating func forgetAll() {
         moderation.clearParticipants()
-        talkers = ActiveSpeakers()
+        speakers = ActiveSpeakers()
     }
 }

@@ -55,7 +55,7 @@ extension Room {
 
     private mutating func set(pins: [String]) {
         moderation.pins = pins
-        talkers.isStale = true
+        speakers.isStale = true
     }
 
     /// Maximum number of pins; one list entry stays free for a speaker.

@@ -114,8 +114,8 @@ extension Room {
             let note = OutputNote.joined(participant: member.id, name: member.name ?? "")
             transaction.tell(worker, .tap(.note(tap.id, note)))
         }
-        if !talkers.noted.isEmpty {
-            transaction.tell(worker, .tap(.note(tap.id, .talkers(talkers.noted))))
+        if !speakers.noted.isEmpty {
+            transaction.tell(worker, .tap(.note(tap.id, .talkers(speakers.noted))))
         }
     }
 
@@ -172,9 +172,9 @@ extension Room {
         guard let worker = transaction.shared.taps?.worker, !isClosed else { return }
         var notes = transaction.change.announcements.compactMap(\.news.tapNote)
         // Follows the announced lists, so that a noisy room does not fill the record.
-        let talking = talkers.announced.common.filter(\.isTalking).map(\.participant)
-        if talkers.noted != talking {
-            talkers.noted = talking
+        let talking = speakers.announced.common.filter(\.isTalking).map(\.participant)
+        if speakers.noted != talking {
+            speakers.noted = talking
             notes.append(.talkers(talking))
         }
         for note in notes {

@@ -90,7 +90,7 @@ extension Room {
         stream.carry(tracks)
         stream.hardMuted = publisher.hardMuted
         streams[stream.id] = stream
-        talkers.isStale = true
+        speakers.isStale = true
         participants[publisher.id]?.streams.append(stream.id)
         if settings.kind.isLiveEvent { moderation.hosts.add(publisher.id) }
         transaction.announce(.streamCreated(stream), to: .everyone)
@@ -105,7 +105,7 @@ extension Room {
         guard var stream = streams[id] else { return }
         guard stream.carry(tracks) else { return }
         streams[id] = stream
-        talkers.isStale = true
+        speakers.isStale = true
         transaction.announce(.streamChanged(stream), to: .everyone)
         for number in stream.subscribers.sorted() {
             takeFreeSlots(for: number)

@@ -12,7 +12,7 @@ extension Room {
     ) {
         guard let participant = participants[id] else { return }
         // Changed rights may also fill following slots that are empty now.
-        talkers.followers.noteAll()
+        speakers.followers.noteAll()
         var numbers = Set(participant.subscriptions)
         for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }
         for number in numbers.sorted() {

@@ -48,10 +48,10 @@ extension Room {
     static let talkersMilliseconds: Int64 = 334
 
     /// Active-speaker list without a particular receiver.
-    package var speakerList: [Talker] { talkers.lists.common }
+    package var speakerList: [Talker] { speakers.lists.common }
 
     /// Time of the next `expire` with work to do, if any.
-    package var deadline: Instant? { talkers.due }
+    package var deadline: Instant? { speakers.due }
 
     /// Applies a worker's report of speech.
     ///
@@ -79,22 +79,22 @@ extension Room {
         let tracks = participants[id]?.transports.flatMap(\.tracks) ?? []
         let voices = tracks.filter { $0.isVoice && $0.gate == true }
         if voices.isEmpty {
-            talkers.ranking.remove(id)
+            speakers.ranking.remove(id)
         } else if voices.contains(where: { $0.speaking != nil }) {
-            talkers.ranking.started(id)
+            speakers.ranking.started(id)
         } else {
-            talkers.ranking.stopped(id)
+            speakers.ranking.stopped(id)
         }
-        talkers.isStale = true
+        speakers.isStale = true
     }
 
     /// Rebuilds stale lists, reassigns following slots and announces changes.
     mutating func reconcileSpeakers(_ transaction: inout RoomTransaction) {
         guard !isClosed else { return }
-        if talkers.isStale {
-            talkers.isStale = false
-            let before = talkers.lists
-            talkers.lists = makeSpeakerLists()
+        if speakers.isStale {
+            speakers.isStale = false
+            let before = speakers.lists
+            speakers.lists = makeSpeakerLists()
             noteFollowers(of: before)
             feature(from: before, &transaction)
         }
@@ -116,7 +116,7 @@ extension Room {
     }
 
     private func talkers(excluding receiver: String?) -> [Talker] {
-        let entries = talkers.ranking.list(
+        let entries = speakers.ranking.list(
             limit: settings.maxActiveTalkers,
             pins: pins,
             excluding: receiver
@@ -140,21 +140,21 @@ extension Room {
 
     /// Announces each changed list to its receivers, unless the last announcement is too recent.
     private mutating func announceSpeakers(at now: Instant, _ transaction: inout RoomTransaction) {
-        guard talkers.announced != talkers.lists else {
-            talkers.due = nil
+        guard speakers.announced != speakers.lists else {
+            speakers.due = nil
             return
         }
-        if let last = talkers.announcedAt {
+        if let last = speakers.announcedAt {
             let next = last.advanced(milliseconds: Self.talkersMilliseconds)
             guard next <= now else {
-                talkers.due = next
+                speakers.due = next
                 return
             }
         }
-        let announced = talkers.announced
-        let lists = talkers.lists
-        talkers.announced = lists
-        talkers.due = nil
+        let announced = speakers.announced
+        let lists = speakers.lists
+        speakers.announced = lists
+        speakers.due = nil
 
         let special = Set(announced.own.keys).union(lists.own.keys)
         var audiences: [[Talker]: [String]] = [:]
@@ -175,7 +175,7 @@ extension Room {
             transaction.announce(.talkersChanged(list), to: .only(audience))
         }
         // Start the announcement interval only if someone was notified.
-        if !ordered.isEmpty { talkers.announcedAt = now }
+        if !ordered.isEmpty { speakers.announcedAt = now }
     }
 }
 
@@ -190,7 +190,7 @@ extension Room {
     /// Updates the workers if the participants whose video is shed last have changed.
     mutating func feature(from before: SpeakerLists, _ transaction: inout RoomTransaction) {
         let old = Set(before.common.map(\.participant))
-        let new = Set(talkers.lists.common.map(\.participant))
+        let new = Set(speakers.lists.common.map(\.participant))
         for id in old.symmetricDifference(new).sorted() {
             feature(id, new.contains(id), &transaction)
         }
@@ -198,7 +198,7 @@ extension Room {
 
     /// Whether the participant is on the common active-speaker list.
     func isFeatured(_ id: String) -> Bool {
-        talkers.lists.common.contains { $0.participant == id }
+        speakers.lists.common.contains { $0.participant == id }
     }
 
     private mutating func feature(

@@ -8,7 +8,7 @@ extension Room {
     /// Makes slots follow the participant's active-speaker list; no slots end the following.
     mutating func follow(_ call: Follow, _ transaction: inout RoomTransaction) throws(CallError) {
         let subscriber = try participant(call.participant)
-        let before = talkers.followers[call.participant]
+        let before = speakers.followers[call.participant]
         transaction.isFenced = before != nil
         guard !(call.audioMids + call.videoMids).isEmpty else {
             stopFollowing(call.participant, &transaction)
@@ -36,7 +36,7 @@ extension Room {
                 withSlot(name, of: call.participant) { $0.follows = true }
             }
         }
-        talkers.followers[call.participant] = following
+        speakers.followers[call.participant] = following
         for number in followed(by: call.participant) {
             subscriptions[number]?.preferences = call.preferences
         }
@@ -44,11 +44,11 @@ extension Room {
 
     /// Ends the following of all slots of a participant.
     private mutating func stopFollowing(_ id: String, _ transaction: inout RoomTransaction) {
-        guard let following = talkers.followers[id] else { return }
+        guard let following = speakers.followers[id] else { return }
         for name in following.audio + following.video {
             stopFollowing(name, of: id, &transaction)
         }
-        talkers.followers[id] = nil
+        speakers.followers[id] = nil
     }
 
     /// Ends the following of one slot.
@@ -61,11 +61,11 @@ extension Room {
             release(slot, name, &transaction)
             withSlot(name, of: id) { $0.follows = false }
         }
-        guard var following = talkers.followers[id] else { return }
+        guard var following = speakers.followers[id] else { return }
         following.audio.removeAll { $0 == name }
         following.video.removeAll { $0 == name }
         let isOver = following.audio.isEmpty && following.video.isEmpty
-        talkers.followers[id] = isOver ? nil : following
+        speakers.followers[id] = isOver ? nil : following
     }
 
     /// Returns the subscriptions made by following slots.
@@ -75,18 +75,18 @@ extension Room {
 
     /// Marks the followers affected by a change of the lists.
     mutating func noteFollowers(of before: SpeakerLists) {
-        guard !talkers.followers.isEmpty else { return }
-        for id in before.own.keys { talkers.followers.note(id) }
-        for id in talkers.lists.own.keys { talkers.followers.note(id) }
-        for shape in talkers.followers.shapesInUse {
+        guard !speakers.followers.isEmpty else { return }
+        for id in before.own.keys { speakers.followers.note(id) }
+        for id in speakers.lists.own.keys { speakers.followers.note(id) }
+        for shape in speakers.followers.shapesInUse {
             var lineUp: [MediaKind: [String]] = [:]
             for kind in MediaKind.allCases {
-                let streams = candidates(kind, on: talkers.lists.common)
+                let streams = candidates(kind, on: speakers.lists.common)
                 // With a slot for every stream, the order of the list is irrelevant.
                 let isOrdered = streams.count > shape.count(kind)
                 lineUp[kind] = isOrdered ? streams : streams.sorted()
             }
-            talkers.followers.note(lineUp, for: shape)
+            speakers.followers.note(lineUp, for: shape)
         }
     }
 
@@ -102,7 +102,7 @@ extension Room {
 
     /// Reassigns the slots of all affected followers.
     mutating func reconcileFollowers(_ transaction: inout RoomTransaction) {
-        for id in talkers.followers.takeStale() {
+        for id in speakers.followers.takeStale() {
             reconcile(follower: id, &transaction)
         }
     }
@@ -115,7 +115,7 @@ extension Room {
         follower id: String,
         _ transaction: inout RoomTransaction
     ) {
-        guard let following = talkers.followers[id], let subscriber = participants[id] else {
+        guard let following = speakers.followers[id], let subscriber = participants[id] else {
             return
         }
         let wanted = wanted(by: subscriber, following)
@@ -163,7 +163,7 @@ extension Room {
         let chosen = subscriber.subscriptions.compactMap { number in
             subscriptions[number].flatMap { $0.follows ? nil : $0.stream }
         }
-        let list = talkers.lists.list(for: subscriber.id)
+        let list = speakers.lists.list(for: subscriber.id)
         var wanted: [MediaKind: [String]] = [:]
         for kind in MediaKind.allCases {
             let fitting = candidates(kind, on: list).filter { id in
