@@ -11,13 +11,7 @@ import Testing
         "Sources/sfuctl/Table.swift: scalar.properties.generalCategory": "enum of Swift's library",
     ]
 
-    /// Files whose switches still have to be mended.
-    static let unmended = [
-        "Sources/Rooms/RoomCall.swift", "Sources/Rooms/RoomFloor.swift",
-        "Sources/Rooms/RoomModes.swift", "Sources/Rooms/RoomTaps.swift",
-    ]
-
-    @Test(arguments: TidyTests.sources.filter { !unmended.contains($0.path) })
+    @Test(arguments: TidyTests.sources)
     func `switches over our enums have no default`(_ source: Source) {
         for fault in SwitchWithDefault.all(in: source.text)
         where Self.exceptions["\(source.path): \(fault.subject)"] == nil {
