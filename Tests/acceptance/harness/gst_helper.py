@@ -84,7 +84,8 @@ class Helper:
         #: The m-line and the kind of received media, by SSRC.
         self.received: dict[int, dict] = {}
         self.counter = 0
-        self.sinks = 0
+        #: Pads of `webrtcbin` that media is fed into.
+        self.sinks: list[Gst.Pad] = []
         bus = self.pipeline.get_bus()
         bus.add_signal_watch()
         bus.connect("message", self.message)
@@ -127,8 +128,8 @@ class Helper:
         chain.get_by_name("caps").set_property("caps", Gst.Caps.from_string(caps))
         chain.add_pad(Gst.GhostPad.new("src", chain.get_by_name("last").get_static_pad("src")))
         self.pipeline.add(chain)
-        sink = self.webrtc.request_pad_simple(f"sink_{self.sinks}")
-        self.sinks += 1
+        sink = self.webrtc.request_pad_simple(f"sink_{len(self.sinks)}")
+        self.sinks.append(sink)
         transceiver = sink.get_property("transceiver")
         transceiver.set_property("direction", GstWebRTC.WebRTCRTPTransceiverDirection.SENDONLY)
         if "media=video" in caps:
@@ -207,6 +208,21 @@ class Helper:
         return Gst.FlowReturn.OK
 
     # Negotiation; each method answers by calling `done`.
+
+    def offer(self, done):
+        """Makes an offer once all pads have caps.
+
+        For an offer that is made sooner, webrtcbin 1.22 does not know the payload types of the
+        other m-lines, and may give one of theirs to RTX (RFC 9143 §9.1 forbids that in a bundle).
+        """
+
+        def check():
+            if any(sink.get_current_caps() is None for sink in self.sinks):
+                return True
+            self.create("offer", done)
+            return False
+
+        GLib.timeout_add(10, check)
 
     def create(self, kind, done):
         def created(promise):
@@ -289,7 +305,7 @@ class Helper:
                 case "receive":
                     done(result=self.receive(**request))
                 case "offer":
-                    self.create("offer", done)
+                    self.offer(done)
                 case "accept":
                     self.accept(request["sdp"], done)
                 case "answer":
