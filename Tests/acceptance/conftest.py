@@ -70,12 +70,53 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Shows the end of the daemon's log with a failure."""
+    """Shows the end of the daemon's log with a failure, and puts a flaky test's failure off."""
     outcome = yield
     report = outcome.get_result()
     daemon = getattr(item, "funcargs", {}).get("sfud")
     if report.failed and isinstance(daemon, Sfud) and daemon.log.exists():
         report.sections.append(("sfud's log", daemon.log_tail()))
+    mark = item.get_closest_marker("flaky_outside")
+    if report.failed and mark and not item.config.getoption("last_chance"):
+        report.sections.append(("to be repeated alone, as it may fail", mark.kwargs["reason"]))
+        report.outcome = "postponed"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--last-chance", action="store_true", help="take a flaky test's failure for a failure"
+    )
+
+
+def pytest_report_teststatus(report):
+    return ("postponed", "P", "POSTPONED") if report.outcome == "postponed" else None
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Shows why the postponed tests failed, whether they have passed since or not."""
+    for report in terminalreporter.getreports("postponed"):
+        terminalreporter.write_sep("_", f"failed at first: {report.nodeid}")
+        report.toterminal(terminalreporter._tw)
+
+
+#: The postponed tests, in the order in which they failed.
+postponed: dict[str, None] = {}
+
+
+def pytest_runtest_logreport(report):
+    if report.outcome == "postponed":
+        postponed[report.nodeid] = None
+
+
+def pytest_sessionfinish(session):
+    """Repeats the postponed tests, one after the other, when no other test runs any more."""
+    if not postponed or hasattr(session.config, "workerinput"):
+        return
+    here = Path(__file__).parent
+    print(f"\nOnce more, alone: {', '.join(postponed)}", flush=True)
+    again = [sys.executable, "-m", "pytest", "--last-chance", "-p", "no:xdist", *postponed]
+    if subprocess.run(again, cwd=here).returncode != 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

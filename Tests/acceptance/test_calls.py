@@ -28,6 +28,12 @@ CALLS = [
 ]
 
 
+#: Beside another test that encodes and decodes on the same two cores, Chromium has been seen to stand
+#: still for 0.51 to 0.69 s just after the first picture.
+STALLS = pytest.mark.flaky_outside(reason="a stall of the busy machine looks like a freeze")
+
+
+@STALLS
 @pytest.mark.parametrize("publisher, viewer, codec", CALLS)
 async def test_one_sees_and_hears_the_other(room, peers, publisher, viewer, codec):
     alice = await room.join("alice", await peers(publisher), codec=codec, **ALICE)
@@ -47,6 +53,7 @@ async def test_one_sees_and_hears_the_other(room, peers, publisher, viewer, code
     await room.ipc.wait_for("subscription.connected", lambda data: data["subscription"] == seen.id)
 
 
+@STALLS
 @pytest.mark.parametrize(
     "one, other",
     [
@@ -69,6 +76,7 @@ async def test_both_send_and_receive_on_one_transport(room, peers, one, other):
     await expect.heard(alice.peer, alices.audio, BOB["tone"], alices.since)
 
 
+@STALLS
 @pytest.mark.parametrize("stack", ["Chromium", "Firefox", "aiortc"])
 async def test_an_m_line_that_sends_is_a_slot_too(room, peers, stack):
     alice = await room.join("alice", await peers(stack), sendrecv=True, **ALICE)
@@ -98,6 +106,7 @@ async def test_the_encoder_grows_to_its_full_size(room, peers, codec, width, hei
     await expect.size(bob.peer, seen.video, width, height)
 
 
+@STALLS
 async def test_of_simulcast_the_highest_layer_is_forwarded(room, peers):
     alice = await room.join(
         "alice",
@@ -121,6 +130,7 @@ async def test_of_simulcast_the_highest_layer_is_forwarded(room, peers):
     assert all(layer["active"] for layer in layers.values()), layers
 
 
+@STALLS
 @pytest.mark.parametrize(
     "stack, codec",
     [("Firefox", "VP8"), ("Chromium", "VP9"), ("Chromium", "H264"), ("Chromium", "AV1")],

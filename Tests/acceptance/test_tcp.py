@@ -136,6 +136,7 @@ async def test_a_connection_that_ends_is_made_anew(room, peers):
 
 
 @SFUD
+@pytest.mark.flaky_outside(reason="a stall of the busy machine looks like a freeze")
 async def test_a_peer_that_stops_reading_costs_the_others_nothing(room, peers):
     link = await TCPLink.open()
     try:
