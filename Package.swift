@@ -152,6 +152,12 @@ let package = Package(
         ),
         // Tests, and what they share with the simulator and the fuzzer.
         .target(
+            name: "TestSupport",
+            dependencies: ["Rooms"],
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        .target(
             name: "HostilePeer",
             dependencies: ["RTP", "SFU", "WorkerInterface"],
             path: "Tests/HostilePeer",
@@ -161,7 +167,7 @@ let package = Package(
             name: "Simulator",
             dependencies: [
                 "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
-                "RTP", "Rooms", "SFU", "Sockets", "WorkerInterface",
+                "RTP", "Rooms", "SFU", "Sockets", "TestSupport", "WorkerInterface",
             ],
             path: "Tests/Simulator",
             swiftSettings: strict
@@ -176,7 +182,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
-                "RTP", "Recording", "Rooms", "SFU", "Sockets", "WorkerInterface",
+                "RTP", "Recording", "Rooms", "SFU", "Sockets", "TestSupport", "WorkerInterface",
             ],
             path: "Tests/FuzzTargets",
             swiftSettings: strict
@@ -188,11 +194,15 @@ let package = Package(
             path: "Tests/Fuzz",
             swiftSettings: strict
         ),
-        .testTarget(name: "RTPTests", dependencies: ["RTP"], swiftSettings: strict),
+        .testTarget(
+            name: "RTPTests",
+            dependencies: ["RTP", "TestSupport"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "SFUTests",
             dependencies: [
-                "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "WorkerInterface",
+                "COpus", "LoadPeer", "RTP", "Rooms", "SFU", "TestSupport", "WorkerInterface",
             ],
             swiftSettings: strict
         ),
@@ -203,12 +213,16 @@ let package = Package(
         ),
         .testTarget(
             name: "SocketsTests",
-            dependencies: ["CKernel", "Kernel", "RTP", "SFU", "Sockets", "WorkerInterface"],
+            dependencies: [
+                "CKernel", "Kernel", "RTP", "SFU", "Sockets", "TestSupport", "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RecordingTests",
-            dependencies: ["RTP", "RTPForward", "Recording", "SFU", "WorkerInterface"],
+            dependencies: [
+                "RTP", "RTPForward", "Recording", "SFU", "TestSupport", "WorkerInterface",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -218,7 +232,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SFUClientTests",
-            dependencies: ["Contract", "JSON", "SFUClient", "sfuctl"],
+            dependencies: ["Contract", "JSON", "SFUClient", "TestSupport", "sfuctl"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -226,7 +240,7 @@ let package = Package(
             dependencies: [
                 "CKernel", "CMicroHTTPD", "Contract", "ControlPlane", "Daemon", "JSON", "Kernel",
                 "LiveStream", "LoadPeer", "RTP", "RTPForward", "Recording", "Rooms", "SFU",
-                "Sockets", "WorkerInterface",
+                "Sockets", "TestSupport", "WorkerInterface",
             ],
             swiftSettings: strict
         ),
@@ -234,7 +248,7 @@ let package = Package(
             name: "SimulatorTests",
             dependencies: [
                 "Contract", "ControlPlane", "Daemon", "HostilePeer", "JSON", "Kernel", "LoadPeer",
-                "RTP", "Rooms", "SFU", "Simulator", "Sockets", "WorkerInterface",
+                "RTP", "Rooms", "SFU", "Simulator", "Sockets", "TestSupport", "WorkerInterface",
             ],
             exclude: ["Plants"],
             swiftSettings: strict
@@ -246,7 +260,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["FuzzTargets", "SFU"],
+            dependencies: ["FuzzTargets", "SFU", "TestSupport"],
             exclude: ["Corpus"],
             swiftSettings: strict
         ),

@@ -1,5 +1,5 @@
 import RTP
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import Contract
@@ -36,23 +36,12 @@ struct ControlDriver {
         recordings: String? = nil,
         seed: UInt64 = 1
     ) {
-        let state = Mutex(seed)
-        let random = RandomSource {
-            state.withLock { state in
-                // SplitMix64.
-                state &+= 0x9e37_79b9_7f4a_7c15
-                var mixed = state
-                mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-                mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-                return mixed ^ (mixed >> 31)
-            }
-        }
         let candidates = (0..<workers).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
         let setup = ControlSetup(
             version: "1.2.3",
             bootID: "boot",
             startTime: Self.startTime,
-            random: random,
+            random: .seeded(seed),
             fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
             candidates: candidates,
             udp: (0..<workers).map { "127.0.0.1:\(5004 + $0)" },
@@ -177,6 +166,21 @@ struct ControlDriver {
 
 // Shorthands for the tests' stories.
 extension ControlDriver {
+    /// Makes a room of two workers with a moderator `m` and other people, none of them connected;
+    /// what has happened so far is forgotten.
+    static func moderated(
+        _ settings: JSON = [:],
+        people: [String] = ["a", "b"]
+    ) throws -> ControlDriver {
+        var driver = ControlDriver(workers: 2)
+        try driver.room("r", settings)
+        try driver.join("m", ["role": "moderator"])
+        for id in people { try driver.join(id) }
+        driver.events = []
+        driver.commands = []
+        return driver
+    }
+
     /// Makes a server with taps, and a room of a moderator `m` and publishers.
     static func tapped(_ publishers: String...) throws -> ControlDriver {
         var driver = ControlDriver(recordings: "/recordings")

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import Contract
@@ -53,7 +54,7 @@ private struct ControlWalk {
     var workers: [WalkWorker]
     var mirrorsMade = 0
     var sent: [Int64] = []
-    private var random: WalkGenerator
+    private var random: SeededRandom
     private let isCalm: Bool
     private let names = ["r0", "r1"]
     private let people = ["a", "b", "c", "d", "e"]
@@ -71,7 +72,7 @@ private struct ControlWalk {
         workers = (0...row.workers).map { WalkWorker(index: $0) }
         isCalm = row.isCalm
         driver.holdsFences = true
-        random = WalkGenerator(state: seed)
+        random = SeededRandom(seed: seed)
     }
 
     mutating func step() {
@@ -338,14 +339,5 @@ private struct ControlWalk {
             #expect(binding.open == (mayReceive && subscription.isOn(slot.kind)))
             #expect(binding.subscription == number)
         }
-    }
-}
-
-private struct WalkGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state ^ (state >> 33)
     }
 }

@@ -7,20 +7,6 @@ import WorkerInterface
 
 /// Moderators' actions (A4), as stories; names begin with the rows that they prove.
 @Suite struct ModeratorStoryTests {
-    private func driver(
-        _ settings: JSON = [:],
-        people: [String] = ["a", "b"]
-    ) throws
-        -> ControlDriver
-    {
-        var driver = ControlDriver(workers: 2)
-        try driver.room("r", settings)
-        try driver.join("m", ["role": "moderator"])
-        for id in people { try driver.join(id) }
-        _ = driver.takeEventSummaries()
-        return driver
-    }
-
     private func act(
         _ method: String,
         _ more: [String: JSON] = [:],
@@ -32,7 +18,7 @@ import WorkerInterface
     }
 
     @Test func `E-4 E-5 a room's mute spares moderators and meets who comes later`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         try driver.offer("m", "0:audio:sendonly")
         try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
         _ = driver.takeEventSummaries()
@@ -51,7 +37,7 @@ import WorkerInterface
     }
 
     @Test func `E-6 what is in process ends with its room, not in a later one`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         driver.holdsFences = true
         driver.send("room.hardMute", ["room": "r"])
         let first = driver.fences
@@ -70,7 +56,7 @@ import WorkerInterface
     }
 
     @Test func `E-7 the three mutes are independent of one another`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         let stream = try #require(try driver.offer("a", "0:audio:sendonly")[0].stream)
         _ = driver.takeCommands()
         let switches: [(on: String, off: String, more: [String: JSON])] = [
@@ -94,7 +80,7 @@ import WorkerInterface
     }
 
     @Test func `E-8 E-10 a participant's mute holds for what it publishes later`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         let video: [String: JSON] = ["participant": "a", "media": ["video"]]
         #expect(try act("participant.hardMute", video, &driver)?.packets == 0)
         #expect(driver.takeEventSummaries() == ["participant.hardMuted a"])
@@ -115,7 +101,7 @@ import WorkerInterface
     }
 
     @Test func `E-8 who watches is told that video is muted`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         let stream = try #require(try driver.offer("a", "0:video:sendonly")[0].stream)
         try driver.offer("b", "0:video:recvonly")
         try driver.watch("b", stream)
@@ -131,7 +117,7 @@ import WorkerInterface
     }
 
     @Test func `E-11 E-12 a locked room lets in moderators and who was there`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         _ = try act("room.lock", [:], &driver)
         #expect(driver.takeEventSummaries() == ["room.locked all"])
         #expect(try driver.shown().locked)
@@ -150,7 +136,7 @@ import WorkerInterface
     }
 
     @Test func `E-13 dropping names each and bans none`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         try driver.offer("a", "0:audio:sendonly")
         _ = driver.takeEventSummaries()
         let result = try driver.done(
@@ -165,7 +151,7 @@ import WorkerInterface
     }
 
     @Test func `E-15 E-16 E-18 who knocks is ready when let in`() throws {
-        var driver = try driver(["knock": true], people: [])
+        var driver = try ControlDriver.moderated(["knock": true], people: [])
         try driver.join("w")
         try driver.join("x")
         #expect(driver.takeEventSummaries() == ["participant.awaited m", "participant.awaited m"])
@@ -185,7 +171,7 @@ import WorkerInterface
     }
 
     @Test func `E-15 only moderators hear of who waits`() throws {
-        var driver = try driver(["knock": true], people: [])
+        var driver = try ControlDriver.moderated(["knock": true], people: [])
         try driver.join("w")
         _ = driver.takeEventSummaries()
         _ = try act("participant.setMode", ["participant": "w", "mode": "RECV_ONLY"], &driver)
@@ -202,7 +188,7 @@ import WorkerInterface
     }
 
     @Test func `E-16 who was denied leaves nothing behind`() throws {
-        var driver = try driver(["knock": true], people: [])
+        var driver = try ControlDriver.moderated(["knock": true], people: [])
         try driver.join("w", ["custom": ["k": 1]])
         _ = try act("participant.deny", ["participant": "w"], &driver)
         try driver.join("w", ["role": "moderator"])
@@ -210,7 +196,7 @@ import WorkerInterface
     }
 
     @Test func `E-15 E-27 a new moderator waits no longer, and the others hear of it`() throws {
-        var driver = try driver(["knock": true], people: [])
+        var driver = try ControlDriver.moderated(["knock": true], people: [])
         try driver.join("n", ["role": "moderator"])
         try driver.join("w")
         _ = driver.takeEventSummaries()
@@ -226,7 +212,7 @@ import WorkerInterface
     }
 
     @Test func `E-17 E-26 E-36 E-37 a moderator finds all when it comes back`() throws {
-        var driver = try driver(["mode": "lecture"])
+        var driver = try ControlDriver.moderated(["mode": "lecture"])
         for id in ["b", "a"] {
             try driver.done("floor.request", ["room": "r", "participant": .string(id)])
         }
@@ -249,7 +235,7 @@ import WorkerInterface
     }
 
     @Test func `E-19 E-22 E-24 the floor opens the gate and takes it away`() throws {
-        var driver = try driver(["mode": "lecture"])
+        var driver = try ControlDriver.moderated(["mode": "lecture"])
         let mids = try driver.offer("a", "0:audio:sendonly")
         #expect(mids[0].refused == nil && mids[0].stream == nil)
         #expect(driver.takeGates() == [false])
@@ -273,7 +259,7 @@ import WorkerInterface
     }
 
     @Test func `E-20 E-21 E-23 E-25 hands go down and the floor comes back`() throws {
-        var driver = try driver(["mode": "lecture"])
+        var driver = try ControlDriver.moderated(["mode": "lecture"])
         let a: JSON = ["room": "r", "participant": "a"]
         try driver.done("floor.request", a)
         try driver.done("floor.cancel", a)
@@ -305,7 +291,7 @@ import WorkerInterface
     }
 
     @Test func `E-27 E-28 the moderator's rights move`() throws {
-        var driver = try driver(["mode": "lecture"])
+        var driver = try ControlDriver.moderated(["mode": "lecture"])
         try driver.offer("m", "0:audio:sendonly")
         try driver.offer("a", "0:audio:sendonly")
         try driver.done("floor.request", ["room": "r", "participant": "a"])
@@ -325,7 +311,7 @@ import WorkerInterface
     }
 
     @Test func `E-31 E-36 pins are told in full and go with who leaves`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         _ = try act("pin.add", ["participants": ["b"]], &driver)
         _ = try act("pin.add", ["participants": ["a", "b"]], &driver)
         #expect(driver.events.last?.data["pins"] == ["b", "a"])

@@ -8,22 +8,6 @@ import Testing
 
 /// The seeds' stories over the IPC; a test's name begins with the rows that it proves.
 @Suite struct SeedStoryTests {
-    /// Makes a room with a moderator `m` and participants `a` and `b`, none of them connected.
-    private func driver(
-        _ settings: JSON = [:],
-        people: [String] = ["a", "b"]
-    ) throws
-        -> ControlDriver
-    {
-        var driver = ControlDriver(workers: 2)
-        try driver.room("r", settings)
-        try driver.join("m", ["role": "moderator"])
-        for id in people { try driver.join(id) }
-        _ = driver.takeEvents()
-        _ = driver.takeCommands()
-        return driver
-    }
-
     // VideoSDK.
 
     @Test func `V-3 V-5 V-6 V-8 V-11 V-14 a viewer is invited by messages alone`() throws {
@@ -82,7 +66,7 @@ import Testing
     }
 
     @Test func `V-7 V-9 going back to SIGNALLING_ONLY takes everything down`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         try driver.offer("a", "0:audio:sendonly")
         for _ in 0..<3 {
             try driver.done("pin.add", ["room": "r", "participants": ["a"], "by": "m"])
@@ -109,7 +93,7 @@ import Testing
     }
 
     @Test func `V-12 persisted messages wait for who subscribes later`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         for text in ["one", "two"] {
             try driver.done(
                 "message.publish",
@@ -147,7 +131,7 @@ import Testing
     ]
 
     @Test func `R-2 R-3 R-4 a role is taken with consent only`() throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         let change: JSON = ["room": "r", "participant": "a", "role": "viewer", "by": "m"]
         let first = try driver.done("role.change", change).decode(RoleChange.Result.self)
         let second = try driver.done("role.change", change).decode(RoleChange.Result.self)
@@ -177,7 +161,7 @@ import Testing
     }
 
     @Test func `R-3 a request is declined, or expires`() throws {
-        var driver = try driver(["roleRequestSeconds": 2])
+        var driver = try ControlDriver.moderated(["roleRequestSeconds": 2])
         let change: JSON = ["room": "r", "participant": "a", "role": "viewer", "by": "m"]
         for declines in [true, false] {
             let asked = try driver.done("role.change", change).decode(RoleChange.Result.self)
@@ -324,7 +308,7 @@ import Testing
 
     @Test(arguments: roleRows)
     func `R-9 refuses changes of roles by their exact words`(_ row: RoleRow) throws {
-        var driver = try driver()
+        var driver = try ControlDriver.moderated()
         let before = try driver.shown()
         let params = row.params.merging(["room": "r"]) { $1 }
         guard case .failure(let error) = driver.call(row.method, .object(params)) else {
@@ -337,7 +321,7 @@ import Testing
     }
 
     @Test func `R-7 R-8 R-10 all change at once, the protected do not`() throws {
-        var driver = try driver(["protectedRoles": ["moderator"]])
+        var driver = try ControlDriver.moderated(["protectedRoles": ["moderator"]])
         let all: JSON = ["room": "r", "role": "viewer", "by": "m"]
         try driver.done("role.changeAll", all)
         #expect(

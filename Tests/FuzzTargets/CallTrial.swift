@@ -4,7 +4,7 @@ import Daemon
 import RTP
 import Rooms
 import SFU
-import Synchronization
+import TestSupport
 import WorkerInterface
 
 /// A control plane with one room, fed with lines of the IPC.
@@ -55,13 +55,12 @@ struct CallTrial {
     }
 
     private init() {
-        let state = Mutex(SplitMix(seed: 1))
         plane = ControlPlane(
             ControlSetup(
                 version: "1",
                 bootID: "boot",
                 startTime: Self.startTime,
-                random: RandomSource { state.withLock { $0.next() } },
+                random: .seeded(1),
                 fingerprint: Fingerprint(algorithm: .sha256, digest: Array(0..<32)),
                 candidates: [
                     [Address(ipv4: 0x7f00_0001, port: 5004)],

@@ -2,6 +2,7 @@ import Contract
 import HostilePeer
 import RTP
 import SFU
+import TestSupport
 import WorkerInterface
 
 /// A participant and a viewer, both with keys, that vary fields of their messages.
@@ -20,7 +21,7 @@ struct PlanTrial: ~Copyable {
     }
 
     private var trial = PeerTrial()
-    private var random = SplitMix(seed: 26)
+    private var random = SeededRandom(seed: 26)
     private var values = FieldValues()
     private var left = Self.messages
     private var number: UInt64 = 0

@@ -5,6 +5,7 @@ import JSON
 import RTP
 import Rooms
 import SFU
+import TestSupport
 import WorkerInterface
 
 /// Reads an IPC line as either side does, writes it and reads it once more.
@@ -53,7 +54,7 @@ func readConfiguration(_ bytes: [UInt8]) throws(Violation) -> Int {
 /// A series of offers of one client, separated by form feeds.
 struct OfferTrial {
     private var identifiers = WorkerIdentifiers(transports: 4, publications: 64, slots: 64)
-    private var random = SplitMix(seed: 1)
+    private var random = SeededRandom(seed: 1)
     private var negotiation = Negotiation(local: Self.local)
 
     static func run(_ bytes: [UInt8]) throws(Violation) -> Int {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import FuzzTargets
@@ -28,7 +29,7 @@ import Testing
     /// Runs a million inputs over all parsers together; the slower targets take as long with a few.
     @Test(arguments: FuzzTarget.allCases)
     func `takes mutations of its corpus`(target: FuzzTarget) throws {
-        var numbers = SplitMix(seed: 20_261_121)
+        var numbers = SeededRandom(seed: 20_261_121)
         let inputs = Corpus.inputs(of: target)
         // One input of the plan target sends thousands of messages.
         let rounds = target.isParser ? 90_000 : target == .plan ? 10 : 200

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RTP
@@ -6,7 +7,7 @@ import Testing
 @Suite struct CorpusTests {
     /// Returns the payloads of a capture's RTP packets.
     private func payloads(_ name: String) -> [[UInt8]] {
-        Corpus.datagrams(capture: name).compactMap { datagram in
+        Samples.datagrams(capture: name).compactMap { datagram in
             guard case .rtp = Datagram(datagram.span) else { return nil }
             do throws(PacketError) {
                 return try Packet(datagram.span).payload.array

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RTP
@@ -38,7 +39,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `any ascending NACK list round-trips`(seed: UInt64) throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<200 {
             var number = UInt16.random(in: 0...UInt16.max, using: &generator)
             let lost = (0..<Int.random(in: 1...100, using: &generator)).map { _ in

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RTP
@@ -37,7 +38,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `NTP times differ by nanoseconds`(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<1000 {
             let first = Int64.random(in: 0...2_000_000_000_000_000_000, using: &generator)
             let step = Int64.random(in: -1_000_000_000_000...1_000_000_000_000, using: &generator)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import RTP
@@ -143,7 +144,7 @@ private struct Message: Equatable {
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `any list of arrivals round-trips`(seed: UInt64) throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         for _ in 0..<20 {
             let lossPercent = [0, 1, 30, 99].randomElement(using: &generator) ?? 0
             let jumps: [Int64] = [100_000, 3_000_000, 80_000_000, 9_000_000_000]

@@ -1,5 +1,6 @@
 import RTP
 import SFU
+import TestSupport
 import Testing
 
 @testable import Recording

@@ -47,15 +47,6 @@ struct Packets {
     }
 }
 
-/// Decodes hexadecimal digits; spaces are ignored.
-func hex(_ text: String) -> [UInt8] {
-    let digits = text.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count - 1, by: 2).map { place in
-        let byte: Int = digits[place] << 4 | digits[place + 1]
-        return UInt8(byte)
-    }
-}
-
 extension FrameAssembler {
     /// Returns the frames assembled from packets in order.
     mutating func frames(of packets: [TapPacket], followsLoss: Bool = false) -> [Frame] {

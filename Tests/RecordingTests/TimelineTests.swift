@@ -118,7 +118,7 @@ struct TimelineTests {
         Claim(testDescription: "an hour ago", captured: -3_600_000_000_000),
         Claim(testDescription: "timestamps that leap ahead", leap: 0x7fff_ffff),
         Claim(testDescription: "timestamps that leap back", leap: 0x8000_0001),
-        Claim(testDescription: "both", captured: -20 * year, leap: 0x7fff_ffff),
+        Claim(testDescription: "both of these", captured: -20 * year, leap: 0x7fff_ffff),
     ]
 
     @Test(arguments: claims)

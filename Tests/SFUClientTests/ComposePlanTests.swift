@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import sfuctl
@@ -192,7 +193,7 @@ import Testing
 
     @Test(arguments: [UInt64](1...20))
     func `a random session is covered without gap or flicker`(_ seed: UInt64) {
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed: seed)
         func time() -> Double { Double.random(in: 0..<20, using: &random) }
         var story = Story(clips: [Self.video("a", 0..<20)])
         story.layout = ComposeLayout.allCases.randomElement(using: &random) ?? .grid

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import JSON
@@ -108,7 +109,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `mangled texts never trap`(seed: UInt64) throws {
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed: seed)
         let original = """
             {// é\r
              udp: ['\\x31\\u0030\\\n', "[::]",], \\u0061b_$: +.5e-1, /* ' */ limits: {a: 0xfF,},}

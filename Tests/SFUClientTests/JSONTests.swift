@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Contract
@@ -76,7 +77,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `mangled requests never trap`(seed: UInt64) {
-        var random = Seeded(state: seed)
+        var random = SeededRandom(seed: seed)
         let request =
             #"{"jsonrpc":"2.0","id":"\ud83d\ude00","method":"room.create","#
             + #""params":{"room":"r1","settings":{"maxParticipants":-1.5e+3,"roles":[]}}}"#

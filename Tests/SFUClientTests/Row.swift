@@ -15,19 +15,6 @@ struct Row<Input: Sendable, Output: Sendable>: Sendable, CustomTestStringConvert
     }
 }
 
-/// A seeded source of randomness (SplitMix64).
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 extension [UInt8] {
     var text: String { String(decoding: self, as: UTF8.self) }
 }

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -181,14 +182,5 @@ struct DTLSAssociationTests {
         link.client.close()
         #expect(takeDatagram(&link.client) == nil)
         #expect(link.client.deadline == nil)
-    }
-}
-
-/// Decodes hexadecimal digits; blanks are ignored.
-func hex(_ text: String) -> [UInt8] {
-    let digits = text.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count - 1, by: 2).map { place in
-        let byte: Int = digits[place] << 4 | digits[place + 1]
-        return UInt8(byte)
     }
 }

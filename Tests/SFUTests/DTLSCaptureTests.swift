@@ -1,5 +1,5 @@
-import Foundation
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -37,12 +37,8 @@ struct DTLSCaptureTests {
 struct DTLSCapture: Sendable {
     private let bytes: [UInt8]
 
-    static let shared: DTLSCapture? = {
-        let folder = ProcessInfo.processInfo.environment["SFUD_SHARED"] ?? "../shared"
-        let path = folder + "/sdp/dtls-handshakes.pcap"
-        guard let data = FileManager.default.contents(atPath: path) else { return nil }
-        return DTLSCapture(bytes: Array(data))
-    }()
+    static let shared = Samples.files("sdp").first { $0.name == "dtls-handshakes.pcap" }
+        .map { DTLSCapture(bytes: $0.bytes) }
 
     /// Returns the datagrams of each ClientHello, which may be fragmented.
     func hellos() -> [[[UInt8]]] {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -14,19 +15,19 @@ struct DigestTests {
     /// RFC 2202 §3; the empty key is from Python's `hmac`.
     static let vectors = [
         Vector(
-            testDescription: "1",
+            testDescription: "a key of 20 bytes (case 1)",
             key: Array(repeating: 0x0b, count: 20),
             message: Array("Hi There".utf8),
             digest: "b617318655057264e28bc0b6fb378c8ef146be00"
         ),
         Vector(
-            testDescription: "2, a short key",
+            testDescription: "a short key (case 2)",
             key: Array("Jefe".utf8),
             message: Array("what do ya want for nothing?".utf8),
             digest: "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"
         ),
         Vector(
-            testDescription: "6, a key longer than a block",
+            testDescription: "a key longer than a block (case 6)",
             key: Array(repeating: 0xaa, count: 80),
             message: Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
             digest: "aa4ae5e15272d00e95705637ce8a3b55ed402112"

@@ -13,11 +13,11 @@ struct ForwardingTimesTests {
         Case(testDescription: "none", time: 0, bucket: 0),
         Case(testDescription: "before the start", time: -5, bucket: 0),
         Case(testDescription: "a bound belongs to what is below it", time: 10_000, bucket: 0),
-        Case(testDescription: "past it", time: 10_001, bucket: 1),
+        Case(testDescription: "a nanosecond past a bound", time: 10_001, bucket: 1),
         Case(testDescription: "a millisecond", time: 1_000_000, bucket: 10),
         Case(testDescription: "a second", time: 1_000_000_000, bucket: 25),
         Case(testDescription: "longer than any bound", time: 1_000_000_001, bucket: 26),
-        Case(testDescription: "for ever", time: .max, bucket: 26),
+        Case(testDescription: "the longest time there is", time: .max, bucket: 26),
     ]
 
     @Test(arguments: cases)

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 
 @testable import SFU
 @testable import WorkerInterface
@@ -152,10 +153,4 @@ func rtcpPacket(ssrc: UInt32 = 0xcafe_babe, words: Int = 3) -> [UInt8] {
     let packet: [UInt8] = [0x80, 201, 0, UInt8(1 + words)]
     return packet + (0..<4).map { UInt8(truncatingIfNeeded: ssrc >> UInt32(24 - 8 * $0)) }
         + (0..<4 * words).map { UInt8(truncatingIfNeeded: $0) }
-}
-
-extension SeededRandom {
-    mutating func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
-    }
 }

@@ -1,4 +1,5 @@
 import SFU
+import TestSupport
 
 #if arch(x86_64)
     import Testing
@@ -25,7 +26,7 @@ import SFU
         /// RFC 7714 §16: roll-over counter 0.
         static let rtp = [
             Vector(
-                testDescription: "16.1",
+                testDescription: "SRTP, AES-128-GCM (16.1)",
                 profile: .aeadAes128Gcm,
                 clear: gallia,
                 protected: "8040f17b8041f8d35501a0b2 f24de3a3fb34de6cacba861c9d7e4bca"
@@ -33,7 +34,7 @@ import SFU
                     + "899d7f27beb16a9152cf765ee4390cce"
             ),
             Vector(
-                testDescription: "16.2",
+                testDescription: "SRTP, AES-256-GCM (16.2)",
                 profile: .aeadAes256Gcm,
                 clear: gallia,
                 protected: "8040f17b8041f8d35501a0b2 32b1de78a822fe12ef9f78fa332e33aa"
@@ -45,7 +46,7 @@ import SFU
         /// RFC 7714 §17: SRTCP index 5d4.
         static let rtcp = [
             Vector(
-                testDescription: "17.1",
+                testDescription: "SRTCP, AES-128-GCM (17.1)",
                 profile: .aeadAes128Gcm,
                 clear: mars,
                 protected: "81c8000d4d617273 63e94885dcdab67ca727d7662f6b7e997ff5c0f7"
@@ -53,7 +54,7 @@ import SFU
                     + "c84aa45896cf4d2fc5abf87245d9eade 800005d4"
             ),
             Vector(
-                testDescription: "17.2",
+                testDescription: "SRTCP, AES-256-GCM (17.2)",
                 profile: .aeadAes256Gcm,
                 clear: mars,
                 protected: "81c8000d4d617273 d50ae4d1f5ce5d304ba297e47d470c282c3ece5d"

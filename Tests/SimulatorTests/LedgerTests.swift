@@ -1,5 +1,6 @@
 import HostilePeer
 import RTP
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -60,7 +61,7 @@ import WorkerInterface
 
     @Test(arguments: ValueStrategy.allCases)
     func `M1 the values of a field fit into its bits`(_ strategy: ValueStrategy) {
-        var random = SimulatedRandom(state: 1)
+        var random = SeededRandom(seed: 1)
         for bits in [1, 8, 24, 63, 64] {
             for step in ValueSource.steps(bits: bits) {
                 var source = ValueSource(strategy, bits: bits, step: step, from: 0)
@@ -71,7 +72,7 @@ import WorkerInterface
     }
 
     @Test func `M1 a rising field takes steps of the size that was chosen, and wraps`() {
-        var random = SimulatedRandom(state: 1)
+        var random = SeededRandom(seed: 1)
         var source = ValueSource(.rising, bits: 24, step: 0x7f_ffff, from: 0)
         let values = (0..<3).map { _ in source.next(using: &random) }
         #expect(values == [0x7f_ffff, 0xff_fffe, 0x7f_fffd])

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import Sockets
@@ -99,7 +100,7 @@ struct RFC4571DeframerTests {
 
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `frames survive random splits`(seed: UInt64) throws {
-        var noise = SeededGenerator(seed: seed)
+        var noise = SeededRandom(seed: seed)
         let datagrams = (0..<60).map { index in
             let length = Int.random(in: 1...RFC4571Deframer.maximumLength, using: &noise)
             return [UInt8](repeating: UInt8(index), count: length)
@@ -120,7 +121,7 @@ struct RFC4571DeframerTests {
 
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `A9 garbage neither traps nor is buffered`(seed: UInt64) throws {
-        var noise = SeededGenerator(seed: seed)
+        var noise = SeededRandom(seed: seed)
         let count = Int.random(in: 1...20_000, using: &noise)
         // Small first bytes make lengths that are accepted.
         let bytes = (0..<count).map { _ in

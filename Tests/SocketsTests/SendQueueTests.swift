@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -132,10 +133,10 @@ struct SendQueueTests {
     }
 
     static let ages = [
-        Age(testDescription: "not yet", milliseconds: 199, left: "v1.1 a2.1 o v1.1", stale: 0),
-        Age(testDescription: "media", milliseconds: 200, left: "o", stale: 3),
+        Age(testDescription: "in time", milliseconds: 199, left: "v1.1 a2.1 o v1.1", stale: 0),
+        Age(testDescription: "media is late", milliseconds: 200, left: "o", stale: 3),
         Age(testDescription: "signalling is patient", milliseconds: 999, left: "o", stale: 3),
-        Age(testDescription: "but not for ever", milliseconds: 1_000, left: "", stale: 4),
+        Age(testDescription: "signalling is late", milliseconds: 1_000, left: "", stale: 4),
     ]
 
     @Test(arguments: ages)
@@ -203,7 +204,7 @@ struct SendQueueTests {
     /// Compares random pushes, sends and times with a simple list that follows the same rules.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a random queue agrees with a list`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         var queue = SendQueue(limits: SendQueueLimits(datagrams: 16))
         var model = QueueModel(limit: 16)
         var now = Instant(nanoseconds: 0)
@@ -231,7 +232,7 @@ struct SendQueueTests {
         #expect(Self.take(16, from: &queue) == model.take(16))
     }
 
-    private static func word(_ step: Int, using random: inout SeededGenerator) -> String {
+    private static func word(_ step: Int, using random: inout SeededRandom) -> String {
         let peer = Int.random(in: 1...2, using: &random)
         let kind = ["v", "v", "v", "a", "o"].randomElement(using: &random) ?? "v"
         guard kind != "o" else { return "o@\(peer)" }

@@ -1,4 +1,5 @@
 import JSON
+import TestSupport
 
 /// Generator of calls: of a few people in a few rooms, most of them sensible, a third refused.
 struct WalkCalls {
@@ -39,10 +40,10 @@ struct WalkCalls {
         ],
     ]
 
-    private var random: WalkNumbers
+    private var random: SeededRandom
     private var lastID: Int64 = 0
 
-    init(seed: UInt64) { random = WalkNumbers(state: seed) }
+    init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
     mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
 
@@ -181,15 +182,5 @@ struct WalkCalls {
             "participant.drop",
             by(room, isOne(in: 3) ? params.merging(["reason": "x"]) { $1 } : params)
         )
-    }
-}
-
-/// A generator that is the same everywhere (Knuth's MMIX).
-struct WalkNumbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state ^ (state >> 33)
     }
 }

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -8,7 +9,7 @@ import WorkerInterface
 struct EstimatorNonsenseTests {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `nonsense leaves a rate within its bounds`(seed: UInt64) {
-        var random = NetworkRandom(seed: seed)
+        var random = SeededRandom(seed: seed)
         var estimator = BandwidthEstimator(
             at: Instant(nanoseconds: 0),
             startBitrate: Int(random.next() % 1_000_000),
@@ -64,7 +65,7 @@ struct EstimatorNonsenseTests {
 
     /// Makes well-formed feedback with arbitrary contents, or bytes that only begin like it.
     private static func feedback(
-        _ random: inout NetworkRandom,
+        _ random: inout SeededRandom,
         near sequence: UInt16,
         _ estimator: inout BandwidthEstimator,
         at now: Instant

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -75,7 +76,7 @@ struct BandwidthEstimatorTests {
 
     @Test func `H2 bursts that lose all do not make a path look narrow`() {
         for seed in 1...100 as ClosedRange<UInt64> {
-            var random = NetworkRandom(seed: seed)
+            var random = SeededRandom(seed: seed)
             var estimator = Self.estimator()
             var sender = SteadySender()
             sender.run(milliseconds: 3_000, &estimator)

@@ -1,5 +1,5 @@
-import Foundation
 import RTP
+import TestSupport
 
 @testable import SFU
 @testable import WorkerInterface
@@ -17,7 +17,7 @@ enum CapturedStream {
         var frames: [[[UInt8]]] = []
         var last: UInt32?
         var isBegun = false
-        for datagram in datagrams(name) {
+        for datagram in Samples.datagrams(capture: name) {
             guard let packet = try? Packet(datagram.span), packet.headerLength < datagram.count
             else { continue }
             let payload = Array(
@@ -101,29 +101,5 @@ enum CapturedStream {
         case .vp9: VP9Descriptor(payload.span)?.temporalID ?? 0
         case .h264, .av1, .opus, .red: 0
         }
-    }
-
-    /// Returns the UDP payloads of a little-endian capture of Ethernet frames with IPv4.
-    private static func datagrams(_ name: String) -> [[UInt8]] {
-        let root =
-            ProcessInfo.processInfo.environment["SFUD_SHARED"].map { URL(filePath: $0) }
-            ?? URL(filePath: #filePath).appending(path: "../../../../../shared").standardized
-        let file = root.appending(path: "corpora/pcap").appending(path: name)
-        guard let data = try? Data(contentsOf: file) else { return [] }
-        let bytes = [UInt8](data)
-        var datagrams: [[UInt8]] = []
-        var position = 24
-        while position + 16 <= bytes.count {
-            let length = (0..<4).reduce(0) { $0 | Int(bytes[position + 8 + $1]) << (8 * $1) }
-            let start = position + 16
-            guard start + length <= bytes.count else { break }
-            position = start + length
-            let frame = Array(bytes[start..<position])
-            guard frame.count > 42, frame[12] == 8, frame[13] == 0, frame[23] == 17 else {
-                continue
-            }
-            datagrams.append(Array(frame[(14 + 4 * Int(frame[14] & 0x0f) + 8)...]))
-        }
-        return datagrams
     }
 }

@@ -68,7 +68,7 @@ struct LayerChoiceTests {
             chosen: 0
         ),
         Row(
-            testDescription: "both",
+            testDescription: "size and frame rate",
             preference: LayerCap(width: 640, height: 360, frameRate: 10),
             chosen: 3
         ),

@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 
 @testable import SFU
 @testable import WorkerInterface
@@ -17,7 +18,7 @@ struct LayerDriver: ~Copyable {
     var call: Call
     var models: [DecoderModel]
     private(set) var switches = 0
-    private var noise: Noise
+    private var noise: SeededRandom
     private var streams: [SyntheticStream] = []
     private var frames: UInt32 = 0
     private var wanted: Set<UInt32> = []
@@ -31,7 +32,7 @@ struct LayerDriver: ~Copyable {
     init(_ coding: Coding, _ network: Network, seed: UInt64) throws {
         self.coding = coding
         self.network = network
-        noise = Noise(seed: seed &* 0x9e37_79b9_7f4a_7c15 | 1)
+        noise = SeededRandom(seed: seed &* 0x9e37_79b9_7f4a_7c15 | 1)
         call = try Call(seed: seed)
         models = Array(repeating: DecoderModel(coding), count: Self.viewers)
         for encoding in coding.rids.indices {
@@ -215,16 +216,7 @@ struct LayerDriver: ~Copyable {
     }
 
     private mutating func takeRequests() {
-        for report in call.peers[0].reports {
-            var blocks = RTCPBlocks(report.span)
-            while let block = blocks.next() {
-                guard block.type == RTCPType.payloadFeedback, block.count == 1,
-                    let loss = try? PictureLossIndication(block)
-                else { continue }
-                wanted.insert(loss.media.rawValue)
-            }
-        }
-        call.peers[0].reports.removeAll(keepingCapacity: true)
+        wanted.formUnion(call.peers[0].takeKeyframeRequests())
         call.peers[1].reports.removeAll(keepingCapacity: true)
     }
 

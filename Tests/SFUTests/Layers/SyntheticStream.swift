@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 
 @testable import SFU
 @testable import WorkerInterface
@@ -86,7 +87,7 @@ struct SyntheticStream {
     /// Last frames of each spatial layer, by temporal layer: their ids and frame numbers.
     private var last: [[(frame: UInt32, number: UInt16)]]
 
-    init(_ coding: Coding, encoding: Int, noise: inout Noise) {
+    init(_ coding: Coding, encoding: Int, noise: inout SeededRandom) {
         self.coding = coding
         self.encoding = encoding
         ssrc = 0x5000 + UInt32(encoding) * 0x10
@@ -102,7 +103,7 @@ struct SyntheticStream {
     mutating func picture(
         isKeyframe: Bool,
         frames: inout UInt32,
-        noise: inout Noise
+        noise: inout SeededRandom
     ) -> [(bytes: [UInt8], origin: Origin)] {
         let isKeyframe = isKeyframe || isNew
         isNew = false
@@ -135,7 +136,7 @@ struct SyntheticStream {
         isKeyframe: Bool,
         isSync: Bool,
         frames: inout UInt32,
-        noise: inout Noise
+        noise: inout SeededRandom
     ) -> [(bytes: [UInt8], origin: Origin)] {
         frames += 1
         frameNumber &+= 1

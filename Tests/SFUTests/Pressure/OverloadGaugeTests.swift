@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -15,7 +16,7 @@ struct OverloadGaugeTests {
         var done = 0.0
         var gauge = OverloadController(OverloadLimits())
         var now = Instant(nanoseconds: 1_000_000_000_000)
-        var noise = SplitMix(seed: 7)
+        var noise = SeededRandom(seed: 7)
 
         mutating func step(swing: Double = 0.05) {
             let interval = Double(OverloadController.intervalMilliseconds)

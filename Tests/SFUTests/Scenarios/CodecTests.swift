@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -116,7 +117,8 @@ struct CodecTests {
 
     @Test func `an AV1 structure tells the size`() throws {
         var call = try Self.call(.av1)
-        for descriptor in Noise.corpus("dependency_descriptor") where descriptor.count <= 255 {
+        let descriptors = Samples.files("corpora/dependency_descriptor").map(\.bytes)
+        for descriptor in descriptors where descriptor.count <= 255 {
             var info = PacketInfo()
             info.dependencyDescriptor.length = UInt8(descriptor.count)
             let size = info.inspect(descriptor.span, payload: [0x18].span, codec: .av1)

@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -235,7 +236,7 @@ struct ConsentTests {
         seed: UInt64
     ) throws {
         var call = try Self.call()
-        var noise = Noise(seed: seed)
+        var noise = SeededRandom(seed: seed)
         call.peers[1].path = .from(port: 6_666, host: 0x0a00_0001)
         // A third is lost in each direction; the client checks each 200 ms and sends feedback each
         // 50.
@@ -276,7 +277,7 @@ struct ConsentTests {
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `on a line that loses a third each way consent does not end`(seed: UInt64) throws {
         var call = try Self.call()
-        var noise = Noise(seed: seed)
+        var noise = SeededRandom(seed: seed)
         call.loses = { _, _ in noise.next() % 3 == 0 }
         call.run(milliseconds: 600_000)
         let ended = call.statistics().consentsEnded

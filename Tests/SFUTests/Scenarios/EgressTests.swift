@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 import WorkerInterface
 
@@ -127,7 +128,7 @@ struct EgressTests {
     /// Checks that publications are visited in the order of their slots, whatever came and went.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a sorted list stays sorted`(seed: UInt64) {
-        var noise = Noise(seed: seed)
+        var noise = SeededRandom(seed: seed)
         var list = UncountedArray<Int32>()
         var expected: Set<Int32> = []
         for _ in 0..<200 {

@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -154,7 +155,7 @@ struct GSOPaddingTests {
             if !toCore { ledger.note(datagram) }
             return false
         }
-        var noise = Noise(seed: seed)
+        var noise = SeededRandom(seed: seed)
         for _ in 0..<60 {
             let size = Int.random(in: 100...900, using: &noise)
             let sizes = (0..<Int.random(in: 1...9, using: &noise)).map { _ in

@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -38,7 +39,7 @@ struct HelloRaceTests {
     @Test func `E2 none of a thousand peers loses the race against a stranger's hello`() throws {
         var call = try Call()
         let hellos = try Self.hellos(call.identity, at: call.now)
-        var noise = Noise(seed: 20_261_121)
+        var noise = SeededRandom(seed: 20_261_121)
         for _ in 0..<Noise.count(1_000) {
             let index = call.join()
             // The answer to the first check is lost, so the peer's ClientHello waits for the
@@ -75,7 +76,7 @@ struct HelloRaceTests {
     @Test func `E1 a hundred join through a hundred thousand spoofed hellos`() throws {
         var call = try Call()
         let hellos = try Self.hellos(call.identity, at: call.now)
-        var noise = Noise(seed: 20_261_122)
+        var noise = SeededRandom(seed: 20_261_122)
         let share = Noise.count(100_000) / 100
         for _ in 0..<100 {
             let index = call.join()

@@ -1,4 +1,5 @@
 import LoadPeer
+import TestSupport
 import Testing
 
 @testable import RTP
@@ -81,7 +82,7 @@ struct ICETests {
 
     @Test func `unknown sources get no byte, whatever they send`() throws {
         var call = try ForwardingTests.call()
-        var noise = Noise(seed: 3)
+        var noise = SeededRandom(seed: 3)
         for first in 0...255 as ClosedRange<UInt8> {
             for length in [1, 12, 20, 64] {
                 var bytes = noise.bytes(length)

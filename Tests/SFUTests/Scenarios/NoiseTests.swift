@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -122,19 +123,19 @@ struct NoiseTests {
 
 /// A source of noise, one piece after the other.
 struct NoiseMaker {
-    private var noise: Noise
-    private let stun = Noise.corpus("stun")
+    private var noise: SeededRandom
+    private let stun = Samples.files("corpora/stun").map(\.bytes)
     private let packets: [[UInt8]]
-    private let descriptors = Noise.corpus("dependency_descriptor")
+    private let descriptors = Samples.files("corpora/dependency_descriptor").map(\.bytes)
     private let captures: [[UInt8]]
     private var indexes: [UInt32: UInt64] = [:]
     private var genuine: [UInt8] = []
 
     init(seed: UInt64) {
-        noise = Noise(seed: seed)
-        let rtp = Noise.corpus("rtp")
+        noise = SeededRandom(seed: seed)
+        let rtp = Samples.files("corpora/rtp").map(\.bytes)
         packets = rtp.isEmpty ? [Array(repeating: 0x80, count: 40)] : rtp
-        let pcap = Noise.corpus("pcap").flatMap(Self.payloads)
+        let pcap = Samples.files("corpora/pcap").map(\.bytes).flatMap(Self.payloads)
         captures = pcap.isEmpty ? [Array(repeating: 0x90, count: 300)] : pcap
     }
 

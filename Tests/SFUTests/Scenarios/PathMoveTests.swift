@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -187,7 +188,7 @@ struct PathMoveTests {
     @Test func `an answer that nobody asked for means nothing`() throws {
         var call = try Self.call()
         call.inject(Self.check(of: 1, in: &call), on: Self.elsewhere)
-        var noise = Noise(seed: 5)
+        var noise = SeededRandom(seed: 5)
         for _ in 0..<1_000 {
             var answer: [UInt8] = [1, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42, 0, 0, 0]
             answer += [UInt8.random(in: 0...3, using: &noise)]

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -32,7 +33,7 @@ struct RelayRandomWalk {
     let ledgers: [IndexLedger]
     /// Number of packets that left a worker while all gates were closed.
     private(set) var leaks = 0
-    private var noise: Noise
+    private var noise: SeededRandom
     private var generation: UInt32 = 1
     private var ssrcs: [UInt32] = [0x100, 0x200, 0x300]
     private var numbers: [UInt64] = [65_300, 100, 65_500]
@@ -43,7 +44,7 @@ struct RelayRandomWalk {
     private static let home = PublicationID(index: 1, generation: 1)
 
     init(seed: UInt64) throws {
-        noise = Noise(seed: seed &* 0x9e37_79b9)
+        noise = SeededRandom(seed: seed &* 0x9e37_79b9)
         call = try RelayedCall(workers: 3, seed: seed)
         call.workers[0].call.join(publications: [Media.video(1, rids: ["q", "h"])])
         call.workers[1].call.join(publications: [Media.video(2)])

@@ -1,5 +1,6 @@
 import LoadPeer
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -185,7 +186,7 @@ struct UnsentIndexTests {
 
     @Test func `agrees with a set for every seed`() {
         for seed in 0..<50 as Range<UInt64> {
-            var noise = Noise(seed: seed)
+            var noise = SeededRandom(seed: seed)
             var unsent = UnsentIndexes()
             var model: Set<Int64> = []
             var highest = Int64(noise.next() % 60_000)

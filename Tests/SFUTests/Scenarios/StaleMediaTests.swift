@@ -79,35 +79,35 @@ struct StaleMediaTests {
 
     static let rows: [Row] = [
         Row(
-            testDescription: "nothing is left out",
+            testDescription: "no stall: all is forwarded",
             staleMedia: .nothing,
             viewers: 17,
             audio: true,
             video: true
         ),
         Row(
-            testDescription: "a crowd loses its video",
+            testDescription: "video to 17 viewers is dropped first",
             staleMedia: .largeAudienceVideo,
             viewers: 17,
             audio: true,
             video: false
         ),
         Row(
-            testDescription: "a few do not",
+            testDescription: "video to 16 viewers is kept longer",
             staleMedia: .largeAudienceVideo,
             viewers: 16,
             audio: true,
             video: true
         ),
         Row(
-            testDescription: "before all lose theirs",
+            testDescription: "all video is dropped next",
             staleMedia: .video,
             viewers: 16,
             audio: true,
             video: false
         ),
         Row(
-            testDescription: "and sound goes after a stall alone",
+            testDescription: "sound is dropped last",
             staleMedia: .everything,
             viewers: 16,
             audio: false,

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 import Testing
 
 @testable import SFU
@@ -25,7 +26,7 @@ struct IndexRandomWalk: ~Copyable {
 
     var call: Call
     let ledger: PacketLedger
-    var noise: Noise
+    var noise: SeededRandom
     private let isLossy: Bool
     /// Payload bytes of a video packet.
     private let frameSize: ClosedRange<Int>
@@ -51,7 +52,7 @@ struct IndexRandomWalk: ~Copyable {
         engine: SRTPEngine = .best,
         frameSize: ClosedRange<Int> = 20...59
     ) throws {
-        noise = Noise(seed: seed &* 0x9e37_79b9)
+        noise = SeededRandom(seed: seed &* 0x9e37_79b9)
         self.isLossy = isLossy
         self.frameSize = frameSize
         // The ledger decrypts with the other engine.

@@ -1,5 +1,6 @@
 import COpus
 import Foundation
+import TestSupport
 
 @testable import SFU
 

@@ -2,6 +2,7 @@ import HostilePeer
 import JSON
 import RTP
 import SFU
+import TestSupport
 import WorkerInterface
 
 /// A hostile participant with valid keys that pursues one goal after the other, and keeps state.
@@ -11,7 +12,7 @@ import WorkerInterface
 package final class Adversary {
     let hall: SimulatedRoom
     var seat: SimulatedParticipant
-    var random: SimulatedRandom
+    var random: SeededRandom
     private(set) var plan = AdversaryPlan.clockSteps
     private var pace = AdversaryPlan.Pace(messages: 0, burst: 1, milliseconds: 50)
     /// Remaining messages of the plan.
@@ -38,7 +39,7 @@ package final class Adversary {
         self.seat = seat
         self.hall = hall
         self.only = only
-        random = SimulatedRandom(state: seed)
+        random = SeededRandom(seed: seed)
         victim = Self.stranger(UInt32(truncatingIfNeeded: seed))
     }
 

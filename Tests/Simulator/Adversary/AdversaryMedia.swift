@@ -1,6 +1,7 @@
 import HostilePeer
 import LoadPeer
 import RTP
+import TestSupport
 import WorkerInterface
 
 // Hostile media packets.

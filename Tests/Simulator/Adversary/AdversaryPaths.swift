@@ -1,6 +1,7 @@
 import HostilePeer
 import LoadPeer
 import RTP
+import TestSupport
 import WorkerInterface
 
 // Hostile connectivity checks and spoofed sources.

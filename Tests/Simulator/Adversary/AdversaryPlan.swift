@@ -1,3 +1,5 @@
+import TestSupport
+
 /// An adversary's goal for a while, and its method.
 package enum AdversaryPlan: String, CaseIterable {
     case clockSteps = "clock-steps"
@@ -50,7 +52,7 @@ package enum AdversaryPlan: String, CaseIterable {
     }
 
     /// Draws the pace of one attempt; a long one has up to 100,000 messages.
-    func pace(using random: inout SimulatedRandom) -> Pace {
+    func pace(using random: inout SeededRandom) -> Pace {
         var pace = usualPace
         if self == .clockSteps, random.chance(0.5) {
             // Slow enough to stay below any limit of reports a second.

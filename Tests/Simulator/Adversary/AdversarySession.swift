@@ -1,5 +1,6 @@
 import HostilePeer
 import RTP
+import TestSupport
 
 // Hostile offers and DTLS records.
 extension World {

@@ -2,6 +2,7 @@ import Daemon
 import RTP
 import SFU
 import Sockets
+import TestSupport
 import WorkerInterface
 
 /// The network on the other side of a worker's socket.

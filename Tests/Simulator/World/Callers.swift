@@ -2,6 +2,7 @@ import Contract
 import ControlPlane
 import JSON
 import RTP
+import TestSupport
 
 /// The signalling servers: connections that stall and die, pending calls, and each room's last
 /// received event.

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 
 /// One direction of a network path: it delays, loses, duplicates and reorders.
 struct Link {
@@ -17,7 +18,7 @@ struct Link {
     init(delay: Int64) { self.delay = delay }
 
     /// Makes a path with random faults; half are clean.
-    init(using random: inout SimulatedRandom) {
+    init(using random: inout SeededRandom) {
         delay = random.pick(500_000...60_000_000)
         guard random.chance(0.5) else { return }
         jitter = random.pick(0...20_000_000)
@@ -34,7 +35,7 @@ struct Link {
     /// Returns a datagram's arrival times: none, one or two.
     mutating func arrivals(
         at now: Instant,
-        using random: inout SimulatedRandom
+        using random: inout SeededRandom
     ) -> (first: Instant?, second: Instant?) {
         guard now >= downUntil, !random.chance(loss) else { return (nil, nil) }
         var time = now.advanced(nanoseconds: delay)

@@ -3,6 +3,7 @@ import JSON
 import LoadPeer
 import RTP
 import SFU
+import TestSupport
 import WorkerInterface
 
 /// A room in the callers' view.
@@ -74,7 +75,7 @@ final class SimulatedParticipant {
     var onlyWatches = false
     var offers = 0
 
-    init(number: Int, publishes: Bool, using random: inout SimulatedRandom) {
+    init(number: Int, publishes: Bool, using random: inout SeededRandom) {
         self.number = number
         self.publishes = publishes
         name = "person-\(number)"

@@ -6,7 +6,7 @@ import LoadPeer
 package import RTP
 import Rooms
 package import SFU
-import Synchronization
+import TestSupport
 import WorkerInterface
 
 /// Whole rooms in virtual time from one seed: the real control plane with its JSON, real cores with
@@ -43,9 +43,9 @@ package final class World {
     /// Last events, kept if a violation is to report them.
     private var recentEvents: [String] = []
     let plant: PlantedBug?
-    var random: SimulatedRandom
+    var random: SeededRandom
     /// Random numbers of a planted bug, separate so that it changes nothing else.
-    var plantRandom: SimulatedRandom
+    var plantRandom: SeededRandom
     /// Start of the history by the machine's clock, which shows its uptime.
     let start: Instant
     var now: Instant
@@ -104,7 +104,7 @@ package final class World {
     let hasAdversaries: Bool
     let onlyPlan: AdversaryPlan?
     /// Random numbers of adversaries, separate so that they change nothing else.
-    var adversaryRandom: SimulatedRandom
+    var adversaryRandom: SeededRandom
     /// RTCP that each worker had read at its last report.
     var reportsRead: [Int: (count: UInt64, time: Instant)] = [:]
     /// Whether adversaries make no calls, while all open calls are awaited.
@@ -164,15 +164,15 @@ package final class World {
         now = start
         self.plant = plant
         self.identity = identity
-        random = SimulatedRandom(state: seed &* 0x9e37_79b9_7f4a_7c15)
-        plantRandom = SimulatedRandom(state: ~seed)
-        adversaryRandom = SimulatedRandom(state: seed &* 0xd134_2543_de82_ef95 ^ 0x2545_f491)
+        random = SeededRandom(seed: seed &* 0x9e37_79b9_7f4a_7c15)
+        plantRandom = SeededRandom(seed: ~seed)
+        adversaryRandom = SeededRandom(seed: seed &* 0xd134_2543_de82_ef95 ^ 0x2545_f491)
         let isChosen = adversaryRandom.chance(0.5)
         hasAdversaries = adversary == .always || (adversary == .some && isChosen)
         self.onlyPlan = onlyPlan
         let count = random.chance(0.6) ? 2 : 1
         roomCount = Int(random.pick(1...2))
-        let state = Mutex(SimulatedRandom(state: random.next()))
+        let source = RandomSource.seeded(random.next())
         var limits = ControlLimits()
         limits.workerSpread = 0
         if random.chance(0.3) { limits.eventsPerRoom = 20 }
@@ -181,7 +181,7 @@ package final class World {
                 version: "1",
                 bootID: "boot",
                 startTime: unixOffset,
-                random: RandomSource { state.withLock { $0.next() } },
+                random: source,
                 fingerprint: identity.fingerprint,
                 candidates: (0..<count).map {
                     [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))]

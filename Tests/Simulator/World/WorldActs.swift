@@ -1,6 +1,7 @@
 import JSON
 import LoadPeer
 import RTP
+import TestSupport
 import WorkerInterface
 
 // Random actions in rooms.

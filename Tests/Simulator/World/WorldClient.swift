@@ -2,6 +2,7 @@ import Contract
 import LoadPeer
 import RTP
 import SFU
+import TestSupport
 import WorkerInterface
 
 /// One transport of a participant, with a link of its own in each direction.
@@ -107,7 +108,7 @@ final class WorldClient {
     /// Performs what is due; returns the time of the next call.
     func tick(
         at now: Instant,
-        using random: inout SimulatedRandom,
+        using random: inout SeededRandom,
         into sent: inout Batch
     ) -> Instant {
         var next = now.advanced(milliseconds: 2_500)
@@ -133,7 +134,7 @@ final class WorldClient {
 
     private func publish(
         at now: Instant,
-        using random: inout SimulatedRandom,
+        using random: inout SeededRandom,
         into sent: inout Batch
     ) {
         let isAudioDue = audioDue <= now

@@ -4,6 +4,7 @@ import JSON
 import RTP
 import Rooms
 import SFU
+import TestSupport
 import WorkerInterface
 
 // A whole history: periods with faults and without, and the checks after each.

@@ -1,7 +1,7 @@
 import HostilePeer
 import LoadPeer
 import RTP
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import Contract
@@ -61,7 +61,7 @@ final class SimulatedDaemon: SimulatedNetwork {
     var interval: Int64 = 1
     /// Longest time until a thread's next turn, in quarters of a millisecond.
     var mostQuarters = 12
-    var random: SimulatedRandom
+    var random: SeededRandom
 
     private let identity: DTLSIdentity
     private let context = SRTPContext(engine: .best)
@@ -75,9 +75,7 @@ final class SimulatedDaemon: SimulatedNetwork {
 
     init(seed: UInt64, identity: DTLSIdentity, workers count: Int = 2) {
         self.identity = identity
-        random = SimulatedRandom(state: seed)
-        let state = Mutex(SimulatedRandom(state: ~seed))
-        let source = RandomSource { state.withLock { $0.next() } }
+        random = SeededRandom(seed: seed)
         var limits = ControlLimits()
         limits.workerSpread = 0
         let candidates = (0..<count).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
@@ -86,7 +84,7 @@ final class SimulatedDaemon: SimulatedNetwork {
                 version: "1",
                 bootID: "boot",
                 startTime: 1_700_000_000,
-                random: source,
+                random: .seeded(~seed),
                 fingerprint: identity.fingerprint,
                 candidates: candidates,
                 udp: (0..<count).map { "127.0.0.1:\(5004 + $0)" },

@@ -1,20 +1,6 @@
-/// A seeded random generator for one simulated object (SplitMix64).
-struct NetworkRandom {
-    private var state: UInt64
+import TestSupport
 
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-        return word ^ (word >> 31)
-    }
-
-    /// Returns a number from 0 up to, not including, 1.
-    mutating func unit() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
-
+extension SeededRandom {
     /// Returns a number around 0, with a standard deviation of about 1 (the sum of twelve uniform
     /// ones).
     mutating func normal() -> Double {
@@ -54,13 +40,13 @@ final class Bottleneck {
     /// Time at which the link has sent all that it has taken.
     private var free: Int64 = 0
     private var lastExit: Int64 = 0
-    private var random: NetworkRandom
+    private var random: SeededRandom
     private(set) var dropped = 0
     private var stall: Range<Int64> = 0..<0
 
     init(_ properties: PathProperties, seed: UInt64) {
         self.properties = properties
-        random = NetworkRandom(seed: seed)
+        random = SeededRandom(seed: seed)
     }
 
     /// Queuing delay of a packet that arrived now, in nanoseconds.

@@ -154,16 +154,9 @@ struct LayeredCall: ~Copyable {
     }
 
     private mutating func takeRequests() {
-        for report in call.peers[0].reports {
-            var blocks = RTCPBlocks(report.span)
-            while let block = blocks.next() {
-                guard block.type == RTCPType.payloadFeedback, block.count == 1,
-                    let loss = try? PictureLossIndication(block)
-                else { continue }
-                source.ask(loss.media.rawValue, at: call.now.nanoseconds)
-            }
+        for ssrc in call.peers[0].takeKeyframeRequests() {
+            source.ask(ssrc, at: call.now.nanoseconds)
         }
-        call.peers[0].reports.removeAll(keepingCapacity: true)
     }
 
     private mutating func deliver(at now: Int64) {

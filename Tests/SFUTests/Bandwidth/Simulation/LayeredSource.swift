@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A browser's camera and microphone: three VP8 encodings with three temporal layers, and audio.
 ///
 /// With a ramp, a resumed encoding begins with few bits and every other frame, as Chromium's do,
@@ -51,7 +53,7 @@ struct LayeredSource {
     let isStill: Bool
     private var frame: UInt32 = 0
     private var layers: [Layer] = []
-    private var random: NetworkRandom
+    private var random: SeededRandom
     private var nextFrame: Int64
     private var nextSound: Int64
     private var sound: UInt16 = 0
@@ -70,7 +72,7 @@ struct LayeredSource {
         self.framesPerSecond = framesPerSecond
         ramp = Int64(rampSeconds * 1e9)
         self.isStill = isStill
-        random = NetworkRandom(seed: seed)
+        random = SeededRandom(seed: seed)
         nextFrame = start
         nextSound = start
         for (index, rate) in rates.enumerated() {

@@ -1,4 +1,5 @@
 import RTP
+import TestSupport
 
 @testable import SFU
 
@@ -43,7 +44,7 @@ final class MediaFlow: SimulatedFlow {
     let backward: Bottleneck?
     var estimator: BandwidthEstimator
     private var pacer: Pacer
-    private var random: NetworkRandom
+    private var random: SeededRandom
     private var sequence = 0
     private var nextFrame: Int64
     private var nextFeedback: Int64 = 0
@@ -76,7 +77,7 @@ final class MediaFlow: SimulatedFlow {
             maximum: settings.maximum
         )
         pacer = Pacer(at: start, bitsPerSecond: estimator.pacingRate)
-        random = NetworkRandom(seed: seed)
+        random = SeededRandom(seed: seed)
         nextFrame = start.nanoseconds + Int64(random.unit() * 33e6)
         lastRate = Double(settings.startBitrate)
         // Close to a wrap, so that every scenario has one.

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A download over TCP with NewReno congestion control.
 ///
 /// Slow start, additive increase, halving at most once a round trip, a retransmission timeout of a
@@ -16,7 +18,7 @@ final class TCPFlow: SimulatedFlow {
 
     private let settings: Settings
     private let forward: Bottleneck
-    private var random: NetworkRandom
+    private var random: SeededRandom
     private var window = 10.0
     private var threshold = Double.infinity
     private var next = 0
@@ -33,7 +35,7 @@ final class TCPFlow: SimulatedFlow {
     init(_ settings: Settings, forward: Bottleneck, seed: UInt64) {
         self.settings = settings
         self.forward = forward
-        random = NetworkRandom(seed: seed)
+        random = SeededRandom(seed: seed)
         resumes = Int64(settings.startSecond * 1e9)
         if settings.files == nil {
             remaining = .infinity

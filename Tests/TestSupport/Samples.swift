@@ -1,10 +1,15 @@
-import Foundation
+package import Foundation
 
-/// Sample files beside the repository; where they are missing, their tests do nothing.
-enum Corpus {
-    /// Returns the bytes of each file in a folder of the corpora, by name.
-    static func files(_ folder: String) -> [(name: String, bytes: [UInt8])] {
-        let directory = root.appending(path: "corpora").appending(path: folder)
+/// Sample files of other people, in `SFUD_SHARED` or beside the repository; where they are
+/// missing, their tests do nothing.
+package enum Samples {
+    package static let root: URL =
+        ProcessInfo.processInfo.environment["SFUD_SHARED"].map { URL(filePath: $0) }
+        ?? URL(filePath: #filePath).appending(path: "../../../../shared").standardized
+
+    /// Returns the bytes of each file in a folder, by name.
+    package static func files(_ folder: String) -> [(name: String, bytes: [UInt8])] {
+        let directory = root.appending(path: folder)
         let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
         return (names ?? []).sorted().compactMap { name in
             let data = try? Data(contentsOf: directory.appending(path: name))
@@ -13,15 +18,8 @@ enum Corpus {
     }
 
     /// Returns the UDP payloads of a capture; empty where the file is missing.
-    static func datagrams(capture name: String) -> [[UInt8]] {
-        files("pcap").filter { $0.name == name }.flatMap { udpPayloads($0.bytes) }
-    }
-
-    private static var root: URL {
-        if let path = ProcessInfo.processInfo.environment["SFUD_SHARED"] {
-            return URL(filePath: path)
-        }
-        return URL(filePath: #filePath).appending(path: "../../../../../shared").standardized
+    package static func datagrams(capture name: String) -> [[UInt8]] {
+        files("corpora/pcap").filter { $0.name == name }.flatMap { udpPayloads($0.bytes) }
     }
 
     /// Reads a little-endian capture of Ethernet frames with IPv4 and UDP.
