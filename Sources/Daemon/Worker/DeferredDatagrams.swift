@@ -20,7 +20,7 @@ struct DeferredDatagrams: ~Copyable {
 
     /// Stores a copy; returns `false` if the datagram is longer than the largest accepted one.
     mutating func append(_ datagram: Span<UInt8>, on path: Path, arrival: Int64) -> Bool {
-        precondition(free > 0, "latecomers are bounded")
+        precondition(free > 0, "deferred datagrams are bounded")
         guard datagram.count <= Self.stride else { return false }
         let start = count * Self.stride
         for index in 0..<datagram.count { bytes[start + index] = datagram[index] }
@@ -39,6 +39,23 @@ struct DeferredDatagrams: ~Copyable {
             let start = index * Self.stride
             return bytes.span.extracting(start..<(start + lengths[index]))
         }
+    }
+
+    /// Passes a datagram to the core.
+    func pass(
+        _ index: Int,
+        to core: inout Core,
+        at now: Instant,
+        staleMedia: StaleMedia,
+        into output: inout Batch
+    ) {
+        core.receive(
+            self[index],
+            on: path(index),
+            at: now,
+            staleMedia: staleMedia,
+            into: &output
+        )
     }
 
     mutating func removeAll() { paths.removeAll(keepingCapacity: true) }

@@ -1,4 +1,3 @@
-import Kernel
 import SFU
 import Sockets
 import WorkerInterface
@@ -27,11 +26,12 @@ struct ForwardingDelayMeter {
         mutating func settle(
             _ stamp: SendStamp,
             _ first: inout ForwardingTimes,
-            _ last: inout ForwardingTimes
+            _ last: inout ForwardingTimes,
+            wall: () -> Int64
         ) {
             guard !stamps.isEmpty else { return }
             if stamp.hasMedia {
-                let end = wallClock()
+                let end = wall()
                 for arrival in stamps {
                     first.note(nanoseconds: stamp.first &- arrival)
                     last.note(nanoseconds: end &- arrival)
@@ -43,24 +43,29 @@ struct ForwardingDelayMeter {
 
     private var arrivals = Arrivals()
     /// Arrivals of packets that preempt the current batch; they do not count towards the lag.
-    private var overtaking = Arrivals()
+    private var preempting = Arrivals()
     private(set) var first = ForwardingTimes()
     private(set) var last = ForwardingTimes()
     /// Smallest queuing delay of any batch's first packet since the last read, in nanoseconds.
     private var leastLag: Int64?
 
     mutating func noteArrival(_ unixNanoseconds: Int64) { arrivals.note(unixNanoseconds) }
-    mutating func noteOvertaking(_ unixNanoseconds: Int64) { overtaking.note(unixNanoseconds) }
+    mutating func notePreempting(_ unixNanoseconds: Int64) { preempting.note(unixNanoseconds) }
 
     /// Notes that sending of the batch begins; its oldest packet has been queued until now.
-    mutating func begin() {
+    mutating func begin(wall: () -> Int64) {
         guard let first = arrivals.first else { return }
-        let lag = max(0, wallClock() &- first)
+        let lag = max(0, wall() &- first)
         leastLag = min(leastLag ?? lag, lag)
     }
 
-    mutating func settle(_ stamp: SendStamp) { arrivals.settle(stamp, &first, &last) }
-    mutating func settleOvertaking(_ stamp: SendStamp) { overtaking.settle(stamp, &first, &last) }
+    mutating func settle(_ stamp: SendStamp, wall: () -> Int64) {
+        arrivals.settle(stamp, &first, &last, wall: wall)
+    }
+
+    mutating func settlePreempting(_ stamp: SendStamp, wall: () -> Int64) {
+        preempting.settle(stamp, &first, &last, wall: wall)
+    }
 
     /// Returns the smallest queuing delay of all batches since the last call, in milliseconds;
     /// `nil` if there was no batch with media.

@@ -1,4 +1,3 @@
-import RTP
 import Sockets
 import WorkerInterface
 
@@ -48,27 +47,5 @@ struct SocketCounters {
         for (index, reason) in DropReason.allCases.enumerated() {
             statistics.drops[index] += dropped[reason] ?? 0
         }
-    }
-}
-
-/// Meter of a thread's CPU share of one core, over at least a second.
-struct LoadMeter {
-    private var since: Instant
-    private var cpuThen: Int64
-    private var last = 0.0
-
-    init(at now: Instant, cpu: Int64) {
-        since = now
-        cpuThen = cpu
-    }
-
-    /// Returns the share, 0 to 1; `cpu` is the thread's CPU time so far, in nanoseconds.
-    mutating func share(at now: Instant, cpu: Int64) -> Double {
-        let elapsed = now.nanoseconds(since: since)
-        guard elapsed >= 1_000_000_000 else { return last }
-        last = min(1, max(0, Double(cpu - cpuThen) / Double(elapsed)))
-        since = now
-        cpuThen = cpu
-        return last
     }
 }

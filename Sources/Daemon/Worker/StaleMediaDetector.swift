@@ -1,5 +1,5 @@
-package import RTP
-package import SFU
+import RTP
+import SFU
 
 /// Detector of stale media: decides which received media is discarded because it waited too long.
 ///
@@ -10,7 +10,7 @@ package import SFU
 /// When the thread is overloaded, `OverloadController` sheds load. Until it has reacted, or if it cannot
 /// shed enough, the queue would grow to seconds, and the kernel would finally drop audio and video
 /// alike. So video that makes the queue that long is discarded.
-package struct StaleMediaDetector {
+struct StaleMediaDetector {
     /// Shortest stall after which media is discarded, in ms.
     private static let stallMilliseconds: Int64 = 500
     /// Age above which media is discarded after a stall, in ms; send queues use the same limit.
@@ -39,7 +39,7 @@ package struct StaleMediaDetector {
     private var hasLeftOut = false
 
     /// `cpu` is the thread's CPU time in nanoseconds, here and below.
-    package init(at now: Instant, cpu: Int64) {
+    init(at now: Instant, cpu: Int64) {
         end = now
         mark = now
         markNanoseconds = cpu
@@ -49,8 +49,7 @@ package struct StaleMediaDetector {
     ///
     /// Incoming datagrams wake the thread, so any that arrived long before the end of the sleep
     /// arrived during a stall.
-    package mutating func slept(since begin: Instant, until now: Instant, wall: () -> Int64) -> Bool
-    {
+    mutating func slept(since begin: Instant, until now: Instant, wall: () -> Int64) -> Bool {
         if now > end { before = (.min, .min, .min) }
         guard now.milliseconds(since: begin) > Self.stallMilliseconds else { return false }
         noteStall(at: now, wall())
@@ -96,7 +95,7 @@ package struct StaleMediaDetector {
 
     /// Returns the kinds of media to discard that arrived at `arrival`: Unix time in nanoseconds, 0
     /// for unknown.
-    package func staleMedia(_ arrival: Int64) -> StaleMedia {
+    func staleMedia(_ arrival: Int64) -> StaleMedia {
         guard arrival < max(before.crowds, before.media), arrival > 0 else { return .nothing }
         if arrival < before.media { return .everything }
         return arrival < before.video ? .video : .largeAudienceVideo

@@ -82,9 +82,10 @@ final class Worker: Sendable {
                 setup.log.debug("worker has long turns", [("cause", "\(cause)")])
             }
             do throws(SystemError) {
-                let poller = try WorkerLoop.poller(for: setup, commands)
-                var loop = WorkerLoop(setup, poller, commands, events)
-                loop.run()
+                let poller = try SocketPort.poller(for: setup, commands)
+                var port = SocketPort(setup, poller, commands, events)
+                var round = WorkerRound(setup, at: .monotonic())
+                while round.run(through: &port) {}
             } catch {
                 setup.log.error("worker cannot start", [("cause", "\(error)")])
             }
@@ -92,5 +93,20 @@ final class Worker: Sendable {
         }
         thread.stackSize = 1 << 20
         thread.start()
+    }
+}
+
+extension WorkerRound {
+    /// Creates the round of a worker's thread.
+    fileprivate init(_ setup: Worker.Setup, at now: Instant) {
+        var generator = SystemRandomNumberGenerator()
+        let core = Core(
+            limits: setup.limits,
+            seed: generator.next(),
+            secret: Digest.randomBytes(32),
+            identity: setup.identity,
+            engine: setup.engine
+        )
+        self.init(core: core, at: now, cpu: kernel_thread_nanoseconds())
     }
 }

@@ -1,3 +1,4 @@
+import Daemon
 import RTP
 import SFU
 import WorkerInterface
@@ -7,7 +8,7 @@ extension World {
     /// Checks every worker's tables against their limits.
     func checkBounds() {
         for worker in workers {
-            if let text = worker.core.excess {
+            if let text = worker.round.core.excess {
                 violate(.bounds, "worker \(worker.index) keeps \(text)")
             }
             if worker.events.count > Self.eventLimit {

@@ -1,5 +1,6 @@
 import Contract
 import ControlPlane
+import Daemon
 import JSON
 import RTP
 import Rooms
@@ -92,9 +93,7 @@ extension World {
             // The wall clock is set.
             let jump = Double(random.pick(-3_600...3_600))
             unixOffset += jump
-            for worker in workers {
-                worker.core.setWallClock(offsetNanoseconds: Int64(unixOffset * 1e9))
-            }
+            for worker in workers { worker.wallClockOffset = Int64(unixOffset * 1e9) }
         }
     }
 
@@ -172,7 +171,7 @@ extension World {
         guard let first = lacks.first else { return }
         for lack in lacks { tell(lack) }
         let slots = workers.flatMap { worker in
-            worker.core.videoSlots.map { "\n  worker \(worker.index), \($0)" }
+            worker.round.core.videoSlots.map { "\n  worker \(worker.index), \($0)" }
         }
         violate(.liveness, "\(first) \(when)\(isVerbose ? slots.joined() : "")")
     }
@@ -323,7 +322,7 @@ extension World {
         guard violation == nil else { return }
         for left in plane.leakedObjects { violate(.memory, "\(left) left in the control plane") }
         for worker in workers {
-            let left = worker.core.leakedObjects
+            let left = worker.round.core.leakedObjects
             if !left.isEmpty { violate(.memory, "worker \(worker.index) still has \(left)") }
         }
         for client in clients.values { tally.frames += client.frames }

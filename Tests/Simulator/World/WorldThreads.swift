@@ -1,5 +1,6 @@
 import Contract
 import ControlPlane
+import Daemon
 import RTP
 import SFU
 import Sockets
@@ -21,12 +22,11 @@ extension World {
         for other in worker.rung.sorted() { wake(other) }
         worker.rung = []
         if !worker.events.isEmpty { wakeControl() }
-        var next = worker.core.deadline
+        var next = worker.round.deadline
         if !worker.queue.isEmpty {
-            let room = max(worker.refusesUntil, now.advanced(milliseconds: 1))
-            next = min(next ?? room, room)
+            next = min(next, max(worker.refusesUntil, now.advanced(milliseconds: 1)))
         }
-        if let next { wake(index, at: max(next, now.advanced(nanoseconds: 50_000))) }
+        wake(index, at: max(next, now.advanced(nanoseconds: 50_000)))
     }
 
     /// Delivers a datagram to a worker's socket.
