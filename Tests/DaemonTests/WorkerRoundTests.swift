@@ -1,0 +1,277 @@
+import LoadPeer
+import RTP
+import Testing
+
+@testable import Daemon
+@testable import SFU
+@testable import Sockets
+@testable import WorkerInterface
+
+/// Order of a worker's round, as a recording port sees it.
+struct WorkerRoundTests {
+    @Test func `the steps of a round come in order`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        bench.port.arrived = [bench.check()]
+        bench.port.relayed = 1
+        let (isOpen, steps) = bench.run(applying: [.fence(epoch: 7)])
+        #expect(isOpen)
+        let fence = WorkerEvent.fenced(epoch: 7, at: bench.port.now, packets: 0)
+        #expect(
+            steps.dropFirst() == [
+                .read(1),
+                .resume, .relay, .send(1),
+                .receiveRelayed, .relay, .send(0),
+                .drain, .withdraw([]),
+                .relay, .send(0),
+                .expireConnections, .watch,
+                .post([fence]),
+            ]
+        )
+    }
+
+    @Test func `commands take effect after the received batch was sent`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        // The check would earn no answer from a transport that is closed.
+        bench.port.arrived = [bench.check()]
+        bench.run(applying: [.close(RoundBench.transport)])
+        #expect(bench.port.takeSent().count == 1)
+        bench.port.arrived = [bench.check()]
+        bench.run(applying: [])
+        #expect(bench.port.takeSent().isEmpty)
+    }
+
+    @Test func `queued media is withdrawn before the events that promise it`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        let unbind = WorkerCommand.bind(RoundBench.slots[0].id, nil)
+        let (_, steps) = bench.run(applying: [unbind, .fence(epoch: 1)])
+        let withdrawal = steps.firstIndex(of: .withdraw([RoundBench.slots[0].ssrc]))
+        let event = WorkerEvent.fenced(epoch: 1, at: bench.port.now, packets: 0)
+        let promise = steps.firstIndex {
+            if case .post(let events) = $0 { events.contains(event) } else { false }
+        }
+        #expect(try #require(withdrawal) < #require(promise))
+    }
+
+    @Test func `deferred datagrams come before new ones, without a sleep`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        let (old, new) = (bench.check(), bench.check())
+        let isKept = bench.round.deferred.append(old.span, on: RecordingPort.path, arrival: 0)
+        #expect(isKept)
+        bench.port.arrived = [new]
+        let before = bench.port.now
+        let (_, steps) = bench.run(applying: [])
+        #expect(steps.first == .sleep(until: before))
+        let answers = bench.port.takeSent().map { Array($0[8..<20]) }
+        #expect(answers == [old, new].map { Array($0[8..<20]) })
+    }
+
+    @Test func `without anything deferred, it sleeps until something is due`() throws {
+        var bench = try RoundBench()
+        let before = bench.port.now
+        let (_, steps) = bench.run(applying: [])
+        guard case .sleep(let deadline) = steps.first else {
+            Issue.record("no sleep")
+            return
+        }
+        #expect(deadline > before)
+    }
+
+    @Test func `a socket is read eight times, and until it is empty after a stall`() throws {
+        var bench = try RoundBench()
+        bench.port.capacity = 2
+        bench.port.arrived = Array(repeating: [5, 5], count: 100)
+        bench.run(applying: [])
+        #expect(bench.port.arrived.count == 84)
+        bench.port.sleepMilliseconds = 501
+        bench.run(applying: [])
+        #expect(bench.port.arrived.isEmpty)
+    }
+
+    @Test func `a batch is sent before more is received than the core takes`() throws {
+        var bench = try RoundBench()
+        bench.port.arrived = Array(repeating: [5, 5], count: 3 * Core.batchCapacity)
+        let (_, steps) = bench.run(applying: [])
+        var taken = 0
+        for step in steps {
+            if case .read(let count) = step { taken += count }
+            if case .send = step { taken = 0 }
+            #expect(taken <= Core.batchCapacity)
+        }
+        #expect(bench.port.arrived.isEmpty)
+    }
+
+    @Test func `a closed mailbox ends the rounds after the last events`() throws {
+        var bench = try RoundBench()
+        bench.port.isClosed = true
+        let (isOpen, steps) = bench.run(applying: [.fence(epoch: 1)])
+        #expect(!isOpen)
+        let event = WorkerEvent.fenced(epoch: 1, at: bench.port.now, packets: 0)
+        #expect(steps.last == .post([event]))
+    }
+
+    @Test func `what may not preempt a large batch follows it in order`() throws {
+        var bench = try RoundBench()
+        bench.run(applying: bench.configuration)
+        try bench.connect()
+        bench.port.arrived = (0..<64).map { bench.media($0) }
+        let check = bench.check()
+        bench.port.late = [bench.media(64), check, bench.media(65)]
+        let (_, steps) = bench.run(applying: [.fence(epoch: 1)])
+        let preemption = try #require(steps.firstIndex(of: .readPreempting(3)))
+        let drain = try #require(steps.firstIndex(of: .drain))
+        #expect(preemption < drain)
+        #expect(bench.round.deferredCount == 2)
+        var sent = bench.port.takeSent()
+        // The answer preempts the rest of the batch.
+        let answer = try #require(sent.firstIndex { $0.count > 20 && $0[8..<20] == check[8..<20] })
+        #expect(answer >= 100 && answer < 192)
+        bench.port.arrived = [bench.media(66)]
+        bench.run(applying: [])
+        sent += bench.port.takeSent()
+        for slot in RoundBench.slots {
+            #expect(bench.numbers(in: sent, of: slot.ssrc) == Array(0...66))
+        }
+    }
+}
+
+/// A round with a recording port, and a peer that sends one audio stream and receives it thrice.
+private struct RoundBench: ~Copyable {
+    var round: WorkerRound
+    var port = RecordingPort()
+    private var peer: LoadPeer
+    private var output = Batch(capacity: 64)
+    private let identity: DTLSIdentity
+
+    static let transport = TransportID(index: 0, generation: 1)
+    static let opus = FormatMapping(format: MediaFormat(codec: .opus), payloadType: 111)
+    static let publication = PublicationConfiguration(
+        id: PublicationID(index: 0, generation: 1),
+        mid: "0",
+        kind: .audio,
+        formats: [opus],
+        extensions: ExtensionMap(),
+        encodings: [EncodingConfiguration(ssrc: SSRC(rawValue: 0x1111))]
+    )
+    static let slots = (0..<3 as Range<UInt32>).map { index in
+        SlotConfiguration(
+            id: SlotID(index: index, generation: 1),
+            mid: "\(index + 1)",
+            kind: .audio,
+            ssrc: SSRC(rawValue: 0x2222 + index),
+            rtxSSRC: nil,
+            formats: [opus],
+            extensions: ExtensionMap()
+        )
+    }
+
+    init() throws {
+        identity = try DTLSIdentity()
+        let core = Core(limits: .default, seed: 1, identity: identity, engine: .best)
+        round = WorkerRound(core: core, at: port.now, cpu: 0, turnNanoseconds: 0)
+        peer = LoadPeer(
+            identity: identity,
+            context: SRTPContext(engine: .best),
+            path: RecordingPort.path,
+            seed: 1
+        )
+        peer.connect(
+            fragment: "worker",
+            password: "workerpassword-0123456789",
+            fingerprint: identity.fingerprint,
+            at: port.now,
+            into: &output
+        )
+        output.removeAll()
+    }
+
+    /// Commands that make the transport and open all that it may receive.
+    var configuration: [WorkerCommand] {
+        let ice = ICECredentials(
+            localFragment: "worker",
+            localPassword: "workerpassword-0123456789",
+            remoteFragment: peer.localFragment,
+            remotePassword: peer.localPassword
+        )
+        let configuration = TransportConfiguration(
+            ice: ice,
+            dtlsRole: .server,
+            fingerprints: [identity.fingerprint],
+            reducedSizeRTCP: true,
+            cname: "sfud",
+            publications: [Self.publication],
+            slots: Self.slots
+        )
+        let binding = Binding(publication: Self.publication.id, subscription: 1, open: true)
+        return [
+            .configure(Self.transport, configuration), .gate(Self.publication.id, open: true),
+        ] + Self.slots.map { .bind($0.id, binding) }
+    }
+
+    /// Runs one round; returns its steps.
+    @discardableResult
+    mutating func run(
+        applying commands: [WorkerCommand]
+    ) -> (isOpen: Bool, steps: [RecordingPort.Step]) {
+        port.mailbox = commands
+        let isOpen = round.run(through: &port)
+        return (isOpen, port.takeSteps())
+    }
+
+    /// Returns a new connectivity check of the peer.
+    mutating func check() -> [UInt8] {
+        peer.check(at: port.now, into: &output)
+        return takeOutput().last ?? []
+    }
+
+    /// Completes ICE and DTLS.
+    mutating func connect() throws {
+        port.arrived = [check()]
+        for _ in 0..<100 where !peer.isConnected {
+            run(applying: [])
+            for datagram in port.takeSent() {
+                _ = peer.receive(datagram.span, at: port.now, into: &output)
+            }
+            peer.expire(at: port.now, into: &output)
+            port.arrived = takeOutput()
+        }
+        let isConnected = peer.isConnected
+        try #require(isConnected)
+        run(applying: [])
+        _ = port.takeSent()
+    }
+
+    /// Returns an encrypted audio packet with this number.
+    mutating func media(_ number: UInt16) -> [UInt8] {
+        var packet: [UInt8] = [0x80, 111, UInt8(number >> 8), UInt8(number & 0xff)]
+        packet += [0, 0, UInt8(number >> 8), UInt8(number & 0xff), 0, 0, 0x11, 0x11]
+        packet += [UInt8(number >> 8), UInt8(number & 0xff)] + Array(repeating: 0x5a, count: 80)
+        peer.sendRTP(packet.span, index: UInt64(number), into: &output)
+        return takeOutput().last ?? []
+    }
+
+    /// Returns the numbers of the packets of one stream, in the order in which they were sent.
+    mutating func numbers(in sent: [[UInt8]], of ssrc: SSRC) -> [Int] {
+        var numbers: [Int] = []
+        for datagram in sent {
+            guard case .rtp(let bytes) = Datagram(datagram.span),
+                bytes.u32(at: 8) == ssrc.rawValue,
+                case .rtp(let length) = peer.receive(datagram.span, at: port.now, into: &output)
+            else { continue }
+            let clear = peer.clear(length: length)
+            numbers.append(Int(clear.span.u16(at: 12)))
+        }
+        return numbers
+    }
+
+    private mutating func takeOutput() -> [[UInt8]] {
+        defer { output.removeAll() }
+        return (0..<output.count).map { position in
+            let datagram = output[position]
+            return datagram.indices.map { datagram[$0] }
+        }
+    }
+}
