@@ -208,7 +208,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RoomsTests",
-            dependencies: ["CKernel", "RTP", "Rooms", "WorkerInterface"],
+            dependencies: ["CKernel", "RTP", "Rooms", "TestSupport", "WorkerInterface"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -63,7 +63,7 @@ struct Source: CustomTestStringConvertible, Sendable {
         "Sources/Daemon/IPC/IPCSocket.swift",
         "Sources/Daemon/Start/Candidates.swift",
         "Sources/Daemon/Start/CommandLineOptions.swift",
-        "Sources/Daemon/Worker.swift",
+        "Sources/Daemon/Worker/Worker.swift",
         "Sources/sfuctl/Compose/Rename.swift",
     ]
 
