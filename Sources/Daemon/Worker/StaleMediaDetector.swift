@@ -7,9 +7,9 @@ import SFU
 /// and play it late for many seconds. The cause of the stall (a debugger, a paused machine, a loss
 /// of CPU time) does not matter.
 ///
-/// When the thread is overloaded, `OverloadController` sheds load. Until it has reacted, or if it cannot
-/// shed enough, the queue would grow to seconds, and the kernel would finally drop audio and video
-/// alike. So video that makes the queue that long is discarded.
+/// When the thread is overloaded, `OverloadController` sheds load. Until it has reacted, or if it
+/// cannot shed enough, the queue would grow to seconds, and the kernel would finally drop audio and
+/// video alike. So video that makes the queue that long is discarded.
 struct StaleMediaDetector {
     /// Shortest stall after which media is discarded, in ms.
     private static let stallMilliseconds: Int64 = 500

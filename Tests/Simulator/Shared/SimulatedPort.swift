@@ -6,8 +6,8 @@ import WorkerInterface
 
 /// Port of a simulated worker for one round: a network in virtual time instead of sockets.
 ///
-/// Time stands still during a round. Datagrams that are not early arrive while a batch is sent; those
-/// that this round does not read are read by the next one.
+/// Time stands still during a round. Datagrams that are not early arrive while a batch is sent;
+/// those that this round does not read are read by the next one.
 struct SimulatedPort<Network: SimulatedNetwork>: ~Copyable, WorkerPort {
     private let worker: SimulatedWorker
     private let network: Network
