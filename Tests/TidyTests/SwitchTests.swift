@@ -7,7 +7,7 @@ import Testing
 @Suite struct SwitchTests {
     /// Switches over enums of others, as path and subject, with the enum.
     static let exceptions = [
-        "Sources/Daemon/HTTPServer.swift: what": "C enum of libmicrohttpd",
+        "Sources/Daemon/HTTP/HTTPServer.swift: what": "C enum of libmicrohttpd",
         "Sources/sfuctl/Table.swift: scalar.properties.generalCategory": "enum of Swift's library",
     ]
 

@@ -42,8 +42,8 @@ extension Core {
 
     /// Puts the batch under way aside.
     ///
-    /// Until `resumePreempted`, only datagrams that may overtake are received, nothing expires and no
-    /// command is carried out.
+    /// Until `resumePreempted`, only datagrams that may overtake are received, nothing expires and
+    /// no command is carried out.
     package mutating func preempt() {
         precondition(!aside.isActive, "one batch is put aside already")
         markPreempted(true)

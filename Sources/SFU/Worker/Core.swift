@@ -131,8 +131,8 @@ package struct Core: ~Copyable {
     /// Processes one received datagram.
     ///
     /// Bytes are borrowed; anything that must outlive the call is copied. `output` needs at least
-    /// `Self.replyCapacity` free places. Media that `staleMedia` covers is authenticated and counted
-    /// but not forwarded.
+    /// `Self.replyCapacity` free places. Media that `staleMedia` covers is authenticated and
+    /// counted, but not forwarded.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         on path: Path,
