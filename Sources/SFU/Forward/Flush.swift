@@ -76,7 +76,9 @@ extension Core {
     private mutating func chainViewers(ofPublicationsOf kind: MediaKind) {
         for position in 0..<queued.count {
             let publication = Int(queued[position])
-            guard publications[publication].isOpen, publications[publication].kind == kind else {
+            guard publications[publication].isOpen,
+                publications[publication].kind.isVideo == kind.isVideo
+            else {
                 continue
             }
             for viewer in 0..<publications[publication].subscribers.count {

@@ -195,7 +195,7 @@ extension Core {
         output.commit(
             length: length,
             to: path,
-            as: slotCursor.slot.kind == .audio ? .audio : .video
+            as: slotCursor.slot.kind.isAudio ? .audio : .video
         )
         let octets = written.prefix + rest.count - Int(rewriting.padding)
         slotCursor.slot.count(length: length, octets: octets)
@@ -264,7 +264,7 @@ extension Core {
         // Packets that may be sent twice under one packet index must be identical to the last bit,
         // so they carry no send time and no transport-wide sequence number.
         slotCursor.slot.stampsPackets =
-            slotCursor.slot.kind == .audio || outgoing?.rtxPayloadType != nil
+            slotCursor.slot.kind.isAudio || outgoing?.rtxPayloadType != nil
             || outgoing?.feedback.contains(.nack) != true
     }
 }

@@ -34,7 +34,7 @@ extension Slot {
         case .idle:
             return .drop(.noSubscriber)
         case .waiting:
-            guard mayBegin(with: info, after: earlier), encoding == wanted || kind == .audio
+            guard mayBegin(with: info, after: earlier), encoding == wanted || kind.isAudio
             else { return late(info, otherwise: .awaitingKeyframe, after: &earlier) }
             source = .flowing(encoding)
             return begin(info, at: point, after: &earlier)
@@ -81,7 +81,7 @@ extension Slot {
             // The sender restarted its numbering. Losses before that leave no gap to NACK, and
             // pictures that depend on them would be broken, so video waits for a keyframe.
             let flags = info.flags
-            guard kind == .audio || flags.contains(.keyframeStart) else {
+            guard kind.isAudio || flags.contains(.keyframeStart) else {
                 return .drop(.awaitingKeyframe)
             }
             return begin(info, at: point, after: &earlier)
@@ -142,7 +142,7 @@ extension Slot {
         after earlier: borrowing RTPRewriter.PreviousSpans
     ) -> Bool {
         let flags = info.flags
-        guard kind == .audio || flags.contains(.keyframeStart) else { return false }
+        guard kind.isAudio || flags.contains(.keyframeStart) else { return false }
         return !isOver(info, after: earlier)
     }
 
@@ -177,7 +177,7 @@ extension Slot {
         isLayerNoted = false
         rewriter.begin(
             with: info,
-            clockRate: kind == .audio ? 48_000 : 90_000,
+            clockRate: kind.isAudio ? 48_000 : 90_000,
             timestamp: exact,
             point: point,
             after: &earlier

@@ -56,7 +56,7 @@ private struct SizeRun: BitwiseCopyable {
 /// none.
 extension Core {
     mutating func padForGSO(of publication: Int) {
-        guard publications[publication].arrivalCount > 1, publications[publication].kind == .video
+        guard publications[publication].arrivalCount > 1, publications[publication].kind.isVideo
         else { return }
         for position in 0..<publications[publication].encodings.count {
             let encoding = publications[publication].encodings[position]

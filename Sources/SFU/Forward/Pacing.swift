@@ -44,7 +44,7 @@ extension Core {
     ) -> Bool {
         let transport = slotCursor.slot.transport
         // Packets that may be sent twice under one index are not paced.
-        guard slotCursor.slot.kind == .video, slotCursor.slot.stampsPackets,
+        guard slotCursor.slot.kind.isVideo, slotCursor.slot.stampsPackets,
             transports[transport].bandwidth?.hasRoom(at: now) == false
         else { return false }
         let encoding = Int(pool[place].encoding)

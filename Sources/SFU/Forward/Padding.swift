@@ -38,7 +38,7 @@ extension Core {
     func paddedSlot(of transport: Int) -> (slot: Int, payloadType: UInt8)? {
         for index in 0..<transports[transport].slots.count {
             let slot = Int(transports[transport].slots[index])
-            guard slots[slot].kind == .video, slotRecords[slot].configuration.rtxSSRC != nil,
+            guard slots[slot].kind.isVideo, slotRecords[slot].configuration.rtxSSRC != nil,
                 slots[slot].extensions[.transportSequenceNumber] != 0
             else { continue }
             let formats = slotRecords[slot].configuration.formats

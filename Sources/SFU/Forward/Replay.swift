@@ -24,7 +24,7 @@ extension Core {
     /// listener has had are left out: none is sent twice.
     mutating func prepareReplay(to slot: Int, since start: Instant) {
         let publication = Int(slots[slot].publication)
-        guard slots[slot].kind == .audio, publication >= 0, publications[publication].isOpen,
+        guard slots[slot].kind.isAudio, publication >= 0, publications[publication].isOpen,
             transports[slots[slot].transport].canSend
         else { return }
         let end = firstPending(of: publication)

@@ -53,7 +53,7 @@ struct SlotRecord: ~Copyable {
     init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
         self.configuration = configuration
         rtxIndex = Int64(rtxRandom & 0x3fff)
-        if configuration.kind == .video { share.make(SlotShare()) }
+        if configuration.kind.isVideo { share.make(SlotShare()) }
     }
 }
 

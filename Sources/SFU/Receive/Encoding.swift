@@ -68,11 +68,11 @@ struct Encoding: ~Copyable {
         self.position = position
         self.kind = kind
         history = History(of: kind)
-        layers = LayerMeter(isEnabled: kind == .video)
+        layers = LayerMeter(isEnabled: kind.isVideo)
     }
 
     /// RTP clock rate, in hertz.
-    var clockRate: Int { kind == .audio ? 48_000 : 90_000 }
+    var clockRate: Int { kind.isAudio ? 48_000 : 90_000 }
 
     /// Returns whether media arrived recently enough for this layer to be offered.
     ///

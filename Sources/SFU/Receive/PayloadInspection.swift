@@ -28,7 +28,7 @@ extension Core {
         let packet = packets.bytes(at: place, count: end)
         let payload = packet.extracting(start..<end)
         let size = info.inspect(packet, payload: payload, codec: codec)
-        guard codec.kind == .video else { return nil }
+        guard codec.kind.isVideo else { return nil }
         var isNews = false
         if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
         let highest = encodings[encoding].layers.highest.temporal

@@ -106,7 +106,7 @@ extension Core {
         switch verdict {
         case .pass: return nil
         case .passAfterDrop:
-            if encodings[encoding].kind == .video {
+            if encodings[encoding].kind.isVideo {
                 requestKeyframe(of: encoding, at: info.arrival)
             }
             return nil
@@ -129,7 +129,7 @@ extension Core {
     /// Makes the encoding's subscribers wait for a keyframe, as they cannot decode past the dropped
     /// packets.
     private mutating func holdViewers(of encoding: Int) {
-        guard encodings[encoding].kind == .video else { return }
+        guard encodings[encoding].kind.isVideo else { return }
         let publication = encodings[encoding].publication
         for index in 0..<publications[publication].subscribers.count {
             let slot = Int(publications[publication].subscribers[index])

@@ -168,7 +168,7 @@ extension Core {
             info.drop = .padding
         } else if let drop = inspect(&info, place: place, encoding: encoding) {
             return drop
-        } else if encodings[encoding].kind == .audio {
+        } else if encodings[encoding].kind.isAudio {
             listen(to: info, place: place, encoding: encoding)
         }
         keep(info, place: place, encoding: encoding, publication: publication)

@@ -15,8 +15,8 @@ extension Core {
         switch staleMedia {
         case .nothing: false
         case .largeAudienceVideo:
-            publications[publication].kind == .video && publications[publication].hasLargeAudience
-        case .video: publications[publication].kind == .video
+            publications[publication].kind.isVideo && publications[publication].hasLargeAudience
+        case .video: publications[publication].kind.isVideo
         case .everything: true
         }
     }

@@ -35,7 +35,9 @@ struct PathTable: ~Copyable {
     subscript(path: Path) -> Int32 {
         var index = hash(path) & mask
         while unsafe entries[index].transport >= 0 {
-            if unsafe entries[index].path == path { return unsafe entries[index].transport }
+            if unsafe entries[index].path.isSame(as: path) {
+                return unsafe entries[index].transport
+            }
             index = (index + 1) & mask
         }
         return -1

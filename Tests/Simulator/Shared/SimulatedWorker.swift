@@ -87,7 +87,7 @@ package final class SimulatedWorker {
         packetPool: Int,
         identity: DTLSIdentity,
         at now: Instant,
-        random: inout SimulatedRandom
+        random: inout SeededRandom
     ) -> [SimulatedWorker] {
         let mesh = RelayMesh(workers: count)
         var limits = CoreLimits.default

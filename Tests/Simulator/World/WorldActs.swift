@@ -398,8 +398,3 @@ extension World {
         halls.removeAll { $0 === hall }
     }
 }
-
-extension MediaKind {
-    /// The kind's name in the contract.
-    var word: String { self == .audio ? "audio" : "video" }
-}

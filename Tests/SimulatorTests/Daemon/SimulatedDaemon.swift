@@ -379,11 +379,8 @@ extension SimulatedDaemon {
     func leave(_ bytes: [UInt8], to path: Path, from worker: Int) {
         guard let client = clients[path] else { return }
         if case .rtp = Datagram(bytes.span) {
-            let wire = Wire(
-                path: path,
-                ssrc: bytes.span.u32(at: 8),
-                sequence: bytes.span.u16(at: 2)
-            )
+            let ssrc = bytes.span.u32(at: 8)
+            let wire = Wire(path: path, ssrc: ssrc, sequence: bytes.span.u16(at: 2))
             guard let mark = underWay.removeValue(forKey: wire) else {
                 Issue.record("a packet left that nobody wrote")
                 return
