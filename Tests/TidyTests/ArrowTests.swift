@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The arrows between the modules, and between the folders of the media core: one way, no cycle.
+/// Imports between modules, and uses between parts of the media core, point one way.
 @Suite struct ArrowTests {
-    /// What each module of ours may import: these, and nothing else of ours.
+    /// Modules of ours that each module may import; it may import no others of ours.
     static let modules: [String: Set<String>] = [
         "RTP": [],
         "WorkerInterface": ["RTP"],
@@ -26,7 +26,7 @@ import Testing
         "sfuctl": ["Contract", "JSON", "Kernel", "SFUClient"],
     ]
 
-    /// Folders of the media core that are parts by themselves, and those that they may know.
+    /// Folders of the media core that are parts of their own, with those that they may use.
     static let parts: [String: Set<String>] = [
         "Storage": [],
         "Crypto": ["Storage"],
