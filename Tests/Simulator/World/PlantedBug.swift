@@ -49,7 +49,7 @@ package enum PlantedBug: String, CaseIterable {
         case .wrongCache: "one NACK in 20 is answered from another stream's history"
         case .replayedPacket: "one datagram that came twice in 8 passes the replay window"
         case .lostKeyframeRequest: "requests for keyframes never reach the publisher"
-        case .forgottenFlush: "one round in 20 leaves what was received in the core"
+        case .forgottenFlush: "one round in 20 does not send its batch"
         case .forgottenRing: "what is for another worker is never made visible to it"
         case .uncountedDrop: "one datagram in 2,000 vanishes without being counted"
         case .placeKept: "one transport in eight is never given back"
