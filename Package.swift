@@ -71,7 +71,7 @@ let package = Package(
             dependencies: ["Contract", "JSON", "RTP", "Rooms", "WorkerInterface"],
             swiftSettings: strict
         ),
-        // What touches the system.
+        // Modules that touch the system.
         .target(
             name: "Kernel",
             dependencies: ["CKernel", "RTP"],
