@@ -13,6 +13,15 @@ DEMO_FLAGS ?=
 AGAINST ?=
 FULL ?=
 BENCH_FLAGS ?=
+# The lines that `make bench-lines` tries (all of them), how often, for how many seconds each, and
+# what else benchmarks/lines/run is told. Terminals put their own LINES into the environment, so it
+# counts only on the command line.
+ifneq ($(origin LINES),command line)
+LINES :=
+endif
+RUNS ?= 3
+SECONDS_EACH ?= 30
+LINES_FLAGS ?=
 # How long `make fuzz` stays with each target, in seconds, and with which ones (all).
 TIME ?= 60
 TARGETS ?=
@@ -34,8 +43,9 @@ ENVIRONMENT := .venv/.installed-for
 .DEFAULT_GOAL := help
 # SwiftPM works on one build at a time.
 .NOTPARALLEL:
-.PHONY: help run build benchmarks bench test unit unit-beside-builds acceptance gate gate-update \
-	lint test-asan test-tsan fuzz simulate install packages bench-packages test-packages clean
+.PHONY: help run build bindings benchmarks bench bench-lines test unit unit-beside-builds acceptance \
+	gate gate-update lint test-asan test-tsan fuzz prove simulate install packages bench-packages \
+	test-packages clean
 
 help: ## Shows this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +58,12 @@ build: packages ## Builds sfud and sfuctl in release mode
 	$(SWIFT) build -c release --product sfud
 	$(SWIFT) build -c release --product sfuctl
 
+bindings: test-packages ## Writes docs/openrpc.json and bindings/ anew, from the contract's types
+	$(SWIFT) build --build-tests
+	SFUD_UPDATE=1 $(BUILD)/debug/sfudPackageTests.xctest --testing-library swift-testing \
+		--filter ContractDocumentTests
+	Scripts/bindings
+
 benchmarks: bench-packages ## Builds the load client and the core's cost in release mode
 	$(SWIFT) build -c release --product sfu-bench
 	$(SWIFT) build -c release --product loopback-only
@@ -57,15 +73,18 @@ bench: build benchmarks ## Measures sfud and writes benchmarks/report.md; FULL=1
 	$(BUILD)/release/sfu-bench --report benchmarks $(if $(FULL),--full) \
 		$(addprefix --against ,$(AGAINST)) $(BENCH_FLAGS)
 
+bench-lines: test-packages $(ENVIRONMENT) build ## Compares poor lines with a direct call; LINES="600k loss-5", RUNS=1
+	benchmarks/lines/run --runs $(RUNS) --seconds $(SECONDS_EACH) $(LINES_FLAGS) -- $(LINES)
+
 test: test-packages lint unit-beside-builds gate acceptance ## Runs the linter and all tests
 
 unit-beside-builds: packages bench-packages
 	$(SWIFT) build --build-tests
 	@# Optimizing a whole module takes one core, so the release products that `gate` and
 	@# `acceptance` need are built meanwhile; their output is printed afterwards.
-	@log=$$(mktemp); for product in $(RELEASE); do \
+	@log=$$(mktemp); { for product in $(RELEASE); do \
 		$(SWIFT) build -c release --product $$product || exit; \
-	done >"$$log" 2>&1 & builds=$$!; \
+	done; make $(ENVIRONMENT); } >"$$log" 2>&1 & builds=$$!; \
 	failed=; Scripts/unit || failed=yes; \
 	wait $$builds || failed=yes; \
 	cat "$$log"; rm -f "$$log"; [ -z "$$failed" ]
@@ -103,6 +122,11 @@ test-tsan: test-packages ## Runs the Swift tests under the thread sanitizer
 fuzz: test-packages ## Fuzzes every parser and what peers with keys send; TIME=60, TARGETS=sdp
 	@Scripts/fuzz --time $(TIME) $(TARGETS)
 
+prove: test-packages ## Runs the random walk of 1,000,000 calls, and 1,000 fence trials a term
+	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests --scratch-path .build-prove
+	SFUD_WALK=500000 SFUD_TRIALS=1000 .build-prove/release/sfudPackageTests.xctest \
+		--testing-library swift-testing --filter "RandomWalkTests|FenceTrialTests"
+
 simulate: test-packages ## Lives through whole rooms in virtual time; SEEDS=1000, SEED=7, PLANT=all
 	$(SWIFT) build -c release --product sfu-simulate \
 		--scratch-path .build-simulate -Xswiftc -enable-testing -Xswiftc -DSFUD_INDEX_GUARD
@@ -115,7 +139,7 @@ install: build ## Installs sfud, sfuctl, a systemd unit and the documents under 
 	install -m 755 $(BUILD)/release/sfud $(BUILD)/release/sfuctl "$(DESTDIR)$(PREFIX)/bin"
 	sed 's|/usr/local/|$(PREFIX)/|' packaging/sfud.service \
 		>"$(DESTDIR)$(PREFIX)/lib/systemd/system/sfud.service"
-	install -m 644 docs/*.md "$(DESTDIR)$(PREFIX)/share/doc/sfud"
+	install -m 644 docs/*.md docs/openrpc.json bindings/* "$(DESTDIR)$(PREFIX)/share/doc/sfud"
 
 packages: ## Installs the Debian packages that sfud needs, if any is missing
 	@Scripts/install-packages

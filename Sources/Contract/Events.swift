@@ -1,4 +1,4 @@
-import JSON
+public import JSON
 
 /// Subscribes this connection to the events of rooms.
 public enum EventsSubscribe: IPCMethod {
@@ -10,27 +10,80 @@ public enum EventsSubscribe: IPCMethod {
         public var rooms: [RoomID]?
         /// Last `seq` seen of each room; the events after it are sent first.
         public var since: [RoomID: Int64]?
+        /// Events to receive, by name or as a prefix like `room.*`; `nil` for all.
+        ///
+        /// `resync` always comes. `seq` has gaps where an event is left out.
+        public var events: [EventPattern]?
 
-        public init(rooms: [RoomID]? = nil, since: [RoomID: Int64]? = nil) {
+        public init(
+            rooms: [RoomID]? = nil,
+            since: [RoomID: Int64]? = nil,
+            events: [EventPattern]? = nil
+        ) {
             self.rooms = rooms
             self.since = since
+            self.events = events
         }
     }
 }
 
-/// The participants that the signalling server should pass an event on to.
+/// The name of an event, or a prefix of names that ends in `.*`: `room.created`, `floor.*`.
+public struct EventPattern: Codable, Hashable, Sendable, ExpressibleByStringLiteral {
+    public let rawValue: String
+
+    /// Returns `nil` for text that is neither a name nor a prefix.
+    public init?(rawValue: String) {
+        let name = rawValue.hasSuffix(".*") ? rawValue.dropLast(2) : rawValue[...]
+        guard (1...64).contains(name.utf8.count),
+            name.utf8.allSatisfy({ $0 == 0x2e || (0x41...0x5a).contains($0 & ~0x20) })
+        else { return nil }
+        self.rawValue = rawValue
+    }
+
+    public init(stringLiteral value: String) {
+        guard let pattern = Self(rawValue: value) else { preconditionFailure("no event: \(value)") }
+        self = pattern
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let string = try decoder.singleValueContainer().decode(String.self)
+        guard let pattern = Self(rawValue: string) else {
+            throw decoder.refusal("is neither an event's name nor a prefix that ends in \".*\"")
+        }
+        self = pattern
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+
+    /// Whether the event of that name is meant.
+    public func matches(_ event: String) -> Bool {
+        guard rawValue.hasSuffix(".*") else { return event == rawValue }
+        return event.hasPrefix(rawValue.dropLast())
+    }
+}
+
+/// The participants that an event concerns, the caller included.
 public enum Audience: Hashable, Sendable {
     /// Everybody in the room except those who wait to be let in.
     case all
     case participants([ParticipantID])
+    /// Everybody of `all` except these.
+    case except([ParticipantID])
 }
 
 extension Audience: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let word = try? container.decode(String.self) {
-            guard word == "all" else { throw decoder.refusal("must be \"all\" or a list") }
+            guard word == "all" else {
+                throw decoder.refusal("must be \"all\", a list or {\"except\": a list}")
+            }
             self = .all
+        } else if let others = try? container.decode(Others.self) {
+            self = .except(others.except)
         } else {
             self = .participants(try container.decode([ParticipantID].self))
         }
@@ -41,8 +94,12 @@ extension Audience: Codable {
         switch self {
         case .all: try container.encode("all")
         case .participants(let list): try container.encode(list)
+        case .except(let list): try container.encode(Others(except: list))
         }
     }
+
+    /// An audience by those who are not in it.
+    struct Others: Codable { var except: [ParticipantID] }
 }
 
 /// The data of an event, with the event's name.
@@ -55,22 +112,27 @@ public struct RoomCreated: EventData {
     public static let event = "room.created"
     public var state: RoomState
     public var settings: RoomSettings
+    public var custom: JSON
 
-    public init(state: RoomState, settings: RoomSettings) {
+    public init(state: RoomState, settings: RoomSettings, custom: JSON = [:]) {
         self.state = state
         self.settings = settings
+        self.custom = custom
     }
 }
 
 /// `room.closed`: the last event of a room.
 public struct RoomClosed: EventData {
     public static let event = "room.closed"
-    /// `closed`, `shutdown`, or the reason that the call gave.
+    /// `closed`, `empty` or `shutdown`.
     public var reason: String
+    /// Free text of the caller.
+    public var detail: ShortText?
     public var by: ParticipantID?
 
-    public init(reason: String, by: ParticipantID? = nil) {
+    public init(reason: String, detail: ShortText? = nil, by: ParticipantID? = nil) {
         self.reason = reason
+        self.detail = detail
         self.by = by
     }
 }
@@ -78,13 +140,22 @@ public struct RoomClosed: EventData {
 /// `participant.joined`: a participant joined, or joined again under the same id.
 public struct ParticipantJoined: EventData {
     public static let event = "participant.joined"
-    public var participant: ParticipantInfo
+    public var participant: ParticipantID
+    public var participantInfo: ParticipantInfo
     /// Whether the id was in the room already, as after a reconnect.
     public var rejoined: Bool
+    /// Participant who let it in.
+    public var by: ParticipantID?
 
-    public init(participant: ParticipantInfo, rejoined: Bool = false) {
-        self.participant = participant
+    public init(
+        _ participantInfo: ParticipantInfo,
+        rejoined: Bool = false,
+        by: ParticipantID? = nil
+    ) {
+        participant = participantInfo.participant
+        self.participantInfo = participantInfo
         self.rejoined = rejoined
+        self.by = by
     }
 }
 
@@ -92,12 +163,26 @@ public struct ParticipantJoined: EventData {
 public struct ParticipantLeft: EventData {
     public static let event = "participant.left"
     public var participant: ParticipantID
-    /// A word such as `left` or `room-closed`.
+    /// `left`, `dropped`, `disconnected`, `denied`, `room-closed`, `replaced` or `shutdown`.
     public var reason: String
+    /// Free text of the caller.
+    public var detail: ShortText?
+    public var by: ParticipantID?
+    /// Account of its stay.
+    public var session: SessionInfo?
 
-    public init(participant: ParticipantID, reason: String) {
+    public init(
+        participant: ParticipantID,
+        reason: String,
+        detail: ShortText? = nil,
+        by: ParticipantID? = nil,
+        session: SessionInfo? = nil
+    ) {
         self.participant = participant
         self.reason = reason
+        self.detail = detail
+        self.by = by
+        self.session = session
     }
 }
 
@@ -129,8 +214,8 @@ public struct ParticipantConnection: EventData {
 
 /// `resync`: events were missed and cannot be sent again; call `room.get` for the current state.
 ///
-/// It is sent to one connection only, and `to` is empty. Its `seq` is that of the room's last
-/// event, so that the next one is `seq` + 1; it is 0 if the room does not exist.
+/// It is sent to one connection only, and its `audience` is empty. Its `seq` is that of the room's
+/// last event, so that the next one is `seq` + 1; it is 0 if the room does not exist.
 public struct Resync: EventData {
     public static let event = "resync"
     /// Cause of the gap.
@@ -154,6 +239,11 @@ public struct ServerDrained: EventData {
 /// `participant.awaited`: a participant waits to be let in.
 public struct ParticipantAwaited: EventData {
     public static let event = "participant.awaited"
-    public var participant: AwaitedParticipant
-    public init(participant: AwaitedParticipant) { self.participant = participant }
+    public var participant: ParticipantID
+    public var participantInfo: ParticipantInfo
+
+    public init(_ participantInfo: ParticipantInfo) {
+        participant = participantInfo.participant
+        self.participantInfo = participantInfo
+    }
 }

@@ -5,10 +5,12 @@ public enum SubscriptionExplain: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var subscription: SubscriptionID
+        public var by: ParticipantID?
 
-        public init(room: RoomID, subscription: SubscriptionID) {
+        public init(room: RoomID, subscription: SubscriptionID, by: ParticipantID? = nil) {
             self.room = room
             self.subscription = subscription
+            self.by = by
         }
     }
 
@@ -111,6 +113,8 @@ public struct LayerPreference: Codable, Hashable, Sendable {
 /// Constraint that keeps a subscriber from a higher layer.
 public enum LayerLimitReason: String, Codable, Hashable, Sendable, CaseIterable {
     case none, preference, role, bandwidth, publisher, muted, subscriber, codec, overload
+    /// The viewer waits to be let in.
+    case approval
 }
 
 /// One layer switch of a subscription.
@@ -118,23 +122,28 @@ public struct LayerSwitch: Codable, Hashable, Sendable {
     /// Unix time, in seconds.
     public var time: Double
     /// `null` for no video.
-    public var from: SwitchedLayer?
-    public var to: SwitchedLayer?
+    public var previous: SwitchedLayer?
+    public var current: SwitchedLayer?
     /// The limit that began, or the one that ended.
     public var cause: LayerLimitReason
 
-    public init(time: Double, from: SwitchedLayer?, to: SwitchedLayer?, cause: LayerLimitReason) {
+    public init(
+        time: Double,
+        previous: SwitchedLayer?,
+        current: SwitchedLayer?,
+        cause: LayerLimitReason
+    ) {
         self.time = time
-        self.from = from
-        self.to = to
+        self.previous = previous
+        self.current = current
         self.cause = cause
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(time, forKey: .time)
-        try container.encode(from, forKey: .from)
-        try container.encode(to, forKey: .to)
+        try container.encode(previous, forKey: .previous)
+        try container.encode(current, forKey: .current)
         try container.encode(cause, forKey: .cause)
     }
 }

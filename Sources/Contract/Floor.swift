@@ -61,10 +61,12 @@ public struct FloorRequested: FloorEvent {
     public static let event = "floor.requested"
     public var participant: ParticipantID
     public var name: String
+    public var by: ParticipantID?
 
     public init(participant: ParticipantID, name: String, by: ParticipantID?) {
         self.participant = participant
         self.name = name
+        self.by = by
     }
 }
 
@@ -73,10 +75,12 @@ public struct FloorCancelled: FloorEvent {
     public static let event = "floor.cancelled"
     public var participant: ParticipantID
     public var name: String
+    public var by: ParticipantID?
 
     public init(participant: ParticipantID, name: String, by: ParticipantID?) {
         self.participant = participant
         self.name = name
+        self.by = by
     }
 }
 
@@ -85,10 +89,12 @@ public struct FloorFinished: FloorEvent {
     public static let event = "floor.finished"
     public var participant: ParticipantID
     public var name: String
+    public var by: ParticipantID?
 
     public init(participant: ParticipantID, name: String, by: ParticipantID?) {
         self.participant = participant
         self.name = name
+        self.by = by
     }
 }
 

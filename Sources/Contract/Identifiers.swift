@@ -18,8 +18,11 @@ public struct Identifier<Kind>: RawRepresentable, Hashable, Sendable {
         rawValue = made
     }
 
+    /// Longest id, in bytes.
+    public static var byteLimit: Int { 128 }
+
     private static func isValid(_ string: String) -> Bool {
-        (1...128).contains(string.utf8.count)
+        (1...byteLimit).contains(string.utf8.count)
             && string.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

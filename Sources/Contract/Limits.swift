@@ -17,8 +17,12 @@ extension KeyedDecodingContainer {
         (codingPath + [NamedKey(key.stringValue)]).refusal(message)
     }
 
+    /// Whether a member is absent or null, which mean the same.
+    func isAbsent(_ key: Key) throws -> Bool { try !contains(key) || decodeNil(forKey: key) }
+
     /// Decodes an optional whole number and checks its range.
     func integer(in range: ClosedRange<Int>, _ key: Key) throws -> Int? {
+        try note(.integers(range), key)
         guard let value = try decodeIfPresent(Int.self, forKey: key) else { return nil }
         guard range.contains(value) else {
             throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")
@@ -26,8 +30,18 @@ extension KeyedDecodingContainer {
         return value
     }
 
+    /// Decodes a change of a whole number and checks its range; null clears the number.
+    func change(in range: ClosedRange<Int>, _ key: Key) throws -> Change<Int> {
+        let change = try decode(Change<Int>.self, forKey: key)
+        if case .set(let value) = change, !range.contains(value) {
+            throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")
+        }
+        return change
+    }
+
     /// Decodes an optional number and checks its range.
     func number(in range: ClosedRange<Double>, _ key: Key) throws -> Double? {
+        try note(.numbers(range), key)
         guard let value = try decodeIfPresent(Double.self, forKey: key) else { return nil }
         guard range.contains(value) else {
             throw refusal(key, "must be \(range.lowerBound) to \(range.upperBound)")
@@ -62,6 +76,7 @@ extension KeyedDecodingContainer {
         _ key: Key,
         _ counts: ClosedRange<Int>
     ) throws -> [Element] {
+        try note(.count(counts), key)
         let list = try decode([Element].self, forKey: key)
         guard counts.contains(list.count) else {
             throw refusal(

@@ -1,15 +1,33 @@
 /// `stream.created`.
 public struct StreamCreated: EventData {
     public static let event = "stream.created"
-    public var stream: StreamInfo
-    public init(stream: StreamInfo) { self.stream = stream }
+    public var stream: StreamID
+    public var participant: ParticipantID
+    public var streamInfo: StreamInfo
+    public var by: ParticipantID?
+
+    public init(_ streamInfo: StreamInfo, by: ParticipantID? = nil) {
+        stream = streamInfo.stream
+        participant = streamInfo.participant
+        self.streamInfo = streamInfo
+        self.by = by
+    }
 }
 
 /// `stream.changed`: its media was switched off or on, or its codec or layers changed.
 public struct StreamChanged: EventData {
     public static let event = "stream.changed"
-    public var stream: StreamInfo
-    public init(stream: StreamInfo) { self.stream = stream }
+    public var stream: StreamID
+    public var participant: ParticipantID
+    public var streamInfo: StreamInfo
+    public var by: ParticipantID?
+
+    public init(_ streamInfo: StreamInfo, by: ParticipantID? = nil) {
+        stream = streamInfo.stream
+        participant = streamInfo.participant
+        self.streamInfo = streamInfo
+        self.by = by
+    }
 }
 
 /// `stream.destroyed`; its subscriptions end with it.
@@ -19,11 +37,18 @@ public struct StreamDestroyed: EventData {
     public var participant: ParticipantID
     /// A word such as `unpublished`, `left` or `disconnected`.
     public var reason: String
+    public var by: ParticipantID?
 
-    public init(stream: StreamID, participant: ParticipantID, reason: String) {
+    public init(
+        stream: StreamID,
+        participant: ParticipantID,
+        reason: String,
+        by: ParticipantID? = nil
+    ) {
         self.stream = stream
         self.participant = participant
         self.reason = reason
+        self.by = by
     }
 }
 
@@ -34,11 +59,18 @@ public struct StreamLayersWanted: EventData {
     public var participant: ParticipantID
     /// All encodings of the stream's video, as the offer listed them.
     public var layers: [WantedLayer]
+    public var by: ParticipantID?
 
-    public init(stream: StreamID, participant: ParticipantID, layers: [WantedLayer]) {
+    public init(
+        stream: StreamID,
+        participant: ParticipantID,
+        layers: [WantedLayer],
+        by: ParticipantID? = nil
+    ) {
         self.stream = stream
         self.participant = participant
         self.layers = layers
+        self.by = by
     }
 }
 
@@ -100,11 +132,25 @@ public struct SubscriptionDisconnected: EventData {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
     public var stream: StreamID
+    /// Whether the subscription has ended.
+    public var final: Bool
+    /// `publisher-reconnecting`, `transport-reconnecting`, `role`, `slots-ended` or
+    /// `talkers-changed`.
+    public var reason: String
+    public var by: ParticipantID?
 
-    public init(_ reference: SubscriptionReference) {
+    public init(
+        _ reference: SubscriptionReference,
+        final: Bool,
+        reason: String,
+        by: ParticipantID? = nil
+    ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
+        self.final = final
+        self.reason = reason
+        self.by = by
     }
 }
 
@@ -134,12 +180,18 @@ public struct SubscriptionVideoDisabled: EventData {
     public var participant: ParticipantID
     public var stream: StreamID
     public var reason: VideoReason
+    public var by: ParticipantID?
 
-    public init(_ reference: SubscriptionReference, reason: VideoReason) {
+    public init(
+        _ reference: SubscriptionReference,
+        reason: VideoReason,
+        by: ParticipantID? = nil
+    ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
         self.reason = reason
+        self.by = by
     }
 }
 
@@ -150,12 +202,18 @@ public struct SubscriptionVideoEnabled: EventData {
     public var participant: ParticipantID
     public var stream: StreamID
     public var reason: VideoReason
+    public var by: ParticipantID?
 
-    public init(_ reference: SubscriptionReference, reason: VideoReason) {
+    public init(
+        _ reference: SubscriptionReference,
+        reason: VideoReason,
+        by: ParticipantID? = nil
+    ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
         self.reason = reason
+        self.by = by
     }
 }
 
@@ -165,26 +223,32 @@ public struct SubscriptionLayerChanged: EventData {
     public var subscription: SubscriptionID
     public var participant: ParticipantID
     public var stream: StreamID
-    /// Layers by their RIDs; absent without video or without simulcast.
-    public var from: String?
-    public var to: String?
-    /// Highest spatial layer that is forwarded, from 0; absent if the encoding has only one.
-    public var fromSpatial: Int?
-    public var toSpatial: Int?
+    /// The layer before and the layer now; absent for no video.
+    public var previous: ForwardedLayer?
+    public var current: ForwardedLayer?
 
     public init(
         _ reference: SubscriptionReference,
-        from: String?,
-        to: String?,
-        fromSpatial: Int? = nil,
-        toSpatial: Int? = nil
+        previous: ForwardedLayer?,
+        current: ForwardedLayer?
     ) {
         subscription = reference.subscription
         participant = reference.participant
         stream = reference.stream
-        self.from = from
-        self.to = to
-        self.fromSpatial = fromSpatial
-        self.toSpatial = toSpatial
+        self.previous = previous
+        self.current = current
+    }
+}
+
+/// A layer that is forwarded, by its names.
+public struct ForwardedLayer: Codable, Hashable, Sendable {
+    /// Absent without simulcast.
+    public var rid: String?
+    /// Highest spatial layer that is forwarded, from 0; absent if the encoding has only one.
+    public var spatial: Int?
+
+    public init(rid: String?, spatial: Int? = nil) {
+        self.rid = rid
+        self.spatial = spatial
     }
 }

@@ -41,7 +41,7 @@ public enum MessagePublish: IPCMethod {
         public var room: RoomID
         public var topic: ShortText
         public var message: String
-        /// Any JSON value but null, of at most `Message.byteLimit` bytes.
+        /// Any JSON value, of at most 65,536 bytes.
         public var payload: JSON?
         public var from: ParticipantID?
         /// Restricts delivery to these subscribers.
@@ -71,13 +71,12 @@ public enum MessagePublish: IPCMethod {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             room = try container.decode(RoomID.self, forKey: .room)
             topic = try container.decode(ShortText.self, forKey: .topic)
+            try container.note(.bytes(Message.byteLimit), .message)
             message = try container.decode(String.self, forKey: .message)
             guard message.utf8.count <= Message.byteLimit else {
                 throw container.refusal(.message, "is longer than \(Message.byteLimit) bytes")
             }
-            if container.contains(.payload) {
-                let payload = try container.decode(JSON.self, forKey: .payload)
-                guard payload != .null else { throw container.refusal(.payload, "is null") }
+            if let payload = try container.decodeIfPresent(JSON.self, forKey: .payload) {
                 guard JSON.encoded(payload).count <= Message.byteLimit else {
                     throw container.refusal(
                         .payload,
@@ -87,7 +86,7 @@ public enum MessagePublish: IPCMethod {
                 self.payload = payload
             }
             from = try container.decodeIfPresent(ParticipantID.self, forKey: .from)
-            if container.contains(.to) {
+            if try !container.isAbsent(.to) {
                 to = try container.list(.to, 0...ParticipantDrop.countLimit)
             }
             persist = try container.decodeIfPresent(Bool.self, forKey: .persist)
@@ -111,14 +110,43 @@ public struct TopicOfParticipant: Codable, Hashable, Sendable {
 /// Subscribes a participant to a topic; returns the kept messages, oldest first.
 public enum MessageSubscribe: IPCMethod {
     public static let name = "message.subscribe"
-    public typealias Params = TopicOfParticipant
 
-    public struct Result: Codable, Hashable, Sendable {
+    public struct Params: PagedParams {
+        public var room: RoomID
+        public var participant: ParticipantID
+        public var topic: ShortText
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(
+            room: RoomID,
+            participant: ParticipantID,
+            topic: ShortText,
+            limit: PageLimit? = nil,
+            after: PageCursor? = nil
+        ) {
+            self.room = room
+            self.participant = participant
+            self.topic = topic
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
         public var messages: [Message]
-        public init(messages: [Message]) { self.messages = messages }
+        public var next: PageCursor?
+
+        public init(messages: [Message], next: PageCursor? = nil) {
+            self.messages = messages
+            self.next = next
+        }
+
+        public var page: [Message] { messages }
     }
 }
 
+/// Ends a participant's subscription to a topic.
 public enum MessageUnsubscribe: IPCMethod {
     public static let name = "message.unsubscribe"
     public typealias Params = TopicOfParticipant
@@ -140,5 +168,57 @@ public struct MessageReceived: EventData {
         self.message = message.message
         payload = message.payload
         from = message.from
+    }
+}
+
+/// Returns a room's message topics, or those of one participant, in the order of their names.
+public enum MessageTopics: IPCMethod {
+    public static let name = "message.topics"
+
+    public struct Params: PagedParams {
+        public var room: RoomID
+        /// Participant whose subscriptions are wanted; `nil` for all topics.
+        public var participant: ParticipantID?
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(
+            room: RoomID,
+            participant: ParticipantID? = nil,
+            limit: PageLimit? = nil,
+            after: PageCursor? = nil
+        ) {
+            self.room = room
+            self.participant = participant
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
+        public var topics: [TopicInfo]
+        public var next: PageCursor?
+
+        public init(topics: [TopicInfo], next: PageCursor? = nil) {
+            self.topics = topics
+            self.next = next
+        }
+
+        public var page: [TopicInfo] { topics }
+    }
+}
+
+/// A topic that has subscribers or kept messages.
+public struct TopicInfo: Codable, Hashable, Sendable {
+    public var topic: ShortText
+    /// Number of its subscribers.
+    public var subscribers: Int
+    /// Number of its kept messages.
+    public var kept: Int
+
+    public init(topic: ShortText, subscribers: Int, kept: Int) {
+        self.topic = topic
+        self.subscribers = subscribers
+        self.kept = kept
     }
 }

@@ -1,3 +1,5 @@
+public import JSON
+
 /// Params of methods on a room, with the participant who asks for it if any.
 public struct RoomByParticipant: Codable, Hashable, Sendable {
     public var room: RoomID
@@ -47,15 +49,15 @@ public enum RoomUpdate: IPCMethod {
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
-        /// Replaces the custom data.
-        public var custom: CustomItems?
+        /// Replaces the custom data; null empties it.
+        public var custom: Change<CustomItems>
         /// Merged into the current settings.
         public var settings: RoomSettingsChange?
         public var by: ParticipantID?
 
         public init(
             room: RoomID,
-            custom: CustomItems? = nil,
+            custom: Change<CustomItems> = .keep,
             settings: RoomSettingsChange? = nil,
             by: ParticipantID? = nil
         ) {
@@ -67,7 +69,7 @@ public enum RoomUpdate: IPCMethod {
     }
 }
 
-/// Locks a room: only moderators may join.
+/// Locks a room: nobody new may join, only former moderators may return.
 public enum RoomLock: IPCMethod {
     public static let name = "room.lock"
     public typealias Params = RoomByParticipant
@@ -81,11 +83,30 @@ public enum RoomUnlock: IPCMethod {
     public typealias Result = Done
 }
 
-/// Mutes the audio of all but moderators, including participants who join later.
+/// Mutes the audio of all but the caller, including participants who join later.
 public enum RoomHardMute: IPCMethod {
     public static let name = "room.hardMute"
-    public typealias Params = RoomByParticipant
     public typealias Result = Done
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        /// Participant who asks for it, and who stays audible.
+        public var by: ParticipantID?
+        /// Further participants who stay audible; `nil` for none.
+        public var sparing: MuteSparing?
+
+        public init(room: RoomID, by: ParticipantID? = nil, sparing: MuteSparing? = nil) {
+            self.room = room
+            self.by = by
+            self.sparing = sparing
+        }
+    }
+}
+
+/// Participants whom a room's mute spares besides its caller.
+public enum MuteSparing: String, Codable, Hashable, Sendable, CaseIterable {
+    /// Everybody who is a moderator at the time.
+    case moderators
 }
 
 /// Ends the room's mute; hard mutes of single participants remain.
@@ -99,25 +120,25 @@ public enum RoomHardUnmute: IPCMethod {
 public enum ParticipantDrop: IPCMethod {
     public static let name = "participant.drop"
     /// Most participants that one call may name.
-    public static let countLimit = 10_000
+    public static let countLimit = 5_000
 
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var participants: [ParticipantID]
         public var by: ParticipantID?
-        /// Reason that `participant.left` reports; at most 256 bytes.
-        public var reason: ShortText?
+        /// Free text that `participant.left` passes on; at most 256 bytes.
+        public var detail: ShortText?
 
         public init(
             room: RoomID,
             participants: [ParticipantID],
             by: ParticipantID? = nil,
-            reason: ShortText? = nil
+            detail: ShortText? = nil
         ) {
             self.room = room
             self.participants = participants
             self.by = by
-            self.reason = reason
+            self.detail = detail
         }
 
         public init(from decoder: any Decoder) throws {
@@ -125,7 +146,7 @@ public enum ParticipantDrop: IPCMethod {
             room = try container.decode(RoomID.self, forKey: .room)
             participants = try container.list(.participants, 0...ParticipantDrop.countLimit)
             by = try container.decodeIfPresent(ParticipantID.self, forKey: .by)
-            reason = try container.decodeIfPresent(ShortText.self, forKey: .reason)
+            detail = try container.decodeIfPresent(ShortText.self, forKey: .detail)
         }
     }
 
@@ -152,20 +173,6 @@ public enum ParticipantDrop: IPCMethod {
     }
 }
 
-/// Admits a participant who waits to be let in.
-public enum ParticipantApprove: IPCMethod {
-    public static let name = "participant.approve"
-    public typealias Params = ParticipantByParticipant
-    public typealias Result = Done
-}
-
-/// Turns away a participant who waits to be let in.
-public enum ParticipantDeny: IPCMethod {
-    public static let name = "participant.deny"
-    public typealias Params = ParticipantByParticipant
-    public typealias Result = Done
-}
-
 /// Changes whether a participant may send and receive.
 public enum ParticipantSetMode: IPCMethod {
     public static let name = "participant.setMode"
@@ -189,48 +196,6 @@ public enum ParticipantSetMode: IPCMethod {
             self.by = by
         }
     }
-}
-
-/// Params of a participant's hard mute.
-public struct ParticipantMedia: Codable, Hashable, Sendable {
-    public var room: RoomID
-    public var participant: ParticipantID
-    /// Kinds of media; at least one.
-    public var media: [StreamKind]
-    public var by: ParticipantID?
-
-    public init(
-        room: RoomID,
-        participant: ParticipantID,
-        media: [StreamKind],
-        by: ParticipantID? = nil
-    ) {
-        self.room = room
-        self.participant = participant
-        self.media = media
-        self.by = by
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        room = try container.decode(RoomID.self, forKey: .room)
-        participant = try container.decode(ParticipantID.self, forKey: .participant)
-        media = try container.list(.media, 1...StreamKind.allCases.count)
-        by = try container.decodeIfPresent(ParticipantID.self, forKey: .by)
-    }
-}
-
-/// Mutes a participant's audio or video, including tracks published later.
-public enum ParticipantHardMute: IPCMethod {
-    public static let name = "participant.hardMute"
-    public typealias Params = ParticipantMedia
-    public typealias Result = Done
-}
-
-public enum ParticipantHardUnmute: IPCMethod {
-    public static let name = "participant.hardUnmute"
-    public typealias Params = ParticipantMedia
-    public typealias Result = Done
 }
 
 /// Makes another participant the moderator; `by`, the former moderator, becomes a participant.
@@ -274,12 +239,14 @@ public struct ParticipantsByParticipant: Codable, Hashable, Sendable {
     }
 }
 
+/// Pins participants to the front of the list of active speakers.
 public enum PinAdd: IPCMethod {
     public static let name = "pin.add"
     public typealias Params = ParticipantsByParticipant
     public typealias Result = Done
 }
 
+/// Unpins participants.
 public enum PinRemove: IPCMethod {
     public static let name = "pin.remove"
     public typealias Params = ParticipantsByParticipant

@@ -3,11 +3,17 @@ public import JSON
 /// `room.stateChanged`.
 public struct RoomStateChanged: EventData {
     public static let event = "room.stateChanged"
+    /// The state now.
     public var state: RoomState
+    /// The state before, and again the one now.
+    public var previous: RoomState
+    public var current: RoomState
     public var by: ParticipantID?
 
-    public init(state: RoomState, by: ParticipantID?) {
-        self.state = state
+    public init(previous: RoomState, current: RoomState, by: ParticipantID?) {
+        state = current
+        self.previous = previous
+        self.current = current
         self.by = by
     }
 }
@@ -62,11 +68,20 @@ public struct RoomHardUnmuted: EventByParticipant {
 /// `participant.approved`: a waiting participant was let in.
 public struct ParticipantApproved: EventData {
     public static let event = "participant.approved"
-    public var participant: ParticipantInfo
+    public var participant: ParticipantID
+    public var participantInfo: ParticipantInfo
+    /// The room without its lists; absent if it is longer than 4 KiB, and `room.get` has it.
+    public var roomInfo: RoomInfo?
     public var by: ParticipantID?
 
-    public init(participant: ParticipantInfo, by: ParticipantID?) {
-        self.participant = participant
+    public init(
+        _ participantInfo: ParticipantInfo,
+        roomInfo: RoomInfo? = nil,
+        by: ParticipantID?
+    ) {
+        participant = participantInfo.participant
+        self.participantInfo = participantInfo
+        self.roomInfo = roomInfo
         self.by = by
     }
 }
@@ -75,10 +90,13 @@ public struct ParticipantApproved: EventData {
 public struct ParticipantDenied: EventData {
     public static let event = "participant.denied"
     public var participant: ParticipantID
+    /// Free text of the caller.
+    public var detail: ShortText?
     public var by: ParticipantID?
 
-    public init(participant: ParticipantID, by: ParticipantID?) {
+    public init(participant: ParticipantID, detail: ShortText?, by: ParticipantID?) {
         self.participant = participant
+        self.detail = detail
         self.by = by
     }
 }
@@ -87,12 +105,23 @@ public struct ParticipantDenied: EventData {
 public struct ParticipantModeChanged: EventData {
     public static let event = "participant.modeChanged"
     public var participant: ParticipantID
+    /// The mode now.
     public var mode: ParticipantMode
+    /// The mode before, and again the one now.
+    public var previous: ParticipantMode
+    public var current: ParticipantMode
     public var by: ParticipantID?
 
-    public init(participant: ParticipantID, mode: ParticipantMode, by: ParticipantID?) {
+    public init(
+        participant: ParticipantID,
+        previous: ParticipantMode,
+        current: ParticipantMode,
+        by: ParticipantID?
+    ) {
         self.participant = participant
-        self.mode = mode
+        mode = current
+        self.previous = previous
+        self.current = current
         self.by = by
     }
 }
@@ -129,13 +158,15 @@ public struct ParticipantHardUnmuted: EventData {
 public struct ModeratorTransferred: EventData {
     public static let event = "moderator.transferred"
     /// The former moderator, now a participant.
-    public var from: ParticipantID
+    public var previous: ParticipantID
     /// The new moderator.
-    public var to: ParticipantID
+    public var current: ParticipantID
+    public var by: ParticipantID?
 
-    public init(from: ParticipantID, to: ParticipantID) {
-        self.from = from
-        self.to = to
+    public init(previous: ParticipantID, current: ParticipantID, by: ParticipantID?) {
+        self.previous = previous
+        self.current = current
+        self.by = by
     }
 }
 

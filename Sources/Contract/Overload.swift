@@ -41,17 +41,17 @@ public struct OverloadInfo: Codable, Hashable, Sendable {
 public struct ServerOverload: EventData {
     public static let event = "server.overload"
     public var worker: Int
-    /// The level before.
-    public var from: OverloadStep
-    public var step: OverloadStep
+    /// The level before and the level now.
+    public var previous: OverloadStep
+    public var current: OverloadStep
     public var busy: Double
     public var lagMilliseconds: Int
     public var videoKept: Double
 
-    public init(worker: Int, from: OverloadStep, now pressure: OverloadInfo) {
+    public init(worker: Int, previous: OverloadStep, now pressure: OverloadInfo) {
         self.worker = worker
-        self.from = from
-        step = pressure.step
+        self.previous = previous
+        current = pressure.step
         busy = pressure.busy
         lagMilliseconds = pressure.lagMilliseconds
         videoKept = pressure.videoKept

@@ -67,6 +67,8 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
     public var hardMuted: [StreamKind]
     public var connection: ConnectionState
     public var custom: JSON
+    /// Unix time of the join, in seconds.
+    public var joined: Double
 
     public init(
         participant: ParticipantID,
@@ -76,7 +78,8 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
         state: JoinState,
         hardMuted: [StreamKind] = [],
         connection: ConnectionState = .none,
-        custom: JSON = [:]
+        custom: JSON = [:],
+        joined: Double = 0
     ) {
         self.participant = participant
         self.name = name
@@ -86,17 +89,7 @@ public struct ParticipantInfo: Codable, Hashable, Sendable {
         self.hardMuted = hardMuted
         self.connection = connection
         self.custom = custom
-    }
-}
-
-/// A participant who waits to be let in.
-public struct AwaitedParticipant: Codable, Hashable, Sendable {
-    public var participant: ParticipantID
-    public var name: String
-
-    public init(participant: ParticipantID, name: String) {
-        self.participant = participant
-        self.name = name
+        self.joined = joined
     }
 }
 
@@ -113,6 +106,10 @@ public enum ParticipantJoin: IPCMethod {
         /// `SEND_AND_RECV` by default.
         public var mode: RequestedMode?
         public var custom: CustomItems?
+        /// `takeover` by default.
+        public var ifPresent: IfPresent?
+        /// Whether the result has the room's lists; `true` by default.
+        public var snapshot: Bool?
 
         public init(
             room: RoomID,
@@ -120,7 +117,9 @@ public enum ParticipantJoin: IPCMethod {
             name: ShortText? = nil,
             role: RoleName? = nil,
             mode: ParticipantMode? = nil,
-            custom: CustomItems? = nil
+            custom: CustomItems? = nil,
+            ifPresent: IfPresent? = nil,
+            snapshot: Bool? = nil
         ) {
             self.room = room
             self.participant = participant
@@ -128,16 +127,40 @@ public enum ParticipantJoin: IPCMethod {
             self.role = role
             self.mode = mode.map(RequestedMode.init)
             self.custom = custom
+            self.ifPresent = ifPresent
+            self.snapshot = snapshot
         }
+    }
+
+    /// Effect of a join under an id that is in the room.
+    public enum IfPresent: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The participant is taken over, as after a reconnect.
+        case takeover
+        /// The call is refused with 4009.
+        case refuse
     }
 
     public struct Result: Codable, Hashable, Sendable {
         public var state: JoinState
-        public var room: RoomInfo
+        public var room: RoomID
+        public var participant: ParticipantID
+        public var participantInfo: ParticipantInfo
+        public var roomInfo: RoomInfo
+        /// Open request to the participant to take a role, made before a reconnect.
+        public var roleRequest: RoleRequestInfo?
 
-        public init(state: JoinState, room: RoomInfo) {
+        public init(
+            state: JoinState,
+            participantInfo: ParticipantInfo,
+            roomInfo: RoomInfo,
+            roleRequest: RoleRequestInfo? = nil
+        ) {
             self.state = state
-            self.room = room
+            room = roomInfo.room
+            participant = participantInfo.participant
+            self.participantInfo = participantInfo
+            self.roomInfo = roomInfo
+            self.roleRequest = roleRequest
         }
     }
 }
@@ -155,5 +178,99 @@ public enum ParticipantLeave: IPCMethod {
             self.room = room
             self.participant = participant
         }
+    }
+}
+
+/// Returns a participant.
+public enum ParticipantGet: IPCMethod {
+    public static let name = "participant.get"
+    public typealias Params = ParticipantOnly
+    public typealias Result = ParticipantInfo
+}
+
+/// Returns a room's participants in the order of their joins, those who wait to be let in last.
+public enum ParticipantList: IPCMethod {
+    public static let name = "participant.list"
+
+    public struct Params: PagedParams {
+        public var room: RoomID
+        /// Role of the participants to list; `nil` for all.
+        public var role: RoleName?
+        /// State of the participants to list; `nil` for both.
+        public var state: JoinState?
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(
+            room: RoomID,
+            role: RoleName? = nil,
+            state: JoinState? = nil,
+            limit: PageLimit? = nil,
+            after: PageCursor? = nil
+        ) {
+            self.room = room
+            self.role = role
+            self.state = state
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
+        public var participants: [ParticipantInfo]
+        public var next: PageCursor?
+
+        public init(participants: [ParticipantInfo], next: PageCursor? = nil) {
+            self.participants = participants
+            self.next = next
+        }
+
+        public var page: [ParticipantInfo] { participants }
+    }
+}
+
+/// Changes a participant's name or custom data; its transports stay untouched.
+public enum ParticipantUpdate: IPCMethod {
+    public static let name = "participant.update"
+
+    public struct Params: Codable, Hashable, Sendable {
+        public var room: RoomID
+        public var participant: ParticipantID
+        public var name: Change<ShortText>
+        public var custom: Change<CustomItems>
+        public var by: ParticipantID?
+
+        public init(
+            room: RoomID,
+            participant: ParticipantID,
+            name: Change<ShortText> = .keep,
+            custom: Change<CustomItems> = .keep,
+            by: ParticipantID? = nil
+        ) {
+            self.room = room
+            self.participant = participant
+            self.name = name
+            self.custom = custom
+            self.by = by
+        }
+    }
+
+    public struct Result: Codable, Hashable, Sendable {
+        public var participantInfo: ParticipantInfo
+        public init(participantInfo: ParticipantInfo) { self.participantInfo = participantInfo }
+    }
+}
+
+/// `participant.changed`: a name or custom data changed.
+public struct ParticipantChanged: EventData {
+    public static let event = "participant.changed"
+    public var participant: ParticipantID
+    public var participantInfo: ParticipantInfo
+    public var by: ParticipantID?
+
+    public init(_ participantInfo: ParticipantInfo, by: ParticipantID? = nil) {
+        participant = participantInfo.participant
+        self.participantInfo = participantInfo
+        self.by = by
     }
 }

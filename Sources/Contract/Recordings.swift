@@ -1,7 +1,6 @@
 /// Starts recording a room or some of its streams, each track to a file of its own.
 ///
-/// The reply is sent when directory and files exist; `recording.started` follows when the first
-/// packet is on disk.
+/// The reply is sent when directory and files are ready, and `recording.started` follows it.
 public enum RecordingStart: IPCMethod {
     public static let name = "recording.start"
 
@@ -21,6 +20,7 @@ public enum RecordingStart: IPCMethod {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             room = try container.decode(RoomID.self, forKey: .room)
             by = try container.decodeIfPresent(ParticipantID.self, forKey: .by)
+            try container.note(.count(1...Self.streamLimit), .streams)
             streams = try container.decodeIfPresent([StreamID].self, forKey: .streams)
             guard let streams else { return }
             guard (1...Self.streamLimit).contains(streams.count) else {
@@ -55,23 +55,69 @@ public enum RecordingStop: IPCMethod {
 public enum RecordingList: IPCMethod {
     public static let name = "recording.list"
 
-    public struct Params: Codable, Hashable, Sendable {
+    public struct Params: PagedParams {
         /// Room to list; `nil` for all rooms.
         public var room: RoomID?
-        public init(room: RoomID? = nil) { self.room = room }
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(room: RoomID? = nil, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.room = room
+            self.limit = limit
+            self.after = after
+        }
     }
 
-    public struct Result: Codable, Hashable, Sendable {
+    public struct Result: PagedResult {
         /// Recordings in the order in which they started.
         public var recordings: [RecordingInfo]
-        public init(recordings: [RecordingInfo]) { self.recordings = recordings }
+        /// `after` of the next page; `nil` at the end.
+        public var next: PageCursor?
+
+        public init(recordings: [RecordingInfo], next: PageCursor? = nil) {
+            self.recordings = recordings
+            self.next = next
+        }
+
+        public var page: [RecordingInfo] { recordings }
+    }
+}
+
+/// Lists the files of a recording.
+public enum RecordingFiles: IPCMethod {
+    public static let name = "recording.files"
+
+    public struct Params: PagedParams {
+        public var recording: RecordingID
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(recording: RecordingID, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.recording = recording
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
+        /// Files in the order in which they were begun.
+        public var files: [RecordedFile]
+        /// `after` of the next page; `nil` at the end.
+        public var next: PageCursor?
+
+        public init(files: [RecordedFile], next: PageCursor? = nil) {
+            self.files = files
+            self.next = next
+        }
+
+        public var page: [RecordedFile] { files }
     }
 }
 
 /// One recording of a room.
 public struct RecordingInfo: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable, CaseIterable {
-        /// No packet is on disk yet.
+        /// Directory and files are not ready yet.
         case starting
         case recording, stopped
     }
@@ -83,8 +129,14 @@ public struct RecordingInfo: Codable, Hashable, Sendable {
     public var state: State
     /// Unix time, in seconds.
     public var started: Double
-    /// Files as of at most a second ago.
+    /// Number of all files, as of at most a second ago.
+    public var count: Int
+    /// Bytes of all files.
+    public var bytes: Int
+    /// The first files; `recording.files` gives the rest.
     public var files: [RecordedFile]
+    /// `after` of the next page of files; `nil` if there is none.
+    public var next: PageCursor?
 
     public init(
         recording: RecordingID,
@@ -92,14 +144,20 @@ public struct RecordingInfo: Codable, Hashable, Sendable {
         directory: String,
         state: State,
         started: Double,
-        files: [RecordedFile]
+        count: Int,
+        bytes: Int,
+        files: [RecordedFile],
+        next: PageCursor? = nil
     ) {
         self.recording = recording
         self.room = room
         self.directory = directory
         self.state = state
         self.started = started
+        self.count = count
+        self.bytes = bytes
         self.files = files
+        self.next = next
     }
 }
 
@@ -129,6 +187,8 @@ public struct RecordedFile: Codable, Hashable, Sendable {
     public var start: Double
     /// In seconds.
     public var duration: Double
+    /// Length of what is on disk, in bytes.
+    public var bytes: Int
     public var gaps: [Gap]
 
     public init(
@@ -138,6 +198,7 @@ public struct RecordedFile: Codable, Hashable, Sendable {
         kind: StreamKind,
         start: Double,
         duration: Double,
+        bytes: Int,
         gaps: [Gap]
     ) {
         self.path = path
@@ -146,11 +207,12 @@ public struct RecordedFile: Codable, Hashable, Sendable {
         self.kind = kind
         self.start = start
         self.duration = duration
+        self.bytes = bytes
         self.gaps = gaps
     }
 }
 
-/// `recording.started`: the first packet is on disk.
+/// `recording.started`: directory and files are ready.
 public struct RecordingStarted: EventData {
     public static let event = "recording.started"
     public var recording: RecordingID
@@ -172,22 +234,55 @@ public struct RecordingStopped: EventData {
     public var recording: RecordingID
     /// Absolute path.
     public var directory: String
-    /// Cause of an end that nobody asked for: `room-closed`, `disk-full`, `too-slow` and the like.
+    /// Cause of an end that nobody asked for: `room-closed`, `session-ended`, `disk-full`,
+    /// `too-slow` and the like.
     public var reason: String?
     public var by: ParticipantID?
+    /// Number of all files.
+    public var count: Int
+    /// Bytes of all files.
+    public var bytes: Int
+    /// The first files; `recording.files` gives the rest.
     public var files: [RecordedFile]
+    /// `after` of the next page of files; `nil` if there is none.
+    public var next: PageCursor?
 
     public init(
         recording: RecordingID,
         directory: String,
         reason: String?,
         by: ParticipantID?,
-        files: [RecordedFile]
+        count: Int,
+        bytes: Int,
+        files: [RecordedFile],
+        next: PageCursor? = nil
     ) {
         self.recording = recording
         self.directory = directory
         self.reason = reason
         self.by = by
+        self.count = count
+        self.bytes = bytes
         self.files = files
+        self.next = next
+    }
+}
+
+/// `recording.failed`: a recording that nobody waits for could not begin.
+///
+/// An automatic recording is tried again while the room's session lasts, and is told once for each
+/// reason.
+public struct RecordingFailed: EventData {
+    public static let event = "recording.failed"
+    /// Absent if the recording was refused before it had an id.
+    public var recording: RecordingID?
+    /// A word such as `limit-reached`, `no-recorder`, `disk-full` or `not-permitted`.
+    public var reason: String
+    public var by: ParticipantID?
+
+    public init(recording: RecordingID?, reason: String, by: ParticipantID?) {
+        self.recording = recording
+        self.reason = reason
+        self.by = by
     }
 }

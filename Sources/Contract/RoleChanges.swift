@@ -53,12 +53,14 @@ public struct RoleAnswer: Codable, Hashable, Sendable {
     }
 }
 
+/// Accepts a request to change role; its target calls this.
 public enum RoleAccept: IPCMethod {
     public static let name = "role.accept"
     public typealias Params = RoleAnswer
     public typealias Result = Done
 }
 
+/// Declines a request to change role; its target calls this.
 public enum RoleDecline: IPCMethod {
     public static let name = "role.decline"
     public typealias Params = RoleAnswer
@@ -93,7 +95,7 @@ public enum RoleChangeAll: IPCMethod {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             room = try container.decode(RoomID.self, forKey: .room)
             role = try container.decode(RoleName.self, forKey: .role)
-            if container.contains(.from) {
+            if try !container.isAbsent(.from) {
                 from = try container.list(.from, 0...Role.countLimit)
             }
             by = try container.decodeIfPresent(ParticipantID.self, forKey: .by)
@@ -132,11 +134,18 @@ public struct RoleChangeDeclined: EventData {
     public var request: RoleRequestID
     public var participant: ParticipantID
     public var role: RoleName
+    public var by: ParticipantID?
 
-    public init(request: RoleRequestID, participant: ParticipantID, role: RoleName) {
+    public init(
+        request: RoleRequestID,
+        participant: ParticipantID,
+        role: RoleName,
+        by: ParticipantID? = nil
+    ) {
         self.request = request
         self.participant = participant
         self.role = role
+        self.by = by
     }
 }
 
@@ -144,14 +153,23 @@ public struct RoleChangeDeclined: EventData {
 public struct ParticipantRoleChanged: EventData {
     public static let event = "participant.roleChanged"
     public var participant: ParticipantID
-    public var from: RoleName
+    /// The role now.
     public var role: RoleName
+    /// The role before, and again the one now.
+    public var previous: RoleName
+    public var current: RoleName
     public var by: ParticipantID?
 
-    public init(participant: ParticipantID, from: RoleName, role: RoleName, by: ParticipantID?) {
+    public init(
+        participant: ParticipantID,
+        previous: RoleName,
+        current: RoleName,
+        by: ParticipantID?
+    ) {
         self.participant = participant
-        self.from = from
-        self.role = role
+        role = current
+        self.previous = previous
+        self.current = current
         self.by = by
     }
 }

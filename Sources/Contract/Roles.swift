@@ -16,17 +16,21 @@ public struct Role: Codable, Hashable, Sendable {
     public var publish: PublishRights
     public var subscribe: SubscribeRights
     public var permissions: [Permission]
+    /// Priority of its holders' videos for viewers who name none; 0 by default.
+    public var priority: Priority?
 
     public init(
         name: RoleName,
         publish: PublishRights = PublishRights(),
         subscribe: SubscribeRights = SubscribeRights(),
-        permissions: [Permission] = []
+        permissions: [Permission] = [],
+        priority: Priority? = nil
     ) {
         self.name = name
         self.publish = publish
         self.subscribe = subscribe
         self.permissions = permissions
+        self.priority = priority
     }
 
     /// Decodes a role; absent rights are not granted.
@@ -42,6 +46,7 @@ public struct Role: Codable, Hashable, Sendable {
             ?? SubscribeRights()
         permissions =
             try container.decodeIfPresent([Permission].self, forKey: .permissions) ?? []
+        priority = try container.decodeIfPresent(Priority.self, forKey: .priority)
     }
 
     public static let moderator = Self(
@@ -59,37 +64,6 @@ public struct Role: Codable, Hashable, Sendable {
         ),
         Self(name: .viewer),
     ]
-}
-
-/// Media that a role may send, with upper bounds.
-public struct PublishRights: Codable, Hashable, Sendable {
-    public var audio: Bool
-    public var video: Bool
-    public var screen: Bool
-    /// Pixels; larger layers are not forwarded.
-    public var maxWidth: Int?
-    public var maxHeight: Int?
-    /// Frames a second.
-    public var maxFrameRate: Double?
-    /// Bits a second.
-    public var maxBitrate: Int?
-
-    public init(audio: Bool = false, video: Bool = false, screen: Bool = false) {
-        self.audio = audio
-        self.video = video
-        self.screen = screen
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        audio = try container.decodeIfPresent(Bool.self, forKey: .audio) ?? false
-        video = try container.decodeIfPresent(Bool.self, forKey: .video) ?? false
-        screen = try container.decodeIfPresent(Bool.self, forKey: .screen) ?? false
-        maxWidth = try container.integer(in: Limits.pixels, .maxWidth)
-        maxHeight = try container.integer(in: Limits.pixels, .maxHeight)
-        maxFrameRate = try container.number(in: Limits.frameRate, .maxFrameRate)
-        maxBitrate = try container.integer(in: Limits.bitrate, .maxBitrate)
-    }
 }
 
 /// Media that a role may receive, with upper bounds.

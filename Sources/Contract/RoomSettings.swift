@@ -1,3 +1,5 @@
+public import JSON
+
 /// Settings of a room, with every default filled in.
 public struct RoomSettings: Codable, Hashable, Sendable {
     public var mode: RoomMode = .group
@@ -14,6 +16,16 @@ public struct RoomSettings: Codable, Hashable, Sendable {
     public var strictModeVocabulary = false
     /// Lifetime of a role request, in seconds.
     public var roleRequestSeconds = 60
+    /// Whether at most `maxActiveTalkers` − 1 participants can be pinned; else further pins extend
+    /// the list of active talkers.
+    public var strictPins = true
+    /// Seconds until a room that nobody is in ends; `nil`: never.
+    @Nullable public var emptySeconds: Int? = 60
+    /// Seconds until a participant whose last transport was lost leaves; `nil`: never.
+    @Nullable public var disconnectedSeconds: Int? = 120
+
+    /// Longest encoding as JSON, in bytes.
+    public static let byteLimit = 262_144
 
     public init() {}
 
@@ -27,7 +39,7 @@ public struct RoomSettings: Codable, Hashable, Sendable {
         var merged = self
         merged.mode = change.mode ?? mode
         merged.knock = change.knock ?? knock
-        merged.maxParticipants = change.maxParticipants ?? maxParticipants
+        merged.maxParticipants = change.maxParticipants.applied(to: maxParticipants)
         merged.maxActiveTalkers = change.maxActiveTalkers ?? maxActiveTalkers
         merged.autoRecord = change.autoRecord ?? autoRecord
         merged.roles = change.roles ?? roles
@@ -35,6 +47,9 @@ public struct RoomSettings: Codable, Hashable, Sendable {
         merged.protectedRoles = change.protectedRoles ?? protectedRoles
         merged.strictModeVocabulary = change.strictModeVocabulary ?? strictModeVocabulary
         merged.roleRequestSeconds = change.roleRequestSeconds ?? roleRequestSeconds
+        merged.strictPins = change.strictPins ?? strictPins
+        merged.emptySeconds = change.emptySeconds.applied(to: emptySeconds)
+        merged.disconnectedSeconds = change.disconnectedSeconds.applied(to: disconnectedSeconds)
         if merged.role(.moderator) == nil { merged.roles.insert(.moderator, at: 0) }
         return merged
     }
@@ -55,7 +70,7 @@ public enum RoomMode: String, Codable, Hashable, Sendable, CaseIterable {
 public struct RoomSettingsChange: Codable, Hashable, Sendable {
     public var mode: RoomMode?
     public var knock: Bool?
-    public var maxParticipants: Int?
+    public var maxParticipants = Change<Int>.keep
     public var maxActiveTalkers: Int?
     public var autoRecord: Bool?
     public var roles: [Role]?
@@ -63,6 +78,10 @@ public struct RoomSettingsChange: Codable, Hashable, Sendable {
     public var protectedRoles: [RoleName]?
     public var strictModeVocabulary: Bool?
     public var roleRequestSeconds: Int?
+    public var strictPins: Bool?
+    /// `null` stands for never.
+    public var emptySeconds = Change<Int>.keep
+    public var disconnectedSeconds = Change<Int>.keep
 
     public init() {}
 
@@ -70,9 +89,10 @@ public struct RoomSettingsChange: Codable, Hashable, Sendable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         mode = try container.decodeIfPresent(RoomMode.self, forKey: .mode)
         knock = try container.decodeIfPresent(Bool.self, forKey: .knock)
-        maxParticipants = try container.integer(in: 1...100_000, .maxParticipants)
+        maxParticipants = try container.change(in: 1...100_000, .maxParticipants)
         maxActiveTalkers = try container.integer(in: 1...100, .maxActiveTalkers)
         autoRecord = try container.decodeIfPresent(Bool.self, forKey: .autoRecord)
+        try container.note(.count(0...Role.countLimit), .roles)
         roles = try container.decodeIfPresent([Role].self, forKey: .roles)
         maxHosts = try container.integer(in: 1...100, .maxHosts)
         protectedRoles = try container.decodeIfPresent([RoleName].self, forKey: .protectedRoles)
@@ -81,6 +101,9 @@ public struct RoomSettingsChange: Codable, Hashable, Sendable {
             forKey: .strictModeVocabulary
         )
         roleRequestSeconds = try container.integer(in: 1...86_400, .roleRequestSeconds)
+        strictPins = try container.decodeIfPresent(Bool.self, forKey: .strictPins)
+        emptySeconds = try container.change(in: 1...86_400, .emptySeconds)
+        disconnectedSeconds = try container.change(in: 1...86_400, .disconnectedSeconds)
         guard let roles else { return }
         guard roles.count <= Role.countLimit else {
             throw container.refusal(.roles, "has more than \(Role.countLimit) elements")

@@ -10,18 +10,24 @@ public struct RoomInfo: Codable, Hashable, Sendable {
     public var custom: JSON
     public var locked: Bool
     public var hardMuted: Bool
-    public var participants: [ParticipantInfo]
-    /// Participants who wait to be let in.
-    public var awaited: [AwaitedParticipant]
-    public var streams: [StreamInfo]
+    public var counts: RoomCounts
     public var talkers: [Talker]
     public var pins: [ParticipantID]
-    /// Participants who asked for the floor, in order.
-    public var raisedHands: [ParticipantID]
-    /// Participants who have the floor.
-    public var approvedHands: [ParticipantID]
-    public var recording: Bool
-    public var streaming: Bool
+    public var floor: FloorInfo
+    /// The running recording.
+    public var recording: RecordingID?
+    /// The oldest of `streamings`.
+    public var streaming: StreamingID?
+    /// The running live streams, in the order of their start.
+    public var streamings: [StreamingID]
+    /// The first page of `participant.list`; absent in a join without snapshot.
+    public var participants: [ParticipantInfo]?
+    /// The first page of those who wait to be let in.
+    public var awaited: [ParticipantInfo]?
+    /// The first page of `stream.list`.
+    public var streams: [StreamInfo]?
+    /// Cursors of the lists that go on.
+    public var next: RoomPages?
     /// Unix time, in seconds.
     public var created: Double
 
@@ -33,17 +39,43 @@ public struct RoomInfo: Codable, Hashable, Sendable {
         custom = [:]
         locked = false
         hardMuted = false
-        participants = []
-        awaited = []
-        streams = []
+        counts = RoomCounts()
         talkers = []
         pins = []
-        raisedHands = []
-        approvedHands = []
-        recording = false
-        streaming = false
+        floor = FloorInfo()
+        streamings = []
         self.created = created
     }
+}
+
+/// Numbers of a room's objects.
+public struct RoomCounts: Codable, Hashable, Sendable {
+    public var participants = 0
+    /// Participants who wait to be let in.
+    public var awaited = 0
+    public var streams = 0
+
+    public init() {}
+}
+
+/// The floor of a lecture.
+public struct FloorInfo: Codable, Hashable, Sendable {
+    /// Participants who asked for it, in order.
+    public var requested: [ParticipantID] = []
+    /// Participants who have it.
+    public var granted: [ParticipantID] = []
+
+    public init() {}
+}
+
+/// Cursors of a room's lists after their first page: `after` of the list's own method.
+public struct RoomPages: Codable, Hashable, Sendable {
+    public var participants: String?
+    /// For `participant.list` with state `awaited`.
+    public var awaited: String?
+    public var streams: String?
+
+    public init() {}
 }
 
 public enum RoomState: String, Codable, Hashable, Sendable, CaseIterable {
@@ -73,10 +105,16 @@ public enum RoomCreate: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var settings: RoomSettingsChange?
+        public var custom: CustomItems?
 
-        public init(room: RoomID, settings: RoomSettingsChange? = nil) {
+        public init(
+            room: RoomID,
+            settings: RoomSettingsChange? = nil,
+            custom: CustomItems? = nil
+        ) {
             self.room = room
             self.settings = settings
+            self.custom = custom
         }
     }
 }
@@ -88,14 +126,63 @@ public enum RoomGet: IPCMethod {
     public typealias Result = RoomInfo
 }
 
-/// Returns all rooms.
+/// Returns a summary of each room, in the order of their names.
 public enum RoomList: IPCMethod {
     public static let name = "room.list"
-    public typealias Params = Empty
 
-    public struct Result: Codable, Hashable, Sendable {
-        public var rooms: [RoomInfo]
-        public init(rooms: [RoomInfo]) { self.rooms = rooms }
+    public struct Params: PagedParams {
+        /// State of the rooms to list; `nil` for all.
+        public var state: RoomState?
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(state: RoomState? = nil, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.state = state
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
+        public var rooms: [RoomSummary]
+        public var next: PageCursor?
+
+        public init(rooms: [RoomSummary], next: PageCursor? = nil) {
+            self.rooms = rooms
+            self.next = next
+        }
+
+        public var page: [RoomSummary] { rooms }
+    }
+}
+
+/// A room as `room.list` shows it.
+public struct RoomSummary: Codable, Hashable, Sendable {
+    public var room: RoomID
+    public var state: RoomState
+    public var mode: RoomMode
+    public var locked: Bool
+    /// Unix time, in seconds.
+    public var created: Double
+    public var custom: JSON
+    public var counts: RoomCounts
+
+    public init(
+        room: RoomID,
+        state: RoomState,
+        mode: RoomMode = .group,
+        locked: Bool = false,
+        created: Double,
+        custom: JSON = [:],
+        counts: RoomCounts = RoomCounts()
+    ) {
+        self.room = room
+        self.state = state
+        self.mode = mode
+        self.locked = locked
+        self.created = created
+        self.custom = custom
+        self.counts = counts
     }
 }
 
@@ -107,13 +194,13 @@ public enum RoomClose: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var by: ParticipantID?
-        /// Reason that `room.closed` reports; at most 256 bytes.
-        public var reason: ShortText?
+        /// Free text that `room.closed` passes on; at most 256 bytes.
+        public var detail: ShortText?
 
-        public init(room: RoomID, by: ParticipantID? = nil, reason: ShortText? = nil) {
+        public init(room: RoomID, by: ParticipantID? = nil, detail: ShortText? = nil) {
             self.room = room
             self.by = by
-            self.reason = reason
+            self.detail = detail
         }
     }
 }

@@ -1,5 +1,7 @@
+public import JSON
+
 /// Version of the IPC contract that these types implement.
-public let contractVersion = 1
+public let contractVersion = 2
 
 /// Returns the server's version, addresses and limits.
 public enum ServerInfo: IPCMethod {
@@ -22,6 +24,8 @@ public enum ServerInfo: IPCMethod {
         public var boot: String
         /// Unix time of the start, in seconds.
         public var started: Double
+        /// Whether new rooms are refused.
+        public var draining: Bool
 
         public init(
             version: String,
@@ -31,7 +35,8 @@ public enum ServerInfo: IPCMethod {
             fingerprint: String,
             limits: ServerLimits,
             boot: String,
-            started: Double
+            started: Double,
+            draining: Bool = false
         ) {
             self.version = version
             contract = contractVersion
@@ -42,40 +47,28 @@ public enum ServerInfo: IPCMethod {
             self.limits = limits
             self.boot = boot
             self.started = started
+            self.draining = draining
         }
     }
 }
 
-/// Limits of the server, by the names that `4029 limit-reached` uses.
+/// Limits of the server, by the names that `4029 limit-reached` and the configuration use.
+///
+/// docs/limits.md explains them.
 public struct ServerLimits: Codable, Hashable, Sendable {
-    public var rooms: Int
-    public var participantsPerRoom: Int
-    public var transportsPerWorker: Int
-    /// Events kept for `since`.
-    public var eventsPerRoom: Int
-    public var transportsPerParticipant: Int
-    public var subscriptionsPerParticipant: Int
-    /// Longest line on the IPC, in bytes.
-    public var line = 1 << 20
-    /// Longest offer, in bytes.
-    public var sdp = 262_144
-    /// Most m-lines in an offer.
-    public var mLines = 100
+    public var values: [String: Int]
 
-    public init(
-        rooms: Int,
-        participantsPerRoom: Int,
-        transportsPerWorker: Int,
-        eventsPerRoom: Int,
-        transportsPerParticipant: Int = 2,
-        subscriptionsPerParticipant: Int = 100
-    ) {
-        self.rooms = rooms
-        self.participantsPerRoom = participantsPerRoom
-        self.transportsPerWorker = transportsPerWorker
-        self.eventsPerRoom = eventsPerRoom
-        self.transportsPerParticipant = transportsPerParticipant
-        self.subscriptionsPerParticipant = subscriptionsPerParticipant
+    public init(_ values: [String: Int]) { self.values = values }
+
+    public subscript(name: String) -> Int? { values[name] }
+
+    public init(from decoder: any Decoder) throws {
+        values = try decoder.singleValueContainer().decode([String: Int].self)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(values)
     }
 }
 
@@ -207,6 +200,23 @@ public struct ForwardingInfo: Codable, Hashable, Sendable {
     }
 }
 
+/// Returns this contract as an OpenRPC document: methods, events and the schemas of their types.
+public enum ServerDescribe: IPCMethod {
+    public static let name = "server.describe"
+    public typealias Params = Empty
+
+    /// An OpenRPC 1.3 document.
+    public struct Result: Codable, Hashable, Sendable {
+        public var document: JSON
+
+        public init(document: JSON) { self.document = document }
+
+        public init(from decoder: any Decoder) throws { document = try JSON(from: decoder) }
+
+        public func encode(to encoder: any Encoder) throws { try document.encode(to: encoder) }
+    }
+}
+
 /// Refuses new rooms from now on; existing rooms continue.
 ///
 /// `server.drained` follows when the last room has ended, at once if there is none.
@@ -222,6 +232,13 @@ public enum ServerDrain: IPCMethod {
 
         public init(deadline: Double? = nil) { self.deadline = deadline }
     }
+}
+
+/// Takes `server.drain` back: new rooms are accepted again.
+public enum ServerUndrain: IPCMethod {
+    public static let name = "server.undrain"
+    public typealias Params = Empty
+    public typealias Result = Empty
 }
 
 /// Returns traffic counters and load.

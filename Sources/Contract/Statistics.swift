@@ -6,15 +6,22 @@ public enum StatsGet: IPCMethod {
         public var room: RoomID
         public var participant: ParticipantID?
         public var subscription: SubscriptionID?
+        /// Most participants of a page.
+        public var limit: PageLimit?
+        public var after: PageCursor?
 
         public init(
             room: RoomID,
             participant: ParticipantID? = nil,
-            subscription: SubscriptionID? = nil
+            subscription: SubscriptionID? = nil,
+            limit: PageLimit? = nil,
+            after: PageCursor? = nil
         ) {
             self.room = room
             self.participant = participant
             self.subscription = subscription
+            self.limit = limit
+            self.after = after
         }
     }
 
@@ -22,6 +29,8 @@ public enum StatsGet: IPCMethod {
         public var transports: [TransportStats]
         public var streams: [StreamStats]
         public var subscriptions: [SubscriptionStats]
+        /// Cursor of the next participants' statistics; `nil` at the end.
+        public var next: PageCursor?
 
         public init(
             transports: [TransportStats] = [],
@@ -42,13 +51,19 @@ public struct TransportStats: Codable, Hashable, Sendable {
     public var connection: ConnectionState
     /// `ADDR:PORT` of the peer, once a connectivity check has validated it.
     public var remote: String?
+    /// Protocol of the path to the peer, once there is one.
+    public var `protocol`: PathProtocol?
     public var srtpProfile: String?
+    /// Unix time of the figures, in seconds; `nil` if the worker has none yet.
+    public var time: Double?
     public var packetsIn: UInt64 = 0
     public var bytesIn: UInt64 = 0
     public var packetsOut: UInt64 = 0
     public var bytesOut: UInt64 = 0
     /// Milliseconds, from RTCP reports.
     public var roundTripTime: Double?
+    /// Estimate of what the path to the peer carries, in bits a second; `nil` if no limit is known.
+    public var estimate: Int?
 
     public init(
         transport: TransportName,
@@ -61,6 +76,11 @@ public struct TransportStats: Codable, Hashable, Sendable {
     }
 }
 
+/// Transport protocol of a path.
+public enum PathProtocol: String, Codable, Hashable, Sendable, CaseIterable {
+    case udp, tcp
+}
+
 /// Statistics of media received on one m-line of a stream.
 public struct StreamStats: Codable, Hashable, Sendable {
     public var stream: StreamID
@@ -68,6 +88,8 @@ public struct StreamStats: Codable, Hashable, Sendable {
     public var mid: Mid
     public var kind: StreamKind
     public var codec: CodecName?
+    /// Unix time of the figures, in seconds.
+    public var time: Double?
     public var encodings: [EncodingStats]
 
     public init(
@@ -76,6 +98,7 @@ public struct StreamStats: Codable, Hashable, Sendable {
         mid: Mid,
         kind: StreamKind,
         codec: CodecName?,
+        time: Double? = nil,
         encodings: [EncodingStats]
     ) {
         self.stream = stream
@@ -83,6 +106,7 @@ public struct StreamStats: Codable, Hashable, Sendable {
         self.mid = mid
         self.kind = kind
         self.codec = codec
+        self.time = time
         self.encodings = encodings
     }
 }
@@ -102,6 +126,8 @@ public struct EncodingStats: Codable, Hashable, Sendable {
     public var packets: UInt64 = 0
     public var bytes: UInt64 = 0
     public var packetsLost: Int64 = 0
+    /// Fraction lost in the interval of sfud's last receiver report: 0 to 1.
+    public var fractionLost = 0.0
     /// Milliseconds.
     public var jitter = 0.0
     /// Packets that sfud requested again.
@@ -125,6 +151,8 @@ public struct SubscriptionStats: Codable, Hashable, Sendable {
     public var mid: Mid
     public var kind: StreamKind
     public var codec: CodecName?
+    /// Unix time of the figures, in seconds.
+    public var time: Double?
     /// RID of the forwarded layer.
     public var rid: String?
     public var packets: UInt64 = 0

@@ -8,8 +8,10 @@ public enum StreamingStart: IPCMethod {
         public var room: RoomID
         /// `rtmp://` or `rtmps://` URL with its stream key; it is neither reported nor logged.
         public var url: String
-        /// `stage`, the default, or `grid`.
+        /// `stage`, the default, or `grid`; `page` is refused as not implemented.
         public var layout: String?
+        /// Page to show instead of participants; refused as not implemented.
+        public var page: StreamingPage?
         /// Pixels; 1280 × 720 by default, and 16:9 if only one is given.
         public var width: Int?
         public var height: Int?
@@ -30,6 +32,12 @@ public enum StreamingStart: IPCMethod {
     }
 }
 
+/// Page that a live stream is to show instead of participants.
+public struct StreamingPage: Codable, Hashable, Sendable {
+    public var url: String
+    public init(url: String) { self.url = url }
+}
+
 /// Ends one live stream of a room, or all of them if no id is given.
 public enum StreamingStop: IPCMethod {
     public static let name = "streaming.stop"
@@ -47,6 +55,80 @@ public enum StreamingStop: IPCMethod {
     }
 
     public typealias Result = Done
+}
+
+/// Returns live streams, of one room or of all, in the order in which they started.
+public enum StreamingList: IPCMethod {
+    public static let name = "streaming.list"
+
+    public struct Params: PagedParams {
+        public var room: RoomID?
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(room: RoomID? = nil, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.room = room
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
+        public var streamings: [StreamingInfo]
+        public var next: PageCursor?
+
+        public init(streamings: [StreamingInfo], next: PageCursor? = nil) {
+            self.streamings = streamings
+            self.next = next
+        }
+
+        public var page: [StreamingInfo] { streamings }
+    }
+}
+
+/// A live stream; its URL is not reported.
+public struct StreamingInfo: Codable, Hashable, Sendable {
+    public var streaming: StreamingID
+    public var room: RoomID
+    public var state: State
+    /// `stage` or `grid`.
+    public var layout: String
+    /// In pixels.
+    public var width: Int
+    public var height: Int
+    /// Unix time of the call, in seconds.
+    public var started: Double
+    /// Participant who asked for it; `nil` for the signalling server.
+    public var by: ParticipantID?
+
+    /// Progress of a live stream.
+    public enum State: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The server has not accepted the first packet yet.
+        case starting
+        case streaming
+        /// The server is gone, and sfud reconnects.
+        case interrupted
+    }
+
+    public init(
+        streaming: StreamingID,
+        room: RoomID,
+        state: State,
+        layout: String,
+        width: Int,
+        height: Int,
+        started: Double,
+        by: ParticipantID?
+    ) {
+        self.streaming = streaming
+        self.room = room
+        self.state = state
+        self.layout = layout
+        self.width = width
+        self.height = height
+        self.started = started
+        self.by = by
+    }
 }
 
 /// `streaming.started`: the server has accepted the first packet.

@@ -1,3 +1,5 @@
+public import JSON
+
 /// Kind of media: audio or video.
 public enum StreamKind: String, Codable, Hashable, Sendable, CaseIterable { case audio, video }
 
@@ -17,6 +19,11 @@ public struct StreamInfo: Codable, Hashable, Sendable {
     public var participant: ParticipantID
     /// `camera` (also with audio beside it), `microphone` (audio alone) or `screen`.
     public var source: StreamSource
+    public var name: String?
+    /// Object that the signalling server attached to the stream.
+    public var custom: JSON
+    /// Whether the publisher lets its video be switched off to keep the audio.
+    public var audioFallback: Bool
     public var audio: AudioInfo?
     public var video: VideoInfo?
     /// Unix time, in seconds.
@@ -26,6 +33,9 @@ public struct StreamInfo: Codable, Hashable, Sendable {
         stream: StreamID,
         participant: ParticipantID,
         source: StreamSource,
+        name: String? = nil,
+        custom: JSON = [:],
+        audioFallback: Bool = true,
         audio: AudioInfo? = nil,
         video: VideoInfo? = nil,
         created: Double
@@ -33,6 +43,9 @@ public struct StreamInfo: Codable, Hashable, Sendable {
         self.stream = stream
         self.participant = participant
         self.source = source
+        self.name = name
+        self.custom = custom
+        self.audioFallback = audioFallback
         self.audio = audio
         self.video = video
         self.created = created
@@ -43,7 +56,7 @@ public struct StreamInfo: Codable, Hashable, Sendable {
 public struct AudioInfo: Codable, Hashable, Sendable {
     /// Codec of the last received packet; before the first, the negotiated one.
     public var codec: CodecName
-    /// Whether the publisher has it switched on.
+    /// Whether the publisher has it switched on and no moderator has muted it.
     public var enabled: Bool
 
     public init(codec: CodecName, enabled: Bool = true) {
@@ -56,7 +69,7 @@ public struct AudioInfo: Codable, Hashable, Sendable {
 public struct VideoInfo: Codable, Hashable, Sendable {
     /// Codec of the last received packet; before the first, the negotiated one.
     public var codec: CodecName
-    /// Whether the publisher has it switched on.
+    /// Whether the publisher has it switched on and no moderator has muted it.
     public var enabled: Bool
     public var layers: [LayerInfo]
 
@@ -100,11 +113,29 @@ public struct LayerInfo: Codable, Hashable, Sendable {
 /// Returns a room's streams.
 public enum StreamList: IPCMethod {
     public static let name = "stream.list"
-    public typealias Params = RoomOnly
 
-    public struct Result: Codable, Hashable, Sendable {
+    public struct Params: PagedParams {
+        public var room: RoomID
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(room: RoomID, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.room = room
+            self.limit = limit
+            self.after = after
+        }
+    }
+
+    public struct Result: PagedResult {
         public var streams: [StreamInfo]
-        public init(streams: [StreamInfo]) { self.streams = streams }
+        public var next: PageCursor?
+
+        public init(streams: [StreamInfo], next: PageCursor? = nil) {
+            self.streams = streams
+            self.next = next
+        }
+
+        public var page: [StreamInfo] { streams }
     }
 }
 
@@ -118,12 +149,20 @@ public enum StreamUpdate: IPCMethod {
         public var stream: StreamID
         public var audio: Bool?
         public var video: Bool?
+        public var by: ParticipantID?
 
-        public init(room: RoomID, stream: StreamID, audio: Bool? = nil, video: Bool? = nil) {
+        public init(
+            room: RoomID,
+            stream: StreamID,
+            audio: Bool? = nil,
+            video: Bool? = nil,
+            by: ParticipantID? = nil
+        ) {
             self.room = room
             self.stream = stream
             self.audio = audio
             self.video = video
+            self.by = by
         }
     }
 }

@@ -12,6 +12,8 @@ public struct Resolution: Codable, Hashable, Sendable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        try container.note(.integers(Limits.pixels), .width)
+        try container.note(.integers(Limits.pixels), .height)
         width = try container.decode(Int.self, forKey: .width)
         height = try container.decode(Int.self, forKey: .height)
         for (key, value) in [(CodingKeys.width, width), (.height, height)] {
@@ -41,7 +43,8 @@ public struct FrameRate: Codable, Hashable, Sendable {
     }
 }
 
-/// Priority among a participant's subscriptions: 0 to 1000, the highest is served first.
+/// Priority of a video among those that a participant watches: 0 to 1000, the highest is served
+/// first.
 public struct Priority: Codable, Hashable, Sendable {
     public var rawValue: Int
 
@@ -74,6 +77,8 @@ public enum SubscriptionAdd: IPCMethod {
         public var preferredFrameRate: FrameRate?
         public var priority: Priority?
         public var audioFallback: Bool?
+        /// `refuse` by default.
+        public var ifExists: IfExists?
 
         public init(
             room: RoomID,
@@ -88,6 +93,14 @@ public enum SubscriptionAdd: IPCMethod {
             self.audioMid = audioMid
             self.videoMid = videoMid
         }
+    }
+
+    /// Effect of subscribing to a stream that is watched already.
+    public enum IfExists: String, Codable, Hashable, Sendable, CaseIterable {
+        /// The call is refused with 4009, which names the subscription.
+        case refuse
+        /// The existing subscription is the result, unchanged.
+        case `return`
     }
 
     public struct Result: Codable, Hashable, Sendable {
@@ -119,6 +132,8 @@ public enum SubscriptionUpdate: IPCMethod {
         public var preferredResolution: Change<Resolution>
         public var preferredFrameRate: Change<FrameRate>
         public var priority: Change<Priority>
+        public var audioFallback: Change<Bool>
+        public var by: ParticipantID?
 
         public init(
             room: RoomID,
@@ -128,7 +143,9 @@ public enum SubscriptionUpdate: IPCMethod {
             video: Bool? = nil,
             preferredResolution: Change<Resolution> = .keep,
             preferredFrameRate: Change<FrameRate> = .keep,
-            priority: Change<Priority> = .keep
+            priority: Change<Priority> = .keep,
+            audioFallback: Change<Bool> = .keep,
+            by: ParticipantID? = nil
         ) {
             self.room = room
             self.subscription = subscription
@@ -138,6 +155,8 @@ public enum SubscriptionUpdate: IPCMethod {
             self.preferredResolution = preferredResolution
             self.preferredFrameRate = preferredFrameRate
             self.priority = priority
+            self.audioFallback = audioFallback
+            self.by = by
         }
     }
 }
@@ -150,10 +169,12 @@ public enum SubscriptionRemove: IPCMethod {
     public struct Params: Codable, Hashable, Sendable {
         public var room: RoomID
         public var subscription: SubscriptionID
+        public var by: ParticipantID?
 
-        public init(room: RoomID, subscription: SubscriptionID) {
+        public init(room: RoomID, subscription: SubscriptionID, by: ParticipantID? = nil) {
             self.room = room
             self.subscription = subscription
+            self.by = by
         }
     }
 }

@@ -44,7 +44,8 @@ public enum TalkersSubscribe: IPCMethod {
             )
         }
 
-        private static let midLimit = 100
+        /// Most slots of one kind that one call may name.
+        public static let midLimit = 100
     }
 }
 
@@ -52,6 +53,11 @@ public enum TalkersSubscribe: IPCMethod {
 public struct TalkersChanged: EventData {
     public static let event = "talkers.changed"
     public var talkers: [Talker]
+    /// Participant whose calls alone have changed the list since it was last announced.
+    public var by: ParticipantID?
 
-    public init(talkers: [Talker]) { self.talkers = talkers }
+    public init(talkers: [Talker], by: ParticipantID? = nil) {
+        self.talkers = talkers
+        self.by = by
+    }
 }

@@ -69,16 +69,30 @@ public enum TapStop: IPCMethod {
 public enum TapList: IPCMethod {
     public static let name = "tap.list"
 
-    public struct Params: Codable, Hashable, Sendable {
+    public struct Params: PagedParams {
         /// Room to list; `nil` for all rooms.
         public var room: RoomID?
-        public init(room: RoomID? = nil) { self.room = room }
+        public var limit: PageLimit?
+        public var after: PageCursor?
+
+        public init(room: RoomID? = nil, limit: PageLimit? = nil, after: PageCursor? = nil) {
+            self.room = room
+            self.limit = limit
+            self.after = after
+        }
     }
 
-    public struct Result: Codable, Hashable, Sendable {
+    public struct Result: PagedResult {
         /// Forwards in the order in which they started.
         public var taps: [TapInfo]
-        public init(taps: [TapInfo]) { self.taps = taps }
+        public var next: PageCursor?
+
+        public init(taps: [TapInfo], next: PageCursor? = nil) {
+            self.taps = taps
+            self.next = next
+        }
+
+        public var page: [TapInfo] { taps }
     }
 }
 

@@ -1,11 +1,13 @@
-import JSON
+public import JSON
 
-/// Identification tag of an m-line (RFC 8843 §8.1): 1 to 128 printable ASCII bytes, no space.
+/// Identification tag of an m-line (RFC 8843 §8.1): 1 to 48 printable ASCII bytes, no space.
 public struct Mid: RawRepresentable, Hashable, Sendable {
+    /// Longest mid, in bytes, in offers and in params.
+    public static let byteLimit = 48
     public let rawValue: String
 
     public init?(rawValue: String) {
-        guard (1...128).contains(rawValue.utf8.count),
+        guard (1...Self.byteLimit).contains(rawValue.utf8.count),
             rawValue.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
         else { return nil }
         self.rawValue = rawValue
@@ -69,6 +71,23 @@ public enum MediaDirection: String, Codable, Hashable, Sendable, CaseIterable {
     case sendrecv, sendonly, recvonly, inactive
 }
 
+/// Changes of a stream's attributes; `null` unsets one.
+public struct StreamAttributes: Codable, Hashable, Sendable {
+    public var name: Change<ShortText>
+    public var custom: Change<CustomItems>
+    public var audioFallback: Change<Bool>
+
+    public init(
+        name: Change<ShortText> = .keep,
+        custom: Change<CustomItems> = .keep,
+        audioFallback: Change<Bool> = .keep
+    ) {
+        self.name = name
+        self.custom = custom
+        self.audioFallback = audioFallback
+    }
+}
+
 /// Creates a transport, renegotiates it, or restarts its ICE.
 public enum TransportOffer: IPCMethod {
     public static let name = "transport.offer"
@@ -80,8 +99,12 @@ public enum TransportOffer: IPCMethod {
         public var transport: TransportName?
         /// Sources of the m-lines; camera or microphone by default.
         public var sources: [Mid: StreamSource]?
-        /// Whether sfud may drop the streams' video to keep their audio; true by default.
+        /// Attributes of the streams that the m-lines belong to.
+        public var streams: [Mid: StreamAttributes]?
+        /// Whether the streams' video may be switched off to keep their audio; by default that of
+        /// cameras may, and that of screens may not.
         public var audioFallback: Bool?
+        public var by: ParticipantID?
 
         public init(
             room: RoomID,
@@ -89,14 +112,18 @@ public enum TransportOffer: IPCMethod {
             sdp: String,
             transport: TransportName? = nil,
             sources: [Mid: StreamSource]? = nil,
-            audioFallback: Bool? = nil
+            streams: [Mid: StreamAttributes]? = nil,
+            audioFallback: Bool? = nil,
+            by: ParticipantID? = nil
         ) {
             self.room = room
             self.participant = participant
             self.sdp = sdp
             self.transport = transport
             self.sources = sources
+            self.streams = streams
             self.audioFallback = audioFallback
+            self.by = by
         }
     }
 
@@ -122,15 +149,18 @@ public enum TransportClose: IPCMethod {
         public var room: RoomID
         public var participant: ParticipantID
         public var transport: TransportName?
+        public var by: ParticipantID?
 
         public init(
             room: RoomID,
             participant: ParticipantID,
-            transport: TransportName? = nil
+            transport: TransportName? = nil,
+            by: ParticipantID? = nil
         ) {
             self.room = room
             self.participant = participant
             self.transport = transport
+            self.by = by
         }
     }
 }

@@ -66,20 +66,22 @@ package struct ControlPlane {
 
     /// Time of the next `expire(at:)` with work to do, if any.
     package var deadline: Instant? {
-        [rooms.deadline, life.deadline].compactMap(\.self).min()
+        [rooms.deadline, life.deadline, workerRequests.feeds.deadline].compactMap(\.self).min()
     }
 
     /// Performs the work due.
     package mutating func expire(at now: Instant) {
         expireLife(at: now)
         for name in rooms.due(at: now) { expire(name, at: now) }
+        expireStatistics(at: now)
     }
 
     private mutating func expire(_ name: String, at now: Instant) {
         if rooms[name] != nil { setTime(now) }
         let change = rooms.entries[name]?.room.expire(&shared)
         rooms.noteDeadline(of: name)
-        if let change { conclude(Room.Outcome(change: change), in: name, at: now) }
+        guard let change else { return }
+        conclude(Room.Outcome(change: change), in: name, at: now)
     }
 
     mutating func setTime(_ now: Instant) {
@@ -97,6 +99,10 @@ package struct ControlPlane {
 // Figures for statistics and metrics.
 extension ControlPlane {
     package var roomCount: Int { rooms.count }
+    /// Whether `server.drain` is in force.
+    package var isDraining: Bool { life.isDraining }
+    /// Whether new rooms are taken.
+    package var acceptsRooms: Bool { life.acceptsRooms }
     package var participantCount: Int { rooms.participantCount }
     /// Number of joins and rooms refused for lack of processing time or memory.
     package var joinsRefused: UInt64 { shared.load.refused &+ shared.memory.refused }

@@ -1,3 +1,4 @@
+package import Contract
 import RTP
 import Rooms
 package import WorkerInterface
@@ -16,11 +17,13 @@ package enum ControlOutput {
     /// A reply to one connection: a JSON object without the newline.
     case reply(ConnectionID, [UInt8])
     /// A room's event, to every connection subscribed to the room.
-    case event(room: String, seq: UInt64, line: [UInt8])
+    case event(EventLine, room: String, seq: UInt64)
     /// A server event, to every connection that receives events.
-    case serverEvent([UInt8])
-    /// Sets the rooms whose events a connection receives (`nil`: all), after the missed events.
-    case subscribe(ConnectionID, rooms: Set<String>?, replay: [[UInt8]])
+    case serverEvent(EventLine)
+    /// Statistics for one connection, which has subscribed to them.
+    case statistics(ConnectionID, EventLine)
+    /// Sets the events that a connection receives, after those that it missed.
+    case subscribe(ConnectionID, EventInterest, replay: [EventLine])
     case commands(worker: Int, [WorkerCommand])
     case log(LogLevel, String, [(String, String)])
     case close(ConnectionID)
@@ -41,5 +44,35 @@ package enum LogLevel: String, CaseIterable, Comparable, Sendable {
         case .warning: 2
         case .error: 3
         }
+    }
+}
+
+/// An encoded event with its name.
+package struct EventLine: Hashable, Sendable {
+    package var name: String
+    package var line: [UInt8]
+
+    package init(name: String, line: [UInt8]) {
+        self.name = name
+        self.line = line
+    }
+}
+
+/// The events that a connection receives.
+package struct EventInterest: Hashable, Sendable {
+    /// Rooms whose events it receives; `nil` for all.
+    package var rooms: Set<String>?
+    /// Names or prefixes of the events; `nil` for all.
+    private var patterns: [EventPattern]?
+
+    package init(rooms: Set<String>? = nil, patterns: [EventPattern]? = nil) {
+        self.rooms = rooms
+        self.patterns = patterns
+    }
+
+    /// Whether an event is received; `room` is `nil` for a server event.
+    package func includes(_ event: String, in room: String?) -> Bool {
+        if let room, rooms?.contains(room) == false { return false }
+        return patterns?.contains { $0.matches(event) } ?? true
     }
 }

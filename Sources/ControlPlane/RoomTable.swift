@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 import WorkerInterface
@@ -16,7 +17,7 @@ struct RoomTable {
     /// Number of transport state changes and releases since the start.
     private(set) var transportChanges = 0
     /// Deadlines of rooms that have one.
-    private var deadlines: [String: Instant] = [:]
+    private var deadlines = DeadlineQueue()
 
     init(workers: Int) {
         counts = [Int](repeating: 0, count: workers)
@@ -27,18 +28,56 @@ struct RoomTable {
 
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
-    /// Names in order, so that runs are reproducible.
-    var names: [String] { entries.keys.sorted() }
+    /// Names in order.
+    private(set) var names: [String] = []
     var participantCount: Int { entries.values.reduce(0) { $0 + $1.room.participants.count } }
 
     mutating func open(_ entry: RoomEntry) {
         counts[entry.room.worker] += 1
         entries[entry.room.name] = entry
+        names.insert(entry.room.name, at: place(of: entry.room.name))
     }
 
     mutating func close(_ name: String) {
         guard let entry = entries.removeValue(forKey: name) else { return }
         counts[entry.room.worker] -= 1
+        deadlines.set(nil, of: name)
+        names.remove(at: place(of: name))
+    }
+
+    /// Returns the index of a name in `names`, or its insertion index.
+    private func place(of name: String) -> Int {
+        var low = 0
+        var high = names.count
+        while low < high {
+            let middle = (low + high) / 2
+            if names[middle] < name { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Returns the names behind one that a room has or had; all for `nil`.
+    func names(after name: String?) -> ArraySlice<String> {
+        guard let name else { return names[...] }
+        let place = place(of: name)
+        return names[(names.indices.contains(place) && names[place] == name ? place + 1 : place)...]
+    }
+
+    /// Returns a page of the rooms' summaries; a cursor is the name of the last room.
+    ///
+    /// It is a place in the order of names, so the room itself may have ended.
+    ///
+    /// - Throws: `-32602 invalid-params` for a cursor that no room can have.
+    func page(_ params: RoomList.Params) throws(IPCError) -> Page {
+        if let after = params.after, RoomID(rawValue: after.rawValue) == nil { throw .badCursor }
+        var page = Page(limit: params.limit)
+        for name in names(after: params.after?.rawValue) {
+            guard let entry = entries[name],
+                params.state == nil || params.state == RoomState(entry.room.state)
+            else { continue }
+            guard page.append(JSON.encoded(entry.summary), cursor: name) else { break }
+        }
+        return page
     }
 
     /// Worker for a new room, by the transports that each one has.
@@ -64,14 +103,12 @@ struct RoomTable {
 
     /// Updates the stored deadline of a room.
     mutating func noteDeadline(of name: String) {
-        deadlines[name] = entries[name]?.room.deadline
+        deadlines.set(entries[name]?.room.deadline, of: name)
     }
 
-    /// Earliest deadline of a room; few rooms have one at a time.
-    var deadline: Instant? { deadlines.values.min() }
+    /// Earliest deadline of a room; every empty room has one.
+    var deadline: Instant? { deadlines.first }
 
     /// Rooms whose deadline has passed, in order, so that runs are reproducible.
-    func due(at now: Instant) -> [String] {
-        deadlines.filter { $0.value <= now }.keys.sorted()
-    }
+    mutating func due(at now: Instant) -> [String] { deadlines.due(at: now) }
 }

@@ -23,6 +23,10 @@ struct ServerLife {
 
     private var ending = Ending.no
     private var draining = Draining.no
+    /// Rooms that have been told to close and are still to do so, the first one last.
+    private var closing: [String] = []
+    /// Since when rooms have been closing.
+    private var closingSince: Instant?
 
     /// Time that rooms have to end at shutdown.
     private static let graceMilliseconds: Int64 = 1_500
@@ -31,9 +35,18 @@ struct ServerLife {
         if case .no = ending, case .no = draining { true } else { false }
     }
 
+    /// Whether `server.drain` is in force.
+    var isDraining: Bool {
+        switch draining {
+        case .no: false
+        case .until, .closing, .told: true
+        }
+    }
+
     /// Earliest time at which shutdown or draining has something to do.
     var deadline: Instant? {
-        [endingDeadline, drainingDeadline].compactMap(\.self).min()
+        [endingDeadline, drainingDeadline, closing.isEmpty ? nil : closingSince]
+            .compactMap(\.self).min()
     }
 
     var endingDeadline: Instant? {
@@ -61,8 +74,36 @@ struct ServerLife {
         return true
     }
 
-    mutating func finish() { ending = .done }
-    mutating func drain(until deadline: Instant?) { draining = .until(deadline) }
+    mutating func finish() {
+        ending = .done
+        closing = []
+    }
+
+    /// Whether rooms are still to close.
+    var isClosing: Bool { !closing.isEmpty }
+
+    mutating func close(_ rooms: [String], at now: Instant) {
+        closing = rooms.reversed()
+        closingSince = now
+    }
+
+    mutating func nextToClose() -> String? { closing.popLast() }
+
+    mutating func drain(until deadline: Instant?) {
+        draining = .until(deadline)
+        keepRooms()
+    }
+
+    mutating func undrain() {
+        draining = .no
+        keepRooms()
+    }
+
+    /// Forgets which rooms an earlier deadline was to close, unless the process is to exit.
+    private mutating func keepRooms() {
+        if case .no = ending { closing = [] }
+    }
+
     mutating func closeRemaining() { draining = .closing }
     mutating func announceDrained() { draining = .told }
 }
@@ -73,18 +114,19 @@ extension ControlPlane {
     package mutating func shutdown(at now: Instant) {
         guard life.end(at: now) else { return }
         setTime(now)
-        closeAll(at: now)
-        finishIfDone()
+        life.close(rooms.names, at: now)
+        closeSome(at: now)
     }
 
     /// Performs what is due of shutdown and draining.
     mutating func expireLife(at now: Instant) {
         if let end = life.endingDeadline, end <= now { finish() }
+        if life.isClosing { closeSome(at: now) }
         if let end = life.drainingDeadline, end <= now { endDraining(at: now) }
     }
 
     mutating func finishIfDone() {
-        if life.endingDeadline != nil, operations.isEmpty { finish() }
+        if life.endingDeadline != nil, operations.isEmpty, !life.isClosing { finish() }
     }
 
     private mutating func finish() {
@@ -92,13 +134,22 @@ extension ControlPlane {
         output.append(.exit)
     }
 
-    private mutating func closeAll(at now: Instant) {
+    /// Closes rooms, as many as do not hold up the other rooms' calls and the deadline; the others
+    /// follow in later turns.
+    private mutating func closeSome(at now: Instant) {
         let close = Room.Call.close(by: nil, reason: Room.EndReason.shutdown)
-        for name in rooms.names {
+        var members = 0
+        while members < Self.membersATurn, let name = life.nextToClose() {
+            members += 1 + (rooms[name]?.room.participants.count ?? 0)
             guard let outcome = try? apply(close, in: RoomID(name)) else { continue }
             conclude(outcome, in: name, at: now)
         }
+        tellIfDrained()
+        finishIfDone()
     }
+
+    /// Members whose rooms close in one turn, some milliseconds.
+    private static let membersATurn = 500
 }
 
 /// Draining (`server.drain`): stops accepting rooms, so that the daemon can be replaced.
@@ -125,12 +176,19 @@ extension ControlPlane {
         tellIfDrained()
     }
 
+    /// Accepts rooms again.
+    mutating func undrain(for caller: Caller) {
+        if life.isDraining { output.append(.log(.info, "no longer draining", [])) }
+        life.undrain()
+        answer(Empty(), to: caller)
+    }
+
     /// Closes the remaining rooms.
     private mutating func endDraining(at now: Instant) {
         life.closeRemaining()
         setTime(now)
-        closeAll(at: now)
-        tellIfDrained()
+        life.close(rooms.names, at: now)
+        closeSome(at: now)
     }
 
     /// Announces once that the last room has ended, after all its events are out.
@@ -138,7 +196,7 @@ extension ControlPlane {
         guard life.awaitsLastRoom, rooms.isEmpty, operations.isEmpty else { return }
         life.announceDrained()
         output.append(.log(.info, "drained", []))
-        output.append(.serverEvent(IPCEvent.encoded(ServerDrained(), time: shared.unixTime)))
+        announce(ServerDrained())
     }
 
     private static let longestDrain = 604_800.0

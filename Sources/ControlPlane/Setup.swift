@@ -26,6 +26,8 @@ package struct ControlSetup: Sendable {
     /// `ADDR:PORT` of every listening TCP socket.
     package var tcp: [String] = []
     package var limits: ControlLimits
+    /// All limits with a configuration key, by that name; shown and not used.
+    var configuredLimits: [String: Int]
     /// Absolute path of the directory for recordings; `nil`: recording is disabled.
     var recordings: String?
     /// Permitted URL schemes of live streams.
@@ -44,6 +46,7 @@ package struct ControlSetup: Sendable {
         udp: [String],
         tcp: [String] = [],
         limits: ControlLimits,
+        configuredLimits: [String: Int] = [:],
         recordings: String? = nil,
         streamingSchemes: [String] = ["rtmp", "rtmps"],
         tapNetworks: [IPNetwork] = IPNetwork.loopback
@@ -58,6 +61,7 @@ package struct ControlSetup: Sendable {
         self.udp = udp
         self.tcp = tcp
         self.limits = limits
+        self.configuredLimits = configuredLimits
         self.recordings = recordings
         self.streamingSchemes = streamingSchemes
         self.tapNetworks = tapNetworks
@@ -142,20 +146,11 @@ extension ControlLimits {
     var identifiers: WorkerIdentifiers {
         WorkerIdentifiers(
             transports: transportsPerWorker,
-            publications: transportsPerWorker * 8,
+            publications: transportsPerWorker * Self.publicationsPerTransport,
             slots: transportsPerWorker * 64
         )
     }
 
-    /// Limits as `server.info` returns them.
-    var shown: ServerLimits {
-        ServerLimits(
-            rooms: rooms,
-            participantsPerRoom: participantsPerRoom,
-            transportsPerWorker: transportsPerWorker,
-            eventsPerRoom: eventsPerRoom,
-            transportsPerParticipant: transportsPerParticipant,
-            subscriptionsPerParticipant: subscriptionsPerParticipant
-        )
-    }
+    /// Publications of a worker for each transport that it may have.
+    static let publicationsPerTransport = 8
 }

@@ -1,5 +1,6 @@
 import CKernel
 import ControlPlane
+import Foundation
 import Kernel
 import RTP
 import Rooms
@@ -23,6 +24,8 @@ struct EventLoop: ~Copyable {
     private var memory = ResidentMemory()
     /// Latest time to exit after a first signal.
     private var exitDeadline: Instant?
+    /// Whether all rooms have ended, so that only output is left to be written.
+    private var hasEnded = false
 
     /// Reason for which the loop ended.
     enum Outcome: Equatable {
@@ -88,14 +91,15 @@ struct EventLoop: ~Copyable {
             for index in 0..<ready {
                 guard let token = PollerToken(rawValue: poller[index].token) else { continue }
                 if let outcome = serve(token, poller[index], at: now) { return outcome }
-                if let outcome = carryOut(at: now) { return outcome }
+                carryOut(at: now)
             }
             control.expire(at: now)
             ipc.expire(at: now)
             serveMetrics(at: now)
             if trimmer.isDue(changes: control.heapChanges, at: now) { kernel_trim_heap() }
-            if let outcome = carryOut(at: now) { return outcome }
+            carryOut(at: now)
             ipc.flush(with: poller, at: now)
+            if hasEnded, !ipc.hasOutput { return .stopped }
             if let exitDeadline, exitDeadline <= now { return .stopped }
             if let lost = watch(at: now) { return .workerStalled(lost) }
         }
@@ -129,6 +133,10 @@ struct EventLoop: ~Copyable {
             now = .monotonic()
         }
     }
+
+    /// Ends the process without freeing anything: a large daemon's rooms, one by one, would take
+    /// seconds.
+    consuming func exit(_ status: Int32) -> Never { _exit(status) }
 
     private func deadline(at now: Instant) -> Instant? {
         let all = [
@@ -192,6 +200,7 @@ struct EventLoop: ~Copyable {
 
     private mutating func serveMetrics(at now: Instant) {
         guard let http else { return }
+        http.isReady = control.acceptsRooms
         http.run(at: now)
         if let workers = sampler.take(at: now) {
             let metrics = Metrics(
@@ -201,6 +210,7 @@ struct EventLoop: ~Copyable {
                 participants: control.participantCount,
                 connections: ipc.count,
                 joinsRefused: control.joinsRefused,
+                isDraining: control.isDraining,
                 memoryLimit: setup.limits.memoryMegabytes << 20,
                 process: .current(startTime: setup.startTime)
             )
@@ -211,33 +221,29 @@ struct EventLoop: ~Copyable {
     }
 
     /// Carries out the control plane's output until there is no more.
-    private mutating func carryOut(at now: Instant) -> Outcome? {
+    private mutating func carryOut(at now: Instant) {
         while true {
             for id in ipc.takeClosed() { control.connectionClosed(id) }
             let output = control.takeOutput()
-            guard !output.isEmpty else { return nil }
-            var exit = false
-            for item in output {
-                if case .exit = item { exit = true }
-                carryOut(item, at: now)
-            }
-            if exit { return .stopped }
+            guard !output.isEmpty else { return }
+            for item in output { carryOut(item, at: now) }
         }
     }
 
     private mutating func carryOut(_ item: ControlOutput, at now: Instant) {
         switch item {
         case .reply(let id, let line): ipc.reply(id, line)
-        case .event(let room, _, let line): ipc.event(room: room, line)
-        case .serverEvent(let line): ipc.serverEvent(line)
-        case .subscribe(let id, let rooms, let replay):
-            ipc.subscribe(id, rooms: rooms, replay: replay)
+        case .event(let event, let room, _): ipc.event(event, in: room)
+        case .serverEvent(let event): ipc.event(event, in: nil)
+        case .statistics(let id, let event): ipc.reply(id, event.line)
+        case .subscribe(let id, let events, let replay):
+            ipc.subscribe(id, events, replay: replay)
         case .commands(let worker, let commands): workers[worker].commands.post(commands)
         case .log(let level, let message, let fields):
             // Lines with different fields (room, participant) are rate-limited separately.
             log.log(level, message, cause: fields.map(\.1).joined(separator: " "), fields)
         case .close(let id): ipc.close(id, at: now)
-        case .exit: break
+        case .exit: hasEnded = true
         }
     }
 

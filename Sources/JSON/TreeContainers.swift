@@ -22,15 +22,8 @@ struct KeyedTree<Key: CodingKey>: KeyedDecodingContainerProtocol {
         return TreeDecoder(value, path: path, isClosed: decoder.isClosed)
     }
 
-    /// Returns whether the member is null; a closed object refuses null here.
-    ///
-    /// Called before each optional member.
-    func decodeNil(forKey key: Key) throws -> Bool {
-        let child = try child(key)
-        guard child.value == .null else { return false }
-        if decoder.isClosed { throw child.refusal("must not be null") }
-        return true
-    }
+    /// Returns whether the member is null, which unsets whatever is optional.
+    func decodeNil(forKey key: Key) throws -> Bool { try child(key).value == .null }
 
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try child(key).bool }
     func decode(_ type: String.Type, forKey key: Key) throws -> String {

@@ -1,7 +1,7 @@
 /// Decoder of a `JSON` value that records which keys the type reads.
 ///
 /// A closed object therefore needs no list of its keys: the keys that the type decodes are the
-/// list. A closed object refuses null too; only `Change` accepts it.
+/// list.
 final class TreeDecoder: Decoder {
     let value: JSON
     let codingPath: [any CodingKey]

@@ -38,18 +38,22 @@ package final class DiskWriter: Sendable {
     package enum Notice: Sendable {
         /// The directory exists.
         case ready(OutputID)
-        /// The recording's first media is on disk.
-        case written(OutputID)
         /// The recording failed for the given reason code; the bytes written so far remain.
         case failed(OutputID, reason: String)
         case ended(OutputID)
     }
 
+    /// Part of a file that is on disk.
+    package struct Kept: Hashable, Sendable {
+        package var seconds: Double
+        package var bytes: Int
+    }
+
     private struct State {
         var jobs: [Job] = []
         var waiting: [OutputID: Int] = [:]
-        /// Seconds of media on disk, by the recordings' files.
-        var kept: [OutputID: [Int: Double]] = [:]
+        /// Media on disk, by the recordings' files.
+        var kept: [OutputID: [Int: Kept]] = [:]
         /// Recordings that ended because the disk was too slow; their queued bytes are discarded.
         var abandoned: Set<OutputID> = []
         var isStopped = false
@@ -90,8 +94,8 @@ package final class DiskWriter: Sendable {
     /// Discards all queued and future writes of a recording.
     package func abandon(_ tap: OutputID) { state.withLock { _ = $0.abandoned.insert(tap) } }
 
-    /// Returns the seconds of media on disk, by the recording's files.
-    package func kept(of tap: OutputID) -> [Int: Double] { state.withLock { $0.kept[tap] ?? [:] } }
+    /// Returns the media on disk, by the recording's files.
+    package func kept(of tap: OutputID) -> [Int: Kept] { state.withLock { $0.kept[tap] ?? [:] } }
 
     /// Stops the thread; waits up to `milliseconds` for queued jobs to finish.
     package func stop(milliseconds: Int) {
@@ -145,14 +149,15 @@ package final class DiskWriter: Sendable {
         _ recordings: inout [OutputID: DiskRecording]
     ) {
         let isAbandoned = state.withLock { $0.abandoned.contains(tap) }
-        let isFirst = recordings[tap]?.hasWritten == false
         let failure = isAbandoned ? nil : recordings[tap]?.write(run, to: file)
         let isKept = !isAbandoned && recordings[tap]?.isBroken == false
+        let bytes = recordings[tap]?.length(of: file) ?? 0
         state.withLock { state in
             state.waiting[tap, default: 0] -= run.bytes.count
-            if isKept { state.kept[tap, default: [:]][file] = seconds }
+            if isKept {
+                state.kept[tap, default: [:]][file] = Kept(seconds: seconds, bytes: bytes)
+            }
         }
-        if isFirst, recordings[tap]?.hasWritten == true { notices.post([.written(tap)]) }
         report(failure, of: tap)
     }
 
@@ -185,7 +190,6 @@ private struct DiskRecording {
     package private(set) var isBroken = false
     private var isTold = false
     private var nextLook: Int64 = 0
-    private(set) var hasWritten = false
 
     init(directory: String, limits: RecordingLimits) {
         self.directory = directory
@@ -216,7 +220,6 @@ private struct DiskRecording {
             DiskFiles.truncate(file.descriptor, to: file.end)
             return fail(failure)
         }
-        hasWritten = true
         let end = max(file.end, run.offset + run.bytes.count)
         bytes += end - file.end
         files[number]?.end = end
@@ -226,6 +229,9 @@ private struct DiskRecording {
         nextLook = now + 1_000_000_000
         return checkFreeBytes()
     }
+
+    /// Returns the bytes of an open file.
+    func length(of number: Int) -> Int { files[number]?.end ?? 0 }
 
     mutating func replace(_ path: String, _ bytes: [UInt8]) -> String? {
         let failure = DiskFiles.replace(path, with: bytes)

@@ -71,6 +71,7 @@ package struct RoomRecording {
         return true
     }
 
+    /// Files as written so far, without their lengths on disk.
     package var shownFiles: [OutputFile] { files.map { $0.shown(in: setup.directory) } }
 
     private func unixTime(_ instant: Instant) -> Double {

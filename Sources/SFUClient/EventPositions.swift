@@ -7,6 +7,8 @@ struct EventPositions {
     private(set) var seen: [RoomID: Int64]
     /// Whether an unknown room's first event must be 1, because it was created while disconnected.
     var expectsEverything = false
+    /// Whether some events are left out, so that a gap means nothing.
+    let isFiltered: Bool
     /// Last `seq` of closed rooms: a new room of the same name continues the count.
     private var closed: [RoomID: Int64] = [:]
     private var closedOrder: [RoomID] = []
@@ -14,7 +16,10 @@ struct EventPositions {
     /// Most closed rooms that are remembered; the same number as in sfud.
     static let closedLimit = 1_000
 
-    init(seen: [RoomID: Int64]) { self.seen = seen }
+    init(seen: [RoomID: Int64], isFiltered: Bool = false) {
+        self.seen = seen
+        self.isFiltered = isFiltered
+    }
 
     /// Registers a room without any events seen since its creation.
     mutating func register(_ room: RoomID) {
@@ -24,7 +29,7 @@ struct EventPositions {
     /// Handles a restarted daemon, which has none of the old rooms and counts from 1.
     mutating func restart(at time: Double) -> [IPCEvent] {
         let gone = seen.keys.sorted().map { Self.resync($0, 0, time, "restarted") }
-        self = Self(seen: [:])
+        self = Self(seen: [:], isFiltered: isFiltered)
         return gone
     }
 
@@ -43,7 +48,7 @@ struct EventPositions {
         } else {
             seen[room] = event.seq
         }
-        guard event.seq > last + 1 else { return event }
+        guard event.seq > last + 1, !isFiltered else { return event }
         return Self.resync(room, event.seq, event.time, "gap")
     }
 
@@ -64,7 +69,7 @@ struct EventPositions {
             room: room,
             seq: seq,
             time: time,
-            to: .participants([]),
+            audience: .participants([]),
             data: JSON(encoding: Resync(reason: reason))
         )
     }

@@ -13,9 +13,13 @@ public struct EventSequence: AsyncSequence, Sendable {
     let options: ClientOptions
     let rooms: [RoomID]?
     let since: [RoomID: Int64]
+    var patterns: [EventPattern]?
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(sequence: self, positions: EventPositions(seen: since))
+        Iterator(
+            sequence: self,
+            positions: EventPositions(seen: since, isFiltered: patterns != nil)
+        )
     }
 
     public struct Iterator: AsyncIteratorProtocol, Sendable {
@@ -118,13 +122,20 @@ extension EventSequence.Iterator {
             if let rooms = sequence.rooms {
                 for room in rooms { positions.register(room) }
             } else {
-                guard let list = try await call(RoomList.self, Empty(), connection) else { return }
-                for room in list.rooms { positions.register(room.room) }
+                var params = RoomList.Params()
+                repeat {
+                    guard let page = try await call(RoomList.self, params, connection) else {
+                        return
+                    }
+                    for room in page.rooms { positions.register(room.room) }
+                    params.after = page.next
+                } while params.after != nil
             }
         }
         let params = EventsSubscribe.Params(
             rooms: sequence.rooms,
-            since: positions.seen.isEmpty ? nil : positions.seen
+            since: positions.seen.isEmpty ? nil : positions.seen,
+            events: sequence.patterns
         )
         positions.expectsEverything = wasConnected
         _ = try await call(EventsSubscribe.self, params, connection)

@@ -1,3 +1,5 @@
+import Contract
+
 /// Splits a stream of bytes into lines.
 struct LineBuffer {
     private var bytes: [UInt8] = []
@@ -9,10 +11,8 @@ struct LineBuffer {
 
     init(limit: Int = LineBuffer.standardLimit) { self.limit = limit }
 
-    /// Longest line that sfud writes at its largest `ipcOutputBytes`, in bytes.
-    ///
-    /// sfud is trusted, and a client that disconnected on a long reply would request it forever.
-    static let standardLimit = 16 << 30
+    /// Longest line that sfud writes, in bytes, without its newline.
+    static let standardLimit = IPCRequest.lineLimit
 
     /// Lets `fill` append received bytes.
     mutating func append<Result>(_ fill: (inout [UInt8]) -> Result) -> Result {

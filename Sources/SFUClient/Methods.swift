@@ -1,10 +1,16 @@
 public import Contract
+public import JSON
 
 // One convenience method for each call of the contract.
 
 extension SFUClient {
     public func serverInfo() async throws(ClientError) -> ServerInfo.Result {
         try await call(ServerInfo.self, Empty())
+    }
+
+    /// Returns the server's contract as an OpenRPC document.
+    public func contract() async throws(ClientError) -> JSON {
+        try await call(ServerDescribe.self, Empty()).document
     }
 
     public func serverStats() async throws(ClientError) -> ServerStats.Result {
@@ -18,31 +24,46 @@ extension SFUClient {
     public func drain(deadline: Double? = nil) async throws(ClientError) {
         _ = try await call(ServerDrain.self, .init(deadline: deadline))
     }
+
+    /// Takes `drain` back.
+    public func undrain() async throws(ClientError) {
+        _ = try await call(ServerUndrain.self, Empty())
+    }
 }
 
 extension SFUClient {
     public func createRoom(
         _ room: RoomID,
-        settings: RoomSettingsChange? = nil
+        settings: RoomSettingsChange? = nil,
+        custom: CustomItems? = nil
     ) async throws(ClientError) -> RoomInfo {
-        try await call(RoomCreate.self, .init(room: room, settings: settings))
+        try await call(RoomCreate.self, .init(room: room, settings: settings, custom: custom))
     }
 
     public func room(_ room: RoomID) async throws(ClientError) -> RoomInfo {
         try await call(RoomGet.self, .init(room: room))
     }
 
-    public func rooms() async throws(ClientError) -> [RoomInfo] {
-        try await call(RoomList.self, Empty()).rooms
+    /// Returns a summary of each room, in the order of their names.
+    public func rooms(state: RoomState? = nil) async throws(ClientError) -> [RoomSummary] {
+        try await all(RoomList.self, .init(state: state))
+    }
+
+    /// Returns a room's participants, those who wait to be let in last.
+    public func participants(
+        room: RoomID,
+        state: JoinState? = nil
+    ) async throws(ClientError) -> [ParticipantInfo] {
+        try await all(ParticipantList.self, .init(room: room, state: state))
     }
 
     @discardableResult
     public func closeRoom(
         _ room: RoomID,
         by: ParticipantID? = nil,
-        reason: ShortText? = nil
+        detail: ShortText? = nil
     ) async throws(ClientError) -> Done {
-        try await call(RoomClose.self, .init(room: room, by: by, reason: reason))
+        try await call(RoomClose.self, .init(room: room, by: by, detail: detail))
     }
 }
 
@@ -51,6 +72,12 @@ extension SFUClient {
         _ params: ParticipantJoin.Params
     ) async throws(ClientError) -> ParticipantJoin.Result {
         try await call(ParticipantJoin.self, params)
+    }
+
+    public func update(
+        _ params: ParticipantUpdate.Params
+    ) async throws(ClientError) -> ParticipantInfo {
+        try await call(ParticipantUpdate.self, params).participantInfo
     }
 
     @discardableResult
@@ -82,7 +109,7 @@ extension SFUClient {
 
 extension SFUClient {
     public func streams(room: RoomID) async throws(ClientError) -> [StreamInfo] {
-        try await call(StreamList.self, .init(room: room)).streams
+        try await all(StreamList.self, .init(room: room))
     }
 
     @discardableResult
@@ -115,6 +142,42 @@ extension SFUClient {
         try await call(SubscriptionAdd.self, params)
     }
 
+    /// Makes the whole of a participant's explicit subscriptions in one call.
+    public func setSubscriptions(
+        _ params: SubscriptionSet.Params
+    ) async throws(ClientError) -> [SubscriptionSet.Watched] {
+        try await call(SubscriptionSet.self, params).results
+    }
+
+    /// Returns a participant's subscriptions, oldest first.
+    public func subscriptions(
+        room: RoomID,
+        participant: ParticipantID
+    ) async throws(ClientError) -> [SubscriptionInfo] {
+        try await all(SubscriptionList.self, .init(room: room, participant: participant))
+    }
+
+    /// Returns a participant's transports, with what their m-lines carry.
+    public func transports(
+        room: RoomID,
+        participant: ParticipantID
+    ) async throws(ClientError) -> [TransportInfo] {
+        try await all(TransportList.self, .init(room: room, participant: participant))
+    }
+
+    /// Returns a room's message topics, or those that one participant is subscribed to.
+    public func topics(
+        room: RoomID,
+        participant: ParticipantID? = nil
+    ) async throws(ClientError) -> [TopicInfo] {
+        try await all(MessageTopics.self, .init(room: room, participant: participant))
+    }
+
+    /// Returns the live streams of a room, or of all rooms.
+    public func streamings(room: RoomID? = nil) async throws(ClientError) -> [StreamingInfo] {
+        try await all(StreamingList.self, .init(room: room))
+    }
+
     @discardableResult
     public func updateSubscription(
         _ params: SubscriptionUpdate.Params
@@ -143,10 +206,20 @@ extension SFUClient {
         participant: ParticipantID? = nil,
         subscription: SubscriptionID? = nil
     ) async throws(ClientError) -> StatsGet.Result {
-        try await call(
-            StatsGet.self,
-            .init(room: room, participant: participant, subscription: subscription)
+        var params = StatsGet.Params(
+            room: room,
+            participant: participant,
+            subscription: subscription
         )
+        var whole = StatsGet.Result()
+        repeat {
+            let page = try await call(StatsGet.self, params)
+            whole.transports += page.transports
+            whole.streams += page.streams
+            whole.subscriptions += page.subscriptions
+            params.after = page.next
+        } while params.after != nil
+        return whole
     }
 
     /// Makes a participant's slots follow the active speakers; without any slots, ends it.

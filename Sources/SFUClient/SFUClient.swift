@@ -41,12 +41,31 @@ public actor SFUClient {
     /// Returns a sequence of events on a connection of its own.
     ///
     /// It has the events of `rooms`, or of all rooms if `nil`. `since` gives the last `seq` seen of
-    /// each room; later events come first. The sequence ends when its task is cancelled.
+    /// each room; later events come first. `events` restricts it to events by name or prefix. The
+    /// sequence ends when its task is cancelled.
     public nonisolated func events(
         rooms: [RoomID]? = nil,
-        since: [RoomID: Int64] = [:]
+        since: [RoomID: Int64] = [:],
+        events: [EventPattern]? = nil
     ) -> EventSequence {
-        EventSequence(dialer: dialer, options: options, rooms: rooms, since: since)
+        EventSequence(
+            dialer: dialer,
+            options: options,
+            rooms: rooms,
+            since: since,
+            patterns: events
+        )
+    }
+
+    /// Returns a sequence of statistics on a connection of its own.
+    ///
+    /// It has the statistics of `rooms`, or of all rooms if `nil`, once in so many seconds, 1 to
+    /// 60. It ends when its task is cancelled.
+    public nonisolated func statistics(
+        rooms: [RoomID]? = nil,
+        seconds: Int
+    ) -> StatisticsSequence {
+        StatisticsSequence(dialer: dialer, params: .init(rooms: rooms, seconds: seconds))
     }
 
     /// Calls a method.
@@ -62,6 +81,24 @@ public actor SFUClient {
         } catch {
             throw .protocolViolation("\(M.name): \(error.message)")
         }
+    }
+
+    /// Returns a whole list, page by page.
+    ///
+    /// - Throws: The same errors as a single call.
+    public func all<M: IPCMethod>(
+        _ method: M.Type,
+        _ params: M.Params
+    ) async throws(ClientError) -> [M.Result.Element]
+    where M.Params: PagedParams, M.Result: PagedResult {
+        var params = params
+        var elements: [M.Result.Element] = []
+        repeat {
+            let result = try await call(method, params)
+            elements += result.page
+            params.after = result.next
+        } while params.after != nil
+        return elements
     }
 
     /// Calls a method by its name.

@@ -106,10 +106,15 @@ final class UnixSocket: Sendable {
     }
 }
 
-/// Default path of sfud's socket.
+/// Path of sfud's socket, for callers that name none.
 public enum IPCPath {
-    /// `$XDG_RUNTIME_DIR/sfud.sock`, else `/tmp/sfud-UID.sock`.
+    /// `$SFUD_IPC`, else `$XDG_RUNTIME_DIR/sfud.sock`, else `/tmp/sfud-UID.sock`.
+    ///
+    /// The last two are where sfud listens if its configuration names no path.
     public static var standard: String {
+        if let path = unsafe getenv("SFUD_IPC"), unsafe path.pointee != 0 {
+            return unsafe String(cString: path)
+        }
         if let directory = unsafe getenv("XDG_RUNTIME_DIR"), unsafe directory.pointee != 0 {
             return unsafe String(cString: directory) + "/sfud.sock"
         }

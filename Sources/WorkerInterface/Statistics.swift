@@ -3,7 +3,7 @@ package import RTP
 /// Reason for dropping a packet.
 ///
 /// Drops are counted, because a log line per packet is an attack surface.
-package enum DropReason: String, CaseIterable, Hashable, Sendable, BitwiseCopyable {
+package enum DropReason: String, Error, CaseIterable, Hashable, BitwiseCopyable {
     /// The first byte matches no protocol of a WebRTC port (RFC 7983).
     case unknownProtocol = "unknown-protocol"
     case oversized
@@ -140,6 +140,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// value.
     package var load: Double = 0
     package var pressure = WorkerOverload()
+    /// Time at which the counters were read.
+    package var time = Instant(nanoseconds: 0)
     package var transports: [TransportStatistics] = []
     package var publications: [PublicationStatistics] = []
     package var slots: [SlotStatistics] = []
@@ -151,6 +153,8 @@ package struct TransportStatistics: Hashable, Sendable {
     package var id: TransportID
     package var connected: Bool
     package var remote: Address?
+    /// Whether media goes over a TCP connection; `nil` while there is no path.
+    package var isTCP: Bool?
     package var srtpProfile: String?
     package var bytesIn: UInt64
     package var bytesOut: UInt64
@@ -158,17 +162,21 @@ package struct TransportStatistics: Hashable, Sendable {
     package var packetsOut: UInt64
     /// Round-trip time from sender and receiver reports, in nanoseconds.
     package var roundTripNanoseconds: Int64?
+    /// Estimate of what the path to the peer carries, in bits a second; `nil` if no limit is known.
+    package var estimate: Int?
 
     package init(id: TransportID) {
         self.id = id
         connected = false
         remote = nil
+        isTCP = nil
         srtpProfile = nil
         bytesIn = 0
         bytesOut = 0
         packetsIn = 0
         packetsOut = 0
         roundTripNanoseconds = nil
+        estimate = nil
     }
 }
 
@@ -191,6 +199,8 @@ package struct EncodingStatistics: Hashable, Sendable {
     package var bytes: UInt64
     /// Cumulative number of packets lost, as in a receiver report (RFC 3550 §6.4.1).
     package var packetsLost: Int64
+    /// Fraction of packets lost in the last report's interval, in 256ths.
+    package var fractionLost: UInt8
     /// Interarrival jitter in RTP timestamp units.
     package var jitter: UInt32
     package var nacksSent: UInt64
@@ -203,6 +213,7 @@ package struct EncodingStatistics: Hashable, Sendable {
         packets = 0
         bytes = 0
         packetsLost = 0
+        fractionLost = 0
         jitter = 0
         nacksSent = 0
         pictureLossesSent = 0

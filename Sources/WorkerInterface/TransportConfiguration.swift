@@ -77,12 +77,17 @@ package struct PublicationConfiguration: Hashable, Sendable {
     /// One encoding per RID (RFC 8853), or a single one without RID if there is no simulcast.
     package var encodings: [EncodingConfiguration]
     /// Highest layer that the publisher's role allows; layers above it are not forwarded.
+    ///
+    /// For audio it holds only the role's bitrate.
     package var cap = LayerCap.none
     /// Whether it is a screen share, which loses frame rate before resolution.
     package var isScreen = false
     /// Whether its publisher is an active speaker or pinned; an overloaded worker sheds its video
     /// last.
     package var isFeatured = false
+    /// Whether its publisher lets its video be switched off to keep the audio; an overloaded worker
+    /// switches off last of all what may not be.
+    package var audioFallback = true
 
     package init(
         id: PublicationID,

@@ -36,6 +36,8 @@ package enum WorkerCommand: Hashable, Sendable {
     case tap(OutputCommand)
     /// Requests an `Event.statistics` with this token.
     case report(token: UInt64)
+    /// Requests an `Event.statistics` of these transports and their media alone.
+    case reportTransports([TransportID], token: UInt64)
     /// Requests an `Event.explained` with this token.
     case explain(SlotID, token: UInt64)
     /// Requests an `Event.fenced` with this epoch, which confirms that all earlier commands have

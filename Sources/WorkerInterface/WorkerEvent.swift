@@ -9,6 +9,8 @@ package enum WorkerEvent: Hashable, Sendable {
     /// Retransmissions are not counted.
     case fenced(epoch: UInt64, at: Instant, packets: UInt64)
     case transport(TransportID, TransportChange)
+    /// Quality of a transport's path from its start to its end, told when it is closed.
+    case closed(TransportID, LinkQuality)
     /// Departure of a subscription's first packet on this slot; for video a keyframe.
     case started(SlotID, subscription: UInt64)
     /// Change of the layer that a slot forwards; `nil` stands for no layer or for a stream without

@@ -38,8 +38,8 @@ extension Report {
         ])
         for turn in turns {
             table.add([
-                clock(turn.time), turn.from.map(layer) ?? "no video",
-                turn.to.map(layer) ?? "no video", turn.cause.rawValue,
+                clock(turn.time), turn.previous.map(layer) ?? "no video",
+                turn.current.map(layer) ?? "no video", turn.cause.rawValue,
             ])
         }
         return table.text
@@ -81,6 +81,7 @@ extension Report {
         case .subscriber: "the subscriber's own switch"
         case .codec: "no codec in common"
         case .overload: "the server has too much to do"
+        case .approval: "the viewer waits to be let in"
         }
     }
 }

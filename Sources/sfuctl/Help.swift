@@ -43,8 +43,8 @@ enum Help {
 
     private static let options = """
         Options:
-          --ipc PATH  sfud's socket (default: $XDG_RUNTIME_DIR/sfud.sock, else
-                      /tmp/sfud-UID.sock; here \(IPCPath.standard))
+          --ipc PATH  sfud's socket (default: $SFUD_IPC, else $XDG_RUNTIME_DIR/sfud.sock,
+                      else /tmp/sfud-UID.sock; here \(IPCPath.standard))
           --json      print JSON as sfud gave it
           --help      print this
         """

@@ -23,6 +23,8 @@ extension Action {
             if let participant = rest.first {
                 params["participant"] = .string(try Self.id(participant, topic))
                 params["media"] = .array(try Self.media(rest.dropFirst(), topic))
+            } else if topic == .mute {
+                params["sparing"] = .string(MuteSparing.moderators.rawValue)
             }
         case .drop:
             method = ParticipantDrop.name

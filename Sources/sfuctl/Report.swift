@@ -3,7 +3,7 @@ import JSON
 
 /// Human-readable results for operators.
 enum Report {
-    static func rooms(_ rooms: [RoomInfo]) -> String {
+    static func rooms(_ rooms: [RoomSummary]) -> String {
         guard !rooms.isEmpty else { return "no rooms" }
         var table = Table([
             ("ROOM", .left), ("STATE", .left), ("MODE", .left), ("PARTICIPANTS", .right),
@@ -11,8 +11,9 @@ enum Report {
         ])
         for room in rooms.sorted(by: { $0.room < $1.room }) {
             table.add([
-                room.room.rawValue, room.state.rawValue, room.settings.mode.rawValue,
-                "\(room.participants.count)", "\(room.streams.count)", room.locked ? "yes" : "no",
+                room.room.rawValue, room.state.rawValue, room.mode.rawValue,
+                "\(room.counts.participants)", "\(room.counts.streams)",
+                room.locked ? "yes" : "no",
             ])
         }
         return table.text
@@ -26,7 +27,8 @@ enum Report {
         about.add(["hard muted", room.hardMuted ? "yes" : "no"])
         about.add(["last event", "\(room.seq)"])
         about.add(["created", "\(clock(room.created)) UTC"])
-        return [about.text, participants(room), streams(room.streams)].joined(separator: "\n\n")
+        let lists = [participants(room), streams(room.streams ?? [])]
+        return ([about.text] + lists).joined(separator: "\n\n")
     }
 
     static func talkers(_ talkers: [Talker]) -> String {
@@ -44,12 +46,13 @@ enum Report {
     }
 
     private static func participants(_ room: RoomInfo) -> String {
-        guard !room.participants.isEmpty else { return "no participants" }
+        let all = (room.participants ?? []) + (room.awaited ?? [])
+        guard !all.isEmpty else { return "no participants" }
         var table = Table([
             ("PARTICIPANT", .left), ("NAME", .left), ("ROLE", .left), ("MODE", .left),
             ("CONNECTION", .left), ("MUTED", .left),
         ])
-        for one in room.participants {
+        for one in all {
             table.add([
                 one.participant.rawValue, one.name, one.role, one.mode.rawValue,
                 one.state == .awaited ? "awaited" : one.connection.rawValue,
@@ -98,6 +101,7 @@ enum Report {
         table.add(["fingerprint", info.fingerprint])
         table.add(["started", "\(clock(info.started)) UTC"])
         table.add(["boot", info.boot])
+        table.add(["draining", info.draining ? "yes" : "no"])
         if case .object(let limits) = JSON(encoding: info.limits) {
             for (name, value) in limits.sorted(by: { $0.key < $1.key }) {
                 table.add(["limit \(name)", String(decoding: JSON.encoded(value), as: UTF8.self)])
@@ -108,16 +112,17 @@ enum Report {
 
     /// Formats an event as one line; long data is not cut.
     static func event(_ event: IPCEvent) -> String {
-        let to =
-            switch event.to {
+        let audience =
+            switch event.audience {
             case .all: "all"
             case .participants(let list) where list.isEmpty: "nobody"
             case .participants(let list): list.map(\.rawValue).joined(separator: ",")
+            case .except(let list): "all-but:" + list.map(\.rawValue).joined(separator: ",")
             }
         let data = String(decoding: JSON.encoded(event.data), as: UTF8.self)
         let room = event.room?.rawValue ?? "-"
         return Table.printable(
-            "\(clock(event.time)) \(room) \(event.seq) \(event.event) to=\(to) \(data)"
+            "\(clock(event.time)) \(room) \(event.seq) \(event.event) audience=\(audience) \(data)"
         )
     }
 

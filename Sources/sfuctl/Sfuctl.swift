@@ -43,7 +43,7 @@ struct Sfuctl {
                 invocation.isJSON ? pretty(RoomList.Result(rooms: rooms)) : Report.rooms(rooms)
             )
         case .room(let room):
-            let room = try await client.room(room)
+            let room = try await whole(room, client)
             Output.text(invocation.isJSON ? pretty(room) : Report.room(room))
         case .explain(let room, let subscription):
             let found = try await client.explain(room: room, subscription: subscription)
@@ -72,6 +72,24 @@ struct Sfuctl {
         // Handled before a client was created, as it needs no sfud.
         case .compose: break
         }
+    }
+
+    /// Returns a room with its lists to their ends.
+    private static func whole(
+        _ id: RoomID,
+        _ client: SFUClient
+    ) async throws(ClientError) -> RoomInfo {
+        var room = try await client.room(id)
+        guard let next = room.next else { return room }
+        room.next = nil
+        if next.participants != nil {
+            room.participants = try await client.participants(room: id, state: .joined)
+        }
+        if next.awaited != nil {
+            room.awaited = try await client.participants(room: id, state: .awaited)
+        }
+        if next.streams != nil { room.streams = try await client.streams(room: id) }
+        return room
     }
 
     static func pretty(_ value: some Encodable) -> String {

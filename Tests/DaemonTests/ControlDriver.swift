@@ -4,6 +4,7 @@ import Testing
 
 @testable import Contract
 @testable import ControlPlane
+@testable import Daemon
 @testable import JSON
 @testable import Rooms
 @testable import WorkerInterface
@@ -22,10 +23,18 @@ struct ControlDriver {
     var fences: [(worker: Int, epoch: UInt64)] = []
     var subscribed: [(rooms: Set<String>?, replay: [IPCEvent])] = []
     var tokens: [(worker: Int, token: UInt64)] = []
+    /// Transports whose statistics workers were asked for.
+    private var reports: [(worker: Int, ids: [TransportID], token: UInt64)] = []
+    /// Statistics that were sent, and to whom.
+    private var statistics: [(connection: ConnectionID, event: IPCEvent)] = []
     /// Subscriptions that workers were asked to explain.
     var questions: [(worker: Int, token: UInt64)] = []
     var hasExited = false
+    /// Bytes of the longest reply or event so far.
+    var longestLine = 0
     private var lastID: Int64 = 0
+    private var calls: [Int64: (method: String, params: JSON)] = [:]
+    private var check = ContractCheck()
 
     static let startTime = 1_700_000_000.0
     let connection = ConnectionID(rawValue: 1)
@@ -37,6 +46,8 @@ struct ControlDriver {
         seed: UInt64 = 1
     ) {
         let candidates = (0..<workers).map { [Address(ipv4: 0x7f00_0001, port: 5004 + UInt16($0))] }
+        var configured = Configuration.Limits()
+        configured.control = limits
         let setup = ControlSetup(
             version: "1.2.3",
             bootID: "boot",
@@ -46,6 +57,7 @@ struct ControlDriver {
             candidates: candidates,
             udp: (0..<workers).map { "127.0.0.1:\(5004 + $0)" },
             limits: limits,
+            configuredLimits: ConfigurationLimit.values(of: configured),
             recordings: recordings
         )
         plane = ControlPlane(setup)
@@ -55,6 +67,7 @@ struct ControlDriver {
     @discardableResult
     mutating func send(_ method: String, _ params: JSON = [:]) -> Int64 {
         lastID += 1
+        calls[lastID] = (method, params)
         send(line: IPCRequest(id: .integer(lastID), method: method, params: params).encoded())
         return lastID
     }
@@ -112,6 +125,7 @@ struct ControlDriver {
     private mutating func take(_ output: ControlOutput) {
         switch output {
         case .reply(_, let line):
+            longestLine = max(longestLine, line.count)
             guard case .reply(let reply)? = try? IPCMessage(line: line) else {
                 Issue.record("no reply: \(String(decoding: line, as: UTF8.self))")
                 return
@@ -119,22 +133,34 @@ struct ControlDriver {
             guard case .integer(let id) = reply.id else { return trace.append("reply without id") }
             #expect(replies[id] == nil, "call \(id) is answered twice")
             replies[id] = reply.outcome
+            if case .failure(let error) = reply.outcome {
+                let isListed = ContractErrors.contains(code: error.code, reason: error.reason)
+                #expect(isListed, "x-errors lacks \(error)")
+            }
+            if let (method, params) = calls.removeValue(forKey: id),
+                case .success(let result) = reply.outcome
+            {
+                check.call(method, params, result: result)
+            }
             trace.append("reply \(id)")
-        case .event(let room, let seq, let line):
-            guard case .event(let event)? = try? IPCMessage(line: line) else {
-                Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
+        case .event(let line, let room, let seq):
+            longestLine = max(longestLine, line.line.count)
+            guard case .event(let event)? = try? IPCMessage(line: line.line) else {
+                Issue.record("no event: \(String(decoding: line.line, as: UTF8.self))")
                 return
             }
             #expect(event.room?.rawValue == room && event.seq == Int64(seq))
             events.append(event)
+            check.event(line: line.line)
             trace.append(event.event)
         case .serverEvent(let line):
-            guard case .event(let event)? = try? IPCMessage(line: line) else {
-                Issue.record("no event: \(String(decoding: line, as: UTF8.self))")
+            guard case .event(let event)? = try? IPCMessage(line: line.line) else {
+                Issue.record("no event: \(String(decoding: line.line, as: UTF8.self))")
                 return
             }
             #expect(event.room == nil)
             events.append(event)
+            check.event(line: line.line)
             trace.append(event.event)
         case .commands(let worker, let batch):
             for command in batch {
@@ -142,6 +168,9 @@ struct ControlDriver {
                 case .fence(let epoch): fences.append((worker, epoch))
                 case .explain(_, let token): questions.append((worker, token))
                 case .report(let token): tokens.append((worker, token))
+                case .reportTransports(let ids, let token):
+                    tokens.append((worker, token))
+                    reports.append((worker, ids, token))
                 // Important for an overloaded worker, and for no story here.
                 case .feature: break
                 case .configure, .close, .gate, .bind, .limit, .mirror, .unmirror, .relay,
@@ -150,11 +179,18 @@ struct ControlDriver {
                 }
             }
             trace.append("commands")
-        case .subscribe(_, let rooms, let replay):
-            let missed = replay.compactMap { line in
-                if case .event(let event)? = try? IPCMessage(line: line) { event } else { nil }
+        case .statistics(let connection, let line):
+            guard case .event(let event)? = try? IPCMessage(line: line.line) else {
+                Issue.record("no event: \(String(decoding: line.line, as: UTF8.self))")
+                return
             }
-            subscribed.append((rooms, missed))
+            statistics.append((connection, event))
+            trace.append(event.event)
+        case .subscribe(_, let events, let replay):
+            let missed = replay.compactMap { one in
+                if case .event(let event)? = try? IPCMessage(line: one.line) { event } else { nil }
+            }
+            subscribed.append((events.rooms, missed))
             trace.append("subscribe")
         case .exit:
             hasExited = true
@@ -232,16 +268,18 @@ extension ControlDriver {
     }
 
     /// Returns the room as `room.get` shows it.
-    mutating func shown(_ room: String = "r") throws -> RoomInfo {
-        try done("room.get", ["room": .string(room)]).decode(RoomInfo.self)
+    mutating func shown(_ room: String = "r") throws -> ShownRoom {
+        ShownRoom(try done("room.get", ["room": .string(room)]).decode(RoomInfo.self))
     }
 
     /// Takes the events since the last call, each with its audience.
     mutating func takeEventSummaries() -> [String] {
         defer { events = [] }
         return events.map { event in
-            switch event.to {
+            switch event.audience {
             case .all: "\(event.event) all"
+            case .except(let ids):
+                "\(event.event) all but \(ids.map(\.rawValue).joined(separator: ","))"
             case .participants(let ids):
                 "\(event.event) \(ids.map(\.rawValue).joined(separator: ","))"
             }
@@ -254,6 +292,26 @@ extension ControlDriver {
             guard case .gate(_, let open) = command else { return nil }
             return open
         }
+    }
+
+    /// Takes the commands, and returns for each slot that was bound whether it is open.
+    mutating func takeOpenings() -> [Bool] {
+        takeCommands().compactMap { command in
+            guard case .bind(_, let binding?) = command else { return nil }
+            return binding.open
+        }
+    }
+
+    /// Takes the workers' pending questions for statistics.
+    mutating func takeReports() -> [(worker: Int, ids: [TransportID], token: UInt64)] {
+        defer { reports = [] }
+        return reports
+    }
+
+    /// Takes the statistics sent since the last call.
+    mutating func takeStatistics() -> [(connection: ConnectionID, event: IPCEvent)] {
+        defer { statistics = [] }
+        return statistics
     }
 
     mutating func takeEvents() -> [String] {
@@ -311,4 +369,16 @@ struct TestOffer {
 
             """
     }
+}
+
+/// A room with the first pages of its lists.
+@dynamicMemberLookup struct ShownRoom: Equatable {
+    var info: RoomInfo
+    var participants: [ParticipantInfo] { info.participants ?? [] }
+    var awaited: [ParticipantInfo] { info.awaited ?? [] }
+    var streams: [StreamInfo] { info.streams ?? [] }
+
+    init(_ info: RoomInfo) { self.info = info }
+
+    subscript<Value>(dynamicMember path: KeyPath<RoomInfo, Value>) -> Value { info[keyPath: path] }
 }

@@ -173,14 +173,4 @@ import Testing
             }
         }
     }
-
-    @Test func `server.info shows the limits that hold`() throws {
-        var limits = ControlLimits()
-        limits.transportsPerParticipant = 7
-        limits.subscriptionsPerParticipant = 11
-        var driver = ControlDriver(limits: limits)
-        let shown = try driver.done("server.info").decode(ServerInfo.Result.self).limits
-        #expect(shown.transportsPerParticipant == 7 && shown.subscriptionsPerParticipant == 11)
-        #expect(shown.sdp == SDPLimits.bytes && shown.mLines == SDPLimits.mediaLines)
-    }
 }

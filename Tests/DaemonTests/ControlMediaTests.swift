@@ -33,7 +33,7 @@ import Testing
             case .gate(_, let isOpen): isOpen
             case .bind(_, let binding): binding?.open
             case .configure, .close, .limit, .feature, .mirror, .unmirror, .relay, .hold, .explain,
-                .report, .fence, .tap:
+                .report, .reportTransports, .fence, .tap:
                 nil
             }
         }
@@ -161,7 +161,7 @@ import Testing
         #expect(both.audioMid == "1" && both.videoMid == "3")
     }
 
-    @Test func `one's own stream can be watched`() throws {
+    @Test func `O-3 one's own stream can be watched`() throws {
         var driver = ControlDriver()
         try driver.room()
         try driver.join("a")
@@ -203,14 +203,14 @@ import Testing
         #expect(throws: IPCError.self) { try driver.watch("b", other) }
     }
 
-    @Test func `who switches video off is named, and again when it comes back`() throws {
+    @Test func `O-8 who switches video off is named, and again when it comes back`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         let subscription = try driver.watch("b", stream).subscription
         func reasons(_ driver: inout ControlDriver) -> [String] {
             defer { driver.events = [] }
             return driver.events.map { event in
                 guard case .string(let reason)? = event.data["reason"] else { return event.event }
-                return "\(event.event) \(reason) \(event.to == .participants(["b"]))"
+                return "\(event.event) \(reason) \(event.audience == .participants(["b"]))"
             }
         }
         let own: [String: JSON] = [
@@ -241,23 +241,6 @@ import Testing
         #expect(reasons(&driver) == [])
     }
 
-    @Test func `what a host who waits for a place does to the video is told`() throws {
-        var driver = ControlDriver()
-        try driver.room("r", ["mode": "single_host"])
-        for host in ["a", "b"] { try driver.join(host, ["role": "moderator"]) }
-        try driver.offer("a", "0:audio:sendonly", "1:audio:recvonly", "2:video:recvonly")
-        let lines = try driver.offer("b", "0:audio:sendonly", "1:video:sendonly")
-        try driver.watch("a", try #require(lines[1].stream))
-        let stream: [String: JSON] = [
-            "room": "r", "stream": .string(try #require(lines[1].stream).rawValue),
-        ]
-        _ = driver.takeEvents()
-        try driver.done("stream.update", .object(stream.merging(["video": false]) { $1 }))
-        #expect(driver.takeEvents() == ["stream.changed", "subscription.videoDisabled"])
-        try driver.done("stream.update", .object(stream.merging(["video": true]) { $1 }))
-        #expect(driver.takeEvents() == ["stream.changed", "subscription.videoEnabled"])
-    }
-
     @Test func `a removed slot causes no events`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         let subscription = try driver.watch("b", stream).subscription
@@ -271,7 +254,7 @@ import Testing
         #expect(driver.takeEvents() == [])
     }
 
-    @Test func `a codec that the slot cannot decode is told`() throws {
+    @Test func `O-8 a codec that the slot cannot decode is told`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         try driver.watch("b", stream)
         let video = try #require(driver.plane.rooms["r"]?.room.streams[stream.rawValue]?.video)
@@ -291,7 +274,7 @@ import Testing
         #expect(shown?.codec == .vp8 && shown?.layers.map(\.width) == [640])
     }
 
-    @Test func `the first packet is told once`() throws {
+    @Test func `O-4 the first packet is told once`() throws {
         var (driver, stream) = try call(slots: ["0:audio:recvonly", "1:video:recvonly"])
         try driver.watch("b", stream)
         let slots = driver.takeCommands().compactMap { command -> (SlotID, UInt64)? in
@@ -300,7 +283,7 @@ import Testing
         }
         for (slot, number) in slots { driver.tell(.started(slot, subscription: number)) }
         #expect(driver.events.map(\.event) == ["subscription.connected"])
-        #expect(driver.events[0].to == .participants(["b"]))
+        #expect(driver.events[0].audience == .participants(["b"]))
         let (slot, number) = try #require(slots.last)
         driver.tell(
             .layerChanged(
@@ -380,5 +363,28 @@ import Testing
         try driver.offer("a", "0:audio:inactive", "1:video:inactive")
         let anew = try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")
         #expect(anew[0].stream != nil && anew[0].stream != stream)
+    }
+
+    @Test func `O-9 an update changes, keeps or unsets audioFallback`() throws {
+        var driver = ControlDriver()
+        try driver.room()
+        try driver.join("a")
+        try driver.join("b")
+        let stream = try #require(
+            try driver.offer("a", "0:audio:sendonly", "1:video:sendonly")[0].stream
+        )
+        try driver.offer("b", "0:audio:recvonly", "1:video:recvonly")
+        let subscription = try driver.watch("b", stream).subscription
+        for (change, expected): ([String: JSON], JSON?) in [
+            (["audioFallback": false], false), (["priority": 3], false),
+            (["audioFallback": true], true), (["audioFallback": .null], nil),
+        ] {
+            let call: [String: JSON] = [
+                "room": "r", "subscription": .string(subscription.rawValue),
+            ]
+            try driver.done("subscription.update", .object(call.merging(change) { $1 }))
+            let list = try driver.done("subscription.list", ["room": "r", "participant": "b"])
+            #expect(list["subscriptions"]?.list.first?["audioFallback"] == expected)
+        }
     }
 }

@@ -82,7 +82,7 @@ import WorkerInterface
             "transport.offer",
             ["room": "r", "participant": "c", "sdp": "OFFER"],
             4091,
-            "wrong-state"
+            "signalling-only"
         ),
         Row(
             "bad SDP",
@@ -166,14 +166,14 @@ import WorkerInterface
             "subscription.add",
             ["room": "r", "participant": "c", "stream": "STREAM"],
             4091,
-            "wrong-state"
+            "signalling-only"
         ),
         Row(
             "a role that may not watch",
             "subscription.add",
             ["room": "r", "participant": "d", "stream": "STREAM"],
             4010,
-            "not-permitted"
+            "role-may-not-watch"
         ),
         Row(
             "no subscription to update",
@@ -271,7 +271,7 @@ import WorkerInterface
         ("events.subscribe", ["rooms": ["r"], "since": ["r": 0]], []),
         ("room.create", ["room": "n", "settings": ["mode": "group"]], ["room"]),
         ("room.get", ["room": "r"], ["room"]), ("room.list", [:], []),
-        ("room.close", ["room": "r", "by": "a", "reason": "late"], ["room"]),
+        ("room.close", ["room": "r", "by": "a", "detail": "late"], ["room"]),
         (
             "participant.join",
             [
@@ -284,7 +284,8 @@ import WorkerInterface
             "transport.offer",
             [
                 "room": "r", "participant": "a", "sdp": "v=0", "transport": "main",
-                "sources": ["0": "screen"], "audioFallback": true,
+                "sources": ["0": "screen"], "streams": ["0": ["name": "A"]],
+                "audioFallback": true,
             ], ["room", "participant", "sdp"]
         ),
         (
@@ -330,7 +331,8 @@ import WorkerInterface
         bad.append(("surplus", members.merging(["surplus": 1]) { $1 }))
         for key in required { bad.append((key, members.filter { $0.key != key })) }
         for key in members.keys.sorted() {
-            bad.append((key, members.merging([key: .null]) { $1 }))
+            // Null unsets whatever is optional.
+            if required.contains(key) { bad.append((key, members.merging([key: .null]) { $1 })) }
             bad.append((key, members.merging([key: .array([.array([])])]) { $1 }))
         }
         for (key, params) in bad {

@@ -122,8 +122,7 @@ private struct ControlWalk {
             #expect(event.seq == (last[room] ?? 0) + 1, "\(event.event)")
             last[room] = event.seq
             switch (event.event, event.data["stream"]) {
-            case ("stream.created", let stream?):
-                if case .string(let id)? = stream["stream"] { alive.insert(id) }
+            case ("stream.created", .string(let id)?): alive.insert(id)
             case ("stream.destroyed", .string(let id)?):
                 #expect(alive.remove(id) != nil, "a stream ends once, and after it began")
             default: break

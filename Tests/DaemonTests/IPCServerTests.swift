@@ -175,15 +175,17 @@ struct IPCServerTests {
             let reader = Client(path)
             rig.turns()
             let id = ConnectionID(rawValue: 1)
-            let event = [UInt8](repeating: UInt8(ascii: "e"), count: 10_000)
-            rig.server.subscribe(id, rooms: nil, replay: [])
-            rig.server.subscribe(ConnectionID(rawValue: 2), rooms: ["r"], replay: [event])
+            let line = [UInt8](repeating: UInt8(ascii: "e"), count: 10_000)
+            let event = EventLine(name: "room.updated", line: line)
+            rig.server.subscribe(id, EventInterest(), replay: [])
+            let room = EventInterest(rooms: ["r"])
+            rig.server.subscribe(ConnectionID(rawValue: 2), room, replay: [event])
             var received = 0
             var number = 0
             // The kernel takes some; half the limit later nothing more is read.
             while rig.closed.isEmpty, number < 1_000 {
-                rig.server.event(room: "r", event)
-                rig.server.event(room: "other", event)
+                rig.server.event(event, in: "r")
+                rig.server.event(event, in: "other")
                 rig.now = rig.now.advanced(milliseconds: 10)
                 rig.turn()
                 received += reader.receive().text.utf8.count
@@ -194,7 +196,7 @@ struct IPCServerTests {
             }
             #expect(rig.closed == [id])
             #expect(!rig.lines.contains("held"))
-            #expect(received == (number + 1) * (event.count + 1))
+            #expect(received == (number + 1) * (line.count + 1))
         }
     }
 

@@ -1,7 +1,9 @@
 import RTP
+import Rooms
 import Testing
 
 @testable import Contract
+@testable import ControlPlane
 @testable import JSON
 
 /// Assumptions of every seed (A0), and publishing rights; names begin with the rows they prove.
@@ -181,7 +183,7 @@ import Testing
             ]
         )
         let event = try #require(driver.events.last)
-        #expect(event.to == .participants(["b"]))
+        #expect(event.audience == .participants(["b"]))
         #expect(event.data["payload"] == ["receiverId": "b", "accpeterName": "Ann"])
         #expect(try driver.shown().participants == before)
         try driver.done(
@@ -189,16 +191,16 @@ import Testing
             ["room": "r", "participant": "b", "topic": "ACK"]
         )
         try driver.done("message.publish", ["room": "r", "topic": "ACK", "message": "x"])
-        #expect(driver.events.last?.to == .participants(["a"]))
+        #expect(driver.events.last?.audience == .participants(["a"]))
     }
 
-    @Test func `R-1 a role says what its holder may send`() throws {
+    @Test func `R-1 R-4 a role says what of its holder is heard and seen`() throws {
         let roles: JSON = [
             ["name": "singer", "publish": ["audio": true]],
             ["name": "presenter", "publish": ["screen": true]],
         ]
-        for (role, refused) in [
-            ("singer", [false, true, true]), ("presenter", [true, true, false]),
+        for (role, open) in [
+            ("singer", [true, false, false]), ("presenter", [false, false, true]),
         ] {
             var driver = ControlDriver()
             try driver.room("r", ["roles": roles])
@@ -210,21 +212,56 @@ import Testing
                 "2:video:sendonly",
                 sources: ["2": "screen"]
             )
-            #expect(mids.map { $0.refused == "role" } == refused, "\(role)")
+            #expect(mids.allSatisfy { $0.refused == nil && $0.direction == .recvonly })
+            #expect(mids.map { $0.stream != nil } == open, "\(role)")
+            #expect(driver.takeGates() == open, "\(role)")
         }
     }
 
-    @Test func `L-3 a second host waits for the place and then has it`() throws {
+    @Test func `L-3 L-15 a second host waits without a stream, then has the place`() throws {
         var driver = ControlDriver()
         try driver.room("r", ["mode": "single_host"])
         for id in ["h1", "h2"] { try driver.join(id, ["role": "moderator"]) }
         try driver.offer("h1", "0:audio:sendonly")
         _ = driver.takeCommands()
         let mids = try driver.offer("h2", "0:audio:sendonly")
-        #expect(mids[0].refused == nil)
+        #expect(mids[0].refused == nil && mids[0].stream == nil)
         #expect(driver.takeGates() == [false])
+        #expect(try driver.shown().streams.map(\.participant) == ["h1"])
+        _ = driver.takeEventSummaries()
         try driver.done("participant.leave", ["room": "r", "participant": "h1"])
         #expect(driver.takeGates() == [true])
+        let created = try #require(driver.events.last)
+        #expect(
+            driver.takeEventSummaries() == [
+                "stream.destroyed all", "participant.left all", "stream.created all",
+            ]
+        )
+        #expect(created.data["participant"] == "h2")
+        // Another offer names it.
+        let stream = try #require(try driver.offer("h2", "0:audio:sendonly")[0].stream)
+        #expect(try driver.shown().streams.map(\.stream) == [stream])
+    }
+
+    @Test func `L-3 a host who loses the place is told by the end of the stream`() throws {
+        var driver = ControlDriver()
+        try driver.room("r", ["mode": "single_host", "maxHosts": 2])
+        for id in ["h1", "h2"] {
+            try driver.join(id, ["role": "moderator"])
+            try driver.offer(id, "0:audio:sendonly")
+        }
+        _ = driver.takeGates()
+        driver.events = []
+        try driver.done("room.update", ["room": "r", "settings": ["maxHosts": 1]])
+        #expect(driver.takeGates() == [false])
+        #expect(driver.events.last?.event == "stream.destroyed")
+        #expect(driver.events.last?.data["participant"] == "h2")
+        #expect(driver.events.last?.data["reason"] == "host-place-lost")
+        driver.events = []
+        // He still waits, and comes back without an offer.
+        try driver.done("room.update", ["room": "r", "settings": ["maxHosts": 2]])
+        #expect(driver.takeGates() == [true])
+        #expect(driver.takeEvents() == ["room.updated", "stream.created"])
     }
 
     @Test func `L-14 a list of rooms says in which state each is`() throws {
@@ -260,5 +297,57 @@ import Testing
             return
         }
         #expect(error.code == 4091)
+    }
+
+    @Test(arguments: [("lead", false), ("extra", true)])
+    func `R-1 the answer to a role has simulcast if the role may send it`(
+        _ role: String,
+        _ isAllowed: Bool
+    ) throws {
+        var driver = ControlDriver()
+        let roles: JSON = [
+            ["name": "lead", "publish": ["video": true, "simulcast": false]],
+            ["name": "extra", "publish": ["video": true]],
+        ]
+        try driver.room("r", ["roles": roles])
+        try driver.join("a", ["role": .string(role)])
+        let layers = [
+            "a=extmap:10 \(ExtensionKind.rid.uri)", "a=rid:q send", "a=rid:h send",
+            "a=simulcast:send q;h",
+        ]
+        let sdp = TestOffer(["0:video:sendonly"]).text + layers.map { "\($0)\r\n" }.joined()
+        let offer: JSON = ["room": "r", "participant": "a", "sdp": .string(sdp)]
+        let answer = try driver.done("transport.offer", offer).decode(TransportOffer.Result.self)
+        #expect(answer.sdp.contains("a=simulcast:recv q;h") == isAllowed)
+        #expect(answer.sdp.contains("a=rid:") == isAllowed)
+    }
+
+    @Test func `R-1 a role's priority and its right to simulcast come from the settings`() throws {
+        var driver = ControlDriver()
+        let roles: JSON = [
+            ["name": "lead", "publish": ["video": true, "simulcast": false], "priority": 7],
+            ["name": "extra", "publish": ["video": true]],
+        ]
+        try driver.room("r", ["roles": roles])
+        let settings = try #require(driver.plane.rooms["r"]).room.settings
+        let lead = try #require(settings.role(named: "lead"))
+        let extra = try #require(settings.role(named: "extra"))
+        #expect(lead.priority == 7 && !lead.publish.simulcast)
+        #expect(extra.priority == 0 && extra.publish.simulcast)
+        let shown = try driver.shown().settings
+        #expect(shown.role("lead")?.priority == Priority(7))
+        #expect(shown.role("lead")?.publish.simulcast == false)
+        #expect(shown.role("extra")?.publish.simulcast == nil)
+        for (change, parameter): ([String: JSON], String) in [
+            (["priority": 1_001], "priority"), (["publish": ["simulcast": 1]], "publish.simulcast"),
+        ] {
+            let role = JSON.object(change.merging(["name": "x"]) { $1 })
+            let call: JSON = ["room": "q", "settings": ["roles": [role]]]
+            guard case .failure(let error) = driver.call("room.create", call) else {
+                Issue.record("\(parameter) was taken")
+                continue
+            }
+            #expect(error.details["parameter"] == .string("settings.roles[0].\(parameter)"))
+        }
     }
 }

@@ -27,7 +27,12 @@ struct ServerDrainTests {
         try driver.done("room.close", ["room": "two"])
         #expect(driver.takeEvents() == ["room.closed"])
         try driver.done("room.close", ["room": "one"])
-        #expect(driver.takeEvents() == ["room.closed", "server.drained"])
+        #expect(
+            driver.takeEventSummaries() == [
+                "participant.left a", "participant.left b", "room.closed all",
+                "server.drained all",
+            ]
+        )
     }
 
     @Test func `at the deadline what is left ends`() throws {
@@ -44,9 +49,32 @@ struct ServerDrainTests {
         #expect(driver.takeEvents().isEmpty, "before the worker has passed the fence")
         driver.fence()
         #expect(
-            driver.takeEvents() == ["stream.destroyed", "room.closed", "server.drained"]
+            driver.takeEvents()
+                == ["stream.destroyed", "participant.left", "room.closed", "server.drained"]
         )
         #expect(!driver.hasExited)
+    }
+
+    @Test(arguments: ["server.undrain", "server.drain"])
+    func `rooms that the deadline has not ended yet stay`(_ method: String) throws {
+        var driver = ControlDriver()
+        for room in ["r1", "r2"] {
+            try driver.room(room)
+            for id in 0..<500 {
+                let join: JSON = [
+                    "room": .string(room), "participant": .string("p\(id)"), "snapshot": false,
+                ]
+                try driver.done("participant.join", join)
+            }
+        }
+        try driver.done("server.drain", ["deadline": 0])
+        driver.plane.expire(at: driver.now)
+        driver.drain()
+        #expect(driver.plane.roomCount == 1, "the other's turn is the next")
+        try driver.done(method)
+        driver.plane.expire(at: driver.now)
+        driver.drain()
+        #expect(driver.plane.roomCount == 1)
     }
 
     @Test(arguments: [-1, 604_801, 1e300] as [Double])

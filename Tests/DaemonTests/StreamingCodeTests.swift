@@ -105,6 +105,11 @@ import WorkerInterface
         Wrong("E-29 5125 port 0", ["url": "rtmp://h:0/secret"], "url"),
         Wrong("E-29 5125 nothing", ["url": ""], "url"),
         Wrong("E-29 5125 a layout that is none", ["layout": "mosaic"], "layout"),
+        Wrong(
+            "E-29 5125 a page in a layout without one",
+            ["layout": "grid", "page": ["url": "https://h/secret"]],
+            "page"
+        ),
         Wrong("E-29 5125 an odd width", ["width": 641, "height": 360], "width"),
         Wrong("E-29 5125 too small", ["width": 640, "height": 20], "height"),
         Wrong("E-29 5125 too large", ["width": 3_840], "width"),
@@ -125,6 +130,30 @@ import WorkerInterface
         #expect(error.details["field"] == .string(row.field))
         #expect(!"\(error)".contains("secret"), "a key is not repeated")
         #expect(driver.plane.shared.streaming.open == 0)
+    }
+
+    static let pages: [[String: JSON]] = [
+        ["layout": "page"], ["layout": "page", "page": ["url": "https://h/view"]],
+        ["page": ["url": "https://h/view"]],
+    ]
+
+    @Test(arguments: pages)
+    func `E-29 a page is not implemented, and says so`(_ params: [String: JSON]) throws {
+        var driver = try driver()
+        let step = Self.start(params)
+        guard case .failure(let error) = driver.call(step.method, step.params) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(error.code == 4501 && error.reason == "not-implemented")
+        #expect(driver.plane.shared.streaming.open == 0)
+        // The right to stream comes first.
+        let other = Self.start(params.merging(["by": "a"]) { $1 })
+        guard case .failure(let earlier) = driver.call(other.method, other.params) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(earlier.code == 4010)
     }
 
     @Test func `E-29 what a daemon is not allowed to is refused`() throws {

@@ -70,9 +70,9 @@ extension ControlDriver {
         var lists: [String: String] = [:]
         for event in events where event.event == "talkers.changed" {
             let changed = try event.data.decode(TalkersChanged.self)
-            guard case .participants(let ids) = event.to else { continue }
-            for id in ids {
-                lists[id.rawValue] = changed.talkers.map { talker in
+            let members = plane.rooms["r"]?.room.participants.listedNames ?? []
+            for id in members where event.audience.includes(ParticipantID(id)) {
+                lists[id] = changed.talkers.map { talker in
                     talker.participant.rawValue + (talker.talking ? "*" : "")
                         + (talker.pinned ? "!" : "")
                 }.joined(separator: " ")
@@ -117,5 +117,16 @@ extension ControlDriver {
             "audioMids": .array(audio.map { .string($0) }),
             "videoMids": .array(video.map { .string($0) }),
         ]
+    }
+}
+
+extension Audience {
+    /// Whether the event concerns a participant who is in the room.
+    func includes(_ participant: ParticipantID) -> Bool {
+        switch self {
+        case .all: true
+        case .participants(let ids): ids.contains(participant)
+        case .except(let ids): !ids.contains(participant)
+        }
     }
 }

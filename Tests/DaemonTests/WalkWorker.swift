@@ -56,7 +56,7 @@ struct WalkWorker {
         case .hold(let id, let target):
             #expect(relays[id]?.contains(target) == true)
         case .tap(let order): apply(order)
-        case .explain, .report, .fence: break
+        case .explain, .report, .reportTransports, .fence: break
         }
     }
 

@@ -126,11 +126,11 @@ struct CallTrial {
                 replies += 1
                 if case .success = reply.outcome { results += 1 }
                 sum += line.count
-            case .event(_, _, let line), .serverEvent(let line):
-                guard case .event? = try? IPCMessage(line: line) else {
-                    throw Violation("no event: \(String(decoding: line, as: UTF8.self))")
+            case .event(let event, _, _), .serverEvent(let event), .statistics(_, let event):
+                guard case .event? = try? IPCMessage(line: event.line) else {
+                    throw Violation("no event: \(String(decoding: event.line, as: UTF8.self))")
                 }
-                sum += line.count
+                sum += event.line.count
             case .commands(let worker, let commands):
                 for command in commands { take(command, worker: worker) }
             case .subscribe(_, _, let replay): sum += replay.count
@@ -144,7 +144,7 @@ struct CallTrial {
         sum += 1
         switch command {
         case .fence(let epoch): fences.append((worker, epoch))
-        case .report(let token):
+        case .report(let token), .reportTransports(_, let token):
             questions.append((worker, .statistics(token: token, WorkerStatistics())))
         case .explain(_, let token):
             questions.append((worker, .explained(token: token, nil)))

@@ -153,6 +153,20 @@ struct NegotiationBench {
         try answer(offer.text, refusing: refusing)
     }
 
+    /// Answers with limits on the audio of some m-lines, in bits a second.
+    mutating func answer(
+        _ offer: TestOffer,
+        limiting bitrates: [String: Int]
+    ) throws(SDPError) -> Answer {
+        try negotiation.answer(
+            offer.text,
+            identifiers: &identifiers,
+            random: &random,
+            policy: { _ in nil },
+            audioBitrate: { bitrates[$0.mid] }
+        )
+    }
+
     mutating func failure(_ offer: String) -> SDPError? {
         do {
             _ = try answer(offer)

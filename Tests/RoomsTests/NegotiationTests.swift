@@ -154,6 +154,56 @@ struct NegotiationTests {
         #expect(answer.endedSlots.isEmpty)
     }
 
+    @Test func `R-1 the answer limits the audio that is sent to us (RFC 7587 6.1)`() throws {
+        let rows: [(limit: Int, parameters: String, expected: String)] = [
+            (
+                32_000, "minptime=10;useinbandfec=1",
+                "minptime=10;useinbandfec=1;maxaveragebitrate=32000"
+            ),
+            (
+                32_000, "maxaveragebitrate=64000;minptime=10",
+                "minptime=10;maxaveragebitrate=32000"
+            ),
+            (32_000, "maxaveragebitrate=16000", "maxaveragebitrate=16000"),
+            (1_000, "minptime=10", "minptime=10;maxaveragebitrate=6000"),
+            (510_000, "minptime=10", "minptime=10"),
+        ]
+        for row in rows {
+            var bench = NegotiationBench()
+            var line = TestOffer.Line(mid: "0")
+            line.codecs = ["111 opus/48000/2||\(row.parameters)"]
+            let answer = try bench.answer(TestOffer([line]), limiting: ["0": row.limit])
+            #expect(answer.sdp.contains("a=fmtp:111 \(row.expected)\r\n"), "\(row)")
+            // Nothing is limited where the client only listens.
+            line.direction = "recvonly"
+            var other = NegotiationBench()
+            let listener = try other.answer(TestOffer([line]), limiting: ["0": row.limit])
+            #expect(listener.sdp.contains("a=fmtp:111 \(row.parameters)\r\n"), "\(row)")
+        }
+    }
+
+    @Test func `R-1 an answer leaves simulcast out where it is not allowed`() throws {
+        var line = TestOffer.Line(mid: "1", kind: "video")
+        line.rids = ["q", "h", "f"]
+        for (mid, rids) in [("1", 0), ("2", 3)] {
+            var bench = NegotiationBench()
+            let offer = TestOffer([line])
+            let answer = try bench.negotiation.answer(
+                offer.text,
+                identifiers: &bench.identifiers,
+                random: &bench.random,
+                policy: { _ in nil },
+                simulcast: { $0.mid != mid }
+            )
+            #expect(AnswerInvariants(offer: offer.text, answer: answer.sdp).violations == [])
+            #expect(answer.sdp.contains("a=simulcast") == (rids > 0))
+            #expect(answer.sdp.matches(of: /a=rid:/).count == rids)
+            let encodings = answer.configuration.publications[0].encodings
+            #expect(encodings.compactMap(\.rid).count == rids)
+            #expect(encodings.count == max(1, rids))
+        }
+    }
+
     @Test func `what is not media on this transport is rejected`() throws {
         var bench = NegotiationBench()
         var alone = TestOffer.Line(mid: "3", isBundled: false)

@@ -24,7 +24,8 @@ struct RoomDriver {
         publications: Int = 64,
         spread: Int = 8
     ) {
-        room = Room(name: "r", settings: settings, worker: 0, at: 1)
+        let now = Instant(nanoseconds: 0)
+        room = Room(name: "r", settings: settings, worker: 0, at: 1, now: now)
         let state = Mutex<UInt64>(1)
         let fingerprint = Fingerprint(algorithm: .sha256, digest: Array(0..<32))
         var limits = Room.Limits()
@@ -71,7 +72,18 @@ struct RoomDriver {
     }
 
     mutating func take(_ notice: Room.Notice) {
-        words = Self.words(room.take(notice, &shared))
+        let change = room.take(notice, &shared)
+        words = Self.words(change)
+        announcements = change.announcements
+    }
+
+    /// Lets time pass, and does what is due at its end.
+    mutating func pass(seconds: Double) {
+        shared.now = shared.now.advanced(milliseconds: Int64(seconds * 1_000))
+        shared.unixTime += seconds
+        let change = room.expire(&shared)
+        words = Self.words(change)
+        announcements = change.announcements
     }
 
     /// Returns the refusal of a step, if any.

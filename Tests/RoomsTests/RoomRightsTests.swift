@@ -38,7 +38,7 @@ import WorkerInterface
 
     static let rows: [Row] = [
         .all("group", .open),
-        .all("viewer", role: "viewer", .refused(.role)),
+        .all("viewer", role: "viewer", .gated(.role)),
         .all("receives only", mode: .receiveOnly, .refused(.mode)),
         .all("signals only", mode: .signallingOnly, .refused(.mode)),
         .all("mode before role", role: "viewer", mode: .receiveOnly, .refused(.mode)),
@@ -47,6 +47,7 @@ import WorkerInterface
         .all("lecture", kind: .lecture, .gated(.floor)),
         .all("lecture, moderator", kind: .lecture, role: "moderator", .open),
         .all("live event, host", kind: .singleHost, role: "moderator", .open),
+        .all("role before knock", knock: true, role: "viewer", .gated(.role)),
         Row(
             testDescription: "audio only, host",
             kind: .singleHostAudioOnly,
@@ -59,8 +60,8 @@ import WorkerInterface
             testDescription: "a role of its own",
             role: "speaker",
             audio: .open,
-            video: .refused(.role),
-            screen: .refused(.role)
+            video: .gated(.role),
+            screen: .gated(.role)
         ),
     ]
 
@@ -101,13 +102,15 @@ import WorkerInterface
         #expect(story.gates() == [true])
         try story.offer("two", "0:audio:sendonly")
         #expect(story.gates() == [false])
-        #expect(story.room.streams.count == 2)
+        #expect(story.room.streamsInOrder.map(\.participant) == ["one"])
+        #expect(story.answered.map(\.stream) == [nil])
         // The freed place is given to the next at once.
         try story.apply(.leave(participant: "one"))
         #expect(story.gates() == [true])
+        #expect(story.room.streamsInOrder.map(\.participant) == ["two"])
     }
 
-    @Test func `a waiting host's mute is the reason reported`() throws {
+    @Test func `a waiting host that is muted gets the place muted`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHost
         var story = RoomDriver(settings)
@@ -115,11 +118,14 @@ import WorkerInterface
         try story.join("two", role: "moderator")
         try story.offer("one", "0:audio:sendonly")
         try story.offer("two", "0:audio:sendonly")
-        let two = try story.room.participant("two")
-        #expect(story.room.mayPublish(two, .audio, from: .microphone) == .gated(.hostPlace))
         try story.apply(.hardMute("two", [.audio], on: true, by: nil))
+        let waiting = try story.room.participant("two")
+        #expect(story.room.mayPublish(waiting, .audio, from: .microphone) == .gated(.hostPlace))
+        try story.apply(.leave(participant: "one"))
+        #expect(story.gates() == [])
         let muted = try story.room.participant("two")
         #expect(story.room.mayPublish(muted, .audio, from: .microphone) == .gated(.mute))
+        #expect(story.room.streamsInOrder.map { $0.isEnabled(.audio) } == [false])
     }
 
     @Test func `subscribe rights name roles, one's own stream aside`() throws {
@@ -157,7 +163,7 @@ import WorkerInterface
         #expect(story.answered.allSatisfy { $0.refused == nil })
     }
 
-    @Test func `media that role, mode or event type forbid is refused in the answer`() throws {
+    @Test func `media that mode or event type forbid is refused in the answer`() throws {
         var settings = Room.Settings()
         settings.kind = .singleHostAudioOnly
         var story = RoomDriver(settings)

@@ -36,18 +36,19 @@ private var patient: ClientOptions {
     @Test func `typed methods call by their names`() async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: patient)
-        async let closed = client.closeRoom("r1", by: "m1", reason: "over")
+        async let closed = client.closeRoom("r1", by: "m1", detail: "over")
         let connection = try #require(await server.connection())
         let request = try #require(try await connection.request())
         #expect(request.method == "room.close")
-        #expect(request.params == ["room": "r1", "by": "m1", "reason": "over"])
+        #expect(request.params == ["room": "r1", "by": "m1", "detail": "over"])
         let done = Done(fence: Fence(time: 1.5, packets: 2))
         connection.reply(request, done)
         #expect(try await closed == done)
         await client.close()
     }
 
-    @Test func `a reply may be longer than any call`() async throws {
+    @Test(arguments: [0, 1])
+    func `a line of any length that the contract allows is read`(surplus: Int) async throws {
         let server = FakeServer()
         let client = SFUClient(dialer: server.dialer, options: patient)
         async let outcome = settled { () throws(ClientError) in
@@ -55,9 +56,30 @@ private var patient: ClientOptions {
         }
         let connection = try #require(await server.connection())
         let request = try #require(try await connection.request())
-        let long = JSON.string(String(repeating: "x", count: 3 * IPCRequest.lineLimit))
-        connection.reply(request, long)
-        #expect(await outcome == .success(long))
+        let frame = IPCReply.encoded(id: request.id, result: JSON.string(""))
+        let length = IPCRequest.lineLimit - frame.count + surplus
+        let text = String(repeating: "x", count: length)
+        let long = JSON.string(text)
+        connection.send(frame.dropLast(2) + Array(text.utf8) + frame.suffix(2))
+        let tooLong = ClientError.protocolViolation("a line of more than 1048576 bytes")
+        #expect(await outcome == (surplus == 0 ? .success(long) : .failure(tooLong)))
+        await client.close()
+    }
+
+    @Test func `a list is read page by page`() async throws {
+        let server = FakeServer()
+        let client = SFUClient(dialer: server.dialer, options: patient)
+        async let rooms = client.rooms(state: .ongoing)
+        let connection = try #require(await server.connection())
+        var asked: [JSON] = []
+        for (room, next): (RoomID, PageCursor?) in [("a", "a"), ("b", nil)] {
+            let request = try #require(try await connection.request())
+            asked.append(request.params)
+            let page = [RoomSummary(room: room, state: .ongoing, created: 1)]
+            connection.reply(request, RoomList.Result(rooms: page, next: next))
+        }
+        #expect(try await rooms.map(\.room) == ["a", "b"])
+        #expect(asked == [["state": "ongoing"], ["state": "ongoing", "after": "a"]])
         await client.close()
     }
 

@@ -44,7 +44,7 @@ import Testing
                 room: "r",
                 seq: seq,
                 time: 0,
-                to: .all,
+                audience: .all,
                 data: [:]
             )
             #expect(positions.take(closed) == closed)
@@ -55,7 +55,7 @@ import Testing
             room: "r",
             seq: step.seq,
             time: 0,
-            to: .all,
+            audience: .all,
             data: [:]
         )
         #expect(positions.take(event)?.event == step.gives)
@@ -95,7 +95,7 @@ import Testing
                 room: "r",
                 seq: 90,
                 time: 0,
-                to: .participants([])
+                audience: .participants([])
             )
         )
         second.event("r", 91)
@@ -141,7 +141,7 @@ import Testing
         let list = try #require(try await second.greeted())
         #expect(list.method == "room.list")
         let rooms = ["a", "c"].map {
-            RoomInfo(room: $0, state: .ongoing, settings: RoomSettings(), created: 0)
+            RoomSummary(room: $0, state: .ongoing, created: 0)
         }
         second.reply(list, RoomList.Result(rooms: rooms))
         let again = try #require(try await second.request())

@@ -54,12 +54,7 @@ extension LineConnection {
         guard let request = try await request(), request.method == ServerInfo.name else {
             return nil
         }
-        let limits = ServerLimits(
-            rooms: 1,
-            participantsPerRoom: 1,
-            transportsPerWorker: 1,
-            eventsPerRoom: 1
-        )
+        let limits = ServerLimits(["rooms": 1])
         reply(
             request,
             ServerInfo.Result(
@@ -87,14 +82,14 @@ extension LineConnection {
                     room: room,
                     seq: seq,
                     time: 0,
-                    to: .all
+                    audience: .all
                 )
                 : IPCEvent.encoded(
                     ParticipantLeft(participant: "p", reason: "left"),
                     room: room,
                     seq: seq,
                     time: 0,
-                    to: .all
+                    audience: .all
                 )
         )
     }

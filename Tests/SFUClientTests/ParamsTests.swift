@@ -28,16 +28,19 @@ extension MethodRow {
             #"""
             {"room":"r1","settings":{"mode":"lecture","knock":true,"maxParticipants":50,
             "maxActiveTalkers":4,"autoRecord":false,"roles":[{"name":"guest","publish":
-            {"audio":true,"video":false,"screen":false,"maxWidth":640,"maxHeight":360,
-            "maxFrameRate":15.0,"maxBitrate":500000},"subscribe":{"roles":["moderator"],
-            "maxWidth":640,"maxHeight":360,"maxBitrate":500000},"permissions":["mute"]}],
+            {"audio":{"maxBitrate":32000},"video":{"maxWidth":640,"maxHeight":360,
+            "maxFrameRate":15.0,"maxBitrate":500000},"screen":false,"maxWidth":640,
+            "maxHeight":360,"maxFrameRate":15.0,"maxBitrate":500000},"subscribe":{"roles":
+            ["moderator"],"maxWidth":640,"maxHeight":360,"maxBitrate":500000},
+            "permissions":["mute"]}],
             "maxHosts":2,"protectedRoles":["beam"],"strictModeVocabulary":true,
-            "roleRequestSeconds":30}}
+            "roleRequestSeconds":30,"strictPins":false,"emptySeconds":null,
+            "disconnectedSeconds":30}}
             """#
         ),
         MethodRow(RoomGet.self, #"{"room":"r1"}"#),
         MethodRow(RoomList.self, "{}"),
-        MethodRow(RoomClose.self, #"{"room":"r1","by":"m1","reason":"over"}"#),
+        MethodRow(RoomClose.self, #"{"room":"r1","by":"m1","detail":"over"}"#),
         MethodRow(
             ParticipantJoin.self,
             #"""
@@ -50,7 +53,9 @@ extension MethodRow {
             TransportOffer.self,
             #"""
             {"room":"r1","participant":"p1","sdp":"v=0\r\n","transport":"t1",
-            "sources":{"2":"screen"},"audioFallback":false}
+            "sources":{"2":"screen"},"streams":{"0":{"name":"Ann","custom":{"k":[1]},
+            "audioFallback":true},"2":{"name":null,"custom":null,"audioFallback":null}},
+            "audioFallback":false}
             """#
         ),
         MethodRow(
@@ -74,8 +79,8 @@ extension MethodRow {
         MethodRow(
             SubscriptionUpdate.self,
             #"""
-            {"room":"r1","subscription":"u1","stream":"s2","audio":true,"video":false,
-            "preferredResolution":null,"preferredFrameRate":null,"priority":null}
+            {"room":"r1","subscription":"u","stream":"s","audio":true,"video":false,"priority":null,
+            "preferredResolution":null,"preferredFrameRate":null,"audioFallback":null}
             """#
         ),
         MethodRow(
@@ -90,6 +95,7 @@ extension MethodRow {
             StatsGet.self,
             #"{"room":"r1","participant":"p1","subscription":"u1"}"#
         ),
+        MethodRow(StatsSubscribe.self, #"{"rooms":["r1"],"seconds":5}"#),
     ]
 
     static let moderation: [MethodRow] = [
@@ -100,11 +106,11 @@ extension MethodRow {
         ),
         MethodRow(RoomLock.self, #"{"room":"r1","by":"m1"}"#),
         MethodRow(RoomUnlock.self, #"{"room":"r1","by":"m1"}"#),
-        MethodRow(RoomHardMute.self, #"{"room":"r1","by":"m1"}"#),
+        MethodRow(RoomHardMute.self, #"{"room":"r1","by":"m1","sparing":"moderators"}"#),
         MethodRow(RoomHardUnmute.self, #"{"room":"r1","by":"m1"}"#),
         MethodRow(
             ParticipantDrop.self,
-            #"{"room":"r1","participants":["p1","p2"],"by":"m1","reason":"loud"}"#
+            #"{"room":"r1","participants":["p1","p2"],"by":"m1","detail":"loud"}"#
         ),
         MethodRow(ParticipantApprove.self, #"{"room":"r1","participant":"p1","by":"m1"}"#),
         MethodRow(ParticipantDeny.self, #"{"room":"r1","participant":"p1","by":"m1"}"#),
@@ -133,6 +139,10 @@ extension MethodRow {
         MethodRow(RoleAccept.self, #"{"room":"r1","participant":"p1","request":"req-1"}"#),
         MethodRow(RoleDecline.self, #"{"room":"r1","participant":"p1","request":"req-1"}"#),
         MethodRow(
+            RoleRequests.self,
+            #"{"room":"r1","participant":"p1","limit":10,"after":"7"}"#
+        ),
+        MethodRow(
             RoleChangeAll.self,
             #"{"room":"r1","role":"guest","from":["viewer"],"by":"m1"}"#
         ),
@@ -147,12 +157,13 @@ extension MethodRow {
     static let messages: [MethodRow] = [
         MethodRow(RecordingStart.self, #"{"room":"r1","by":"m1","streams":["str-1"]}"#),
         MethodRow(RecordingStop.self, #"{"room":"r1","by":"m1"}"#),
-        MethodRow(RecordingList.self, #"{"room":"r1"}"#),
+        MethodRow(RecordingList.self, #"{"room":"r1","limit":10,"after":"7"}"#),
+        MethodRow(RecordingFiles.self, #"{"recording":"rec-1","limit":10,"after":"7"}"#),
         MethodRow(
             StreamingStart.self,
             #"""
-            {"room":"r1","url":"rtmp://h/app/key","layout":"grid","width":640,"height":360,
-            "bitrate":600000,"by":"m1"}
+            {"room":"r1","url":"rtmp://h/app/key","layout":"page","page":{"url":"https://h/"},
+            "width":640,"height":360,"bitrate":600000,"by":"m1"}
             """#
         ),
         MethodRow(
@@ -192,7 +203,7 @@ extension MethodRow {
     /// Returns every object in the params, with its path.
     static func objects(in json: JSON, _ path: String = "") -> [(path: String, keys: [String])] {
         switch json {
-        case .object(let members) where path != "custom":
+        case .object(let members) where !isCustom(path):
             var found = [(path, members.keys.sorted())]
             for (key, value) in members {
                 found += objects(in: value, path.isEmpty ? key : "\(path).\(key)")
@@ -203,6 +214,12 @@ extension MethodRow {
         default: return []
         }
     }
+
+    /// Objects whose keys are ids.
+    static let dictionaries = ["since", "sources", "streams"]
+
+    /// Whether any object may stand at a path.
+    static func isCustom(_ path: String) -> Bool { path == "custom" || path.hasSuffix(".custom") }
 
     /// Returns `json` with the member at `path` replaced.
     static func replacing(_ json: JSON, _ path: [String], with value: JSON?) -> JSON {
@@ -233,7 +250,7 @@ extension MethodRow {
     @Test(arguments: MethodRow.all)
     func `names an unknown key, at every depth`(_ method: MethodRow) {
         for object in Self.objects(in: method.example)
-        where object.path != "since" && object.path != "sources" {
+        where !Self.dictionaries.contains(object.path) {
             let path = object.path.isEmpty ? "foo" : "\(object.path).foo"
             let json = Self.replacing(method.example, Self.steps(path), with: 1)
             let refusal = refusal(method, json)
@@ -245,20 +262,17 @@ extension MethodRow {
     }
 
     @Test(arguments: MethodRow.all)
-    func `names a key that is null or of a wrong type`(_ method: MethodRow) {
-        let nullable = ["preferredResolution", "preferredFrameRate", "priority"]
+    func `names a key of a wrong type, and a required one that is null`(_ method: MethodRow) {
         for object in Self.objects(in: method.example) {
             for key in object.keys {
                 let path = object.path.isEmpty ? key : "\(object.path).\(key)"
                 for wrong: JSON in [.null, [[]], ["a": ["b": .null]], .number(-1.5)] {
-                    if wrong == .null, method.testDescription == SubscriptionUpdate.name,
-                        nullable.contains(key)
-                    {
-                        continue
-                    }
+                    // Null unsets whatever is optional.
+                    let without = Self.replacing(method.example, Self.steps(path), with: nil)
+                    if wrong == .null, self.refusal(method, without) == nil { continue }
                     let json = Self.replacing(method.example, Self.steps(path), with: wrong)
-                    if path == "custom", case .object = wrong { continue }
-                    if path == "payload", wrong != .null { continue }
+                    if Self.isCustom(path), case .object = wrong { continue }
+                    if path == "payload" { continue }
                     let refusal = refusal(method, json)
                     #expect(refusal?.code == -32602, "\(path) \(wrong)")
                     guard case .string(let named) = refusal?.details["parameter"] else {
@@ -276,15 +290,15 @@ extension MethodRow {
         let required = [
             "room", "participant", "sdp", "stream", "subscription", "width", "height", "name",
             "state", "participants", "media", "topic", "message", "request", "audioMids",
-            "videoMids",
+            "videoMids", "seconds",
         ]
         let here: [String: [String]] = [
             ParticipantSetMode.name: ["mode"], ModeratorTransfer.name: ["by"],
             RoleChange.name: ["role"], RoleChangeAll.name: ["role"], StreamingStart.name: ["url"],
-            TapStart.name: ["address"], TapStop.name: ["tap"],
+            TapStart.name: ["address"], TapStop.name: ["tap"], RecordingFiles.name: ["recording"],
         ]
         for object in Self.objects(in: method.example)
-        where object.path != "since" && object.path != "sources" {
+        where !Self.dictionaries.contains(object.path) {
             for key in object.keys {
                 let path = object.path.isEmpty ? key : "\(object.path).\(key)"
                 let json = Self.replacing(method.example, Self.steps(path), with: nil)

@@ -109,12 +109,12 @@ import Testing
             room: "r1",
             seq: 17,
             time: 1_763_600_000.5,
-            to: .participants(["m1"])
+            audience: .participants(["m1"])
         )
         #expect(
             event.text
                 == #"{"jsonrpc":"2.0","method":"event","params":{"event":"participant.left","#
-                + #""room":"r1","seq":17,"time":1763600000.5,"to":["m1"],"#
+                + #""room":"r1","seq":17,"time":1763600000.5,"audience":["m1"],"#
                 + #""data":{"participant":"p1","reason":"left"}}}"#
         )
     }
@@ -134,13 +134,13 @@ import Testing
             room: "r",
             seq: 2,
             time: 1.5,
-            to: .all
+            audience: .all
         )
         guard case .event(let event) = try IPCMessage(line: eventLine) else {
             Issue.record("no event")
             return
         }
-        #expect(event.to == .all)
+        #expect(event.audience == .all)
         #expect(try event.data(as: RoomClosed.self) == RoomClosed(reason: "shutdown"))
         #expect(try event.data(as: ParticipantLeft.self) == nil)
     }

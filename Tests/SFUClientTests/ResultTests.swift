@@ -11,16 +11,17 @@ import Testing
 
     @Test func `every result comes back as it was sent`() throws {
         var room = RoomInfo(room: "r1", state: .ongoing, settings: RoomSettings(), created: 1.5)
-        room.participants = [
-            ParticipantInfo(
-                participant: "p1",
-                name: "Ann",
-                role: "viewer",
-                mode: .receiveOnly,
-                state: .joined
-            )
-        ]
-        room.awaited = [AwaitedParticipant(participant: "p2", name: "")]
+        let participant = ParticipantInfo(
+            participant: "p1",
+            name: "Ann",
+            role: "viewer",
+            mode: .receiveOnly,
+            state: .joined
+        )
+        room.participants = [participant]
+        room.awaited = []
+        room.next = RoomPages()
+        room.next?.streams = "7"
         let layer = LayerInfo(
             rid: "h",
             width: 640,
@@ -33,6 +34,9 @@ import Testing
             stream: "s1",
             participant: "p1",
             source: .camera,
+            name: "Ann",
+            custom: ["k": [1, .null]],
+            audioFallback: false,
             audio: AudioInfo(codec: .opus),
             video: VideoInfo(codec: .vp8, layers: [layer]),
             created: 2.5
@@ -40,7 +44,13 @@ import Testing
         room.streams = [stream]
         room.talkers = [Talker(participant: "p1", stream: "s1", talking: true, pinned: false)]
         try comesBack(room)
-        try comesBack(ParticipantJoin.Result(state: .joined, room: room))
+        try comesBack(
+            ParticipantJoin.Result(
+                state: .joined,
+                participantInfo: participant,
+                roomInfo: room
+            )
+        )
         try comesBack(StreamList.Result(streams: [stream]))
         try comesBack(
             TransportOffer.Result(

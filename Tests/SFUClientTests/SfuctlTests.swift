@@ -85,7 +85,16 @@ import Testing
     /// Command lines, and the method and params of each.
     static let actions: [Row<[String], Action>] = [
         Row("lock", ["lock", "r"], Action(method: "room.lock", params: ["room": "r"])),
-        Row("mute a room", ["mute", "r"], Action(method: "room.hardMute", params: ["room": "r"])),
+        Row(
+            "mute a room",
+            ["mute", "r"],
+            Action(method: "room.hardMute", params: ["room": "r", "sparing": "moderators"])
+        ),
+        Row(
+            "unmute a room",
+            ["unmute", "r"],
+            Action(method: "room.hardUnmute", params: ["room": "r"])
+        ),
         Row(
             "unmute one kind",
             ["unmute", "r", "p", "video"],

@@ -5,7 +5,7 @@ import Testing
 
 /// Memory of a slot that returns to a stream: the packets of it that it was sent before.
 @Suite struct RevisitedStreamTests {
-    fileprivate static func packet(_ number: Int64, encoding: UInt32 = 1) -> PacketInfo {
+    fileprivate static func packet(_ number: Int64, encoding: EncodingIndex = 1) -> PacketInfo {
         var info = PacketInfo()
         info.number = number
         info.encoding = encoding
@@ -20,7 +20,7 @@ import Testing
         var earlier = RTPRewriter.none
 
         /// Begins a span and sends consecutive packets; returns their indexes.
-        mutating func send(_ numbers: ClosedRange<Int64>, encoding: UInt32 = 1) -> [Int64] {
+        mutating func send(_ numbers: ClosedRange<Int64>, encoding: EncodingIndex = 1) -> [Int64] {
             rewriter.begin(
                 with: RevisitedStreamTests.packet(numbers.lowerBound, encoding: encoding),
                 clockRate: 48_000,
@@ -35,7 +35,7 @@ import Testing
             }
         }
 
-        func hasSent(_ number: Int64, encoding: UInt32 = 1) -> Bool {
+        func hasSent(_ number: Int64, encoding: EncodingIndex = 1) -> Bool {
             rewriter.hasSent(
                 RevisitedStreamTests.packet(number, encoding: encoding),
                 after: earlier

@@ -8,12 +8,11 @@ import Testing
     /// Folders and files that read received bytes, or keep numbers computed from them.
     static let places = [
         "Sources/RTP/", "Sources/SFU/Receive/", "Sources/SFU/Storage/PacketInfo.swift",
-        "Sources/SFU/RTCP/KeyframeRequests.swift", "Sources/SFU/RTCP/ReceiveRTCP.swift",
-        "Sources/SFU/RTCP/ReceptionStatistics.swift", "Sources/SFU/RTCP/SendFeedback.swift",
+        "Sources/SFU/RTCP/ReceiveRTCP.swift", "Sources/SFU/RTCP/SendFeedback.swift",
         "Sources/SFU/Estimation/", "Sources/SFU/Allocation/", "Sources/SFU/Crypto/",
         "Sources/SFU/Transport/", "Sources/SFU/Layers/LayerMeter.swift",
+        "Sources/SFU/Layers/SlotShare.swift",
         "Sources/SFU/ActiveSpeakers/PendingAudioDecodes.swift",
-        "Sources/SFU/ActiveSpeakers/SpeechIngress.swift",
         "Sources/Recording/AV1Assembler.swift", "Sources/Recording/CaptureTimeline.swift",
         "Sources/Recording/Frame", "Sources/Recording/H264Assembler.swift",
         "Sources/Recording/ReorderBuffer.swift", "Sources/Recording/TrackReader.swift",

@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import demo as demo_page
+from harness import expect
 from harness import process
 from harness.aio import AioPeer
 from harness.chromium import Chromium
@@ -77,8 +78,13 @@ def pytest_runtest_makereport(item, call):
     if report.failed and isinstance(daemon, Sfud) and daemon.log.exists():
         report.sections.append(("sfud's log", daemon.log_tail()))
     mark = item.get_closest_marker("flaky_outside")
-    if report.failed and mark and not item.config.getoption("last_chance"):
-        report.sections.append(("to be repeated alone, as it may fail", mark.kwargs["reason"]))
+    reason = mark.kwargs["reason"] if mark else ""
+    if report.failed and call.excinfo.errisinstance(expect.Froze):
+        reason = "a stall of the busy machine looks like a freeze"
+    elif hasattr(item.config, "workerinput"):
+        reason = reason or "another test ran beside it"
+    if report.failed and reason and not item.config.getoption("last_chance"):
+        report.sections.append(("to be repeated alone, as it may fail", reason))
         report.outcome = "postponed"
 
 
@@ -99,6 +105,9 @@ def pytest_terminal_summary(terminalreporter):
         report.toterminal(terminalreporter._tw)
 
 
+#: Failures up to which each is repeated; more of them are no accident.
+MOST_REPEATED = 5
+
 #: The postponed tests, in the order in which they failed.
 postponed: dict[str, None] = {}
 
@@ -111,6 +120,10 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     """Repeats the postponed tests, one after the other, when no other test runs any more."""
     if not postponed or hasattr(session.config, "workerinput"):
+        return
+    if len(postponed) > MOST_REPEATED:
+        print(f"\nToo many have failed to be repeated: {', '.join(postponed)}", flush=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return
     here = Path(__file__).parent
     print(f"\nOnce more, alone: {', '.join(postponed)}", flush=True)

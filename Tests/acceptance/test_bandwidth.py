@@ -83,13 +83,7 @@ def freezes(frames) -> list[float]:
 
 async def watch(room, peers, links, slots: int = 1, camera=CAMERA, **link):
     alice = await room.join("alice", await peers("Chromium"), **ALICE, **camera)
-
-    async def all_layers():
-        [stream] = (await room.call("stream.list"))["streams"]
-        layers = stream.get("video", {}).get("layers", [])
-        return len(layers) == 3 and all(one["active"] and one["width"] for one in layers)
-
-    await until(all_layers, "alice sends three layers", 20)
+    await room.layers(3)
     path = await links(**link)
     bob = await room.join("bob", await peers("Chromium"), slots=slots, link=path)
     bob.seen = await bob.subscribe(alice.stream)
@@ -134,7 +128,7 @@ async def test_too_little_for_video_keeps_the_sound(room, peers, links):
 
     link.rate = 60_000
     disabled = await room.ipc.wait_for("subscription.videoDisabled", seconds=25)
-    assert disabled.data["reason"] == "quality" and disabled.to == ["bob"]
+    assert disabled.data["reason"] == "quality" and disabled.audience == ["bob"]
     await asyncio.sleep(6)  # the bottleneck's queue drains
     before = await bob.peer.inbound(bob.seen.audio)
     await expect.still(bob.peer, bob.seen.video)
@@ -188,6 +182,8 @@ async def test_a_preference_takes_effect_at_once(room, peers, links):
     assert max(times) <= 1
     changed = [one for one in room.ipc.events if one.event == "subscription.layerChanged"]
     assert len(changed) >= len(times)
+    for one in changed:
+        assert one.data.get("previous") != one.data.get("current"), one
 
 
 @pytest.mark.seconds(60)
@@ -201,7 +197,7 @@ async def test_what_nobody_watches_is_not_asked_for(room, peers, links):
         lambda data: [one["rid"] for one in data["layers"] if one["wanted"]] == ["q"],
         10,
     )
-    assert wanted.to == ["alice"] and len(wanted.data["layers"]) == 3
+    assert wanted.audience == ["alice"] and len(wanted.data["layers"]) == 3
     await alice.peer.encode(["q"])
 
     async def low_alone():

@@ -38,7 +38,8 @@ STALLS = pytest.mark.flaky_outside(reason="a stall of the busy machine looks lik
 async def test_one_sees_and_hears_the_other(room, peers, publisher, viewer, codec):
     alice = await room.join("alice", await peers(publisher), codec=codec, **ALICE)
     created = await room.ipc.wait_for("stream.created")
-    assert created.data["stream"]["stream"] == alice.stream
+    assert created.data["stream"] == created.data["streamInfo"]["stream"] == alice.stream
+    assert created.data["participant"] == "alice"
     bob = await room.join("bob", await peers(viewer), slots=1)
 
     seen = await bob.subscribe(alice.stream)

@@ -52,7 +52,7 @@ async def test_j3_a_thousand_clients_that_crash_harm_nobody_and_miss_nothing(sfu
 @pytest.mark.seconds(90)
 async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, ipc):
     """One client receives all events, and requests the list of all rooms."""
-    async with unharmed(sfud, seconds=12):
+    async with unharmed(sfud):
         await ipc.call("events.subscribe")
         await ipc.call("room.create", room="big")
         members = [
@@ -61,11 +61,13 @@ async def test_j8_a_thousand_members_and_ten_thousand_rooms_delay_nobody(sfud, i
         ]
         await ipc.call_all("participant.join", members)
         await ipc.call_all("room.create", [{"room": f"small{n}"} for n in range(9990)])
-        result, seconds = await timed(sfud.ipc, "room.list")
-    assert len(result["rooms"]) >= 9991
+        rooms, seconds = await timed(sfud.ipc, "room.list", "rooms")
+    assert len(rooms) >= 9991
+    counts = next(one["counts"] for one in rooms if one["room"] == "big")
+    assert counts == {"participants": 1000, "awaited": 0, "streams": 0}
     joined = [one for one in ipc.events if one.event == "participant.joined"]
     assert len([one for one in joined if one.room == "big"]) == 1000
-    print(f"{len(result['rooms'])} rooms, listed within {seconds * 1000:.0f} ms")
+    print(f"{len(rooms)} rooms, listed within {seconds * 1000:.0f} ms")
 
 
 @pytest.mark.seconds(60)
@@ -93,8 +95,10 @@ async def test_j4_of_two_controllers_one_wins_and_the_other_hears_why(sfud, ipc)
         assert states[0] == states[1] and states[0]["participants"] == []
     seen = [one.seq for one in ipc.events if one.room == "r"]
     assert seen == list(range(seen[0], seen[0] + len(seen)))
-    left = [one.data["participant"] for one in ipc.events if one.event == "participant.left"]
-    assert [one for one in left if one.startswith("p")] == [f"p{turn}" for turn in range(rounds)]
+    left = [one.data for one in ipc.events if one.event == "participant.left"]
+    for reason in ("left", "replaced"):
+        gone = [one["participant"] for one in left if one["reason"] == reason]
+        assert [one for one in gone if one.startswith("p")] == [f"p{turn}" for turn in range(rounds)]
 
 
 async def test_j6_a_flood_of_calls_keeps_nobody_else_waiting(sfud, ipc):
@@ -139,7 +143,7 @@ async def test_j1_who_never_reads_is_closed_and_nobody_else_misses_anything(sfud
     await ipc.call("room.create", room="r")
     total, size = 100_000, 400
     say = {"room": "r", "topic": "t", "message": "m" * size}
-    async with unharmed(sfud, seconds=14), IPC(sfud.ipc) as reading:
+    async with unharmed(sfud), IPC(sfud.ipc) as reading:
         await reading.call("events.subscribe")
         before = sfud.resident_bytes()
         deaf = [await raw(sfud.ipc) for _ in range(3)]

@@ -82,9 +82,9 @@ async def test_nobody_moderates_or_records_without_being_given_it(enter, ipc, de
 
     for role in (await ipc.call("room.get", room="demo"))["settings"]["roles"]:
         assert not {"record", "stream"} & set(role["permissions"])
-    for wish in ("record", "stream"):
-        fields = json.dumps({"url": "rtmp://1.1.1.1/a/b"} if wish == "stream" else {})
-        request = f"request('{wish}', {fields}).catch((error) => error.reason)"
+    for method in ("recording.start", "streaming.start"):
+        fields = json.dumps({"url": "rtmp://1.1.1.1/a/b"} if method == "streaming.start" else {})
+        request = f"request('{method}', {fields}).catch((error) => error.reason)"
         assert await mia.demo(request) == "not-permitted"
 
 

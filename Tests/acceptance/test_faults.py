@@ -25,7 +25,7 @@ from harness.strace import strace
 
 async def test_i1_failing_sends_lose_nothing(sfud):
     """Fails every tenth send call: its datagrams are sent a moment later, in order."""
-    async with unharmed(sfud, seconds=8):
+    async with unharmed(sfud):
         for error in ("ENOBUFS", "EAGAIN"):
             tracer = await strace(sfud, f"sendmsg:error={error}:when=10+10")
             await asyncio.sleep(2)
@@ -35,7 +35,7 @@ async def test_i1_failing_sends_lose_nothing(sfud):
 
 async def test_i3_failing_receives_lose_nothing(sfud):
     """Fails every third receive call: its datagrams wait for the next."""
-    async with unharmed(sfud, seconds=9):
+    async with unharmed(sfud):
         for error in ("EINTR", "ENOMEM", "EAGAIN"):
             tracer = await strace(sfud, f"recvmmsg:error={error}:when=3+3")
             await asyncio.sleep(2)
@@ -61,11 +61,11 @@ async def test_i4_without_descriptors_nobody_new_is_let_in_and_nobody_is_lost(sf
                 with contextlib.suppress(ConnectionError):
                     assert await asyncio.wait_for(reader.read(), 5) == b"", "it is let in"
                 writer.close()
-            assert (await ipc.call("server.info"))["contract"] == 1
+            assert (await ipc.call("server.info"))["contract"] == 2
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         async with IPC(sfud.ipc) as again:
-            assert (await again.call("server.info"))["contract"] == 1
+            assert (await again.call("server.info"))["contract"] == 2
     assert sfud.log_text().count("descriptor") <= 10
 
 
@@ -75,7 +75,7 @@ async def test_i6_before_memory_ends_nobody_new_is_let_in(start_sfud, tmp_path):
     config = tmp_path / "sfud.json5"
     config.write_text("{ limits: { memoryMegabytes: 130, messagesPerTopic: 65536 } }")
     daemon = await start_sfud("--config", str(config))
-    async with unharmed(daemon, seconds=12), daemon.client() as ipc:
+    async with unharmed(daemon), daemon.client() as ipc:
         await ipc.call("room.create", room="door")
         full = None
         for number in range(100):
@@ -208,7 +208,7 @@ async def test_i10_the_wall_clock_jumps_and_nobody_notices(start_sfud, peers, tm
     clock = await WallClock(tmp_path).make()
     daemon = await start_sfud(under=clock.under)
     async with watching(daemon, await peers("Chromium"), await peers("Chromium")) as scene:
-        async with unharmed(daemon, seconds=20):
+        async with unharmed(daemon):
             for day, seconds in ((1, 3), (-1, 11)):
                 clock.seconds = day * 86_400
                 begin = time.time()
@@ -234,7 +234,7 @@ async def test_i12_signals_that_mean_nothing_do_nothing(sfud):
 
 @pytest.mark.sfud("--tcp", "127.0.0.1:0")
 @pytest.mark.seconds(60)
-async def test_e16_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
+async def test_a_flood_of_tcp_connections_leaves_calls_alone(sfud, ipc):
     """Ten thousand connections from 200 addresses, silent or with garbage, stay as long as they
     may."""
     address = (await ipc.call("server.info"))["tcp"][0].rsplit(":", 1)
@@ -291,7 +291,7 @@ async def test_i13_without_random_numbers_there_are_no_weak_keys_but_none():
 async def test_k5_a_new_daemon_beside_one_that_drains(start_sfud):
     """Both serve: running calls on the old one, and new ones on the new one."""
     old = await start_sfud()
-    async with unharmed(old, seconds=8):
+    async with unharmed(old):
         new = await start_sfud()
         async with old.client() as ipc:
             await ipc.call("server.drain")

@@ -17,11 +17,11 @@ from harness.looks import ALICE, BOB
 
 
 @pytest.mark.seconds(60)
-async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
+async def test_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
     """The room has place for a thousand; then two hundred a second leave and join."""
     await ipc.call("room.create", room="r")
     lines = [request(n, "participant.join", room="r", participant=f"p{n}") for n in range(5000)]
-    async with unharmed(sfud, seconds=9):
+    async with unharmed(sfud):
         reader, writer = await raw(sfud.ipc)
         begin = time.monotonic()
         writer.write(b"".join(lines))
@@ -46,20 +46,21 @@ async def test_e12_five_thousand_joins_at_once_are_answered_in_order(sfud, ipc):
         writer.close()
     waits.sort()
     print(f"5,000 in {seconds * 1e3:.0f} ms; then {waits[250] * 1e3:.1f}, p99 {waits[495] * 1e3:.1f}")
-    assert len((await ipc.call("room.get", room="r"))["participants"]) == 1000
+    assert (await ipc.call("room.get", room="r"))["counts"]["participants"] == 1000
 
 
-@pytest.mark.alone
 @pytest.mark.seconds(60)
-async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc):
+async def test_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc):
     before = sfud.resident_bytes()
-    await ipc.call_all("room.create", [{"room": f"r{number}"} for number in range(10_000)])
+    stays = {"emptySeconds": None}
+    rooms = [{"room": f"r{number}", "settings": stays} for number in range(10_000)]
+    await ipc.call_all("room.create", rooms)
     bytes_each = (sfud.resident_bytes() - before) / 10_000
     with pytest.raises(Refused) as full:
         await ipc.call("room.create", room="more")
     assert (full.value.code, full.value.reason) == (4029, "limit-reached")
-    result, listing = await timed(sfud.ipc, "room.list")
-    assert len(result["rooms"]) == 10_000
+    listed, listing = await timed(sfud.ipc, "room.list", "rooms")
+    assert len({one["room"] for one in listed}) == len(listed) == 10_000
     # They are empty: the daemon has nothing to do.
     used = sfud.processor_seconds()
     await asyncio.sleep(3)
@@ -70,7 +71,7 @@ async def test_e13_l6_ten_thousand_rooms_cost_their_memory_and_no_time(sfud, ipc
 
 
 @pytest.mark.seconds(60)
-async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
+async def test_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     """Sends ten thousand kept messages a second of the largest size; some clients read, others do
     not."""
     await ipc.call("room.create", room="r")
@@ -83,7 +84,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
     too_large = request(3, "message.publish", room="r", topic="t", message="x" * 262_144)
     begin = sfud.resident_bytes()
     kinds = collections.Counter()
-    async with unharmed(sfud, seconds=9):
+    async with unharmed(sfud):
         async with IPC(sfud.ipc) as hearer:
             await hearer.call("events.subscribe")
             reader, writer = await raw(sfud.ipc)
@@ -114,7 +115,7 @@ async def test_e14_a_flood_of_messages_is_bounded_and_harms_no_media(sfud, ipc):
 
 
 @pytest.mark.seconds(90)
-async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
+async def test_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, room, peers):
     """A viewer switches from one publisher to the other and back, for three seconds."""
     alice = await room.join("alice", await peers("aiortc"), **ALICE)
     bob = await room.join("bob", await peers("aiortc"), **BOB)
@@ -124,7 +125,7 @@ async def test_e15_a_thousand_changes_a_second_ask_for_few_keyframes(sfud, ipc, 
         stats = await room.call("stats.get")
         return sum(e["plis"] for one in stats["streams"] for e in one["encodings"])
 
-    async with unharmed(sfud, seconds=7):
+    async with unharmed(sfud):
         before = await asked_for()
         start = time.monotonic()
         changes = 0

@@ -20,9 +20,9 @@ import hub as hub_module
 from browser import Browser
 from hub import Hub, Session
 from invitations import Invitations
-from moderation import for_browsers, roles
+from policy import for_browsers, roles
 from server import names_this_machine
-from sfud_ipc import Refused
+from sfud_ipc import IPC, Refused
 
 SECRET = b"a secret of more than sixteen bytes"
 ROOM = "standup"
@@ -37,6 +37,8 @@ class StandIn:
         self.connected = asyncio.Event()
         self.connected.set()
         self.rooms: dict[str, dict] = {}
+        self.people: dict[str, dict[str, dict]] = {}  # room → id → participantInfo
+        self.page = 2  # participants of a page
         self.calls: list[tuple[str, dict]] = []
         self.refusals: dict[str, Refused] = {}  # method → instead of a result
 
@@ -49,32 +51,60 @@ class StandIn:
             if name in self.rooms:
                 raise Refused("already-exists", "there is one")
             self.rooms[name] = {
-                "participants": [], "awaited": [], "raisedHands": [], "approvedHands": [],
+                "room": name, "seq": 0, "floor": {"requested": [], "granted": []},
                 "settings": params["settings"],
             }  # fmt: skip
+            self.people[name] = {}
         if name not in self.rooms:
             raise Refused("no-such-room", "there is none")
-        people = self.rooms[name]["participants"]
+        people, who = self.people[name], params.get("participant")
         match method:
+            case "room.get":
+                return dict(self.rooms[name])
+            case "stream.list":
+                return {"streams": []}
+            case "participant.list":
+                listed = list(people.values())
+                start = int(params.get("after", 0))
+                page = {"participants": listed[start : start + self.page]}
+                more = start + self.page < len(listed)
+                return page | ({"next": str(start + self.page)} if more else {})
             case "participant.join":
-                people.append({key: params[key] for key in ("participant", "role", "mode")})
-                return {"room": self.rooms[name]}
+                if who in people and params.get("ifPresent") == "refuse":
+                    raise Refused("already-exists", "there is one of this id")
+                keys = ("participant", "name", "role", "mode")
+                people[who] = {key: params[key] for key in keys} | {"state": "joined"}
+                assert params["snapshot"] is False
+                return {"state": "joined"}
+            case "participant.get":
+                if who not in people:
+                    raise Refused("no-such-participant", "there is none")
+                return people[who]
+            case "participant.update":
+                people[who]["name"] = params["name"]
+                data = {"participant": who, "participantInfo": people[who], "by": who}
+                self.event("participant.changed", name, data)
             case "participant.leave":
-                self.leaves(name, params["participant"], "left")
-            case "room.close":
-                del self.rooms[name]
-                self.event("room.closed", name, {"reason": "closed"})
+                self.leaves(name, who, "left")
             case "recording.start":
                 return {"recording": "rec-1", "directory": "/var/lib/sfud/standup/rec-1"}
-        return self.rooms.get(name, {})
+        return {}
 
-    def leaves(self, room: str, participant: str, reason: str) -> None:
-        people = self.rooms[room]["participants"]
-        people[:] = [it for it in people if it["participant"] != participant]
-        self.event("participant.left", room, {"participant": participant, "reason": reason})
+    async def pages(self, method: str, key: str, **params):
+        async for item in IPC.pages(self, method, key, **params):
+            yield item
 
-    def event(self, name: str, room: str, data: dict) -> None:
-        self.hub.on_event({"event": name, "room": room, "to": "all", "data": data})
+    def leaves(self, room: str, participant: str, reason: str, **more) -> None:
+        self.people[room].pop(participant, None)
+        data = {"participant": participant, "reason": reason} | more
+        self.event("participant.left", room, data)
+
+    def ends(self, room: str, reason: str = "empty") -> None:
+        del self.rooms[room], self.people[room]
+        self.event("room.closed", room, {"reason": reason})
+
+    def event(self, name: str, room: str, data: dict, audience="all") -> None:
+        self.hub.on_event({"event": name, "room": room, "audience": audience, "data": data})
 
 
 class Socket:
@@ -102,6 +132,7 @@ class Tab:
 
     async def ask(self, type: str, **fields) -> dict:
         await self.browser.answer(json.dumps({"type": type, "id": 1} | fields))
+        await asyncio.sleep(0)  # events follow the reply
         while (message := self.browser.queue.get_nowait())["type"] != "reply":
             pass
         return message
@@ -124,7 +155,7 @@ class Tab:
         """Breaks the connection, and lets the time to resume pass."""
         session = self.browser.session
         await self.browser.end(going_away=False)
-        await self.hub.remove(session.room, session.id, comes_back=True)
+        await self.hub.remove(session, comes_back=True)
         self.browser = Browser(self.hub, Socket())
 
 
@@ -140,9 +171,12 @@ async def moderated(is_open: bool = True) -> tuple[Hub, Tab, Tab]:
 
 
 def change_role(hub: Hub, participant: str, old: str, new: str) -> None:
+    if participant in hub.ipc.people[ROOM]:
+        hub.ipc.people[ROOM][participant]["role"] = new
     hub.ipc.event(
-        "participant.roleChanged", ROOM, {"participant": participant, "from": old, "role": new}
-    )
+        "participant.roleChanged", ROOM,
+        {"participant": participant, "role": new, "previous": old, "current": new},
+    )  # fmt: skip
 
 
 def promote(hub: Hub, tab: Tab) -> None:
@@ -198,6 +232,26 @@ async def test_a_moderator_whose_connection_broke_moderates_again(how):
     assert ben.role == "moderator"
 
 
+async def test_a_moderator_returns_under_the_same_id_and_nobody_else_does():
+    # sfud lets a moderator whom it knows into a locked room.
+    hub, mia, ben = await moderated()
+    before = mia.id
+    await mia.reload()
+    assert mia.id == before
+    await mia.breaks()
+    await mia.join()
+    assert mia.id == before
+    await mia.join()  # the page joins again, because its media connection was lost
+    assert mia.id == before and mia.role == "moderator"
+    before = ben.id
+    await ben.reload()
+    assert ben.id != before
+    await mia.ask("leave")
+    before = mia.id
+    await mia.join()
+    assert mia.id != before
+
+
 async def test_a_key_is_good_once():
     hub, mia, ben = await moderated()
     promote(hub, ben)
@@ -222,10 +276,7 @@ async def test_a_dropped_moderator_comes_back_as_participant():
 async def test_a_drop_takes_an_invitation_to_moderate_its_right_in_that_room(role):
     hub, mia, ben = await moderated()
     promote(hub, ben)
-    hub.ipc.event(
-        "participant.roleChanged", ROOM,
-        {"participant": mia.id, "from": "moderator", "role": role},
-    )  # fmt: skip
+    change_role(hub, mia.id, "moderator", role)
     hub.ipc.leaves(ROOM, mia.id, "dropped")
     await mia.join()
     assert mia.role == "participant"
@@ -327,8 +378,8 @@ async def test_who_is_demoted_moderates_no_more_by_the_invitation(how):
 
 async def test_a_demotion_of_which_only_the_room_anew_tells_counts_too():
     hub, mia, ben = await moderated()
-    hub.ipc.rooms[ROOM]["participants"][0]["role"] = "participant"
-    await hub.refresh(ROOM)
+    hub.ipc.people[ROOM][mia.id]["role"] = "participant"
+    await hub.refresh(hub.rooms[ROOM][mia.id])
     await mia.reload()
     assert mia.role == "participant"
 
@@ -355,21 +406,19 @@ async def test_a_room_that_ends_takes_its_keys_along():
     promote(hub, ben)
     await ben.breaks()
     await mia.ask("leave")
-    assert ROOM not in hub.ipc.rooms
+    hub.ipc.ends(ROOM)
+    assert not hub.returning and not hub.void
     await ben.join()
     assert ben.role == "participant"
-    assert not hub.returning and not hub.void
 
 
 async def test_a_rejoin_on_the_same_socket_keeps_role_and_room():
     hub, mia, ben = await moderated()
     promote(hub, ben)
     await mia.ask("leave")
-    hub.ipc.calls.clear()
     await ben.join()
     assert ben.role == "moderator"
-    assert "room.close" not in [method for method, _ in hub.ipc.calls]
-    assert [it["participant"] for it in hub.ipc.rooms[ROOM]["participants"]] == [ben.id]
+    assert list(hub.ipc.people[ROOM]) == [ben.id]
 
 
 async def test_a_rejoin_that_fails_may_be_tried_again():
@@ -384,10 +433,7 @@ async def test_a_rejoin_that_fails_may_be_tried_again():
 
 async def test_a_viewer_does_not_rejoin_as_more():
     hub, mia, ben = await moderated()
-    hub.ipc.event(
-        "participant.roleChanged", ROOM,
-        {"participant": ben.id, "from": "participant", "role": "viewer"},
-    )  # fmt: skip
+    change_role(hub, ben.id, "participant", "viewer")
     await ben.join(role="participant")
     assert ben.role == "viewer"
 
@@ -404,11 +450,9 @@ async def test_a_known_id_takes_nobody_over():
     assert (await eve.ask("resume", key=mia.id))["error"]["reason"] == "no-such-session"
     taken = Session(ROOM, "Mia")
     taken.id = mia.id
-    hub.ipc.calls.clear()
     with pytest.raises(Refused) as refused:
-        await hub.join(taken, {}, "", None)
+        await hub.join(taken, {})
     assert refused.value.reason == "already-exists"
-    assert "participant.join" not in [method for method, _ in hub.ipc.calls]
     assert hub.rooms[ROOM][mia.id].browser is mia.browser
 
 
@@ -471,7 +515,7 @@ async def test_an_invitation_holds_for_its_room_role_name_and_time():
 async def test_every_changed_byte_of_an_invitation_is_noticed():
     invitations = Invitations(SECRET)
     token = invitations.token("viewer", ROOM)
-    assert invitations.read(token, ROOM).role == "viewer"
+    assert invitations.read(token, ROOM) == ("viewer", None)
     for place, letter in enumerate(token):
         changed = token[:place] + ("B" if letter != "B" else "C") + token[place + 1 :]
         with pytest.raises(Refused, match="not of this server"):
@@ -501,6 +545,88 @@ async def test_a_moderator_invites_and_nobody_else():
     assert (await cy.join("another"))["error"]["reason"] == "other-room"
 
 
+# Events and names.
+
+
+def events(tab: Tab) -> list[str]:
+    """Returns the names of the events that a browser has been sent since the last call."""
+    sent = [tab.browser.queue.get_nowait() for _ in range(tab.browser.queue.qsize())]
+    return [it["event"] for it in sent if it["type"] == "event"]
+
+
+async def test_an_event_goes_to_its_audience_and_to_nobody_else():
+    hub, mia, ben = await moderated()
+    cy = Tab(hub, "Cy")
+    await cy.join()
+    hub.rooms[ROOM][cy.id].awaited = True
+    tabs = {"Mia": mia, "Ben": ben, "Cy": cy}
+    for audience, hears in (
+        ("all", ["Mia", "Ben"]),
+        ([], []),
+        ([ben.id, cy.id], ["Ben", "Cy"]),
+        ({"except": []}, ["Mia", "Ben"]),
+        ({"except": [ben.id]}, ["Mia"]),
+    ):
+        for tab in tabs.values():
+            events(tab)
+        # It names nobody else, whatever the event is about.
+        hub.ipc.event("floor.requested", ROOM, {"participant": ben.id, "name": "Ben"}, audience)
+        heard = [name for name, tab in tabs.items() if events(tab) == ["floor.requested"]]
+        assert heard == hears, audience
+
+
+async def test_a_room_of_several_pages_is_shown_whole():
+    hub, mia, ben = await moderated()
+    assert hub.ipc.page == 2
+    for name in ("Cy", "Dan"):
+        await Tab(hub, name).join()
+    eve = Tab(hub, "Eve")
+    room = (await eve.join())["result"]["room"]
+    assert len(room["participants"]) == 5 and "next" not in room
+    assert {mia.id, ben.id, eve.id} <= {it["participant"] for it in room["participants"]}
+
+
+async def test_a_name_may_be_changed_unless_the_invitation_gives_it():
+    hub, mia, ben = await moderated()
+    assert "result" in await ben.ask("participant.update", name="Benjamin")
+    assert hub.ipc.people[ROOM][ben.id]["name"] == "Benjamin"
+    await ben.join()  # by the same browser
+    assert hub.ipc.people[ROOM][ben.id]["name"] == "Benjamin"
+    cy = Tab(hub, "Cy", hub.invitations.token("participant", ROOM, name="Cecilia"))
+    await cy.join()
+    for _ in range(2):
+        refused = await cy.ask("participant.update", name="Mia")
+        assert refused["error"]["reason"] == "not-permitted"
+        assert hub.ipc.people[ROOM][cy.id]["name"] == "Cecilia"
+        await cy.join()
+
+
+async def test_who_was_long_disconnected_may_moderate_again():
+    hub, mia, ben = await moderated()
+    promote(hub, ben)
+    hub.ipc.leaves(ROOM, ben.id, "disconnected")
+    await ben.join()
+    assert ben.role == "moderator"
+
+
+async def test_no_message_names_its_caller():
+    hub, mia, ben = await moderated()
+    hub.ipc.calls.clear()
+    await ben.ask("participant.drop", participants=[mia.id], detail="because")
+    [(method, params)] = hub.ipc.calls
+    assert method == "participant.drop" and params["by"] == ben.id
+    for type, fields in (
+        ("participant.drop", {"participants": [mia.id], "by": mia.id}),
+        ("floor.request", {"participant": mia.id}),
+        ("room.lock", {"room": "another"}),
+        ("message.publish", {"topic": "t", "message": "m", "from": mia.id}),
+        ("subscription.set", {"subscriptions": [], "participant": mia.id}),
+        ("room.get", {}),
+        ("stats.get", {}),
+    ):
+        assert (await ben.ask(type, **fields))["error"]["reason"] == "bad-message", type
+
+
 # Recordings and live streams.
 
 
@@ -513,16 +639,17 @@ async def test_no_role_may_record_or_stream_unless_the_command_line_says_so():
 
 async def test_the_server_itself_refuses_what_is_not_allowed():
     hub, mia, _ = await moderated()
-    hub.forbidden = {"record", "stream"}
+    hub.forbidden = {"recording.start", "streaming.start"}
     hub.ipc.calls.clear()
-    for wish in ({"type": "record"}, {"type": "stream", "url": "rtmp://live.example/app/key"}):
+    streaming = {"type": "streaming.start", "url": "rtmp://live.example/app/key"}
+    for wish in ({"type": "recording.start"}, streaming):
         assert (await mia.ask(**wish))["error"]["reason"] == "not-permitted"
     assert hub.ipc.calls == []
 
 
 async def test_where_recordings_lie_is_told_to_no_browser():
     hub, mia, _ = await moderated()
-    assert (await mia.ask("record"))["result"] == {"recording": "rec-1"}
+    assert (await mia.ask("recording.start"))["result"] == {"recording": "rec-1"}
     directory = "/var/lib/sfud/standup/rec-1"
     for event in ("started", "stopped"):
         data = {"recording": "rec-1", "directory": directory, "files": [{"path": directory}]}
@@ -545,10 +672,12 @@ async def test_where_recordings_lie_is_told_to_no_browser():
         "rtmp://224.0.0.1/a/b", "rtmp://no-such-host.invalid/a/b",
     ],
 )  # fmt: skip
-async def test_no_live_stream_goes_to_the_servers_own_network(url):
+async def test_no_live_stream_goes_to_the_servers_own_network(url, monkeypatch):
+    # Nothing answers a question for a name here.
+    monkeypatch.setattr(destinations, "RESOLVE_SECONDS", 1)
     hub, mia, _ = await moderated()
     hub.ipc.calls.clear()
-    refused = (await mia.ask("stream", url=url))["error"]
+    refused = (await mia.ask("streaming.start", url=url))["error"]
     assert refused["reason"] == "not-permitted"
     assert refused["message"] == "this server does not stream to that host"
     assert hub.ipc.calls == []
@@ -566,7 +695,7 @@ async def test_no_live_stream_goes_to_the_servers_own_network(url):
 async def test_an_address_that_may_be_read_in_two_ways_is_refused(url):
     hub, mia, _ = await moderated()
     hub.ipc.calls.clear()
-    assert (await mia.ask("stream", url=url))["error"]["reason"] == "bad-url"
+    assert (await mia.ask("streaming.start", url=url))["error"]["reason"] == "bad-url"
     assert hub.ipc.calls == []
 
 
@@ -599,10 +728,10 @@ async def test_why_a_live_stream_fails_is_told_to_no_browser():
         hub.ipc.refusals["streaming.start"] = Refused(
             "streaming-failed", f"the live stream could not be started: {cause}", 4508
         )
-        error = (await mia.ask("stream", url="rtmp://10.0.0.1/a/b"))["error"]
+        error = (await mia.ask("streaming.start", url="rtmp://10.0.0.1/a/b"))["error"]
         answers.add(json.dumps(error))
     hub.ipc.refusals["streaming.start"] = Refused("timeout", "sfud did not answer", 0)
-    error = (await mia.ask("stream", url="rtmp://10.0.0.1/a/b"))["error"]
+    error = (await mia.ask("streaming.start", url="rtmp://10.0.0.1/a/b"))["error"]
     answers.add(json.dumps(error))
     assert len(answers) == 1
     shown = [

@@ -90,7 +90,7 @@ async def test_without_a_daemon_it_says_so(tmp_path):
 async def test_the_bench_measures_sfud_beside_its_floors():
     bench = await start(
         "sfu-bench",
-        *("P1", "--viewers", 10, "--seconds", 2, "--json", "--sfud", binary()),
+        *("P1", "--viewers", 10, "--seconds", 1, "--json", "--sfud", binary()),
     )
     status, output, errors = await finish(bench)
     assert status == 0, f"{errors}\n{output}"

@@ -135,6 +135,35 @@ async def test_e15_knock_and_be_let_in(enter):
     await cy.reads("did not let you in")
 
 
+async def test_e17_all_who_wait_are_let_in_at_once(enter):
+    mia = await moderator(enter, knock=1)
+    ben, cy = [await enter(name) for name in ("Ben", "Cy")]
+    for tab in (ben, cy):
+        await tab.state("awaited")
+    await mia.click("Let all in")
+    for tab in (ben, cy):
+        await tab.joined()
+        await tab.watches("Mia")
+    await mia.reads("3 people")
+    for name in ("Ben", "Cy"):
+        await mia.watches(name)
+
+
+async def test_a_name_is_changed_in_the_call(enter):
+    mia = await moderator(enter)
+    ben = await enter("Ben", people=1)
+    await ben.joined()
+    await mia.watches("Ben")
+    before = await fragment(ben)
+    await ben.click("Rename: yourself")
+    await ben.reads("Your name?")
+    await ben.page.evaluate("document.querySelector('#question input').value = 'Benjamin'")
+    await ben.click("Rename")
+    await mia.watches("Benjamin")
+    await ben.reads("Benjamin (you)")
+    assert await fragment(ben) == before  # the connection is untouched
+
+
 async def test_e22_floor_is_requested_granted_and_released(enter):
     mia = await moderator(enter, mode="lecture")
     ben = await enter("Ben")
@@ -208,7 +237,7 @@ async def test_l5_live_event_from_created_to_ended(enter):
     mia = await moderator(enter, mode="single_host")
     ben = await enter("Ben")
     await ben.state("left")
-    await ben.reads("Not now: the live event is not ready")  # L-6
+    await ben.reads("Not now: the live event is not open yet")  # L-6
 
     await mia.click("Open the doors")
     await mia.reads("People come in")
@@ -304,10 +333,10 @@ async def test_e9_a_participant_cannot_moderate(enter, demo):
             return reply
 
         await ask(type="join", room="demo", name="Eve")
-        mute = {"type": "mute", "participant": victim, "media": ["audio"]}
+        mute = {"type": "participant.hardMute", "participant": victim, "media": ["audio"]}
         assert (await ask(**mute))["error"]["code"] == 5009
-        assert (await ask(type="lock"))["error"]["code"] == 5115
-        assert (await ask(type="close"))["error"]["code"] == 5116
+        assert (await ask(type="room.lock"))["error"]["code"] == 5115
+        assert (await ask(type="room.close"))["error"]["code"] == 5116
         # No participant can act for another: the page's messages do not name the caller.
         for key in ("by", "from", "room", "method"):
             assert (await ask(**mute, **{key: victim}))["error"]["reason"] == "bad-message"

@@ -55,7 +55,7 @@ async def test_k6_a_service_manager_hears_of_start_life_and_end(start_sfud, tmp_
 async def test_k6_nobody_need_listen(start_sfud, tmp_path):
     daemon = await start_sfud(under=("env", f"NOTIFY_SOCKET={tmp_path / 'nobody'}"))
     async with daemon.client() as ipc:
-        assert (await ipc.call("server.info"))["contract"] == 1
+        assert (await ipc.call("server.info"))["contract"] == 2
     await daemon.stop()
 
 

@@ -2,20 +2,22 @@
 
 import asyncio
 import json
+import os
 
 from harness import expect
 from harness.looks import ALICE
 from harness.sfud import binary
 
 
-async def sfuctl(*arguments) -> tuple[int, str, str]:
+async def sfuctl(*arguments, **environment) -> tuple[int, str, str]:
     child = await asyncio.create_subprocess_exec(
         str(binary().with_name("sfuctl")),
         *map(str, arguments),
+        env=os.environ | {name: str(value) for name, value in environment.items()},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    output, errors = await asyncio.wait_for(child.communicate(), 10)
+    output, errors = await asyncio.wait_for(child.communicate(), 60)
     return child.returncode, output.decode(), errors.decode()
 
 
@@ -50,6 +52,15 @@ async def test_without_a_daemon_it_says_so(tmp_path):
     status, _, errors = await sfuctl("--ipc", tmp_path / "none.sock", "rooms")
     assert status == 69
     assert len(errors.splitlines()) == 1 and "none.sock" in errors
+
+
+async def test_the_environment_names_the_socket(sfud, tmp_path):
+    status, output, errors = await sfuctl("--json", "info", SFUD_IPC=sfud.ipc)
+    assert (status, errors) == (0, "")
+    assert json.loads(output)["contract"] == 2
+
+    status, _, errors = await sfuctl("--ipc", tmp_path / "none.sock", "info", SFUD_IPC=sfud.ipc)
+    assert status == 69 and "none.sock" in errors
 
 
 async def test_help_names_every_command():

@@ -37,7 +37,7 @@ async def test_a_slot_changes_from_one_publisher_to_another(room, peers, first, 
 
 
 @pytest.mark.alone
-async def test_two_slots_show_two_publishers(room, peers):
+async def test_o13_two_slots_show_two_publishers(room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("Chromium"), **BOB)
     carol = await room.join("carol", await peers("aiortc"), video=False, **CAROL)
@@ -74,7 +74,7 @@ async def test_the_named_slot_is_taken(room, peers):
     await expect.moving(viewer.peer, seen.video, ALICE["hue"], seen.since)
 
 
-async def test_ones_own_stream_comes_back(room, peers):
+async def test_o3_ones_own_stream_comes_back(room, peers):
     alice = await room.join("alice", await peers("Chromium"), slots=1, **ALICE)
 
     seen = await alice.subscribe(alice.stream)
@@ -99,7 +99,7 @@ async def test_the_publisher_switches_off_and_on(room, peers):
     await room.call("stream.update", stream=alice.stream, audio=True, video=False)
     await expect.still(bob.peer, seen.video)
     disabled = await room.ipc.wait_for("subscription.videoDisabled")
-    assert disabled.data["reason"] == "publisher" and disabled.to == ["bob"]
+    assert disabled.data["reason"] == "publisher" and disabled.audience == ["bob"]
     await expect.heard(bob.peer, seen.audio, ALICE["tone"], time.time())
 
     begin = time.time()
@@ -134,7 +134,7 @@ async def test_the_viewer_switches_off_and_on(room, peers):
     await expect.moving(carol.peer, beside.video, ALICE["hue"], beside.since, frames=60)
 
 
-async def test_not_one_packet_after_unsubscribing(room, peers):
+async def test_o5_not_one_packet_after_unsubscribing(room, peers):
     alice = await room.join("alice", await peers("Chromium"), **ALICE)
     bob = await room.join("bob", await peers("Chromium"), slots=1)
     seen = await bob.subscribe(alice.stream)
@@ -177,7 +177,8 @@ async def test_one_leaves_and_comes_again(room, peers):
     await expect.moving(bob.peer, seen.video, ALICE["hue"], seen.since)
 
     await alice.leave()
-    await room.ipc.wait_for("participant.left", lambda data: data["participant"] == "alice")
+    left = await room.ipc.wait_for("participant.left", lambda data: data["participant"] == "alice")
+    assert left.data["reason"] == "left" and left.audience == "all"
     await room.ipc.wait_for("stream.destroyed", lambda data: data["stream"] == alice.stream)
     await expect.still(bob.peer, seen.video)
 

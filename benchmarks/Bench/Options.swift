@@ -44,10 +44,10 @@ struct Options: Sendable {
           --sockets N       spread the clients over N sockets, 1 to 1024 (default 1)
           --help            print this
 
-        Without a scenario, all but FLOOD, OVERLOAD, CHURN and HOSTILE. In the first three of
-        these --viewers is the number of joins, of viewers at the knee, and of rooms. The
-        floors are processes of sfu-bench that send the same datagrams on: floor-1 with one
-        sendto each, floor-G in the longest GSO runs.
+        Without a scenario, all but CROWD, FLOOD, OVERLOAD, CHURN and HOSTILE. In the first
+        four of these --viewers is the number of people, of joins, of viewers at the knee, and
+        of rooms. The floors are processes of sfu-bench that send the same datagrams on:
+        floor-1 with one sendto each, floor-G in the longest GSO runs.
         Exit status: 0 done, 1 a check failed, 2 wrong command line, 69 an SFU could not be
         driven, 130 interrupted.
         """

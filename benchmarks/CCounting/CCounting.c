@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <valgrind/callgrind.h>
 
 static atomic_int counting;
 static int is_started;
@@ -139,3 +140,7 @@ struct counted_calls counting_stop(void) {
         .bytes = atomic_load(&counted.bytes),
     };
 }
+
+void counting_instructions_start(void) { CALLGRIND_START_INSTRUMENTATION; }
+
+void counting_instructions_stop(void) { CALLGRIND_STOP_INSTRUMENTATION; }

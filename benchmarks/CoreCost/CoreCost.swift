@@ -69,6 +69,7 @@ struct CoreCost: CustomStringConvertible {
         counting_start()
         bench.forward(packets: options.packets, through: &sent)
         result.calls = counting_stop()
+        counting_instructions_stop()
         result.nanoseconds = bench.nanoseconds - start
         result.least = bench.least
         result.copies = bench.copies - before

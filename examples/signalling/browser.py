@@ -1,15 +1,16 @@
 """A browser: its WebSocket, its requests, and the resulting calls to sfud."""
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from hub import Hub, Session
-from messages import checked
 import destinations
-from moderation import CALLS, call, refusal, shown
+from hub import Hub, Session
+from messages import OWN, checked, params
+from policy import refusal, shown
 from sfud_ipc import Refused
 
 log = logging.getLogger("signalling")
@@ -36,11 +37,9 @@ class Browser:
             self.hub.spawn(self.socket.close(code=WSCloseCode.TRY_AGAIN_LATER))
 
     async def write(self) -> None:
-        try:
+        with contextlib.suppress(ConnectionError):  # the reader sees it too
             while True:
                 await self.socket.send_json(await self.queue.get())
-        except ConnectionError:
-            pass  # the reader sees it too
 
     async def run(self) -> None:
         writer = asyncio.create_task(self.write())
@@ -67,152 +66,87 @@ class Browser:
             return
         session.browser = None
         if going_away:  # a reload, or a closed tab
-            await self.hub.remove(session.room, session.id, comes_back=True)
+            await self.hub.remove(session, comes_back=True)
         else:  # a broken network: its media may well be alive
             session.expiry = asyncio.get_running_loop().call_later(
                 GRACE_SECONDS,
-                lambda: self.hub.spawn(
-                    self.hub.remove(session.room, session.id, comes_back=True)
-                ),
+                lambda: self.hub.spawn(self.hub.remove(session, comes_back=True)),
             )
 
     async def answer(self, data: str) -> None:
         reply: dict[str, Any] = {"type": "reply"}
-        after = None
         try:
             message = checked(data)
             reply["id"] = message["id"]
             kind = message["type"]
             if kind in ("join", "resume"):
-                reply["result"], after = await getattr(self, "on_" + kind)(message)
+                reply["result"] = await getattr(self, "on_" + kind)(message)
             elif self.session is None:
                 raise Refused("not-joined", "join first")
-            elif kind in CALLS:
-                reply["result"] = await self.moderate(message, self.session)
+            elif kind in OWN:
+                reply["result"] = await getattr(self, "on_" + kind)(self.session)
             else:
-                reply["result"] = await getattr(self, "on_" + kind)(message, self.session)
+                reply["result"] = await self.relay(message, self.session)
         except Refused as refused:
-            reply["error"] = {
-                "reason": refused.reason, "message": refused.message, "code": refused.code,
-            }  # fmt: skip
+            reply["error"] = refused.shown()
         self.send(reply)
-        if after:
-            after()
 
-    async def moderate(self, message: dict, me: Session) -> dict:
-        kind = message["type"]
-        if kind in self.hub.forbidden:
-            raise Refused("not-permitted", f"this server does not {kind}")
-        if kind == "stream":
+    async def relay(self, message: dict, me: Session) -> dict:
+        """Makes the call that a message asks for; sfud decides whether `me` may make it."""
+        method = message["type"]
+        if method in self.hub.forbidden:
+            raise Refused("not-permitted", f"this server does without {method}")
+        if method == "participant.update" and me.is_named:
+            raise Refused("not-permitted", "your name is that of your invitation")
+        if method == "streaming.start":
             await destinations.check(message["url"], self.hub.streaming_hosts)
-        method, wish = call(message, me.room, me.id)
         try:
-            return shown(kind, await self.hub.ipc.call(method, **wish))
+            result = await self.hub.ipc.call(method, **params(message, me.room, me.id))
         except Refused as refused:
-            raise refusal(kind, refused) from None
+            raise refusal(method, refused) from None
+        return shown(method, result)
 
-    async def on_join(self, message: dict):
-        session = Session(
-            message["room"], message["name"], message.get("role"), message.get("mode")
-        )
+    async def on_join(self, message: dict) -> dict:
+        session = Session(*(message.get(key) for key in ("room", "name", "role", "mode")))
         previous, self.session = self.session, None
         if previous:
             previous.browser = None
-        room = await self.hub.join(
-            session, message.get("settings", {}), message.get("key", ""), message.get("token"),
-            previous,
-        )  # fmt: skip
-        return self.attach(session, room)
+        await self.hub.join(session, message, previous)
+        try:
+            return await self.attach(session)
+        except Refused:
+            await self.hub.remove(session)
+            raise
 
-    async def on_resume(self, message: dict):
+    async def on_resume(self, message: dict) -> dict:
         if (session := self.hub.session(message["key"])) is None:
             raise Refused("no-such-session", "this participant is not in the room any more")
-        session.held = []
-        try:
-            room = await self.hub.ipc.call("room.get", room=session.room)
-        except Refused:
-            session.held = None
-            raise
-        return self.attach(session, room)
+        return await self.attach(session)
 
-    def attach(self, session: Session, room: dict):
+    async def attach(self, session: Session) -> dict:
+        """Makes the session this browser's; returns the reply, which later events follow."""
+        room = await self.hub.look(session)
         if session.expiry:
             session.expiry.cancel()
         if session.browser:  # another WebSocket, which is broken without a notice
             session.browser.session = None
         self.session, session.browser = session, self
-        session.know(room)
-        result = {
+        asyncio.get_running_loop().call_soon(session.release)
+        return {
             "participant": session.id, "key": session.key, "role": session.role,
             "mode": session.mode, "state": "awaited" if session.awaited else "joined",
-            "room": session.view(room),
+            "room": room,
         }  # fmt: skip
-        return result, lambda: session.picture(room)
 
-    async def on_leave(self, message: dict, me: Session) -> dict:
+    async def on_leave(self, me: Session) -> dict:
         self.session = me.browser = None
-        await self.hub.remove(me.room, me.id)
+        await self.hub.remove(me)
         return {}
 
-    async def on_inviteLink(self, message: dict, me: Session) -> dict:
+    async def on_inviteLink(self, me: Session) -> dict:
         """Makes an invitation for a moderator to pass on; none where the room is open."""
         if self.hub.is_open:
             return {}
         if me.role != "moderator":
             raise Refused("not-permitted", "only a moderator invites")
         return {"token": self.hub.invitations.token("participant", me.room)}
-
-    async def on_offer(self, message: dict, me: Session) -> dict:
-        result = await self.hub.ipc.call(
-            "transport.offer", room=me.room, participant=me.id, sdp=message["sdp"],
-            sources=message["sources"],
-        )  # fmt: skip
-        return {"sdp": result["sdp"], "mids": result["mids"]}
-
-    async def on_subscribe(self, message: dict, me: Session) -> dict:
-        mids = {key: message[key] for key in ("audioMid", "videoMid") if key in message}
-        result = await self.hub.ipc.call(
-            "subscription.add", room=me.room, participant=me.id, stream=message["stream"], **mids
-        )
-        me.subscriptions[message["stream"]] = result["subscription"]
-        return {key: result[key] for key in ("audioMid", "videoMid") if key in result}
-
-    async def on_unsubscribe(self, message: dict, me: Session) -> dict:
-        if (subscription := me.subscriptions.pop(message["stream"], None)) is not None:
-            await self.hub.ipc.call(
-                "subscription.remove", room=me.room, subscription=subscription
-            )
-        return {}
-
-    async def on_follow(self, message: dict, me: Session) -> dict:
-        await self.hub.ipc.call(
-            "talkers.subscribe", room=me.room, participant=me.id,
-            audioMids=message["audioMids"], videoMids=message["videoMids"],
-        )  # fmt: skip
-        return {}
-
-    async def on_prefer(self, message: dict, me: Session) -> dict:
-        if (subscription := me.subscriptions.get(message["stream"])) is not None:
-            size = {"width": message["width"], "height": message["height"]}
-            await self.hub.ipc.call(
-                "subscription.update", room=me.room, subscription=subscription,
-                preferredResolution=size,
-            )  # fmt: skip
-        return {}
-
-    async def on_explain(self, message: dict, me: Session) -> dict:
-        if (subscription := me.subscriptions.get(message["stream"])) is None:
-            raise Refused("no-such-subscription", "you do not watch this stream")
-        return await self.hub.ipc.call(
-            "subscription.explain", room=me.room, subscription=subscription
-        )
-
-    async def on_media(self, message: dict, me: Session) -> dict:
-        streams = (await self.hub.ipc.call("stream.list", room=me.room))["streams"]
-        if (message["stream"], me.id) not in ((s["stream"], s["participant"]) for s in streams):
-            raise Refused("not-permitted", "this stream is not yours")
-        changes = {key: message[key] for key in ("audio", "video") if key in message}
-        await self.hub.ipc.call(
-            "stream.update", room=me.room, stream=message["stream"], **changes
-        )
-        return {}

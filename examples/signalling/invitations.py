@@ -15,7 +15,6 @@ import hmac
 import json
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from sfud_ipc import Refused
@@ -25,14 +24,6 @@ SHORTEST_SECRET = 16  # bytes
 HOURS = 24
 # Distinguishes these signatures from others made with the same secret.
 PURPOSE = b"sfud signalling invitation 1\n"
-
-
-@dataclass(frozen=True)
-class Invitation:
-    """A token's content, after its signature and its expiry have been verified."""
-
-    role: str
-    name: str | None = None  # None: free choice
 
 
 class Invitations:
@@ -50,8 +41,11 @@ class Invitations:
         text = _encoded(json.dumps(content, separators=(",", ":")).encode())
         return f"{text}.{_encoded(self._signature(text))}"
 
-    def read(self, token: str, room: str) -> Invitation:
-        """Returns the invitation to `room`; raises `Refused` for an invalid token."""
+    def read(self, token: str, room: str) -> tuple[str, str | None]:
+        """Returns the role in `room`, and the name, if it is no free choice.
+
+        Raises `Refused` for a token that is invalid, expired, or for another room.
+        """
         text, _, signature = token.partition(".")
         if not hmac.compare_digest(
             _encoded(self._signature(text)).encode(), signature.encode()
@@ -62,7 +56,7 @@ class Invitations:
             raise Refused("invitation-expired", "this invitation has expired")
         if content.get("room", room) != room:
             raise Refused("other-room", "this invitation is for another room")
-        return Invitation(content["role"], content.get("name"))
+        return content["role"], content.get("name")
 
     def _signature(self, text: str) -> bytes:
         return hmac.new(self._secret, PURPOSE + text.encode(), hashlib.sha256).digest()
@@ -73,14 +67,18 @@ def _encoded(content: bytes) -> str:
 
 
 def secret_of(path: str) -> bytes:
-    """Returns the secret in a file; raises `ValueError` if it is too short."""
-    secret = Path(path).read_bytes().strip()
-    if len(secret) < SHORTEST_SECRET:
-        raise ValueError(f"{path}: a secret has at least {SHORTEST_SECRET} bytes")
+    """Returns the secret in a file; ends the process if there is none, or a short one."""
+    try:
+        secret = Path(path).read_bytes().strip()
+        if len(secret) < SHORTEST_SECRET:
+            raise ValueError(f"{path}: a secret has at least {SHORTEST_SECRET} bytes")
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(66)
     return secret
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(
         description="Prints an invitation.", formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
@@ -90,14 +88,9 @@ def main() -> int:
     parser.add_argument("--name", help="the guest's name; anybody's choice, if left out")
     parser.add_argument("--hours", type=float, default=HOURS, help="how long it holds")
     options = parser.parse_args()
-    try:
-        invitations = Invitations(secret_of(options.secret_file))
-    except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 66
+    invitations = Invitations(secret_of(options.secret_file))
     print(invitations.token(options.role, options.room, options.name, options.hours))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,109 +7,101 @@ from typing import Any
 from sfud_ipc import Refused
 
 
-def text(longest: int):
-    half = re.compile("[\ud800-\udfff]")  # half of a surrogate pair: not valid in UTF-8
-    return lambda value: (
-        isinstance(value, str) and 0 < len(value) <= longest and not half.search(value)
+def text(longest: int) -> str:
+    return rf"[^\ud800-\udfff]{{1,{longest}}}"  # no half of a surrogate pair: not valid in UTF-8
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value has a shape: a pattern, a set of words, a range, a type, an object's keys
+    (those with a `?` may be left out), a list `[item, least, most]`, or a small map `(key, item)`.
+    """
+    match shape:
+        case str():
+            return isinstance(value, str) and re.fullmatch(shape, value) is not None
+        case set():
+            return isinstance(value, str) and value in shape
+        case range():
+            return type(value) is int and value in shape
+        case [item, int(least), int(most)]:
+            return (
+                isinstance(value, list)
+                and least <= len(value) <= most
+                and all(fits(it, item) for it in value)
+            )
+        case (key, item):
+            return isinstance(value, dict) and len(value) <= 16 and all(
+                fits(name, key) and fits(it, item) for name, it in value.items()
+            )  # fmt: skip
+        case dict():
+            return isinstance(value, dict) and fault(value, shape) is None
+    return type(value) is shape
+
+
+def fault(value: dict, shape: dict) -> str | None:
+    """Returns what is wrong with an object, if anything."""
+    for name, wanted in shape.items():
+        key = name.rstrip("?")
+        if not (fits(value[key], wanted) if key in value else key != name):
+            return f"{key} is missing or not as it should be"
+    unknown = value.keys() - {name.rstrip("?") for name in shape}
+    return f"unknown keys: {sorted(unknown)[:3]}" if unknown else None
+
+
+ident, mid, word = r"[A-Za-z0-9._:-]{1,128}", r"[\x21-\x7e]{1,32}", text(64)
+mode = {"SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY"}
+size = {"width": range(1, 16_385), "height": range(1, 16_385)}
+watched = {"stream": ident, "audioMid?": mid, "videoMid?": mid, "preferredResolution?": size}
+new_room = {"mode?": {"group", "lecture", "single_host", "single_host_audio_only"}, "knock?": bool}
+person, people, mids = {"participant": ident}, {"participants": [ident, 1, 100]}, [mid, 0, 100]
+
+# Methods of sfud that a browser may call. The first column is the parameter that names the caller,
+# always the session's own participant: `by`, whose role must have the right; `participant`, who
+# acts for itself; `from`, who sends a message. So no browser acts for another, and sfud alone
+# decides who may do what.
+CALLS: dict[str, tuple[str, dict]] = {
+    method: (caller, shape)
+    for caller, methods, shape in (
+        ("by", "room.lock room.unlock room.hardUnmute recording.start recording.stop", {}),
+        ("by", "room.hardMute", {"sparing?": {"moderators"}}),
+        ("by", "room.setState", {"state": {"ready", "ongoing", "ended"}}),
+        ("by", "room.close", {"detail?": word}),
+        ("by", "streaming.start", {"url": text(2_048), "layout?": {"stage", "grid"}}),
+        ("by", "streaming.stop", {}),
+        ("by", "participant.approve", people),
+        ("by", "participant.deny participant.drop", people | {"detail?": word}),
+        ("by", "participant.hardMute participant.hardUnmute",
+         person | {"media": [{"audio", "video"}, 1, 2]}),
+        ("by", "participant.setMode", person | {"mode": mode}),
+        ("by", "role.change", person | {"role": ident}),
+        ("by", "moderator.transfer floor.grant floor.deny floor.release", person),
+        ("by", "pin.add pin.remove", people),
+        ("by", "stream.update", {"stream": ident, "audio?": bool, "video?": bool}),
+        ("by", "subscription.update", {"subscription": ident, "preferredResolution": size}),
+        ("by", "subscription.explain", {"subscription": ident}),
+        ("participant", "subscription.set", {"subscriptions": [watched, 0, 100]}),
+        ("participant", "talkers.subscribe", {"audioMids": mids, "videoMids": mids}),
+        ("participant", "transport.offer",
+         {"sdp": text(262_144), "sources": (mid, {"camera", "microphone", "screen"})}),
+        ("participant", "participant.update", {"name": word}),
+        ("participant", "role.accept role.decline", {"request": ident}),
+        ("participant", "role.requests floor.request floor.cancel floor.finish", {}),
+        ("participant", "message.subscribe", {"topic": word}),
+        ("from", "message.publish",
+         {"topic": word, "message": text(1_024), "payload?": (word, text(256)),
+          "to?": [ident, 1, 100]}),
     )
-
-
-def matches(pattern: str):
-    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
-
-
-def flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def sources(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= 16
-        and all(map(mid, value))
-        and all(source in ("camera", "microphone", "screen") for source in value.values())
-    )
-
-
-def one_of(*words: str):
-    return lambda value: isinstance(value, str) and value in words
-
-
-def list_of(check, longest: int, shortest: int = 1):
-    return lambda value: (
-        isinstance(value, list) and shortest <= len(value) <= longest and all(map(check, value))
-    )
-
-
-def settings(value: Any) -> bool:
-    """Checks the kind of room to make, if a moderator makes it."""
-    checks = {"mode": one_of(*ROOM_MODES), "knock": flag}
-    return isinstance(value, dict) and all(
-        key in checks and checks[key](it) for key, it in value.items()
-    )
-
-
-def payload(value: Any) -> bool:
-    """Checks for a flat and short object."""
-    return (
-        isinstance(value, dict)
-        and len(value) <= 16
-        and all(text(64)(key) and text(256)(it) for key, it in value.items())
-    )
-
-
-def pixels(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= 16_384
-
-
-ROOM_MODES = ("group", "lecture", "single_host", "single_host_audio_only")
-MODES = ("SEND_AND_RECV", "RECV_ONLY", "SIGNALLING_ONLY")
-ident = matches(r"[A-Za-z0-9._:-]{1,128}")
-mid = matches(r"[\x21-\x7e]{1,32}")
-word = text(64)
-person = {"participant": (ident, True)}
-people = {"participants": (list_of(ident, 100), True)}
-media = person | {"media": (list_of(one_of("audio", "video"), 2), True)}
-request = {"request": (ident, True)}
-SHAPES = {  # type → key → (check, whether it must be there)
-    "join": {
-        "room": (matches(r"[A-Za-z0-9._-]{1,64}"), True), "name": (word, True),
-        "role": (one_of("participant", "viewer"), False), "mode": (one_of(*MODES), False),
-        "settings": (settings, False), "key": (word, False), "token": (text(1_024), False),
-    },
-    "resume": {"key": (word, True)},
-    "offer": {"sdp": (text(262_144), True), "sources": (sources, True)},
-    "subscribe": {
-        "stream": (ident, True), "audioMid": (mid, False), "videoMid": (mid, False),
-    },
-    "unsubscribe": {"stream": (ident, True)},
-    "prefer": {"stream": (ident, True), "width": (pixels, True), "height": (pixels, True)},
-    "explain": {"stream": (ident, True)},
-    "follow": {
-        "audioMids": (list_of(mid, 100, 0), True), "videoMids": (list_of(mid, 100, 0), True),
-    },
-    "media": {"stream": (ident, True), "audio": (flag, False), "video": (flag, False)},
-    "leave": {}, "inviteLink": {},
-    # moderation.py has the resulting calls.
-    "lock": {}, "unlock": {}, "muteAll": {}, "unmuteAll": {}, "close": {},
-    "record": {}, "stopRecord": {},
-    "stream": {"url": (text(2_048), True), "layout": (one_of("stage", "grid"), False)},
-    "stopStream": {},
-    "setState": {"state": (one_of("ready", "ongoing", "ended"), True)},
-    "mute": media, "unmute": media,
-    "drop": people, "pin": people, "unpin": people,
-    "approve": person, "deny": person, "transfer": person,
-    "setMode": person | {"mode": (one_of(*MODES), True)},
-    "changeRole": person | {"role": (ident, True)},
-    "acceptRole": request, "declineRole": request,
-    "requestFloor": {}, "cancelFloor": {}, "finishFloor": {},
-    "grantFloor": person, "denyFloor": person, "releaseFloor": person,
-    "listen": {"topic": (word, True)},
-    "say": {
-        "topic": (word, True), "message": (text(1024), True), "payload": (payload, False),
-        "to": (list_of(ident, 100), False),
-    },
+    for method in methods.split()
 }  # fmt: skip
+
+# The server handles these itself.
+OWN: dict[str, dict] = {
+    "join": {
+        "room": r"[A-Za-z0-9._-]{1,64}", "name": word, "role?": {"participant", "viewer"},
+        "mode?": mode, "settings?": new_room, "key?": word, "token?": text(1_024),
+    },
+    "resume": {"key": word}, "leave": {}, "inviteLink": {},
+}  # fmt: skip
+SHAPES = OWN | {method: shape for method, (_, shape) in CALLS.items()}
 
 
 def checked(data: str) -> dict:
@@ -121,9 +113,13 @@ def checked(data: str) -> dict:
     shape = SHAPES.get(str(message.get("type"))) if isinstance(message, dict) else None
     if shape is None or type(message.get("id")) is not int:
         raise Refused("bad-message", "unknown type, or no id")
-    for key, (check, needed) in shape.items():
-        if (needed or key in message) and not check(message.get(key)):
-            raise Refused("bad-message", f"{key} is missing or not as it should be")
-    if unknown := message.keys() - shape.keys() - {"type", "id"}:
-        raise Refused("bad-message", f"unknown keys: {sorted(unknown)[:3]}")
+    if wrong := fault(message, shape | {"type": word, "id": int}):
+        raise Refused("bad-message", wrong)
     return message
+
+
+def params(message: dict, room: str, me: str) -> dict:
+    """Returns the call's parameters for a message of `CALLS` that `checked` has accepted."""
+    caller, _ = CALLS[message["type"]]
+    given = {key: value for key, value in message.items() if key not in ("type", "id")}
+    return given | {"room": room, caller: me}

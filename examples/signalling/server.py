@@ -2,15 +2,14 @@
 """The reference signalling server: browsers on one side (WebSocket), sfud on the other (IPC).
 
 It keeps no media state of its own. A browser's request becomes an IPC call on that browser's own
-participant, and sfud's events go to the participants in their `to`. README.md beside this file has
-the messages.
+participant, and sfud's events go to the participants of their `audience`. README.md beside this
+file has the messages.
 """
 
 import argparse
 import asyncio
 import ipaddress
 import logging
-import os
 import secrets
 import signal
 import ssl
@@ -23,7 +22,8 @@ from aiohttp import WSCloseCode, web
 from browser import Browser
 from hub import Hub
 from invitations import Invitations, secret_of
-from moderation import roles
+from policy import roles
+from sfud_ipc import default_path
 
 PAGE = Path(__file__).resolve().parent / "page"
 LONGEST_MESSAGE = 300_000  # bytes; sfud takes an SDP of at most 256 kB
@@ -34,6 +34,13 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def names_this_machine(host: str) -> bool:
@@ -61,22 +68,18 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     response.headers.update(HEADERS)
 
 
-def settings_of(options: argparse.Namespace) -> dict:
-    """Returns the settings of every room."""
-    allowed = {"record": options.allow_recording, "stream": options.allow_streaming}
-    settings: dict = {"roles": roles([right for right, is_given in allowed.items() if is_given])}
-    if options.max_participants:
-        settings["maxParticipants"] = options.max_participants
-    return settings
+def hub_of(options: argparse.Namespace) -> Hub:
+    rights = ["record"] * options.allow_recording + ["stream"] * options.allow_streaming
+    settings = {"roles": roles(rights), "maxParticipants": options.max_participants}
+    hub = Hub(options.ipc, settings, options.invitations, options.is_open)
+    starts = {"record": "recording.start", "stream": "streaming.start"}
+    hub.forbidden = {method for right, method in starts.items() if right not in rights}
+    hub.streaming_hosts = frozenset(options.streaming_hosts)
+    return hub
 
 
 async def serve(options: argparse.Namespace) -> int:
-    hub = Hub(options.ipc, settings_of(options), options.invitations, options.is_open)
-    if not options.allow_recording:
-        hub.forbidden.add("record")
-    if not options.allow_streaming:
-        hub.forbidden.add("stream")
-    hub.streaming_hosts = frozenset(options.streaming_hosts)
+    hub = hub_of(options)
     application = web.Application()
     application.on_response_prepare.append(add_headers)
     application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))
@@ -99,7 +102,7 @@ async def serve(options: argparse.Namespace) -> int:
     # Anybody with the second address moderates; a fragment is in no request and in no referrer.
     print(f"ready {url} {url}#{options.invitations.token('moderator')}", flush=True)
     await stop.wait()
-    leaving = [hub.remove(session.room, session.id) for session in hub.sessions()]
+    leaving = [hub.remove(session) for session in hub.sessions()]
     if leaving:
         await asyncio.wait(map(asyncio.ensure_future, leaving), timeout=2)
     for browser in list(hub.browsers):
@@ -109,49 +112,37 @@ async def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def main() -> int:
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    ipc = f"{runtime}/sfud.sock" if runtime else f"/tmp/sfud-{os.getuid()}.sock"
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0 picks one")
-    parser.add_argument("--ipc", default=ipc, help="sfud's socket")
-    parser.add_argument("--cert", help="TLS certificate file; browsers give cameras and "
-                        "microphones to localhost and to HTTPS pages only")  # fmt: skip
-    parser.add_argument("--key", help="the certificate's private key file")
-    parser.add_argument("--max-participants", type=int, help="most people in one room")
-    parser.add_argument("--secret-file", help="signs invitations that outlive this process; "
-                        "invitations.py makes them. Without it the secret is random")  # fmt: skip
-    parser.add_argument("--invited-only", action=argparse.BooleanOptionalAction,
-                        help="let in who has an invitation and nobody else; off by default on "
-                        "loopback without --secret-file")  # fmt: skip
-    parser.add_argument("--allow-recording", action="store_true",
-                        help="moderators may record")  # fmt: skip
-    parser.add_argument("--allow-streaming", action="store_true",
-                        help="moderators may stream live, to public addresses")  # fmt: skip
-    parser.add_argument("--streaming-hosts", type=lambda text: text.lower().split(","), default=[],
-                        metavar="HOST,…", help="stream to these hosts alone, whatever their "
-                        "addresses are")  # fmt: skip
-    parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning"])
-    options = parser.parse_args()
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
-    )
-    try:
-        secret = secret_of(options.secret_file) if options.secret_file else secrets.token_bytes(32)
-    except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 66
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=8080, help="port to listen on; 0 picks one")
+    add("--ipc", default=default_path(), help="sfud's socket")
+    add("--cert", help="TLS certificate file; browsers give cameras and microphones to localhost "
+        "and to HTTPS pages only")  # fmt: skip
+    add("--key", help="the certificate's private key file")
+    add("--max-participants", type=int, help="most people in one room")
+    add("--secret-file", help="signs invitations that outlive this process; invitations.py makes "
+        "them. Without it the secret is random")  # fmt: skip
+    add("--invited-only", action=argparse.BooleanOptionalAction, help="let in who has an "
+        "invitation and nobody else; off by default on loopback without --secret-file")  # fmt: skip
+    add("--allow-recording", action="store_true", help="moderators may record")
+    add("--allow-streaming", action="store_true",
+        help="moderators may stream live, to public addresses")  # fmt: skip
+    add("--streaming-hosts", type=lambda text: text.lower().split(","), default=[],
+        metavar="HOST,…", help="stream to these hosts alone, whatever they are")  # fmt: skip
+    add("--log-level", default="info", choices=["debug", "info", "warning"])
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    level = options.log_level.upper()
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    secret = secret_of(options.secret_file) if options.secret_file else secrets.token_bytes(32)
     options.invitations = Invitations(secret)
     local = is_loopback(options.host) and not options.secret_file
     options.is_open = local if options.invited_only is None else not options.invited_only

@@ -30,6 +30,7 @@ extension IPCError: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(Int.self, forKey: .code)
         message = try container.decode(String.self, forKey: .message)
+        try container.note(.members(ErrorData.self), .data)
         details = try container.decodeIfPresent([String: JSON].self, forKey: .data) ?? [:]
         if case .string(let word) = details.removeValue(forKey: "reason") {
             reason = word
@@ -46,6 +47,12 @@ extension IPCError: Codable {
         data["reason"] = .string(reason)
         try container.encode(data, forKey: .data)
     }
+}
+
+/// Members of `data` that every error has; some have others besides.
+struct ErrorData: Codable {
+    /// Stable kebab-case word for programs: one of `x-errors`, each for one condition.
+    var reason: String
 }
 
 /// Errors of JSON-RPC.
@@ -94,52 +101,18 @@ extension IPCError {
         Self(code: 4004, message: "no room \"\(room)\"", reason: "no-such-room")
     }
 
-    public static func noSuchParticipant(_ participant: ParticipantID) -> Self {
+    public static func alreadyExists(_ room: RoomID) -> Self {
         Self(
-            code: 4005,
-            message: "no participant \"\(participant)\"",
-            reason: "no-such-participant"
+            code: 4009,
+            message: "room \"\(room)\" already exists",
+            reason: "already-exists",
+            details: ["room": .string(room.rawValue)]
         )
     }
 
-    public static func noSuchStream(_ stream: StreamID) -> Self {
-        Self(code: 4006, message: "no stream \"\(stream)\"", reason: "no-such-stream")
-    }
-
-    public static func noSuchSubscription(_ subscription: SubscriptionID) -> Self {
-        Self(
-            code: 4007,
-            message: "no subscription \"\(subscription)\"",
-            reason: "no-such-subscription"
-        )
-    }
-
-    /// Reports a missing transport; `nil` if none was named and the participant has none.
-    public static func noSuchTransport(_ transport: TransportName?) -> Self {
-        Self(
-            code: 4008,
-            message: transport.map { "no transport \"\($0)\"" } ?? "no transport",
-            reason: "no-such-transport"
-        )
-    }
-
-    /// Reports an existing object; `what` names it with its id, as in `room "r1"`.
-    public static func alreadyExists(_ what: String) -> Self {
-        Self(code: 4009, message: "\(what) already exists", reason: "already-exists")
-    }
-
-    public static func notPermitted(_ message: String) -> Self {
-        Self(code: 4010, message: message, reason: "not-permitted")
-    }
-
-    /// Reports a mid that no m-line of the participant has, or that is no slot of that kind.
-    public static func noSuchMid(_ mid: String) -> Self {
-        Self(
-            code: 4011,
-            message: "no slot \"\(mid)\"",
-            reason: "no-such-mid",
-            details: ["mid": .string(mid)]
-        )
+    /// Reports a recording that never was, or that is no longer remembered.
+    public static func noSuchRecording(_ recording: RecordingID) -> Self {
+        Self(code: 4013, message: "no recording \"\(recording)\"", reason: "no-such-recording")
     }
 
     /// Reports an SDP error; `line` counts from 1, and is 0 if no single line is at fault.
@@ -160,25 +133,6 @@ extension IPCError {
             reason: "limit-reached",
             details: ["limit": .string(limit), "value": .integer(Int64(value))]
         )
-    }
-
-    public static func noFreeSlot() -> Self {
-        Self(code: 4030, message: "no free slot fits the stream", reason: "no-free-slot")
-    }
-
-    /// Reports a role that the room does not have.
-    public static func noSuchRole(_ role: String) -> Self {
-        Self(
-            code: 4044,
-            message: "role invalid",
-            reason: "role-invalid",
-            details: ["role": .string(role)]
-        )
-    }
-
-    /// Refuses a call in the current state; `reason` may be more specific.
-    public static func wrongState(_ message: String, reason: String = "wrong-state") -> Self {
-        Self(code: 4091, message: message, reason: reason)
     }
 
     public static func draining() -> Self {

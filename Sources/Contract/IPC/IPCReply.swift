@@ -7,6 +7,9 @@ public struct IPCReply: Hashable, Sendable {
     public var outcome: Result<JSON, IPCError>
 
     /// Returns the line of a successful reply, without its newline.
+    ///
+    /// Lists have pages, so a result longer than a line is not to be. Should there be one, the
+    /// caller keeps its connection and gets `4029 limit-reached` with the limit `line`.
     public static func encoded(id: RequestID, result: some Encodable) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"id\":")
@@ -14,6 +17,9 @@ public struct IPCReply: Hashable, Sendable {
         writer.raw(",\"result\":")
         writer.value(result)
         writer.raw("}")
+        guard writer.bytes.count <= IPCRequest.lineLimit else {
+            return encoded(id: id, error: .limitReached("line", IPCRequest.lineLimit))
+        }
         return writer.bytes
     }
 
@@ -38,7 +44,8 @@ public struct IPCEvent: Hashable, Sendable {
     public var seq: Int64
     /// Unix time, in seconds.
     public var time: Double
-    public var to: Audience
+    /// The participants whom it concerns.
+    public var audience: Audience
     public var data: JSON
 
     package init(
@@ -46,14 +53,14 @@ public struct IPCEvent: Hashable, Sendable {
         room: RoomID? = nil,
         seq: Int64,
         time: Double,
-        to: Audience,
+        audience: Audience,
         data: JSON
     ) {
         self.event = event
         self.room = room
         self.seq = seq
         self.time = time
-        self.to = to
+        self.audience = audience
         self.data = data
     }
 
@@ -70,7 +77,7 @@ public struct IPCEvent: Hashable, Sendable {
         room: RoomID,
         seq: Int64,
         time: Double,
-        to: Audience
+        audience: Audience
     ) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":")
@@ -79,8 +86,8 @@ public struct IPCEvent: Hashable, Sendable {
         writer.string(room.rawValue)
         writer.raw(",\"seq\":\(seq),\"time\":")
         writer.number(time)
-        writer.raw(",\"to\":")
-        writer.value(to)
+        writer.raw(",\"audience\":")
+        writer.value(audience)
         writer.raw(",\"data\":")
         writer.value(data)
         writer.raw("}}")
@@ -94,7 +101,7 @@ public struct IPCEvent: Hashable, Sendable {
         writer.string(D.event)
         writer.raw(",\"time\":")
         writer.number(time)
-        writer.raw(",\"to\":")
+        writer.raw(",\"audience\":")
         writer.value(Audience.all)
         writer.raw(",\"data\":")
         writer.value(data)
@@ -104,7 +111,7 @@ public struct IPCEvent: Hashable, Sendable {
 }
 
 extension IPCEvent: Codable {
-    private enum CodingKeys: CodingKey { case event, room, seq, time, to, data }
+    private enum CodingKeys: CodingKey { case event, room, seq, time, audience, data }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -112,8 +119,20 @@ extension IPCEvent: Codable {
         room = try container.decodeIfPresent(RoomID.self, forKey: .room)
         seq = room == nil ? 0 : try container.decode(Int64.self, forKey: .seq)
         time = try container.decode(Double.self, forKey: .time)
-        to = try container.decode(Audience.self, forKey: .to)
+        audience = try container.decode(Audience.self, forKey: .audience)
         data = try container.decode(JSON.self, forKey: .data)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(event, forKey: .event)
+        if let room {
+            try container.encode(room, forKey: .room)
+            try container.encode(seq, forKey: .seq)
+        }
+        try container.encode(time, forKey: .time)
+        try container.encode(audience, forKey: .audience)
+        try container.encode(data, forKey: .data)
     }
 }
 

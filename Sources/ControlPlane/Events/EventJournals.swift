@@ -9,27 +9,27 @@ struct EventJournals {
         /// `seq` of the last event that was sent.
         var told: UInt64 = 0
         /// The last events sent, oldest first, after `forgotten` empty entries.
-        private var lines: [[UInt8]] = []
+        private var lines: [EventLine?] = []
         private var forgotten = 0
         private var bytes = 0
         /// Epochs of pending operations, in order.
         var queue: [UInt64] = []
         var isOpen = true
 
-        var kept: ArraySlice<[UInt8]> { lines[forgotten...] }
+        var kept: ArraySlice<EventLine?> { lines[forgotten...] }
 
         mutating func append(_ event: Operation.Event) {
             precondition(event.seq == told + 1, "events are told in the order of seq")
             told = event.seq
             lines.append(event.line)
-            bytes += event.line.count
+            bytes += event.line.line.count
         }
 
         /// Drops the oldest events that exceed a limit.
         mutating func trim(to limit: Int, bytes byteLimit: Int) {
             while kept.count > limit || (bytes > byteLimit && kept.count > 1) {
-                bytes -= lines[forgotten].count
-                lines[forgotten] = []
+                bytes -= lines[forgotten]?.line.count ?? 0
+                lines[forgotten] = nil
                 forgotten += 1
             }
             // Compact rarely, because all remaining entries move. An array keeps its capacity, so a
@@ -42,7 +42,7 @@ struct EventJournals {
 
     /// Events that a client missed after some `seq`, or the reason that they cannot be replayed.
     enum Missed: Equatable {
-        case lines([[UInt8]])
+        case lines([EventLine])
         /// The events are no longer kept; with the `seq` of the last event sent.
         case expired(UInt64)
         /// The client's `seq` is higher than that of the last event sent.
@@ -96,6 +96,12 @@ struct EventJournals {
         journals[room, default: Journal()].queue.append(epoch)
     }
 
+    /// Enqueues an operation before all others of its room.
+    mutating func enqueueFirst(_ epoch: UInt64, _ room: String) {
+        rooms[epoch] = room
+        journals[room, default: Journal()].queue.insert(epoch, at: 0)
+    }
+
     func room(of epoch: UInt64) -> String? { rooms[epoch] }
     func first(_ room: String) -> UInt64? { journals[room]?.queue.first }
 
@@ -122,6 +128,6 @@ struct EventJournals {
         guard seen <= journal.told else { return .ahead(journal.told) }
         let missing = journal.told - seen
         guard missing <= UInt64(journal.kept.count) else { return .expired(journal.told) }
-        return .lines(Array(journal.kept.suffix(Int(missing))))
+        return .lines(journal.kept.suffix(Int(missing)).compactMap(\.self))
     }
 }

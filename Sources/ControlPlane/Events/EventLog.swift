@@ -32,14 +32,17 @@ extension Room.Event {
             return EventLogLine(.info, message, participant.field + [("role", participant.role)])
         case .awaited(let participant):
             return EventLogLine(.info, "participant knocks", participant.field)
-        case .left(let participant, let reason):
+        // All leave with the room, whose end has a line of its own.
+        case .left(_, Room.EndReason.roomClosed, _), .left(_, Room.EndReason.shutdown, _):
+            return nil
+        case .left(let participant, let reason, _):
             let fields = participant.field + [("reason", reason)]
             return EventLogLine(.info, "participant left", fields)
         case .approved(let participant, let actor):
             return EventLogLine(.info, "participant approved", participant.field, by: actor)
-        case .denied(let participant, let actor):
+        case .denied(let participant, _, let actor):
             return EventLogLine(.info, "participant denied", participant.field, by: actor)
-        case .modeChanged(let participant, let actor):
+        case .modeChanged(let participant, _, let actor):
             let fields = participant.field + [("mode", participant.mode.rawValue)]
             return EventLogLine(.info, "mode changed", fields, by: actor)
         case .roleChanged(let participant, _, let actor):
@@ -75,7 +78,7 @@ extension Room.Event {
             let fields = subscription.field + [("reason", "\(reason)")]
             return EventLogLine(.debug, "video enabled", fields)
 
-        case .stateChanged(let state, let actor):
+        case .stateChanged(let state, _, let actor):
             return EventLogLine(.info, "state changed", [("state", state.rawValue)], by: actor)
         case .updated(let actor): return EventLogLine(.info, "room updated", by: actor)
         case .locked(let on, let actor):
@@ -88,6 +91,9 @@ extension Room.Event {
         case .recordingStopped(let tap, let reason, let actor):
             let fields = [("recording", tap.name)] + (reason.map { [("reason", $0)] } ?? [])
             return EventLogLine(.info, "recording stopped", fields, by: actor)
+        case .recordingFailed(let name, let reason, let actor):
+            let fields = (name.map { [("recording", $0)] } ?? []) + [("reason", reason)]
+            return EventLogLine(.warning, "recording failed", fields, by: actor)
         case .streamingStarted(let tap):
             let server = tap.target.map { [("server", $0.url.server)] } ?? []
             return EventLogLine(.info, "streaming started", tap.streamingFields(tap.by) + server)
@@ -108,8 +114,9 @@ extension Room.Event {
             let fields = tap.forwardFields(actor) + [("reason", reason)]
             return EventLogLine(.info, "tap stopped", fields)
 
-        case .streamChanged, .subscriptionDisconnected, .subscriptionReconnected, .roleRequested,
-            .roleDeclined, .transferred, .pinsChanged, .talkersChanged, .closed:
+        case .participantChanged, .streamChanged, .subscriptionDisconnected,
+            .subscriptionReconnected, .roleRequested, .roleDeclined, .roleExpired, .transferred,
+            .pinsChanged, .talkersChanged, .closed:
             return nil
         }
     }

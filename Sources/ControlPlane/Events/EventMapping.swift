@@ -9,6 +9,22 @@ extension Audience {
         switch audience {
         case .everyone: self = .all
         case .only(let participants): self = .participants(participants.map { ParticipantID($0) })
+        case .except(let participants): self = .except(participants.map { ParticipantID($0) })
+        }
+    }
+}
+
+extension Audience {
+    /// Most ids in one event.
+    static let idLimit = 2_000
+
+    /// The audience in parts of at most `idLimit` ids.
+    ///
+    /// `except` is never longer: its makers see to it.
+    var parts: [Self] {
+        guard case .participants(let ids) = self, ids.count > Self.idLimit else { return [self] }
+        return stride(from: 0, to: ids.count, by: Self.idLimit).map { start in
+            .participants(Array(ids[start..<min(start + Self.idLimit, ids.count)]))
         }
     }
 }
@@ -59,10 +75,11 @@ extension VideoReason {
 }
 
 extension ParticipantModeChanged {
-    init(_ participant: Room.Participant, by actor: String?) {
+    init(_ participant: Room.Participant, from old: Room.Mode, by actor: String?) {
         self.init(
             participant: ParticipantID(participant.id),
-            mode: ParticipantMode(participant.mode),
+            previous: ParticipantMode(old),
+            current: ParticipantMode(participant.mode),
             by: ParticipantID(actor)
         )
     }
@@ -72,8 +89,8 @@ extension ParticipantRoleChanged {
     init(_ participant: Room.Participant, from old: String, by actor: String?) {
         self.init(
             participant: ParticipantID(participant.id),
-            from: RoleName(old),
-            role: RoleName(participant.role),
+            previous: RoleName(old),
+            current: RoleName(participant.role),
             by: ParticipantID(actor)
         )
     }
@@ -100,21 +117,23 @@ extension ParticipantHardUnmuted {
 }
 
 extension StreamDestroyed {
-    init(_ stream: Room.Stream, reason: String) {
+    init(_ stream: Room.Stream, reason: String, by actor: String?) {
         self.init(
             stream: StreamID(stream.id),
             participant: ParticipantID(stream.participant),
-            reason: reason
+            reason: reason,
+            by: ParticipantID(actor)
         )
     }
 }
 
 extension StreamLayersWanted {
-    init(_ stream: Room.Stream, _ layers: [Room.WantedLayer]) {
+    init(_ stream: Room.Stream, _ layers: [Room.WantedLayer], by actor: ParticipantID?) {
         self.init(
             stream: StreamID(stream.id),
             participant: ParticipantID(stream.participant),
-            layers: layers.map { WantedLayer(rid: $0.rid, wanted: $0.isWanted) }
+            layers: layers.map { WantedLayer(rid: $0.rid, wanted: $0.isWanted) },
+            by: actor
         )
     }
 }
@@ -133,10 +152,8 @@ extension SubscriptionLayerChanged {
     init(_ subscription: Room.Subscription, from before: LayerName?, to after: LayerName?) {
         self.init(
             SubscriptionReference(subscription),
-            from: before?.rid,
-            to: after?.rid,
-            fromSpatial: before?.spatial,
-            toSpatial: after?.spatial
+            previous: before.map { ForwardedLayer(rid: $0.rid, spatial: $0.spatial) },
+            current: after.map { ForwardedLayer(rid: $0.rid, spatial: $0.spatial) }
         )
     }
 }
@@ -154,11 +171,25 @@ extension RoleChangeRequested {
 }
 
 extension RoleChangeDeclined {
-    init(_ request: Room.RoleRequest) {
+    init(_ request: Room.RoleRequest, by actor: String?) {
         self.init(
             request: RoleRequestID(request.id),
             participant: ParticipantID(request.target),
-            role: RoleName(request.role)
+            role: RoleName(request.role),
+            by: ParticipantID(actor)
+        )
+    }
+}
+
+extension RoleRequestExpired {
+    init(_ request: Room.RoleRequest, _ end: Room.RoleRequestEnd, by actor: ParticipantID?) {
+        self.init(
+            request: RoleRequestID(request.id),
+            participant: ParticipantID(request.target),
+            role: RoleName(request.role),
+            reason: end.rawValue,
+            requester: ParticipantID(request.requester),
+            by: actor
         )
     }
 }

@@ -10,7 +10,8 @@ extension ControlPlane {
         for caller: Caller
     ) throws(IPCError) {
         let rooms = params.rooms.map { Set($0.map(\.rawValue)) }
-        var replay: [[UInt8]] = []
+        let interest = EventInterest(rooms: rooms, patterns: params.events)
+        var replay: [EventLine] = []
         for (room, seen) in (params.since ?? [:]).sorted(by: { $0.key < $1.key }) {
             let parameter = "since.\(room)"
             guard rooms?.contains(room.rawValue) != false else {
@@ -25,13 +26,15 @@ extension ControlPlane {
                     "parameter \"\(parameter)\" must be 0 or more"
                 )
             }
-            replay += missed(room, since: seen)
+            replay += missed(room, since: seen).filter {
+                $0.name == Resync.event || interest.includes($0.name, in: nil)
+            }
         }
         answer(Done(), to: caller)
-        output.append(.subscribe(caller.connection, rooms: rooms, replay: replay))
+        output.append(.subscribe(caller.connection, interest, replay: replay))
     }
 
-    private func missed(_ room: RoomID, since seen: UInt64) -> [[UInt8]] {
+    private func missed(_ room: RoomID, since seen: UInt64) -> [EventLine] {
         switch journals.missed(room.rawValue, since: seen) {
         case .lines(let lines): lines
         case .expired(let last): [resync(room, "expired", last)]
@@ -40,13 +43,14 @@ extension ControlPlane {
         }
     }
 
-    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> [UInt8] {
-        IPCEvent.encoded(
+    private func resync(_ room: RoomID, _ reason: String, _ last: UInt64) -> EventLine {
+        let line = IPCEvent.encoded(
             Resync(reason: reason),
             room: room,
             seq: Int64(last),
             time: shared.unixTime,
-            to: .participants([])
+            audience: .participants([])
         )
+        return EventLine(name: Resync.event, line: line)
     }
 }

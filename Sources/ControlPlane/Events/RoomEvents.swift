@@ -6,8 +6,8 @@ import WorkerInterface
 
 extension ControlPlane {
     /// Numbers and encodes an event.
-    mutating func event(
-        _ data: some EventData,
+    mutating func event<Data: EventData>(
+        _ data: Data,
         to audience: Audience,
         in room: String
     ) -> Operation.Event {
@@ -17,33 +17,71 @@ extension ControlPlane {
             room: RoomID(room),
             seq: Int64(seq),
             time: shared.unixTime,
-            to: audience
+            audience: audience
         )
-        return Operation.Event(seq: seq, line: line)
+        return Operation.Event(seq: seq, line: EventLine(name: Data.event, line: line))
+    }
+
+    /// Numbers and encodes an event, as several if its audience is long.
+    ///
+    /// An event's line stays far below 1 MiB, whatever else it says.
+    mutating func events(
+        _ data: some EventData,
+        to audience: Audience,
+        in room: String
+    ) -> [Operation.Event] {
+        audience.parts.map { event(data, to: $0, in: room) }
+    }
+
+    /// Announces an event of the server.
+    mutating func announce<Data: EventData>(_ data: Data) {
+        let line = IPCEvent.encoded(data, time: shared.unixTime)
+        output.append(.serverEvent(EventLine(name: Data.event, line: line)))
     }
 
     /// Numbers and encodes an event that a room announces, and logs it.
-    mutating func event(_ announcement: Room.Announcement, in room: String) -> Operation.Event {
+    ///
+    /// `roomInfo` is the room for participants that were admitted.
+    mutating func events(
+        _ announcement: Room.Announcement,
+        in room: String,
+        roomInfo: RoomInfo? = nil
+    ) -> [Operation.Event] {
         if let line = announcement.news.logLine {
             output.append(.log(line.level, line.message, [("room", room)] + line.fields))
         }
         let to = Audience(announcement.to)
+        let by = ParticipantID(announcement.by)
         let data: any EventData
         switch announcement.news {
         case .joined(let participant, let again):
-            data = ParticipantJoined(participant: show(participant, in: room), rejoined: again)
+            data = ParticipantJoined(show(participant, in: room), rejoined: again, by: by)
         case .awaited(let participant):
-            data = ParticipantAwaited(participant: AwaitedParticipant(participant))
-        case .left(let participant, let reason):
-            data = ParticipantLeft(participant: ParticipantID(participant.id), reason: reason)
+            data = ParticipantAwaited(show(participant, in: room))
+        case .left(let participant, let reason, let detail):
+            let left = ParticipantLeft(
+                participant: ParticipantID(participant.id),
+                reason: reason,
+                detail: detail.flatMap(ShortText.init),
+                by: by
+            )
+            return events(left, of: participant, to: to, in: room)
         case .approved(let participant, let actor):
-            let shown = show(participant, in: room)
-            data = ParticipantApproved(participant: shown, by: ParticipantID(actor))
-        case .denied(let participant, let actor):
-            let id = ParticipantID(participant.id)
-            data = ParticipantDenied(participant: id, by: ParticipantID(actor))
-        case .modeChanged(let participant, let actor):
-            data = ParticipantModeChanged(participant, by: actor)
+            data = ParticipantApproved(
+                show(participant, in: room),
+                roomInfo: roomInfo,
+                by: ParticipantID(actor)
+            )
+        case .denied(let participant, let detail, let actor):
+            data = ParticipantDenied(
+                participant: ParticipantID(participant.id),
+                detail: detail.flatMap(ShortText.init),
+                by: ParticipantID(actor)
+            )
+        case .participantChanged(let participant):
+            data = ParticipantChanged(show(participant, in: room), by: by)
+        case .modeChanged(let participant, let old, let actor):
+            data = ParticipantModeChanged(participant, from: old, by: actor)
         case .roleChanged(let participant, let old, let actor):
             data = ParticipantRoleChanged(participant, from: old, by: actor)
         case .participantMuted(let participant, let media, true, let actor):
@@ -53,29 +91,39 @@ extension ControlPlane {
         case .connection(let participant, let transport, let change):
             data = ParticipantConnection(participant, transport, change)
 
-        case .streamCreated(let stream): data = StreamCreated(stream: StreamInfo(stream))
-        case .streamChanged(let stream): data = StreamChanged(stream: StreamInfo(stream))
+        case .streamCreated(let stream): data = StreamCreated(StreamInfo(stream), by: by)
+        case .streamChanged(let stream): data = StreamChanged(StreamInfo(stream), by: by)
         case .streamDestroyed(let stream, let reason):
-            data = StreamDestroyed(stream, reason: reason)
-        case .layersWanted(let stream, let layers): data = StreamLayersWanted(stream, layers)
+            data = StreamDestroyed(stream, reason: reason, by: announcement.by)
+        case .layersWanted(let stream, let layers):
+            data = StreamLayersWanted(stream, layers, by: by)
 
         case .subscriptionConnected(let subscription):
             data = SubscriptionConnected(subscription)
-        case .subscriptionDisconnected(let subscription):
-            data = SubscriptionDisconnected(SubscriptionReference(subscription))
+        case .subscriptionDisconnected(let subscription, let isFinal, let reason):
+            data = SubscriptionDisconnected(
+                SubscriptionReference(subscription),
+                final: isFinal,
+                reason: reason.rawValue,
+                by: by
+            )
         case .subscriptionReconnected(let subscription):
             data = SubscriptionReconnected(SubscriptionReference(subscription))
         case .videoDisabled(let subscription, let reason):
             let reference = SubscriptionReference(subscription)
-            data = SubscriptionVideoDisabled(reference, reason: VideoReason(reason))
+            data = SubscriptionVideoDisabled(reference, reason: VideoReason(reason), by: by)
         case .videoEnabled(let subscription, let reason):
             let reference = SubscriptionReference(subscription)
-            data = SubscriptionVideoEnabled(reference, reason: VideoReason(reason))
+            data = SubscriptionVideoEnabled(reference, reason: VideoReason(reason), by: by)
         case .layerChanged(let subscription, let before, let after):
             data = SubscriptionLayerChanged(subscription, from: before, to: after)
 
-        case .stateChanged(let state, let actor):
-            data = RoomStateChanged(state: RoomState(state), by: ParticipantID(actor))
+        case .stateChanged(let state, let old, let actor):
+            data = RoomStateChanged(
+                previous: RoomState(old),
+                current: RoomState(state),
+                by: ParticipantID(actor)
+            )
         case .updated(let actor): data = roomUpdated(room, by: actor)
         case .locked(true, let actor): data = RoomLocked(by: ParticipantID(actor))
         case .locked(false, let actor): data = RoomUnlocked(by: ParticipantID(actor))
@@ -85,21 +133,37 @@ extension ControlPlane {
             let pins = pins.map { ParticipantID($0) }
             data = PinsChanged(pins: pins, by: ParticipantID(actor))
         case .talkersChanged(let talkers):
-            data = TalkersChanged(talkers: talkers.map(Talker.init))
-        case .closed(let reason, let actor):
-            data = RoomClosed(reason: reason, by: ParticipantID(actor))
+            data = TalkersChanged(talkers: talkers.map(Talker.init), by: by)
+        case .closed(let reason, let detail, let actor):
+            data = RoomClosed(
+                reason: reason,
+                detail: detail.flatMap(ShortText.init),
+                by: ParticipantID(actor)
+            )
 
         case .roleRequested(let request): data = RoleChangeRequested(request)
-        case .roleDeclined(let request): data = RoleChangeDeclined(request)
+        case .roleDeclined(let request): data = RoleChangeDeclined(request, by: announcement.by)
+        case .roleExpired(let request, let end):
+            data = RoleRequestExpired(request, end, by: by)
         case .transferred(let from, let target):
-            data = ModeratorTransferred(from: ParticipantID(from), to: ParticipantID(target))
+            data = ModeratorTransferred(
+                previous: ParticipantID(from),
+                current: ParticipantID(target),
+                by: by
+            )
         case .floor(let change, let participant, let actor):
             data = change.event(participant, by: actor)
 
         case .recordingStarted(let tap): data = RecordingStarted(tap)
         case .recordingStopped(let tap, let reason, let actor):
             let stopped = StoppedRecording(tap: tap, reason: reason, by: actor, to: to)
-            return event(stopped, in: room)
+            return [event(stopped, in: room)]
+        case .recordingFailed(let name, let reason, let actor):
+            data = RecordingFailed(
+                recording: name.map { RecordingID($0) },
+                reason: reason,
+                by: ParticipantID(actor)
+            )
         case .streamingStarted(let tap): data = StreamingStarted(tap)
         case .streamingStopped(let tap, let reason, let actor):
             data = StreamingStopped(tap, reason: reason, by: actor)
@@ -112,7 +176,7 @@ extension ControlPlane {
             roomOutputs.forwards[tap.id] = nil
             data = TapStopped(tap, reason: reason, by: actor)
         }
-        return event(data, to: to, in: room)
+        return events(data, to: to, in: room)
     }
 
     private func roomUpdated(_ room: String, by actor: String?) -> RoomUpdated {

@@ -16,6 +16,10 @@ extension ControlPlane {
             rooms.noteTransportChange()
             let place = Room.TransportLocation(worker: worker, id: id)
             take(.transport(place, what), of: .transport(worker: worker, id), at: now)
+        case .closed(let id, let quality):
+            let resource = Room.WorkerResource.transport(worker: worker, id)
+            guard rooms.owners[resource] != nil else { break }
+            operations.note(quality, of: Room.TransportLocation(worker: worker, id: id))
         case .started(_, let subscription):
             take(
                 .started(subscription: subscription),

@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 import WorkerInterface
@@ -13,17 +14,29 @@ extension Method {
         Method(TransportClose.self, in: \.room) { params in
             .closeTransport(
                 participant: params.participant.rawValue,
-                transport: params.transport?.rawValue ?? Room.Transport.defaultName
+                transport: params.transport?.rawValue ?? Room.Transport.defaultName,
+                by: params.by?.rawValue
             )
         },
+        Method(TransportList.self) { plane, params, caller, now throws(IPCError) in
+            let page = try plane.page(params)
+            let result = EncodedPage(name: "transports", page: page)
+            plane.answer(result, to: caller, in: params.room.rawValue, at: now)
+        },
         Method(StreamList.self) { plane, params, caller, now throws(IPCError) in
-            let room = try plane.entry(params.room).room
-            let streams = room.streamsInOrder.map(StreamInfo.init)
-            let result = StreamList.Result(streams: streams)
-            plane.answer(result, to: caller, in: room.name, at: now)
+            let page = try plane.withEntry(params.room) { entry throws(IPCError) in
+                try entry.page(params)
+            }
+            let result = EncodedPage(name: "streams", page: page)
+            plane.answer(result, to: caller, in: params.room.rawValue, at: now)
         },
         Method(StreamUpdate.self, in: \.room) {
-            .updateStream($0.stream.rawValue, audio: $0.audio, video: $0.video)
+            .updateStream(
+                $0.stream.rawValue,
+                audio: $0.audio,
+                video: $0.video,
+                by: $0.by?.rawValue
+            )
         },
         Method(StreamUnpublish.self, in: \.room) {
             .unpublish($0.stream.rawValue, by: $0.by?.rawValue)
@@ -32,9 +45,23 @@ extension Method {
             try plane.add(params, for: caller, at: now)
         },
         Method(SubscriptionUpdate.self, in: \.room) {
-            .updateSubscription($0.subscription.rawValue, Room.SubscriptionUpdate($0))
+            .updateSubscription(
+                $0.subscription.rawValue,
+                Room.SubscriptionUpdate($0),
+                by: $0.by?.rawValue
+            )
         },
-        Method(SubscriptionRemove.self, in: \.room) { .unsubscribe($0.subscription.rawValue) },
+        Method(SubscriptionRemove.self, in: \.room) {
+            .unsubscribe($0.subscription.rawValue, by: $0.by?.rawValue)
+        },
+        Method(SubscriptionSet.self) { plane, params, caller, now throws(IPCError) in
+            try plane.set(params, for: caller, at: now)
+        },
+        Method(SubscriptionList.self) { plane, params, caller, now throws(IPCError) in
+            let page = try plane.page(params)
+            let result = EncodedPage(name: "subscriptions", page: page)
+            plane.answer(result, to: caller, in: params.room.rawValue, at: now)
+        },
         Method(TalkersSubscribe.self, in: \.room) { .follow(Room.Follow($0)) },
     ]
 }
@@ -50,7 +77,11 @@ extension ControlPlane {
         for (mid, source) in params.sources ?? [:] {
             offer.sources[mid.rawValue] = MediaSource(source)
         }
+        for (mid, attributes) in params.streams ?? [:] {
+            offer.streams[mid.rawValue] = Room.StreamAttributesChange(attributes)
+        }
         offer.audioFallback = params.audioFallback
+        offer.actor = params.by?.rawValue
         try call(.offer(offer), in: params.room, for: caller, at: now) { outcome, _ in
             guard case .answered(let answered) = outcome.result else { return nil }
             return IPCReply.encoded(
@@ -65,17 +96,15 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        var subscribe = Room.Subscribe(
-            participant: params.participant.rawValue,
-            stream: params.stream.rawValue
-        )
-        subscribe.audioMid = params.audioMid?.rawValue
-        subscribe.videoMid = params.videoMid?.rawValue
-        subscribe.preferences.width = params.preferredResolution?.width
-        subscribe.preferences.height = params.preferredResolution?.height
-        subscribe.preferences.frameRate = params.preferredFrameRate?.framesPerSecond
-        subscribe.preferences.priority = params.priority?.rawValue
-        subscribe.preferences.audioFallback = params.audioFallback
+        var wanted = SubscriptionSet.Wanted(stream: params.stream)
+        wanted.audioMid = params.audioMid
+        wanted.videoMid = params.videoMid
+        wanted.preferredResolution = params.preferredResolution
+        wanted.preferredFrameRate = params.preferredFrameRate
+        wanted.priority = params.priority
+        wanted.audioFallback = params.audioFallback
+        var subscribe = Room.Subscribe(wanted, of: params.participant)
+        subscribe.returnsExisting = params.ifExists == .return
         try call(.subscribe(subscribe), in: params.room, for: caller, at: now) { outcome, plane in
             guard case .subscribed(let number) = outcome.result,
                 let subscription = plane.rooms[params.room]?.room.subscriptions[number]
@@ -85,6 +114,17 @@ extension ControlPlane {
                 result: SubscriptionAdd.Result(subscription)
             )
         }
+    }
+}
+
+extension Room.StreamAttributesChange {
+    fileprivate init(_ attributes: StreamAttributes) {
+        self.init()
+        name = Room.Setting(attributes.name, \.rawValue)
+        custom = Room.Setting(attributes.custom) {
+            String(decoding: JSON.encoded($0), as: UTF8.self)
+        }
+        audioFallback = Room.Setting(attributes.audioFallback) { $0 }
     }
 }
 
@@ -99,6 +139,7 @@ extension Room.SubscriptionUpdate {
         }
         frameRate = Room.Setting(params.preferredFrameRate, \.framesPerSecond)
         priority = Room.Setting(params.priority, \.rawValue)
+        audioFallback = Room.Setting(params.audioFallback) { $0 }
     }
 }
 

@@ -1,5 +1,6 @@
 import Contract
 import JSON
+import Rooms
 
 /// Topic subscriptions and kept messages of one room.
 ///
@@ -12,13 +13,31 @@ struct MessageBoard {
     }
 
     private struct Topic {
-        var subscribers: Set<ParticipantID> = []
+        private(set) var subscribers: Set<ParticipantID> = []
         var kept: [Kept] = []
+        /// The audience of all subscribers, for the members of a version of the room's list.
+        var written: (members: UInt64, audience: Audience)?
+        /// Members who are not subscribed, while they are few, at a version of the room's list.
+        var others: (members: UInt64, ids: Set<ParticipantID>)?
+
+        mutating func set(_ participant: ParticipantID, isSubscribed: Bool) {
+            if isSubscribed {
+                subscribers.insert(participant)
+                others?.ids.remove(participant)
+            } else {
+                subscribers.remove(participant)
+                // Somebody who has left is removed again with that change of the list.
+                others?.ids.insert(participant)
+            }
+            written = nil
+        }
     }
 
     private var topics: [ShortText: Topic] = [:]
     private var bytes = 0
     private var last: UInt64 = 0
+    /// Number of times that all members were looked at for an audience; for tests.
+    private(set) var scans = 0
     private let limits: ControlLimits
 
     init(limits: ControlLimits) { self.limits = limits }
@@ -28,11 +47,12 @@ struct MessageBoard {
         topics[topic] != nil || topics.count < limits.messageTopics
     }
 
-    /// Publishes a message; returns it with its number, and the ids of its recipients, sorted.
+    /// Publishes a message; returns it with its number, and its audience.
     mutating func publish(
         _ params: MessagePublish.Params,
+        among members: Roster<Room.Participant>,
         at time: Double
-    ) -> (Message, [ParticipantID]) {
+    ) -> (Message, Audience) {
         last += 1
         let message = Message(
             number: last,
@@ -44,9 +64,56 @@ struct MessageBoard {
         )
         let to = params.to.map(Set.init)
         if params.persist == true { keep(message, to) }
+        guard let to else { return (message, audience(of: params.topic, among: members)) }
         let subscribers = topics[params.topic]?.subscribers ?? []
-        let audience = to.map(subscribers.intersection) ?? subscribers
-        return (message, audience.sorted())
+        return (message, .participants(to.intersection(subscribers).sorted()))
+    }
+
+    /// Returns the audience of a topic, in the shortest form.
+    ///
+    /// It is made once for many messages, and follows the changes of the members, so that one to
+    /// nearly everybody costs little in a room of any size.
+    private mutating func audience(
+        of topic: ShortText,
+        among members: Roster<Room.Participant>
+    ) -> Audience {
+        guard let subscribers = topics[topic]?.subscribers else { return .participants([]) }
+        if let written = topics[topic]?.written, written.members == members.listVersion {
+            return written.audience
+        }
+        let audience = makeAudience(of: topic, subscribers, among: members)
+        topics[topic]?.written = (members.listVersion, audience)
+        return audience
+    }
+
+    private mutating func makeAudience(
+        of topic: ShortText,
+        _ chosen: Set<ParticipantID>,
+        among members: Roster<Room.Participant>
+    ) -> Audience {
+        let left = members.listedCount - chosen.count
+        guard left > 0 else { return .all }
+        guard left < chosen.count, left <= Audience.idLimit else {
+            topics[topic]?.others = nil
+            return .participants(chosen.sorted())
+        }
+        var others = topics[topic]?.others?.ids ?? []
+        // In place, so that the set is not copied.
+        let version = topics[topic]?.others?.members
+        topics[topic]?.others = nil
+        if let version, let changes = members.listChanges(since: version) {
+            for name in changes {
+                let id = ParticipantID(name)
+                let isOther = members[name]?.admitted == true && !chosen.contains(id)
+                if isOther { others.insert(id) } else { others.remove(id) }
+            }
+        } else {
+            scans += 1
+            let listed = members.listedNames.map { ParticipantID($0) }
+            others = Set(listed.filter { !chosen.contains($0) })
+        }
+        topics[topic]?.others = (members.listVersion, others)
+        return .except(others.sorted())
     }
 
     private mutating func keep(_ message: Message, _ to: Set<ParticipantID>?) {
@@ -65,13 +132,28 @@ struct MessageBoard {
 
     /// Subscribes to a topic; returns the kept messages for this participant, oldest first.
     mutating func subscribe(_ participant: ParticipantID, to topic: ShortText) -> [Message] {
-        topics[topic, default: Topic()].subscribers.insert(participant)
+        topics[topic, default: Topic()].set(participant, isSubscribed: true)
         let kept = topics[topic]?.kept ?? []
         return kept.filter { $0.to?.contains(participant) != false }.map(\.message)
     }
 
+    /// Returns the topics behind a name, in the order of their names.
+    ///
+    /// `participant` leaves those that it is subscribed to.
+    func topics(of participant: ParticipantID?, after name: String?) -> [TopicInfo] {
+        topics.filter { topic, about in
+            name.map { $0 < topic.rawValue } != false
+                && participant.map(about.subscribers.contains) != false
+        }
+        .map { topic, about in
+            TopicInfo(topic: topic, subscribers: about.subscribers.count, kept: about.kept.count)
+        }
+        .sorted { $0.topic.rawValue < $1.topic.rawValue }
+    }
+
     mutating func unsubscribe(_ participant: ParticipantID, from topic: ShortText) {
-        guard topics[topic]?.subscribers.remove(participant) != nil else { return }
+        guard topics[topic]?.subscribers.contains(participant) == true else { return }
+        topics[topic]?.set(participant, isSubscribed: false)
         forget(topic)
     }
 

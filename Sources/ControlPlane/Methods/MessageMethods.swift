@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 
@@ -9,6 +10,18 @@ extension Method {
         },
         Method(MessageSubscribe.self) { plane, params, caller, now throws(IPCError) in
             try plane.subscribeToTopic(params, for: caller, at: now)
+        },
+        Method(MessageTopics.self) { plane, params, caller, now throws(IPCError) in
+            if let participant = params.participant {
+                _ = try plane.member(participant, of: params.room)
+            }
+            let messages = try plane.entry(params.room).messages
+            var page = Page(limit: params.limit)
+            for topic in messages.topics(of: params.participant, after: params.after?.rawValue) {
+                guard page.append(JSON.encoded(topic), cursor: topic.topic.rawValue) else { break }
+            }
+            let result = EncodedPage(name: "topics", page: page)
+            plane.answer(result, to: caller, in: params.room.rawValue, at: now)
         },
         Method(MessageUnsubscribe.self) { plane, params, caller, now throws(IPCError) in
             _ = try plane.member(params.participant, of: params.room)
@@ -25,17 +38,22 @@ extension ControlPlane {
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
-        let entry = try entry(params.room)
+        // A copy of the whole entry would make its messages move at each call.
+        let members = try entry(params.room).room.participants
+        let name = params.room.rawValue
         if let sender = params.from, try !member(sender, of: params.room).admitted {
-            throw .notPermitted("who awaits approval can talk to nobody")
+            throw IPCError(.awaitsApproval(4010, sender.rawValue))
         }
-        if params.persist == true, !entry.messages.hasRoom(for: params.topic) {
+        try checkIsOpenForMessages(params.room)
+        if params.persist == true,
+            rooms.entries[name]?.messages.hasRoom(for: params.topic) == false
+        {
             throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
-        let name = params.room.rawValue
         guard
             let (message, audience) = rooms.entries[name]?.messages.publish(
                 params,
+                among: members,
                 at: shared.unixTime
             )
         else { return }
@@ -44,31 +62,42 @@ extension ControlPlane {
             caller.connection,
             IPCReply.encoded(id: caller.request, result: Done())
         )
-        operation.events = [
-            event(MessageReceived(message), to: .participants(audience), in: name)
-        ]
+        operation.tell(events(MessageReceived(message), to: audience, in: name))
         commit(operation, [:], in: name)
     }
 
     fileprivate mutating func subscribeToTopic(
-        _ params: TopicOfParticipant,
+        _ params: MessageSubscribe.Params,
         for caller: Caller,
         at now: Instant
     ) throws(IPCError) {
         let entry = try entry(params.room)
         guard try member(params.participant, of: params.room).admitted else {
-            throw .notPermitted("who awaits approval hears nobody")
+            throw IPCError(.awaitsApproval(4010, params.participant.rawValue))
         }
+        try checkIsOpenForMessages(params.room)
         guard entry.messages.hasRoom(for: params.topic) else {
             throw .limitReached("messageTopics", setup.limits.messageTopics)
         }
+        _ = try Page.cursor(params.after)
         let name = params.room.rawValue
         let kept =
             rooms.entries[name]?.messages.subscribe(params.participant, to: params.topic) ?? []
-        answer(MessageSubscribe.Result(messages: kept), to: caller, in: name, at: now)
+        let page = try Page.numbered(
+            kept,
+            by: \.number,
+            limit: params.limit,
+            after: params.after
+        ) { JSON.encoded($0) }
+        answer(EncodedPage(name: "messages", page: page), to: caller, in: name, at: now)
     }
 
-    fileprivate func member(
+    private func checkIsOpenForMessages(_ room: RoomID) throws(IPCError) {
+        let room = try entry(room).room
+        do throws(CallError) { try room.checkIsOpenForMessages() } catch { throw IPCError(error) }
+    }
+
+    func member(
         _ participant: ParticipantID,
         of room: RoomID
     ) throws(IPCError) -> Room.Participant {

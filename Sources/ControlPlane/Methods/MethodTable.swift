@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 
@@ -15,6 +16,8 @@ struct Method: Sendable {
         ) throws(IPCError) -> Void
 
     let name: String
+    /// Name, params and result.
+    let contract: any IPCMethod.Type
     /// Decodes the params and carries the call out; the reply follows when it has taken effect.
     let carryOut: Handler<IPCRequest>
 
@@ -24,6 +27,7 @@ struct Method: Sendable {
         _ handler: @escaping Handler<Contract.Params>
     ) {
         name = method.name
+        contract = method
         carryOut = { plane, request, caller, now throws(IPCError) in
             try handler(&plane, request.params(Contract.Params.self), caller, now)
         }
@@ -44,8 +48,17 @@ struct Method: Sendable {
     static let table = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
     private static let all: [Method] =
-        serverMethods + roomMethods + participantMethods + roleMethods + floorMethods
+        serverMethods + statisticsMethods + roomMethods + participantMethods + roleMethods
+        + floorMethods
         + mediaMethods + messageMethods + recordingMethods + streamingMethods + rtpForwardMethods
+
+    /// Methods as the contract declares them, in the order of their groups.
+    static let contracts = all.map(\.contract)
+
+    /// Encoded description of the contract; made once, as it takes some milliseconds.
+    static let description = EncodedJSON(
+        bytes: JSON.encoded(ContractDocument(methods: contracts).json)
+    )
 }
 
 extension ControlPlane {

@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 import WorkerInterface
@@ -8,22 +9,38 @@ extension Method {
         Method(ParticipantJoin.self) { plane, params, caller, now throws(IPCError) in
             try plane.join(params, for: caller, at: now)
         },
-        Method(ParticipantLeave.self) { plane, params, caller, now throws(IPCError) in
-            let leave = Room.Call.leave(participant: params.participant.rawValue)
-            try plane.call(leave, in: params.room, for: caller, at: now)
-            plane.rooms.entries[params.room.rawValue]?.forget(params.participant.rawValue)
+        Method(ParticipantLeave.self, in: \.room) {
+            .leave(participant: $0.participant.rawValue)
         },
         Method(ParticipantDrop.self) { plane, params, caller, now throws(IPCError) in
             try plane.drop(params, for: caller, at: now)
         },
-        Method(ParticipantApprove.self, in: \.room) {
-            .answerKnock($0.participant.rawValue, approve: true, by: $0.by?.rawValue)
+        Method(ParticipantGet.self) { plane, params, caller, now throws(IPCError) in
+            let participant = try plane.member(params.participant, of: params.room)
+            let name = params.room.rawValue
+            plane.answer(plane.show(participant, in: name), to: caller, in: name, at: now)
+        },
+        Method(ParticipantList.self) { plane, params, caller, now throws(IPCError) in
+            let page = try plane.withEntry(params.room) { entry throws(IPCError) in
+                try entry.page(params)
+            }
+            let result = EncodedPage(name: "participants", page: page)
+            plane.answer(result, to: caller, in: params.room.rawValue, at: now)
+        },
+        Method(ParticipantUpdate.self) { plane, params, caller, now throws(IPCError) in
+            try plane.update(params, for: caller, at: now)
+        },
+        Method(ParticipantApprove.self) { plane, params, caller, now throws(IPCError) in
+            let actor = params.by?.rawValue
+            try plane.call(params.targets, in: params.room, by: actor, for: caller, at: now) {
+                .answerKnock($0, approve: true, by: actor)
+            }
         },
         Method(ParticipantDeny.self) { plane, params, caller, now throws(IPCError) in
-            let id = params.participant.rawValue
-            let deny = Room.Call.answerKnock(id, approve: false, by: params.by?.rawValue)
-            try plane.call(deny, in: params.room, for: caller, at: now)
-            plane.rooms.entries[params.room.rawValue]?.forget(id)
+            let (actor, detail) = (params.by?.rawValue, params.detail?.rawValue)
+            try plane.call(params.targets, in: params.room, by: actor, for: caller, at: now) {
+                .answerKnock($0, approve: false, detail: detail, by: actor)
+            }
         },
         Method(ParticipantSetMode.self, in: \.room) { params in
             .setMode(
@@ -33,20 +50,13 @@ extension Method {
                 by: params.by?.rawValue
             )
         },
-        Method(ParticipantHardMute.self, in: \.room) { .hardMute($0, on: true) },
-        Method(ParticipantHardUnmute.self, in: \.room) { .hardMute($0, on: false) },
+        Method(ParticipantHardMute.self) { plane, params, caller, now throws(IPCError) in
+            try plane.hardMute(params, on: true, for: caller, at: now)
+        },
+        Method(ParticipantHardUnmute.self) { plane, params, caller, now throws(IPCError) in
+            try plane.hardMute(params, on: false, for: caller, at: now)
+        },
     ]
-}
-
-extension Room.Call {
-    fileprivate static func hardMute(_ params: ParticipantMedia, on: Bool) -> Self {
-        .hardMute(
-            params.participant.rawValue,
-            Set(params.media.map(MediaKind.init)),
-            on: on,
-            by: params.by?.rawValue
-        )
-    }
 }
 
 extension ControlPlane {
@@ -61,19 +71,95 @@ extension ControlPlane {
         join.role = params.role?.rawValue
         join.mode = params.mode.map { Room.Mode($0.mode) }
         join.vocabulary = params.mode.map { $0.isOldName ? .old : .current }
+        join.refusesTakeover = params.ifPresent == .refuse
         let outcome = try apply(.join(join), in: params.room)
         if let custom = params.custom {
             rooms.entries[params.room.rawValue]?.keep(custom.value, for: id)
         }
         conclude(outcome, in: params.room.rawValue, at: now) { plane in
-            guard let room = plane.show(params.room.rawValue) else { return .none }
-            let state: JoinState = outcome.result == .awaited ? .awaited : .joined
-            let result = EncodedJoin(state: state, room: room)
+            let name = params.room.rawValue
+            guard let participant = plane.rooms[name]?.room.participants[id],
+                let room = params.snapshot == false
+                    ? plane.showWithoutLists(name) : plane.show(name)
+            else { return .none }
+            let request = plane.rooms[name]?.room.openRoleRequest(of: id, at: plane.shared.now)
+            let result = EncodedJoin(
+                state: outcome.result == .awaited ? .awaited : .joined,
+                room: params.room,
+                participant: params.participant,
+                participantInfo: plane.show(participant, in: name),
+                roomInfo: room,
+                roleRequest: request.map(RoleRequestInfo.init)
+            )
             return .written(
                 caller.connection,
                 IPCReply.encoded(id: caller.request, result: result)
             )
         }
+    }
+
+    fileprivate mutating func update(
+        _ params: ParticipantUpdate.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let (name, id) = (params.room.rawValue, params.participant.rawValue)
+        let update = Room.Call.updateParticipant(
+            id,
+            name: Room.Setting(params.name, \.rawValue),
+            by: params.by?.rawValue
+        )
+        let outcome = try apply(update, in: params.room)
+        switch params.custom {
+        case .keep: break
+        case .clear: rooms.entries[name]?.keep([:], for: id)
+        case .set(let custom): rooms.entries[name]?.keep(custom.value, for: id)
+        }
+        conclude(outcome, in: name, at: now) { plane in
+            guard let participant = plane.rooms[name]?.room.participants[id] else { return .none }
+            let info = plane.show(participant, in: name)
+            let result = ParticipantUpdate.Result(participantInfo: info)
+            return .written(
+                caller.connection,
+                IPCReply.encoded(id: caller.request, result: result)
+            )
+        }
+    }
+
+    fileprivate mutating func hardMute(
+        _ params: ParticipantMedia,
+        on: Bool,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let (kinds, actor) = (Set(params.media.map(MediaKind.init)), params.by?.rawValue)
+        try call(params.targets, in: params.room, by: actor, for: caller, at: now) {
+            .hardMute($0, kinds, on: on, by: actor)
+        }
+    }
+
+    /// Makes a call for one participant, or for several and answers for each of them.
+    fileprivate mutating func call(
+        _ targets: Targets,
+        in room: RoomID,
+        by actor: String?,
+        for caller: Caller,
+        at now: Instant,
+        _ makeCall: (String) -> Room.Call
+    ) throws(IPCError) {
+        let ids: [String]
+        switch targets {
+        case .one(let participant):
+            return try call(makeCall(participant.rawValue), in: room, for: caller, at: now)
+        case .several(let participants): ids = participants.map(\.rawValue)
+        case .allAwaited: ids = try entry(room).room.awaited.prefix(Targets.countLimit).map(\.id)
+        }
+        let outcome = try apply(.each(ids.map(makeCall), by: actor), in: room)
+        guard case .each(let results) = outcome.result else { return }
+        let answers = zip(ids, results).map { id, result in
+            TargetResult(participant: ParticipantID(id), error: result.refusal)
+        }
+        conclude(outcome, in: room.rawValue, at: now) { _ in .targets(caller, answers) }
     }
 
     fileprivate mutating func drop(
@@ -85,11 +171,10 @@ extension ControlPlane {
         let drop = Room.Call.drop(
             ids,
             by: params.by?.rawValue,
-            reason: params.reason?.rawValue ?? Room.EndReason.dropped
+            detail: params.detail?.rawValue
         )
         let outcome = try apply(drop, in: params.room)
         guard case .dropped(let dropped) = outcome.result else { return }
-        for id in dropped { rooms.entries[params.room.rawValue]?.forget(id) }
         let results = params.participants.map { participant in
             ParticipantDrop.Dropped(
                 participant: participant,
@@ -99,6 +184,12 @@ extension ControlPlane {
         conclude(outcome, in: params.room.rawValue, at: now) { _ in
             .dropped(caller, results)
         }
+    }
+}
+
+extension Result<Room.Result, CallError> {
+    fileprivate var refusal: IPCError? {
+        if case .failure(let refusal) = self { IPCError(refusal) } else { nil }
     }
 }
 

@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 
@@ -21,12 +22,11 @@ extension Method {
                 accept: false
             )
         },
-        Method(RoleChangeAll.self, in: \.room) { params in
-            .changeRoles(
-                to: params.role.rawValue,
-                from: params.from?.map(\.rawValue),
-                by: params.by?.rawValue
-            )
+        Method(RoleChangeAll.self) { plane, params, caller, now throws(IPCError) in
+            try plane.changeAll(params, for: caller, at: now)
+        },
+        Method(RoleRequests.self) { plane, params, caller, now throws(IPCError) in
+            try plane.list(params, for: caller, at: now)
         },
         Method(ModeratorTransfer.self, in: \.room) {
             .transfer(to: $0.participant.rawValue, by: $0.by.rawValue)
@@ -75,5 +75,52 @@ extension ControlPlane {
                 result: RoleChange.Result(request: RoleRequestID(request))
             )
         }
+    }
+
+    fileprivate mutating func changeAll(
+        _ params: RoleChangeAll.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let change = Room.Call.changeRoles(
+            to: params.role.rawValue,
+            from: params.from?.map(\.rawValue),
+            by: params.by?.rawValue
+        )
+        let outcome = try apply(change, in: params.room)
+        if params.from == nil { log(params, outcome) }
+        conclude(outcome, in: params.room.rawValue, at: now) { _ in .fenced(caller) }
+    }
+
+    /// Logs that a role was given to everybody, because that includes bots that nobody named.
+    private mutating func log(_ params: RoleChangeAll.Params, _ outcome: Room.Outcome) {
+        let changed = outcome.change.announcements.count { announcement in
+            if case .roleChanged = announcement.news { true } else { false }
+        }
+        let fields = [
+            ("room", params.room.rawValue), ("role", params.role.rawValue),
+            ("participants", "\(changed)"),
+        ]
+        let actor = params.by.map { [("by", $0.rawValue)] } ?? []
+        output.append(.log(.info, "role of all changed", fields + actor))
+    }
+
+    fileprivate mutating func list(
+        _ params: RoleRequests.Params,
+        for caller: Caller,
+        at now: Instant
+    ) throws(IPCError) {
+        let room = try entry(params.room).room
+        if let participant = params.participant { _ = try member(participant, of: params.room) }
+        let requests = room.openRoleRequests(at: now).filter { request in
+            params.participant.map { $0.rawValue == request.target } != false
+        }
+        let page = try Page.numbered(
+            requests,
+            by: \.number,
+            limit: params.limit,
+            after: params.after
+        ) { JSON.encoded(RoleRequestInfo($0)) }
+        answer(EncodedPage(name: "requests", page: page), to: caller, in: room.name, at: now)
     }
 }

@@ -10,17 +10,18 @@ extension Method {
         Method(ServerInfo.self) { plane, _, caller, _ in
             plane.answer(plane.info, to: caller)
         },
+        Method(ServerDescribe.self) { plane, _, caller, _ in
+            plane.answer(Method.description, to: caller)
+        },
         Method(ServerStats.self) { plane, _, caller, _ in
             plane.report(.server, for: caller)
         },
         Method(ServerDrain.self) { plane, params, caller, now throws(IPCError) in
             try plane.drain(params, for: caller, at: now)
         },
+        Method(ServerUndrain.self) { plane, _, caller, _ in plane.undrain(for: caller) },
         Method(EventsSubscribe.self) { plane, params, caller, _ throws(IPCError) in
             try plane.subscribe(params, for: caller)
-        },
-        Method(StatsGet.self) { plane, params, caller, _ throws(IPCError) in
-            try plane.stats(params, for: caller)
         },
         Method(SubscriptionExplain.self) { plane, params, caller, _ throws(IPCError) in
             try plane.explain(params, for: caller)

@@ -14,12 +14,18 @@ extension ControlPlane {
         _ commands: [Int: [WorkerCommand]],
         in room: String
     ) {
+        journals.enqueue(add(operation, commands), room)
+        if commands.isEmpty { completeWhatIsDue(in: room) }
+    }
+
+    /// Sends an operation's commands, each worker's with a fence behind them; returns its epoch.
+    private mutating func add(_ operation: Operation, _ commands: [Int: [WorkerCommand]]) -> UInt64
+    {
         let epoch = operations.add(operation, awaiting: commands.keys)
         for (worker, commands) in commands.sorted(by: { $0.key < $1.key }) {
             output.append(.commands(worker: worker, commands + [.fence(epoch: epoch)]))
         }
-        journals.enqueue(epoch, room)
-        if commands.isEmpty { completeWhatIsDue(in: room) }
+        return epoch
     }
 
     /// Records that a worker has executed all commands before a fence.
@@ -42,9 +48,11 @@ extension ControlPlane {
     }
 
     private mutating func complete(_ operation: Operation, in room: String) {
+        var operation = operation
+        settleTransports(of: &operation, in: room)
         if let process = operation.process { rooms.entries[room]?.room.finish(process) }
         let fence = Fence(
-            time: clock.unixTime(at: operation.passed),
+            time: clock.unixTime(at: operation.gatesClosed ?? operation.passed),
             packets: operation.packets
         )
         switch operation.reply {
@@ -52,15 +60,24 @@ extension ControlPlane {
         case .written(let connection, let line): output.append(.reply(connection, line))
         case .dropped(let caller, let results):
             answer(ParticipantDrop.Result(results: results, fence: fence), to: caller)
+        case .targets(let caller, let results):
+            answer(TargetResults(results: results, fence: fence), to: caller)
+        case .watched(let caller, let results):
+            answer(SubscriptionSet.Result(results: results, fence: fence), to: caller)
         case .fenced(let caller): answer(Done(fence: fence), to: caller)
         case .recording(let caller, let tap):
             output.append(.reply(caller.connection, recordingReply(of: tap, to: caller)))
         }
         for event in operation.events.map(finished) {
             journals.append(event, room)
-            output.append(.event(room: room, seq: event.seq, line: event.line))
+            output.append(.event(event.line, room: room, seq: event.seq))
         }
         for resource in operation.freed { release(resource) }
+        if let sequel = operation.sequel {
+            // The room's later operations wait behind it.
+            let second = Operation(sequel, after: operation)
+            journals.enqueueFirst(add(second, sequel.commands), room)
+        }
         tellIfDrained()
         finishIfDone()
     }
@@ -90,6 +107,7 @@ extension ControlPlane {
             ("operations", operations.count), ("owners", rooms.owners.count),
             ("reports", workerRequests.reportCount),
             ("explanations", workerRequests.explanationCount),
+            ("qualities of transports", operations.qualityCount),
         ]
         left += tables.filter { $0.1 != 0 }.map { "\($0.1) \($0.0)" }
         for (index, identifiers) in shared.identifiers.enumerated() {

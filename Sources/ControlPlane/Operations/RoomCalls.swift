@@ -12,6 +12,17 @@ extension ControlPlane {
         return entry
     }
 
+    /// Reads or changes a room's entry in place.
+    mutating func withEntry<Result>(
+        _ room: RoomID,
+        _ body: (inout RoomEntry) throws(IPCError) -> Result
+    ) throws(IPCError) -> Result {
+        guard let index = rooms.entries.index(forKey: room.rawValue) else {
+            throw .noSuchRoom(room)
+        }
+        return try body(&rooms.entries.values[index])
+    }
+
     /// Applies a call to its room and replies when it has taken effect.
     ///
     /// `result` makes the reply from the room after the call. If it returns `nil`, the reply is
@@ -61,11 +72,48 @@ extension ControlPlane {
         rooms.own(change.opened, name)
         noteOutputs(openedBy: change, in: name)
         operation.freed = change.freed
-        operation.events = change.announcements.map { event($0, in: name) }
+        let shown = roomForApproved(by: change, name)
+        operation.tell(
+            change.announcements.flatMap { events($0, in: name, roomInfo: shown) }
+        )
+        // A closed room goes as a whole, callers' data included.
+        let isClosed = rooms[name]?.room.isClosed == true
+        if !isClosed { forgetWhoLeft(by: change, name) }
         operation.reply = reply(&self)
+        if outcome.announcesFirst { operation.postpone(change.closing) }
         commit(operation, change.commands, in: name)
         rooms.noteDeadline(of: name)
-        if rooms[name]?.room.isClosed == true { forget(name) }
+        if isClosed { forget(name) }
+    }
+
+    /// Returns the room as it is told to participants that a change has admitted.
+    ///
+    /// It has nothing that only moderators hear of. `nil` if there are none or many, or if it is
+    /// too long to be repeated for each.
+    private func roomForApproved(by change: Room.Change, _ name: String) -> RoomInfo? {
+        let approvals = change.announcements.count { announcement in
+            if case .approved = announcement.news { true } else { false }
+        }
+        guard (1...Self.mostApprovedWithRoom).contains(approvals),
+            var info = rooms[name]?.info(seq: journals.numbered(name))
+        else { return nil }
+        info.floor.requested = []
+        info.counts.awaited = 0
+        return JSON.encoded(info).count <= RoomEntry.shortInfoBytes ? info : nil
+    }
+
+    /// Participants admitted by one call up to whom each is told about the room.
+    private static let mostApprovedWithRoom = 16
+
+    /// Removes the callers' data of participants that a change has taken out of the room.
+    private mutating func forgetWhoLeft(by change: Room.Change, _ name: String) {
+        for case .left(let participant, let reason, _) in change.announcements.map(\.news)
+        where reason != Room.EndReason.replaced {
+            rooms.entries[name]?.forget(participant.id)
+        }
+        for case .denied(let participant, _, _) in change.announcements.map(\.news) {
+            rooms.entries[name]?.forget(participant.id)
+        }
     }
 
     /// Replies at once; for requests that are not ordered with a room's.

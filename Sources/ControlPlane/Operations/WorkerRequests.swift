@@ -28,9 +28,16 @@ struct WorkerRequests {
     private var reports: [UInt64: StatisticsReport] = [:]
     private var explanations: [UInt64: ExplanationRequest] = [:]
     private var lastToken: UInt64 = 0
+    /// Subscriptions to statistics.
+    var feeds = StatisticsFeeds()
 
     var reportCount: Int { reports.count }
     var explanationCount: Int { explanations.count }
+
+    mutating func nextToken() -> UInt64 {
+        lastToken += 1
+        return lastToken
+    }
 
     mutating func add(_ report: StatisticsReport) -> UInt64 {
         lastToken += 1
@@ -60,8 +67,9 @@ struct WorkerRequests {
         explanations.removeValue(forKey: token)
     }
 
-    /// Drops the requests of a closed connection.
+    /// Drops the requests and the subscription of a closed connection.
     mutating func drop(from connection: ConnectionID) {
+        feeds.unsubscribe(connection)
         reports = reports.filter { $0.value.caller.connection != connection }
         explanations = explanations.filter { $0.value.caller.connection != connection }
     }
@@ -70,6 +78,7 @@ struct WorkerRequests {
 extension ControlPlane {
     mutating func stats(_ params: StatsGet.Params, for caller: Caller) throws(IPCError) {
         let entry = try entry(params.room)
+        _ = try Page.cursor(params.after)
         do throws(CallError) {
             if let id = params.participant { _ = try entry.room.participant(id.rawValue) }
             if let id = params.subscription { _ = try entry.room.subscription(id.rawValue) }
@@ -90,11 +99,23 @@ extension ControlPlane {
             StatisticsReport(question: question, caller: caller, waiting: workers)
         )
         for worker in workers.sorted() {
-            output.append(.commands(worker: worker, [.report(token: token)]))
+            let command =
+                switch question {
+                case .server: WorkerCommand.report(token: token)
+                case .room(let params):
+                    WorkerCommand.reportTransports(
+                        rooms[params.room]?.room.transports(in: worker) ?? [],
+                        token: token
+                    )
+                }
+            output.append(.commands(worker: worker, [command]))
         }
     }
 
     mutating func collect(_ statistics: WorkerStatistics, _ token: UInt64, from worker: Int) {
+        if let turn = workerRequests.feeds.collect(statistics, token, from: worker) {
+            return tell(turn)
+        }
         guard let report = workerRequests.collect(statistics, token, from: worker) else { return }
         switch report.question {
         case .server: answer(serverStatistics(report.answers), to: report.caller)
@@ -102,8 +123,8 @@ extension ControlPlane {
             guard let entry = rooms[params.room] else {
                 return refuse(.noSuchRoom(params.room), to: report.caller)
             }
-            let selection = StatisticsSelection(params, entry.room, report.answers)
-            answer(selection.result(), to: report.caller)
+            let figures = ReportedFigures(report.answers, clock)
+            answer(RoomStatistics(entry.room, figures).page(params), to: report.caller)
         }
     }
 
@@ -116,6 +137,7 @@ extension ControlPlane {
         let subscription: Room.Subscription
         do throws(CallError) {
             subscription = try entry.room.subscription(params.subscription.rawValue)
+            try entry.room.check(params.by?.rawValue, actsFor: subscription.participant)
         } catch {
             throw IPCError(error)
         }
@@ -145,6 +167,7 @@ extension ControlPlane {
             let result = SubscriptionExplain.Result(
                 explaining: subscription,
                 of: stream,
+                isAdmitted: try room.participant(subscription.participant).admitted,
                 found
             ) { clock.unixTime(at: $0) }
             answer(result, to: request.caller)

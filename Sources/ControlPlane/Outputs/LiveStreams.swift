@@ -8,6 +8,8 @@ import WorkerInterface
 struct StreamingEntry {
     var name: String
     var room: String
+    /// Whether its server is gone, and sfud reconnects.
+    var isInterrupted = false
     /// Caller to answer when the server has accepted or refused the stream.
     var caller: Caller?
 }
@@ -16,6 +18,16 @@ extension Method {
     static let streamingMethods = [
         Method(StreamingStart.self) { plane, params, caller, now throws(IPCError) in
             try plane.start(params, for: caller, at: now)
+        },
+        Method(StreamingList.self) { plane, params, caller, _ throws(IPCError) in
+            let shown = plane.streamings(of: params.room?.rawValue)
+            let page = try Page.numbered(
+                shown,
+                by: { UInt64($0.tap.id) },
+                limit: params.limit,
+                after: params.after
+            ) { JSON.encoded(StreamingInfo($0.tap, $0.entry)) }
+            plane.answer(EncodedPage(name: "streamings", page: page), to: caller)
         },
         Method(StreamingStop.self, in: \.room) {
             .stopStreaming($0.streaming?.rawValue, by: $0.by?.rawValue)
@@ -31,6 +43,7 @@ extension ControlPlane {
     ) throws(IPCError) {
         var request = Room.StreamingRequest(url: params.url)
         request.layout = params.layout
+        request.page = params.page?.url
         request.width = params.width
         request.height = params.height
         request.bitrate = params.bitrate
@@ -42,6 +55,18 @@ extension ControlPlane {
                 plane.roomOutputs.streamings[tap]?.caller = caller
             }
             return .none
+        }
+    }
+
+    /// Returns the live streams of a room, or of all, in the order in which they started.
+    ///
+    /// One that was stopped is no longer among them, even while its connection still closes.
+    fileprivate func streamings(of room: String?) -> [(tap: Room.Tap, entry: StreamingEntry)] {
+        roomOutputs.streamings.sorted { $0.key < $1.key }.compactMap { id, entry in
+            guard room == nil || entry.room == room,
+                let tap = rooms[entry.room]?.room.taps[id]
+            else { return nil }
+            return (tap, entry)
         }
     }
 
@@ -78,6 +103,22 @@ extension StreamingStarted {
             layout: target.layout.rawValue,
             width: target.width,
             height: target.height,
+            by: ParticipantID(tap.by)
+        )
+    }
+}
+
+extension StreamingInfo {
+    fileprivate init(_ tap: Room.Tap, _ entry: StreamingEntry) {
+        guard let target = tap.target else { preconditionFailure("a live stream has a target") }
+        self.init(
+            streaming: StreamingID(tap.name),
+            room: RoomID(entry.room),
+            state: tap.isAwaited ? .starting : entry.isInterrupted ? .interrupted : .streaming,
+            layout: target.layout.rawValue,
+            width: target.width,
+            height: target.height,
+            started: tap.started,
             by: ParticipantID(tap.by)
         )
     }

@@ -1,4 +1,5 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 import WorkerInterface
@@ -18,11 +19,17 @@ extension Method {
         Method(TapStop.self, in: \.room) {
             .stopRTPForward($0.tap.rawValue, by: $0.by?.rawValue)
         },
-        Method(TapList.self) { plane, params, caller, _ in
-            let shown = plane.roomOutputs.forwards.sorted { $0.key < $1.key }.map(\.value).filter {
-                params.room == nil || $0.room == params.room?.rawValue
+        Method(TapList.self) { plane, params, caller, _ throws(IPCError) in
+            let shown = plane.roomOutputs.forwards.sorted { $0.key < $1.key }.filter {
+                params.room == nil || $0.value.room == params.room?.rawValue
             }
-            plane.answer(TapList.Result(taps: shown.map(TapInfo.init)), to: caller)
+            let page = try Page.numbered(
+                shown,
+                by: { UInt64($0.key) },
+                limit: params.limit,
+                after: params.after
+            ) { JSON.encoded(TapInfo($0.value)) }
+            plane.answer(EncodedPage(name: "taps", page: page), to: caller)
         },
     ]
 }

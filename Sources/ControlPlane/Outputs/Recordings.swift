@@ -39,6 +39,31 @@ struct RecordingCatalog {
 
     /// All entries, in the order in which the recordings began.
     var inOrder: [Entry] { entries.sorted { $0.key < $1.key }.map(\.value) }
+
+    func entry(named name: String) -> Entry? { entries.values.first { $0.tap.name == name } }
+}
+
+extension RecordingCatalog.Entry {
+    var bytes: Int { files.reduce(0) { $0 + $1.bytes } }
+
+    /// Returns a page of the files; a cursor is the number of files up to there.
+    func page(limit: PageLimit?, after: PageCursor?) throws(IPCError) -> Page {
+        try Page.numbered(
+            files.enumerated(),
+            by: { UInt64($0.offset + 1) },
+            limit: limit,
+            after: after
+        ) { JSON.encoded(RecordedFile($0.element)) }
+    }
+
+    /// Returns the first files, and the cursor behind them if there are more.
+    var firstPage: (files: [RecordedFile], next: PageCursor?) {
+        guard let page = try? page(limit: nil, after: nil) else { return ([], nil) }
+        return (
+            files.prefix(page.count).map(RecordedFile.init),
+            page.next.flatMap { PageCursor(rawValue: $0) }
+        )
+    }
 }
 
 /// Pending `recording.stopped` event that waits for the tap thread's list of files.
@@ -57,12 +82,16 @@ extension Method {
             try plane.start(params, for: caller, at: now)
         },
         Method(RecordingStop.self, in: \.room) { .stopRecording(by: $0.by?.rawValue) },
-        Method(RecordingList.self) { plane, params, caller, _ in
-            let shown = plane.roomOutputs.recordings.inOrder.filter {
-                params.room == nil || $0.room == params.room?.rawValue
+        Method(RecordingList.self) { plane, params, caller, _ throws(IPCError) in
+            try plane.list(params, for: caller)
+        },
+        Method(RecordingFiles.self) { plane, params, caller, _ throws(IPCError) in
+            let recordings = plane.roomOutputs.recordings
+            guard let entry = recordings.entry(named: params.recording.rawValue) else {
+                throw .noSuchRecording(params.recording)
             }
-            let result = RecordingList.Result(recordings: shown.map(RecordingInfo.init))
-            plane.answer(result, to: caller)
+            let page = try entry.page(limit: params.limit, after: params.after)
+            plane.answer(EncodedPage(name: "files", page: page), to: caller)
         },
     ]
 }
@@ -84,32 +113,66 @@ extension ControlPlane {
         }
     }
 
+    fileprivate mutating func list(
+        _ params: RecordingList.Params,
+        for caller: Caller
+    ) throws(IPCError) {
+        let entries = roomOutputs.recordings.inOrder.filter {
+            params.room == nil || $0.room == params.room?.rawValue
+        }
+        let page = try Page.numbered(
+            entries,
+            by: \.tap.id,
+            limit: params.limit,
+            after: params.after
+        ) { JSON.encoded(RecordingInfo($0)) }
+        answer(EncodedPage(name: "recordings", page: page), to: caller)
+    }
+
     /// Numbers a `recording.stopped` event; its line is encoded when the files are known.
     mutating func event(_ stopped: StoppedRecording, in room: String) -> Operation.Event {
         var stopped = stopped
         stopped.time = shared.unixTime
         stopped.room = room
-        return Operation.Event(seq: journals.number(room), line: [], stopped: stopped)
+        return Operation.Event(
+            seq: journals.number(room),
+            line: EventLine(name: RecordingStopped.event, line: []),
+            stopped: stopped
+        )
     }
 
     func finished(_ event: Operation.Event) -> Operation.Event {
+        if let departed = event.departed {
+            let line = departed.encoded(seq: event.seq)
+            return Operation.Event(
+                seq: event.seq,
+                line: EventLine(name: event.line.name, line: line)
+            )
+        }
         guard let stopped = event.stopped else { return event }
         let entry = roomOutputs.recordings[stopped.tap.id]
+        let page = entry?.firstPage
         let data = RecordingStopped(
             recording: RecordingID(stopped.tap.name),
             directory: stopped.tap.directory,
             reason: stopped.reason ?? entry?.reason,
             by: ParticipantID(stopped.by),
-            files: (entry?.files ?? []).map(RecordedFile.init)
+            count: entry?.files.count ?? 0,
+            bytes: entry?.bytes ?? 0,
+            files: page?.files ?? [],
+            next: page?.next
         )
         let line = IPCEvent.encoded(
             data,
             room: RoomID(stopped.room),
             seq: Int64(event.seq),
             time: stopped.time,
-            to: stopped.to
+            audience: stopped.to
         )
-        return Operation.Event(seq: event.seq, line: line)
+        return Operation.Event(
+            seq: event.seq,
+            line: EventLine(name: RecordingStopped.event, line: line)
+        )
     }
 
     /// Returns the reply to `recording.start`, once directory and files are ready or have failed.
@@ -142,13 +205,17 @@ extension IPCError {
 
 extension RecordingInfo {
     fileprivate init(_ entry: RecordingCatalog.Entry) {
+        let page = entry.firstPage
         self.init(
             recording: RecordingID(entry.tap.name),
             room: RoomID(entry.room),
             directory: entry.tap.directory,
             state: entry.state,
             started: entry.tap.started,
-            files: entry.files.map(RecordedFile.init)
+            count: entry.files.count,
+            bytes: entry.bytes,
+            files: page.files,
+            next: page.next
         )
     }
 }
@@ -172,6 +239,7 @@ extension RecordedFile {
             kind: StreamKind(file.kind),
             start: file.start,
             duration: file.duration,
+            bytes: file.bytes,
             gaps: file.gaps.map { Gap(start: $0.start, end: $0.end, reason: $0.reason) }
         )
     }

@@ -54,8 +54,11 @@ extension ControlPlane {
             answerStart(of: id, failure: nil)
             take(.tapStarted(id), of: .tap(id), at: now)
         case .interrupted(let id, let cause):
+            roomOutputs.streamings[id]?.isInterrupted = true
             take(.tapInterrupted(id, cause: cause), of: .tap(id), at: now)
-        case .resumed(let id): take(.tapResumed(id), of: .tap(id), at: now)
+        case .resumed(let id):
+            roomOutputs.streamings[id]?.isInterrupted = false
+            take(.tapResumed(id), of: .tap(id), at: now)
         case .sent(let id, let counts): roomOutputs.forwards[id]?.counts = counts
         case .files(let id, let files): roomOutputs.recordings[id]?.files = files
         case .ended(let id, let reason, let files):

@@ -129,8 +129,11 @@ extension Room.Settings {
         maxHosts = settings.maxHosts
         strictModeVocabulary = settings.strictModeVocabulary
         maxActiveTalkers = settings.maxActiveTalkers
+        strictPins = settings.strictPins
         protectedRoles = Set(settings.protectedRoles.map(\.rawValue))
         roleRequestSeconds = settings.roleRequestSeconds
+        emptySeconds = settings.emptySeconds
+        disconnectedSeconds = settings.disconnectedSeconds
         autoRecord = settings.autoRecord
         roles = settings.roles.map(Room.Role.init)
     }
@@ -139,15 +142,13 @@ extension Room.Settings {
 extension Room.Role {
     fileprivate init(_ role: Role) {
         var publish = Room.PublishRights()
-        publish.audio = role.publish.audio
-        publish.video = role.publish.video
-        publish.screen = role.publish.screen
-        publish.cap = LayerCap(
-            width: role.publish.maxWidth,
-            height: role.publish.maxHeight,
-            frameRate: role.publish.maxFrameRate,
-            bitrate: role.publish.maxBitrate
-        )
+        publish.audio = role.publish.audio.isGranted
+        publish.video = role.publish.video.isGranted
+        publish.screen = role.publish.screen.isGranted
+        publish.audioBitrate = role.publish.audio.maxBitrate
+        publish.cap = LayerCap(role.publish.camera)
+        publish.screenCap = LayerCap(role.publish.screen)
+        publish.simulcast = role.publish.simulcast ?? true
         self.init(
             name: role.name.rawValue,
             publish: publish,
@@ -158,6 +159,18 @@ extension Room.Role {
             width: role.subscribe.maxWidth,
             height: role.subscribe.maxHeight,
             bitrate: role.subscribe.maxBitrate
+        )
+        priority = role.priority?.rawValue ?? 0
+    }
+}
+
+extension LayerCap {
+    init(_ right: VideoRight) {
+        self.init(
+            width: right.maxWidth,
+            height: right.maxHeight,
+            frameRate: right.maxFrameRate,
+            bitrate: right.maxBitrate
         )
     }
 }

@@ -5,32 +5,45 @@ import JSON
 
 /// Encodable form of `RoomInfo`.
 struct EncodedRoom: Encodable {
-    /// The room without participants and streams.
+    /// The room without its lists.
     var room: RoomInfo
-    var participants: EncodedJSON
-    var streams: EncodedJSON
+    /// First pages of the lists; `nil` for a room without them.
+    var lists: FirstPages?
 
-    private enum CodingKeys: CodingKey { case participants, streams }
+    struct FirstPages {
+        var participants: Page
+        var awaited: Page
+        var streams: Page
+    }
+
+    private enum CodingKeys: CodingKey { case participants, awaited, streams, next }
 
     func encode(to encoder: any Encoder) throws {
         try room.encode(to: encoder)
-        // These replace the empty lists of `room`.
+        guard let lists else { return }
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(participants, forKey: .participants)
-        try container.encode(streams, forKey: .streams)
+        try container.encode(lists.participants.list, forKey: .participants)
+        try container.encode(lists.awaited.list, forKey: .awaited)
+        try container.encode(lists.streams.list, forKey: .streams)
+        var next = RoomPages()
+        next.participants = lists.participants.next
+        next.awaited = lists.awaited.next
+        next.streams = lists.streams.next
+        if next != RoomPages() { try container.encode(next, forKey: .next) }
     }
 }
-
-/// Encodable form of `RoomList.Result`.
-struct EncodedRooms: Encodable { var rooms: [EncodedJSON] }
 
 /// Encodable form of `ParticipantJoin.Result`.
 struct EncodedJoin: Encodable {
     var state: JoinState
-    var room: EncodedJSON
+    var room: RoomID
+    var participant: ParticipantID
+    var participantInfo: ParticipantInfo
+    var roomInfo: EncodedJSON
+    var roleRequest: RoleRequestInfo?
 }
 
-/// JSON array whose elements are encoded only when they change.
+/// Elements of a list, each encoded only when it changes.
 struct EncodedList {
     private var texts: [String: [UInt8]] = [:]
 
@@ -39,17 +52,20 @@ struct EncodedList {
         set { texts[name] = newValue }
     }
 
-    func text(inOrder names: [String]) -> EncodedJSON {
-        let size = texts.values.reduce(2) { $0 + $1.count + 1 }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(size)
-        for name in names {
+    /// Appends elements to a page, in their order, until it is full.
+    ///
+    /// - Returns: whether all fitted.
+    @discardableResult
+    func fill(
+        _ page: inout Page,
+        with names: some Sequence<(String, UInt64)>,
+        prefix: String = "",
+        where isWanted: (String) -> Bool = { _ in true }
+    ) -> Bool {
+        for (name, birth) in names where isWanted(name) {
             guard let text = texts[name] else { continue }
-            bytes.append(UInt8(ascii: bytes.isEmpty ? "[" : ","))
-            bytes += text
+            guard page.append(text, cursor: "\(prefix)\(birth)") else { return false }
         }
-        if bytes.isEmpty { bytes.append(UInt8(ascii: "[")) }
-        bytes.append(UInt8(ascii: "]"))
-        return EncodedJSON(bytes: bytes)
+        return true
     }
 }

@@ -12,27 +12,31 @@ extension SubscriptionExplain.Result {
     init(
         explaining subscription: Room.Subscription,
         of stream: Room.Stream,
+        isAdmitted: Bool,
         _ found: LayerExplanation?,
         unixTime: (Instant) -> Double
     ) {
         let offered = (found?.offered ?? stream.layers).map(LayerInfo.init)
         let names = found?.names ?? []
-        let sent = subscription.videoDisabled == nil ? found?.sent : nil
+        let sent = subscription.videoDisabled == nil && isAdmitted ? found?.sent : nil
+        let limit: LayerLimitReason =
+            isAdmitted
+            ? LayerLimitReason(subscription.videoDisabled, found)
+                ?? LayerLimitReason(found?.limit ?? .none) : .approval
         self.init(
             sent: sent.map(SentLayer.init),
             offered: offered,
             preference: LayerPreference(subscription.preferences),
             estimate: found?.estimate,
             share: found?.share ?? 0,
-            limit: LayerLimitReason(subscription.videoDisabled, found)
-                ?? LayerLimitReason(found?.limit ?? .none),
+            limit: limit,
             needed: found?.needed,
             retryAt: (found?.retryAt).map(unixTime),
             decisions: (found?.decisions ?? []).map { decision in
                 LayerSwitch(
                     time: unixTime(decision.at),
-                    from: decision.from.map { SwitchedLayer($0, among: names) },
-                    to: decision.to.map { SwitchedLayer($0, among: names) },
+                    previous: decision.from.map { SwitchedLayer($0, among: names) },
+                    current: decision.to.map { SwitchedLayer($0, among: names) },
                     cause: LayerLimitReason(decision.cause)
                 )
             }
@@ -83,6 +87,7 @@ extension LayerLimitReason {
             }
         case .publisher: "the publisher must send a higher layer"
         case .overload: "the server must have less to do"
+        case .approval: "the subscriber must be let in"
         case .muted: "a moderator must unmute the publisher"
         case .subscriber: "the subscriber must switch its video on"
         case .codec: "the publisher must use a codec that the subscriber can decode"

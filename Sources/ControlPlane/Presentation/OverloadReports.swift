@@ -10,15 +10,16 @@ extension ControlPlane {
         let before = shared.load.note(pressure, transports: transports, of: worker)
         guard before.step != pressure.step else { return }
         let told = OverloadInfo(pressure)
-        let from = OverloadStep(before.step)
+        let previous = OverloadStep(before.step)
         let fields = [
-            ("worker", "\(worker)"), ("from", from.rawValue), ("step", told.step.rawValue),
+            ("worker", "\(worker)"), ("previous", previous.rawValue),
+            ("current", told.step.rawValue),
             ("busy", "\(pressure.busyPercent)%"), ("lag", "\(pressure.lagMilliseconds)ms"),
         ]
         let level: LogLevel = pressure.step > before.step ? .warning : .info
         output.append(.log(level, "overload", fields))
-        let event = ServerOverload(worker: worker, from: from, now: told)
-        output.append(.serverEvent(IPCEvent.encoded(event, time: shared.unixTime)))
+        let event = ServerOverload(worker: worker, previous: previous, now: told)
+        announce(event)
     }
 }
 

@@ -12,6 +12,11 @@ extension ControlPlane {
         rooms.entries[room]?.shown(seq: journals.numbered(room))
     }
 
+    /// Returns a room as JSON without its lists; `nil` if there is none of that name.
+    func showWithoutLists(_ room: String) -> EncodedJSON? {
+        rooms[room]?.shownWithoutLists(seq: journals.numbered(room))
+    }
+
     func show(_ participant: Room.Participant, in room: String) -> ParticipantInfo {
         guard let entry = rooms[room] else {
             preconditionFailure("an event of a room that is gone")
@@ -26,9 +31,10 @@ extension ControlPlane {
             udp: setup.udp,
             tcp: setup.tcp.isEmpty ? nil : setup.tcp,
             fingerprint: setup.fingerprint.shown,
-            limits: setup.limits.shown,
+            limits: setup.shownLimits,
             boot: setup.bootID,
-            started: setup.startTime
+            started: setup.startTime,
+            draining: life.isDraining
         )
     }
 }
@@ -50,9 +56,15 @@ extension Fingerprint {
     }
 }
 
-extension AwaitedParticipant {
-    init(_ participant: Room.Participant) {
-        self.init(participant: ParticipantID(participant.id), name: participant.name ?? "")
+extension RoleRequestInfo {
+    init(_ request: Room.RoleRequest) {
+        self.init(
+            request: RoleRequestID(request.id),
+            participant: ParticipantID(request.target),
+            role: RoleName(request.role),
+            by: ParticipantID(request.requester),
+            expires: request.expires
+        )
     }
 }
 
@@ -73,6 +85,10 @@ extension StreamInfo {
             stream: StreamID(stream.id),
             participant: ParticipantID(stream.participant),
             source: StreamSource(stream.source),
+            name: stream.name,
+            // The text is one that this process has written itself.
+            custom: stream.custom.flatMap { try? JSON(parsing: Array($0.utf8)) } ?? [:],
+            audioFallback: stream.audioFallback,
             created: stream.created
         )
         if stream.audio != nil, let codec = stream.audioCodec {

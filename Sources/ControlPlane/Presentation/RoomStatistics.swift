@@ -1,20 +1,20 @@
 import Contract
+import JSON
 import RTP
 import Rooms
 import WorkerInterface
 
-/// Selection of the workers' statistics that answers one `stats.get`.
-struct StatisticsSelection {
-    private let params: StatsGet.Params
-    private let room: Room
-    private var transports: [Room.WorkerResource: TransportStatistics] = [:]
-    private var publications: [Room.WorkerResource: PublicationStatistics] = [:]
-    private var slots: [Room.WorkerResource: SlotStatistics] = [:]
+/// Statistics that workers have reported, by the object.
+struct ReportedFigures {
+    fileprivate private(set) var transports: [Room.WorkerResource: TransportStatistics] = [:]
+    fileprivate private(set) var publications: [Room.WorkerResource: PublicationStatistics] = [:]
+    fileprivate private(set) var slots: [Room.WorkerResource: SlotStatistics] = [:]
+    /// Unix time of each worker's figures, in seconds.
+    fileprivate private(set) var times: [Int: Double] = [:]
 
-    init(_ params: StatsGet.Params, _ room: Room, _ answers: [Int: WorkerStatistics]) {
-        self.params = params
-        self.room = room
+    init(_ answers: [Int: WorkerStatistics], _ clock: WallClock) {
         for (worker, statistics) in answers {
+            times[worker] = clock.unixTime(at: statistics.time)
             for one in statistics.transports {
                 transports[.transport(worker: worker, one.id)] = one
             }
@@ -24,21 +24,61 @@ struct StatisticsSelection {
             for one in statistics.slots { slots[.slot(worker: worker, one.id)] = one }
         }
     }
+}
 
-    /// Makes the result.
+/// Statistics of a room, out of what its workers have reported.
+struct RoomStatistics {
+    private let room: Room
+    private let figures: ReportedFigures
+
+    init(_ room: Room, _ figures: ReportedFigures) {
+        self.room = room
+        self.figures = figures
+    }
+
+    /// Makes a page of the result; a cursor is the creation number of the last participant.
     ///
     /// For one subscription it has its slots only, for a participant everything that it sends and
     /// receives.
-    func result() -> StatsGet.Result {
-        var result = StatsGet.Result()
-        for participant in room.members
-        where params.participant.map({ $0.rawValue == participant.id }) ?? true {
-            for transport in participant.transports {
-                result.subscriptions += subscriptions(participant, transport)
-                guard params.subscription == nil else { continue }
-                result.transports.append(shown(participant, transport))
-                result.streams += streams(participant, transport)
+    func page(_ params: StatsGet.Params) -> StatsGet.Result {
+        var page = StatsGet.Result()
+        var (count, bytes, last) = (0, 0, UInt64(0))
+        let after = (try? Page.cursor(params.after)) ?? 0
+        let limit = params.limit?.rawValue ?? PageLimit.range.upperBound
+        for (name, birth) in room.participants.names(listed: true, after: after)
+        where params.participant.map({ $0.rawValue == name }) ?? true {
+            guard let participant = room.participants[name] else { continue }
+            let found = result(of: participant, params.subscription?.rawValue)
+            let size = JSON.encoded(found).count
+            guard count < limit, count == 0 || bytes + size < Page.byteLimit else {
+                page.next = ShortText(rawValue: "\(last)")
+                break
             }
+            page += found
+            (count, bytes, last) = (count + 1, bytes + size, birth)
+        }
+        return page
+    }
+
+    /// Returns the statistics of some participants; those who are gone have none.
+    func result(of participants: [String]) -> StatsGet.Result {
+        var result = StatsGet.Result()
+        for participant in participants.compactMap({ room.participants[$0] }) {
+            result += self.result(of: participant, nil)
+        }
+        return result
+    }
+
+    private func result(
+        of participant: Room.Participant,
+        _ subscription: String?
+    ) -> StatsGet.Result {
+        var result = StatsGet.Result()
+        for transport in participant.transports {
+            result.subscriptions += subscriptions(participant, transport, subscription)
+            guard subscription == nil else { continue }
+            result.transports.append(shown(participant, transport))
+            result.streams += streams(participant, transport)
         }
         return result
     }
@@ -53,7 +93,10 @@ struct StatisticsSelection {
             participant: ParticipantID(participant.id),
             connection: ConnectionState(transport.connection)
         )
-        if let found = transports[.transport(worker: place.worker, place.id)] {
+        if let found = figures.transports[.transport(worker: place.worker, place.id)] {
+            stats.time = figures.times[place.worker]
+            stats.protocol = found.isTCP.map { $0 ? .tcp : .udp }
+            stats.estimate = found.estimate
             stats.remote = found.remote.map(\.endpointText)
             stats.srtpProfile = found.srtpProfile
             stats.packetsIn = found.packetsIn
@@ -79,7 +122,8 @@ struct StatisticsSelection {
                     worker: transport.place.worker,
                     track.publication
                 )
-                guard let found = publications[place], let mid = Mid(rawValue: track.mid) else {
+                guard let found = figures.publications[place], let mid = Mid(rawValue: track.mid)
+                else {
                     continue
                 }
                 let clockRate = (found.codec ?? (track.kind == .audio ? .opus : .vp8)).clockRate
@@ -90,6 +134,7 @@ struct StatisticsSelection {
                         mid: mid,
                         kind: StreamKind(track.kind),
                         codec: found.codec.map(CodecName.init),
+                        time: figures.times[transport.place.worker],
                         encodings: found.encodings.map { EncodingStats($0, clockRate) }
                     )
                 )
@@ -100,14 +145,15 @@ struct StatisticsSelection {
 
     private func subscriptions(
         _ participant: Room.Participant,
-        _ transport: Room.Transport
+        _ transport: Room.Transport,
+        _ wanted: String?
     ) -> [SubscriptionStats] {
         var all: [SubscriptionStats] = []
         for slot in transport.slots {
             let place = Room.WorkerResource.slot(worker: transport.place.worker, slot.id)
             guard let number = slot.subscription, let subscription = room.subscriptions[number],
-                let found = slots[place], let mid = Mid(rawValue: slot.mid),
-                params.subscription.map({ $0.rawValue == subscription.id }) ?? true
+                let found = figures.slots[place], let mid = Mid(rawValue: slot.mid),
+                wanted.map({ $0 == subscription.id }) ?? true
             else { continue }
             var stats = SubscriptionStats(
                 subscription: SubscriptionID(subscription.id),
@@ -116,10 +162,19 @@ struct StatisticsSelection {
                 mid: mid,
                 kind: StreamKind(slot.kind)
             )
+            stats.time = figures.times[transport.place.worker]
             stats.take(found, slot.kind)
             all.append(stats)
         }
         return all
+    }
+}
+
+extension StatsGet.Result {
+    fileprivate static func += (sum: inout Self, other: Self) {
+        sum.transports += other.transports
+        sum.streams += other.streams
+        sum.subscriptions += other.subscriptions
     }
 }
 
@@ -154,6 +209,7 @@ extension EncodingStats {
         packets = encoding.packets
         bytes = encoding.bytes
         packetsLost = encoding.packetsLost
+        fractionLost = Double(encoding.fractionLost) / 256
         jitter = Double(encoding.jitter) / Double(clockRate) * 1_000
         nacks = encoding.nacksSent
         plis = encoding.pictureLossesSent

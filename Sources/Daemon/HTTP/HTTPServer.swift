@@ -4,7 +4,7 @@ import Kernel
 import RTP
 import WorkerInterface
 
-/// HTTP server for `/metrics` and `/healthz`, by libmicrohttpd on the control thread.
+/// HTTP server for `/metrics`, `/healthz` and `/readyz`, by libmicrohttpd on the control thread.
 ///
 /// Safe: the library calls back only inside `run`, on the thread that called it, and this object
 /// outlives the library's daemon, which it stops itself.
@@ -27,6 +27,8 @@ final class HTTPServer {
     private var now = Instant(nanoseconds: 0)
     /// Whether `/healthz` answers 200; `false` (503) while the daemon shuts down.
     var isHealthy = true
+    /// Whether `/readyz` answers 200; `false` (503) while the daemon starts, drains or shuts down.
+    var isReady = false
 
     /// Listens at `address`.
     init(_ address: Address) throws(StartError) {
@@ -122,6 +124,9 @@ final class HTTPServer {
         case "/healthz":
             let body = isHealthy ? "ok\n" : "shutting down\n"
             return unsafe respond(connection, isHealthy ? 200 : 503, Array(body.utf8))
+        case "/readyz":
+            let body = isReady ? "ready\n" : "takes no new rooms\n"
+            return unsafe respond(connection, isReady ? 200 : 503, Array(body.utf8))
         case "/metrics":
             if let metrics, now < metrics.freshUntil {
                 return unsafe respond(connection, 200, metrics.bytes)

@@ -8,6 +8,8 @@ struct Metrics {
     var participants: Int
     var connections: Int
     var joinsRefused: UInt64 = 0
+    /// Whether `server.drain` is in force.
+    var isDraining = false
     /// Resident bytes from which joins are refused; 0: no limit.
     var memoryLimit = 0
     var process: ProcessStatistics
@@ -20,6 +22,7 @@ struct Metrics {
         }
         page.add("sfud_rooms", .gauge, "Rooms that exist.", Double(rooms))
         page.add("sfud_participants", .gauge, "Participants in rooms.", Double(participants))
+        page.add("sfud_draining", .gauge, "Whether no new rooms are taken.", isDraining ? 1 : 0)
         page.add("sfud_ipc_connections", .gauge, "IPC connections.", Double(connections))
         for (name, help, path) in Self.sums {
             page.add(name, .counter, help, Double(workers.reduce(0) { $0 + $1[keyPath: path] }))

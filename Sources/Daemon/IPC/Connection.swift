@@ -1,24 +1,10 @@
 import CKernel
+import ControlPlane
 import RTP
 import Sockets
 
-/// State of one IPC connection: partial input, queued output, and subscribed rooms.
+/// State of one IPC connection: partial input, queued output, and subscribed events.
 struct Connection {
-    /// Rooms whose events the connection receives.
-    enum Subscription: Equatable {
-        case none
-        case all
-        case rooms(Set<String>)
-
-        func includes(_ room: String) -> Bool {
-            switch self {
-            case .none: false
-            case .all: true
-            case .rooms(let rooms): rooms.contains(room)
-            }
-        }
-    }
-
     /// Progress of a peer whose queued output exceeds the limit.
     private enum Stall: Equatable {
         case none
@@ -39,7 +25,8 @@ struct Connection {
     let descriptor: Int32
     var reader = LineReader(limit: IPCLimits.lineBytes)
     var output = OutputQueue()
-    var subscription = Subscription.none
+    /// Events that the connection receives; `nil` before it has subscribed.
+    var events: EventInterest?
     var phase = Phase.open
     /// Arrival time of the first byte of a partial line.
     var lineStart: Instant?

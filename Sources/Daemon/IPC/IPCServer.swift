@@ -150,30 +150,21 @@ struct IPCServer {
         touched.insert(id)
     }
 
-    /// Queues an event for all connections subscribed to the room.
-    mutating func event(room: String, _ line: [UInt8]) {
-        broadcast(line) { $0.includes(room) }
-    }
-
-    /// Queues a server-wide event for all connections subscribed to any events.
-    mutating func serverEvent(_ line: [UInt8]) { broadcast(line) { $0 != .none } }
-
-    private mutating func broadcast(
-        _ line: [UInt8],
-        to isSubscribed: (Connection.Subscription) -> Bool
-    ) {
+    /// Queues an event for all connections subscribed to it; `room` is `nil` for a server event.
+    mutating func event(_ event: EventLine, in room: String?) {
         // Collect the ids first: mutating a dictionary while iterating it would copy it.
         var hearing: [ConnectionID] = []
-        for (id, connection) in connections where isSubscribed(connection.subscription) {
+        for (id, connection) in connections
+        where connection.events?.includes(event.name, in: room) == true {
             hearing.append(id)
         }
-        for id in hearing { reply(id, line) }
+        for id in hearing { reply(id, event.line) }
     }
 
-    /// Sets the rooms whose events a connection receives (`nil`: all), and queues missed events.
-    mutating func subscribe(_ id: ConnectionID, rooms: Set<String>?, replay: [[UInt8]]) {
-        connections[id]?.subscription = rooms.map(Connection.Subscription.rooms) ?? .all
-        for line in replay { reply(id, line) }
+    /// Sets the events that a connection receives, and queues those that it missed.
+    mutating func subscribe(_ id: ConnectionID, _ events: EventInterest, replay: [EventLine]) {
+        connections[id]?.events = events
+        for event in replay { reply(id, event.line) }
     }
 
     /// Writes queued output, and updates the poller's interest.
@@ -200,6 +191,9 @@ struct IPCServer {
         }
         touched.removeAll(keepingCapacity: true)
     }
+
+    /// Whether any connection has output that it has not taken yet.
+    var hasOutput: Bool { connections.values.contains { $0.output.count > 0 } }
 
     /// Handles a connection that is writable again, or whose peer has closed.
     mutating func wake(_ id: ConnectionID, hungUp: Bool) {

@@ -141,7 +141,8 @@ extension RecorderLoop {
             gate(id, open: open, at: now)
         case .tap(let order): apply(order, at: now)
         case .fence(let epoch): fence(epoch, at: now)
-        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report:
+        case .configure, .close, .bind, .limit, .feature, .relay, .hold, .explain, .report,
+            .reportTransports:
             break  // For transports and subscriptions; the recorder has none.
         }
     }
@@ -266,7 +267,7 @@ extension RecorderLoop {
             ask(for: recordings[tap]?.expire(at: now) ?? [])
             post(tap, at: now)
             if tellsFiles, let recording = recordings[tap] {
-                events.post([.tap(.files(tap, recording.shownFiles))])
+                events.post([.tap(.files(tap, present(of: recording)))])
             }
         }
         for tap in streamers.keys.sorted() { ask(for: streamers[tap]?.expire(at: now) ?? []) }
@@ -314,9 +315,9 @@ extension RecorderLoop {
 
     private mutating func take(_ notice: DiskWriter.Notice, at now: Instant) {
         switch notice {
-        case .ready(let tap): settled(tap)
-        case .written(let tap):
+        case .ready(let tap):
             if recordings[tap] != nil { events.post([.tap(.started(tap))]) }
+            settled(tap)
         case .failed(let tap, let reason):
             if recordings[tap] != nil { end(tap, reason: reason, at: now) }
             settled(tap)
@@ -356,11 +357,22 @@ extension RecorderLoop {
 
     /// Returns the recording's files, with the durations that are on disk.
     private func kept(of recording: RoomRecording) -> [OutputFile] {
-        let seconds = setup.disk.kept(of: recording.setup.id)
+        let kept = setup.disk.kept(of: recording.setup.id)
         return recording.files.compactMap { file in
-            guard let kept = seconds[file.number] else { return nil }
+            guard let kept = kept[file.number] else { return nil }
             var shown = file.shown(in: recording.setup.directory)
-            shown.duration = kept
+            shown.duration = kept.seconds
+            shown.bytes = kept.bytes
+            return shown
+        }
+    }
+
+    /// Returns a running recording's files, with media that is not on disk yet.
+    private func present(of recording: RoomRecording) -> [OutputFile] {
+        let kept = setup.disk.kept(of: recording.setup.id)
+        return zip(recording.files, recording.shownFiles).map { file, shown in
+            var shown = shown
+            shown.bytes = kept[file.number]?.bytes ?? 0
             return shown
         }
     }

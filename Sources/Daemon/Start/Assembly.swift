@@ -130,9 +130,9 @@ struct Assembly {
                 interfaces: interfaces
             )
         }
-        var limits = configuration.limits.control
-        limits.memoryMegabytes = SystemMemoryLimit.megabytes(
-            configured: limits.memoryMegabytes,
+        var limits = configuration.limits
+        limits.control.memoryMegabytes = SystemMemoryLimit.megabytes(
+            configured: limits.control.memoryMegabytes,
             allowed: SystemMemoryLimit.current()
         )
         return ControlSetup(
@@ -145,7 +145,8 @@ struct Assembly {
             tcpCandidates: listeners.map { reached($0.map(\.address)) },
             udp: sockets.joined().map(\.address.endpointText),
             tcp: listeners.joined().map(\.address.endpointText),
-            limits: limits,
+            limits: limits.control,
+            configuredLimits: ConfigurationLimit.values(of: limits),
             recordings: configuration.recordings,
             streamingSchemes: configuration.streamingSchemes,
             tapNetworks: configuration.tapNetworks

@@ -63,7 +63,7 @@ package enum ConfigurationKey: String, CaseIterable {
         case .tcp: "take TCP here for blocked UDP; may be repeated. Worker n: PORT + n"
         case .announce: "name this address in answers instead (NAT); may be repeated"
         case .workers: "threads that carry media, 1 to \(Configuration.maximumWorkers)"
-        case .http: "serve /metrics and /healthz here"
+        case .http: "serve /metrics, /healthz, /readyz here"
         case .logLevel: "debug, info, warning or error"
         case .srtpEngine: "auto, libsrtp2 or ipsec-mb"
         case .livenessSeconds: "silence after which a participant is reconnecting"

@@ -100,6 +100,13 @@ package struct ConfigurationLimit: Sendable {
     ]
 }
 
+extension ConfigurationLimit {
+    /// Returns the values of all limits, by their names.
+    package static func values(of limits: Configuration.Limits) -> [String: Int] {
+        Dictionary(uniqueKeysWithValues: all.map { ($0.name, limits[keyPath: $0.path]) })
+    }
+}
+
 /// Limits of the IPC server.
 struct IPCLimits: Hashable, Sendable {
     /// Concurrent connections; further ones are closed at once.

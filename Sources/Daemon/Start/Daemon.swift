@@ -38,7 +38,7 @@ package enum Daemon {
                 throw .system("signals", SystemError.text(-signals))
             }
             let socket = try IPCSocket.open(configuration.ipc)
-            return try serve(configuration, socket, signals: signals, log)
+            try serve(configuration, socket, signals: signals, log)
         } catch {
             return fail(error)
         }
@@ -49,7 +49,7 @@ package enum Daemon {
         _ socket: IPCSocket,
         signals: Int32,
         _ log: Log
-    ) throws(StartError) -> Int32 {
+    ) throws(StartError) -> Never {
         var loop: EventLoop
         do throws(StartError) {
             loop = try Assembly(configuration, log).loop(socket, signals: signals)
@@ -57,7 +57,17 @@ package enum Daemon {
             socket.close()
             throw error
         }
-        let outcome = loop.run()
+        let status = status(after: loop.run(), of: &loop, socket, log)
+        log.finish(milliseconds: logMilliseconds)
+        loop.exit(status)
+    }
+
+    private static func status(
+        after outcome: EventLoop.Outcome,
+        of loop: inout EventLoop,
+        _ socket: IPCSocket,
+        _ log: Log
+    ) -> Int32 {
         guard outcome != .forced else {
             socket.close()
             return forcedStatus

@@ -51,6 +51,6 @@ extension SocketPort {
                 streams.end(path.local, .released)
             }
         }
-        while let path = streams.takeEnded() { core.lose(path) }
+        while let path = streams.takeEnded() { core.lose(path, at: now) }
     }
 }

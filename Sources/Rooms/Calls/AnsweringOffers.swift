@@ -9,9 +9,9 @@ extension Room {
     ) throws(CallError) -> Result {
         let participant = try participant(call.participant)
         guard participant.mode != .signallingOnly else {
-            throw .wrongState("a participant in SIGNALLING_ONLY has no transport")
+            throw .signallingOnly(participant.id)
         }
-        guard state != .ended else { throw .wrongState("the live event has ended") }
+        guard state != .ended else { throw .eventEnded }
         let present = participant.transports.first { $0.name == call.transport }
         var transport: Transport
         if let present {
@@ -84,24 +84,26 @@ extension Room {
             else { return nil }
             return reason.rawValue
         }
+        let rights = role(of: participant).publish
         do throws(SDPError) {
             let answer = try transport.negotiation.answer(
                 call.sdp,
                 identifiers: &transaction.shared.identifiers[transport.place.worker],
                 random: &transaction.shared.random,
-                policy: policy
+                policy: policy,
+                audioBitrate: { media in
+                    let source = sources[media.mid] ?? .defaultSource(for: media.kind)
+                    return rights.cap(of: media.kind, from: source).bitrate
+                },
+                simulcast: { _ in rights.simulcast }
             )
             return (answer, sources)
         } catch {
             switch error.reason {
             case .malformed: throw .badSDP(line: error.line, cause: error.cause)
             case .exhausted:
-                throw CallError(
-                    code: 4029,
-                    reason: "limit-reached",
-                    message: error.cause,
-                    details: ["limit": .text("handlesPerWorker")]
-                )
+                let identifiers = transaction.shared.identifiers[transport.place.worker]
+                throw .limitReached("handlesPerWorker", identifiers.publications.used)
             }
         }
     }
@@ -114,10 +116,10 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) -> Result {
         var transport = transport
-        let answer = limited(answer, sources, call.participant)
+        transport.takeAttributes(of: call, answer, sources)
+        let answer = limited(answer, sources, transport, call.participant)
         let id = call.participant
         let worker = transport.place.worker
-        transport.audioFallback = call.audioFallback ?? transport.audioFallback
         dropSlots(answer.endedSlots, of: id, transport, &transaction)
         empty(slotsOf: answer.endedPublications, of: id, transport.name, &transaction)
         transport.slots = slots(answer, of: id, transport, &transaction)
@@ -133,6 +135,7 @@ extension Room {
             noteConnection(of: id, ifNone: .none)
             open(.transport(worker: worker, transport.place.id), for: id, &transaction)
         }
+        moderation.hosts.stopExpecting(id)
         reconcile(publisher: id, ending: EndReason.unpublished, &transaction)
         for publication in answer.endedPublications {
             free(.publication(worker: worker, publication), &transaction)
@@ -147,22 +150,29 @@ extension Room {
         )
     }
 
-    /// Adds the publisher role's cap, the load-shedding priority and the source to an answer's
-    /// videos.
+    /// Adds the publisher role's caps to an answer's publications, and to videos the load-shedding
+    /// priority, the source and the permission to fall back to audio.
     private func limited(
         _ answer: Answer,
         _ sources: [String: MediaSource],
+        _ transport: Transport,
         _ id: String
     ) -> Answer {
         guard let publisher = participants[id] else { return answer }
         var answer = answer
-        let cap = role(of: publisher).publish.cap
-        for index in answer.configuration.publications.indices
-        where answer.configuration.publications[index].kind == .video {
+        let rights = role(of: publisher).publish
+        for index in answer.configuration.publications.indices {
             let mid = answer.configuration.publications[index].mid
-            answer.configuration.publications[index].cap = cap
+            let kind = answer.configuration.publications[index].kind
+            let source = sources[mid] ?? .defaultSource(for: kind)
+            answer.configuration.publications[index].cap = rights.cap(of: kind, from: source)
+            guard kind == .video else { continue }
             answer.configuration.publications[index].isFeatured = isFeatured(id)
-            answer.configuration.publications[index].isScreen = sources[mid] == .screen
+            let isScreen = source == .screen
+            answer.configuration.publications[index].isScreen = isScreen
+            answer.configuration.publications[index].audioFallback = transport.mayFallBack(
+                isScreen: isScreen
+            )
         }
         return answer
     }
@@ -180,7 +190,10 @@ extension Room {
                 continue
             }
             if let subscription = release(slot, name, &transaction) {
-                transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+                transaction.announce(
+                    .subscriptionDisconnected(subscription, isFinal: true, .slots),
+                    to: .only([id])
+                )
             }
         }
     }
@@ -255,7 +268,8 @@ extension Room {
     }
 
     private func lines(_ answer: Answer, of id: String, _ transport: Transport) -> [AnsweredLine] {
-        let tracks = participants[id]?.transports.first { $0.name == transport.name }?.tracks ?? []
+        guard let publisher = participants[id] else { return [] }
+        let tracks = publisher.transports.first { $0.name == transport.name }?.tracks ?? []
         var lines: [AnsweredLine] = []
         for media in answer.media where !media.mid.isEmpty {
             var line = AnsweredLine(
@@ -265,7 +279,8 @@ extension Room {
                 refused: media.refused
             )
             if let track = tracks.first(where: { $0.publication == media.publication }),
-                !track.withdrawn
+                !track.withdrawn,
+                mayPublish(publisher, track.kind, from: track.source).isOnStage
             {
                 let isScreen = track.source == .screen
                 line.stream = stream(of: id, transport.name, isScreen: isScreen)?.id

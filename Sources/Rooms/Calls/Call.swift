@@ -2,25 +2,32 @@ package import WorkerInterface
 
 extension Room {
     /// Call of a signalling server on a room; permissions are checked in the room.
-    package enum Call: Sendable {
+    package indirect enum Call: Sendable {
         case join(Join)
         case leave(participant: String)
+        /// Several calls at once, judged one by one.
+        case each([Call], by: String?)
+        case updateParticipant(String, name: Setting<String>, by: String?)
+        /// Makes these the explicit subscriptions of a participant, and ends all others.
+        case setSubscriptions(of: String, to: [Subscribe], by: String?)
         case offer(Offer)
-        case closeTransport(participant: String, transport: String)
-        case updateStream(String, audio: Bool?, video: Bool?)
+        case closeTransport(participant: String, transport: String, by: String? = nil)
+        case updateStream(String, audio: Bool?, video: Bool?, by: String? = nil)
         case unpublish(String, by: String?)
         case subscribe(Subscribe)
-        case updateSubscription(String, SubscriptionUpdate)
-        case unsubscribe(String)
+        case updateSubscription(String, SubscriptionUpdate, by: String? = nil)
+        case unsubscribe(String, by: String? = nil)
         case follow(Follow)
-        case close(by: String?, reason: String)
+        /// Closes the room; `detail` is free text of the caller.
+        case close(by: String?, reason: String, detail: String? = nil)
         case setState(State, by: String?)
         case update(Settings?, by: String?)
         case lock(Bool, by: String?)
-        case hardMuteRoom(Bool, by: String?)
+        /// `sparingModerators` is of no effect when it unmutes.
+        case hardMuteRoom(Bool, sparingModerators: Bool = false, by: String?)
         case hardMute(String, Set<MediaKind>, on: Bool, by: String?)
-        case drop([String], by: String?, reason: String)
-        case answerKnock(String, approve: Bool, by: String?)
+        case drop([String], by: String?, detail: String? = nil)
+        case answerKnock(String, approve: Bool, detail: String? = nil, by: String?)
         case setMode(String, Mode, ModeVocabulary?, by: String?)
         case changeRole(String, to: String, force: Bool, by: String?)
         case answerRoleRequest(String, of: String, accept: Bool)
@@ -43,6 +50,8 @@ extension Room {
         package var role: String?
         package var mode: Mode?
         package var vocabulary: ModeVocabulary?
+        /// Whether the call is refused if the participant is in the room.
+        package var refusesTakeover = false
 
         package init(participant: String) { self.participant = participant }
     }
@@ -52,7 +61,10 @@ extension Room {
         package var sdp: String
         package var transport: String
         package var sources: [String: MediaSource]
+        /// Changes of the attributes of the m-lines' streams, by mid.
+        package var streams: [String: StreamAttributesChange] = [:]
         package var audioFallback: Bool?
+        package var actor: String?
 
         package init(
             participant: String,
@@ -75,6 +87,8 @@ extension Room {
         package var audioMid: String?
         package var videoMid: String?
         package var preferences: Preferences
+        /// Whether an existing subscription to the stream is the result, instead of a refusal.
+        package var returnsExisting = false
 
         package init(
             participant: String,
@@ -127,6 +141,7 @@ extension Room {
         package var size = Setting<Size>.keep
         package var frameRate = Setting<Double>.keep
         package var priority = Setting<Int>.keep
+        package var audioFallback = Setting<Bool>.keep
 
         package init() {}
     }
@@ -153,6 +168,54 @@ extension Room {
             case .clear: nil
             case .set(let value): value
             }
+        }
+    }
+}
+
+extension Room.Call {
+    /// Participant on whose behalf the call is made; `nil` for the signalling server itself.
+    var actor: String? {
+        switch self {
+        case .join, .leave, .subscribe, .follow: nil
+        case .each(_, let actor): actor
+        case .updateParticipant(_, _, let actor), .setSubscriptions(_, _, let actor): actor
+        case .offer(let offer): offer.actor
+        case .answerRoleRequest(_, let participant, _): participant
+        case .floor(let step, let participant, let actor):
+            actor ?? (step.isOwn ? participant : nil)
+        case .transfer(_, let actor): actor
+        case .closeTransport(_, _, let actor), .updateStream(_, _, _, let actor),
+            .unpublish(_, let actor), .updateSubscription(_, _, let actor),
+            .unsubscribe(_, let actor), .close(let actor, _, _), .setState(_, let actor),
+            .update(_, let actor), .lock(_, let actor), .hardMuteRoom(_, _, let actor),
+            .hardMute(_, _, _, let actor), .drop(_, let actor, _),
+            .answerKnock(_, _, _, let actor), .setMode(_, _, _, let actor),
+            .changeRole(_, _, _, let actor), .changeRoles(_, _, let actor), .pin(_, _, let actor),
+            .startRecording(_, let actor), .stopRecording(let actor),
+            .startStreaming(_, let actor), .stopStreaming(_, let actor),
+            .startRTPForward(_, let actor), .stopRTPForward(_, let actor):
+            actor
+        }
+    }
+}
+
+extension Room {
+    /// Checks that a participant acts for itself only.
+    ///
+    /// `nil` stands for the signalling server itself, which may do anything.
+    package func check(
+        _ actor: String?,
+        actsFor participant: @autoclosure () throws(CallError) -> String
+    ) throws(CallError) {
+        guard let actor else { return }
+        // The caller is checked before the object of the call.
+        _ = try caller(actor)
+        guard try participant() == actor else {
+            throw CallError(
+                code: 4010,
+                reason: "not-own",
+                message: "participant \"\(actor)\" may do this for itself only"
+            )
         }
     }
 }

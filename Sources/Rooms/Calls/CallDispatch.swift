@@ -5,15 +5,24 @@ extension Room {
         _ shared: inout Shared
     ) throws(CallError) -> Outcome {
         var transaction = RoomTransaction(shared: consume shared)
-        defer { shared = transaction.shared }
-        let result = try carryOut(call, &transaction)
+        transaction.actor = call.actor
+        let result: Result
+        do throws(CallError) {
+            result = try carryOut(call, &transaction)
+        } catch {
+            shared = transaction.shared
+            throw error
+        }
         settle(&transaction)
-        return Outcome(
+        let outcome = Outcome(
             result: result,
             change: transaction.change,
             isFenced: transaction.isFenced,
+            announcesFirst: transaction.announcesFirst,
             process: transaction.pending
         )
+        shared = transaction.shared
+        return outcome
     }
 
     /// Applies a worker's notice; one about an object that is gone has no effect.
@@ -29,12 +38,16 @@ extension Room {
     package mutating func expire(_ shared: inout Shared) -> Change {
         var transaction = RoomTransaction(shared: consume shared)
         defer { shared = transaction.shared }
+        expireRoleRequests(&transaction)
+        endAbsences(&transaction)
+        endExpectations(&transaction)
         settle(&transaction)
         return transaction.change
     }
 
     /// Updates what depends on the whole room: active speakers, outputs and mirrors.
     private mutating func settle(_ transaction: inout RoomTransaction) {
+        reconcileAbsences(at: transaction.shared.now)
         reconcileSpeakers(&transaction)
         reconcileTaps(&transaction)
         reconcileRelays(&transaction)
@@ -47,31 +60,46 @@ extension Room {
     ) throws(CallError) -> Result {
         switch call {
         case .join(let join): return try self.join(join, &transaction)
+        case .each(let calls, let actor):
+            return try carryOut(each: calls, by: actor, &transaction)
+        case .updateParticipant(let id, let name, let actor):
+            try update(participant: id, name: name, by: actor, &transaction)
+        case .setSubscriptions(let id, let wanted, let actor):
+            return try setSubscriptions(of: id, to: wanted, by: actor, &transaction)
         case .leave(let participant): try leave(participant, &transaction)
-        case .offer(let offer): return try self.offer(offer, &transaction)
-        case .closeTransport(let participant, let transport):
+        case .offer(let offer):
+            try check(offer.actor, actsFor: offer.participant)
+            return try self.offer(offer, &transaction)
+        case .closeTransport(let participant, let transport, let actor):
+            try check(actor, actsFor: participant)
             try closeTransport(transport, of: participant, &transaction)
-        case .updateStream(let stream, let audio, let video):
+        case .updateStream(let stream, let audio, let video, let actor):
+            try check(actor, actsFor: self.stream(stream).participant)
             try update(stream: stream, audio: audio, video: video, &transaction)
         case .unpublish(let stream, let actor):
             try unpublish(stream: stream, by: actor, &transaction)
         case .subscribe(let subscribe): return try self.subscribe(subscribe, &transaction)
-        case .updateSubscription(let subscription, let update):
+        case .updateSubscription(let subscription, let update, let actor):
+            try check(actor, actsFor: self.subscription(subscription).participant)
             try self.update(subscription: subscription, update, &transaction)
-        case .unsubscribe(let subscription): try unsubscribe(subscription, &transaction)
+        case .unsubscribe(let subscription, let actor):
+            try check(actor, actsFor: self.subscription(subscription).participant)
+            try unsubscribe(subscription, &transaction)
         case .follow(let follow): try self.follow(follow, &transaction)
-        case .close(let actor, let reason): try close(by: actor, reason, &transaction)
+        case .close(let actor, let reason, let detail):
+            try close(by: actor, reason, detail: detail, &transaction)
         case .setState(let state, let actor): try setState(state, by: actor, &transaction)
         case .update(let settings, let actor):
             try update(settings: settings, by: actor, &transaction)
         case .lock(let on, let actor): try lock(on, by: actor, &transaction)
-        case .hardMuteRoom(let on, let actor): try hardMute(on, by: actor, &transaction)
+        case .hardMuteRoom(let on, let sparing, let actor):
+            try hardMute(on, sparingModerators: sparing, by: actor, &transaction)
         case .hardMute(let id, let media, let on, let actor):
             try hardMute(id, media, on, by: actor, &transaction)
-        case .drop(let ids, let actor, let reason):
-            return try drop(ids, by: actor, reason, &transaction)
-        case .answerKnock(let id, let approve, let actor):
-            try answerKnock(of: id, approve: approve, by: actor, &transaction)
+        case .drop(let ids, let actor, let detail):
+            return try drop(ids, by: actor, detail: detail, &transaction)
+        case .answerKnock(let id, let approve, let detail, let actor):
+            try answerKnock(of: id, approve: approve, detail: detail, by: actor, &transaction)
         case .setMode(let id, let mode, let vocabulary, let actor):
             try setMode(of: id, mode, vocabulary, by: actor, &transaction)
         case .changeRole(let id, let role, let force, let actor):
@@ -97,5 +125,28 @@ extension Room {
             try stopRTPForward(name, by: actor, &transaction)
         }
         return .none
+    }
+
+    /// Carries out several calls; one that is refused does not keep the others from taking effect.
+    private mutating func carryOut(
+        each calls: [Call],
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) -> Result {
+        if let actor { _ = try caller(actor) }
+        var isFenced = false
+        var results: [Swift.Result<Result, CallError>] = []
+        for call in calls {
+            do throws(CallError) {
+                results.append(.success(try carryOut(call, &transaction)))
+            } catch {
+                // All are made by the same participant, which may make all of them or none.
+                if results.isEmpty, error.isForbidden { throw error }
+                results.append(.failure(error))
+            }
+            isFenced = isFenced || transaction.isFenced
+        }
+        transaction.isFenced = isFenced
+        return .each(results)
     }
 }

@@ -58,13 +58,31 @@ extension CallError {
         Self(code: 4008, reason: "no-such-transport", message: "no transport \"\(transport)\"")
     }
 
-    static func alreadyExists(_ message: String) -> Self {
-        Self(code: 4009, reason: "already-exists", message: message)
+    private static let existsReason = "already-exists"
+
+    static func alreadyExists(participant: String) -> Self {
+        Self(
+            code: 4009,
+            reason: existsReason,
+            message: "participant \"\(participant)\" is in the room already",
+            details: ["participant": .text(participant)]
+        )
     }
 
-    static func notPermitted(_ message: String) -> Self {
-        Self(code: 4010, reason: "not-permitted", message: message)
+    static func alreadyExists(subscription: String, to stream: String) -> Self {
+        Self(
+            code: 4009,
+            reason: existsReason,
+            message: "the participant watches stream \"\(stream)\" already",
+            details: ["subscription": .text(subscription)]
+        )
     }
+
+    /// Whether its reason is a permission that the caller lacks.
+    var isForbidden: Bool { reason == "not-permitted" }
+
+    /// Makes the refusal for a missing permission; `Room.check` adds which one.
+    static func notPermitted(_ message: String) -> Self { seed(4010, message) }
 
     static func noSuchMid(_ mid: String, _ kind: MediaKind) -> Self {
         Self(
@@ -84,11 +102,13 @@ extension CallError {
         )
     }
 
+    static let limitReason = "limit-reached"
+
     /// Makes the refusal for a reached limit; `limit` is its configuration key or room setting.
     static func limitReached(_ limit: String, _ value: Int) -> Self {
         Self(
             code: 4029,
-            reason: "limit-reached",
+            reason: limitReason,
             message: "the limit of \(value) \(limit) is reached",
             details: ["limit": .text(limit), "value": .number(value)]
         )
@@ -98,7 +118,7 @@ extension CallError {
     static func overloaded(_ limit: Int, busy: Int) -> Self {
         Self(
             code: 4029,
-            reason: "limit-reached",
+            reason: limitReason,
             message:
                 "nobody new is let in: the workers are \(busy) % busy, the limit is \(limit) %",
             details: [
@@ -111,7 +131,7 @@ extension CallError {
     static func outOfMemory(_ limit: Int, resident: Int) -> Self {
         Self(
             code: 4029,
-            reason: "limit-reached",
+            reason: limitReason,
             message:
                 "there is no memory for more: \(resident) MiB are taken, the limit is \(limit) MiB",
             details: [
@@ -121,8 +141,28 @@ extension CallError {
         )
     }
 
-    static func noFreeSlot(_ message: String) -> Self {
-        Self(code: 4030, reason: "no-free-slot", message: message)
+    static let noFreeSlot = Self(
+        code: 4030,
+        reason: "no-free-slot",
+        message: "the participant has no free slot for what the stream carries"
+    )
+
+    static func slotInUse(_ mid: String) -> Self {
+        Self(
+            code: 4030,
+            reason: "slot-in-use",
+            message: "slot \"\(mid)\" carries another subscription",
+            details: ["mid": .text(mid)]
+        )
+    }
+
+    static func slotFollowsTalkers(_ mid: String) -> Self {
+        Self(
+            code: 4030,
+            reason: "slot-follows-talkers",
+            message: "slot \"\(mid)\" follows the active talkers",
+            details: ["mid": .text(mid)]
+        )
     }
 
     static func roleInvalid(_ role: String) -> Self {
@@ -139,32 +179,35 @@ extension CallError {
         Self(code: code, reason: "not-permitted", message: message)
     }
 
+    /// Makes the refusal for a method that is in process; `operation` is its name.
     static func inProcess(_ code: Int, _ operation: String) -> Self {
-        Self(code: code, reason: "in-process", message: "\(operation) is in process")
-    }
-
-    static func invalidClient(_ participant: String) -> Self {
         Self(
-            code: 5045,
-            reason: "no-such-participant",
-            message: "no participant \"\(participant)\" that this could be done to"
+            code: code,
+            reason: "in-process",
+            message: "\(operation) is in process",
+            details: ["operation": .text(operation)]
         )
     }
 
+    /// Makes the refusal for an unknown participant where a vendor has a code of its own.
+    static func noSuchTarget(_ participant: String, code: Int = 5045) -> Self {
+        var refusal = noSuchParticipant(participant)
+        refusal.code = code
+        return refusal
+    }
+
+    /// 100ms' words for an unknown participant.
     static func peerLeft(_ participant: String) -> Self {
-        Self(
-            code: 4005,
-            reason: "no-such-participant",
-            message: "peer left",
-            details: ["participant": .text(participant)]
-        )
+        var refusal = noSuchParticipant(participant)
+        refusal.message = "peer left"
+        refusal.details["participant"] = .text(participant)
+        return refusal
     }
 
-    static func roomLocked(_ room: String) -> Self {
-        wrongState("room \"\(room)\" is locked", reason: "room-locked")
-    }
-
-    static func wrongState(_ message: String, reason: String = "wrong-state") -> Self {
-        Self(code: 4091, reason: reason, message: message)
+    /// The same refusal where `by` names the participant in question.
+    var asCaller: Self {
+        var refusal = self
+        refusal.details["parameter"] = .text("by")
+        return refusal
     }
 }

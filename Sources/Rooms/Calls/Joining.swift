@@ -18,6 +18,9 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
         if let present = participants[call.participant] {
+            guard !call.refusesTakeover else {
+                throw .alreadyExists(participant: present.id)
+            }
             return takeOver(present, call, &transaction)
         }
         return try enter(call, &transaction)
@@ -30,10 +33,11 @@ extension Room {
         let role = call.role ?? Role.participantName
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         let isModerator = role == Role.moderatorName
-        guard state != .ended else { throw .wrongState("the live event has ended") }
-        guard !locked || isModerator else { throw .roomLocked(name) }
+        guard state != .ended else { throw .eventEnded }
+        guard !locked || isModerator && moderation.formerModerators.contains(call.participant)
+        else { throw .roomLocked(name) }
         if state == .created, !isModerator {
-            throw .wrongState("the live event is not ready: only its hosts may enter")
+            throw .eventNotOpen
         }
         let daemonLimit = transaction.shared.limits.participantsPerRoom
         let limit = min(settings.maxParticipants ?? daemonLimit, daemonLimit)
@@ -53,12 +57,12 @@ extension Room {
             mode: call.mode ?? .sendAndReceive,
             admitted: !settings.knock || isModerator,
             connection: .none,
-            joined: transaction.shared.unixTime
+            joined: transaction.shared.unixTime,
+            session: Session(began: transaction.shared.now)
         )
-        let others = participants.listedNames
         participants[participant.id] = participant
         if participant.admitted {
-            transaction.announce(.joined(participant, again: false), to: .only(others))
+            transaction.announce(.joined(participant, again: false), to: .everyone)
         } else {
             transaction.announce(.awaited(participant), to: .only(moderators))
         }
@@ -66,6 +70,8 @@ extension Room {
     }
 
     /// Treats a second join as a reconnect: the participant's role and other state stay.
+    ///
+    /// Another mode than before is a change of mode, with all that follows from one.
     private mutating func takeOver(
         _ present: Participant,
         _ call: Join,
@@ -85,29 +91,51 @@ extension Room {
         participant.connection = .none
         participant.mode = call.mode ?? participant.mode
         participants[participant.id] = participant
+        moderation.hosts.expect(participant.id, at: transaction.shared.now)
+        reconcile(publisher: participant.id, ending: EndReason.takeover, &transaction)
+        // For the signalling server alone: it knows which of its clients is the former one, and
+        // nobody else sees the participant leave.
+        transaction.announce(.left(participant, reason: EndReason.replaced), to: .only([]))
         if participant.admitted {
-            transaction.announce(
-                .joined(participant, again: true),
-                to: .only(participants.listedNames.filter { $0 != participant.id })
+            transaction.announce(.joined(participant, again: true), to: .everyone)
+        }
+        if participant.mode != present.mode {
+            noteMode(of: participant, from: present.mode, by: nil, &transaction)
+        }
+        return result
+    }
+
+    /// Changes the name of a participant; its transports stay untouched.
+    mutating func update(
+        participant id: String,
+        name: Setting<String>,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) throws(CallError) {
+        if let actor, actor != id {
+            try check(
+                actor,
+                may: .update,
+                orElse: .notPermitted("changing another participant needs the permission update")
             )
         }
-        reconcile(publisher: participant.id, ending: EndReason.takeover, &transaction)
-        return result
+        var participant = try participant(id)
+        participant.name = name.applied(to: participant.name)
+        participants[id] = participant
+        transaction.announce(.participantChanged(participant), to: audience(of: participant))
     }
 
     mutating func leave(_ id: String, _ transaction: inout RoomTransaction) throws(CallError) {
         let participant = try participant(id)
         transaction.isFenced = true
         remove(id, EndReason.left, &transaction)
-        reconcileHosts(&transaction)
         transaction.announce(
             .left(participant, reason: EndReason.left),
             to: participant.admitted ? .everyone : .only(moderators)
         )
+        reconcileHosts(&transaction)
     }
 
     /// Ids of the admitted moderators, in join order.
-    var moderators: [String] {
-        members.filter { $0.role == Role.moderatorName }.map(\.id)
-    }
+    var moderators: [String] { participants.markedNames }
 }

@@ -8,6 +8,8 @@ extension Room {
         package var change = Change()
         /// Whether the call revokes a right; the reply then carries the fence's figures.
         package var isFenced = false
+        /// Whether the announcements come before the reply.
+        package var announcesFirst = false
         /// Operation that is pending until all workers have passed the fence.
         package var process: PendingOperation?
 
@@ -15,16 +17,18 @@ extension Room {
             result: Result = .none,
             change: Change = Change(),
             isFenced: Bool = false,
+            announcesFirst: Bool = false,
             process: PendingOperation? = nil
         ) {
             self.result = result
             self.change = change
             self.isFenced = isFenced
+            self.announcesFirst = announcesFirst
             self.process = process
         }
     }
 
-    package enum Result: Hashable, Sendable {
+    package indirect enum Result: Hashable, Sendable {
         case none
         case joined
         case awaited
@@ -33,6 +37,8 @@ extension Room {
         case subscribed(UInt64)
         /// A role change was requested; the request's id.
         case requested(String)
+        /// Results of several calls, in their order.
+        case each([Swift.Result<Result, CallError>])
         /// The named participants that were present and have been dropped.
         case dropped([String])
         /// A recording was started.

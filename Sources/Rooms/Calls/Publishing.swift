@@ -30,7 +30,7 @@ extension Room {
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
-        if let actor, try streams[id]?.participant != participant(actor).id {
+        if let actor, try streams[id]?.participant != caller(actor).id {
             try check(
                 actor,
                 may: .unpublish,

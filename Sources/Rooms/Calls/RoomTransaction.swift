@@ -8,8 +8,12 @@ struct RoomTransaction: ~Copyable {
     /// Handles, ids, randomness, limits and the time.
     var shared: Room.Shared
     private(set) var change = Room.Change()
+    /// Participant on whose behalf the call is made.
+    var actor: String?
     /// Whether a right is revoked; the reply then carries the fence's figures.
     var isFenced = false
+    /// Whether transports are closed only when the announcements are out.
+    var announcesFirst = false
     /// Operation that is pending until all workers have passed the fence.
     private(set) var pending: Room.PendingOperation?
     /// Publications whose mirrors may differ from the state the workers were told.
@@ -22,8 +26,19 @@ struct RoomTransaction: ~Copyable {
         change.commands[worker, default: []].append(command)
     }
 
+    /// Closes a transport; the client notices that by itself.
+    mutating func close(_ place: Room.TransportLocation) {
+        guard announcesFirst else { return tell(place.worker, .close(place.id)) }
+        change.closing[place.worker, default: []].append(.close(place.id))
+    }
+
     mutating func announce(_ news: Room.Event, to audience: Room.Audience) {
-        change.announcements.append(Room.Announcement(news: news, to: audience))
+        announce(news, to: audience, by: actor)
+    }
+
+    /// Announces an event that earlier calls of `actor` have caused.
+    mutating func announce(_ news: Room.Event, to audience: Room.Audience, by actor: String?) {
+        change.announcements.append(Room.Announcement(news: news, to: audience, by: actor))
     }
 
     /// Notes a worker-side object that this transaction creates.
@@ -55,6 +70,8 @@ extension Room {
     package struct Change: Sendable {
         /// Commands for each worker, in order.
         package fileprivate(set) var commands: [Int: [WorkerCommand]] = [:]
+        /// Commands that follow when the announcements are out.
+        package fileprivate(set) var closing: [Int: [WorkerCommand]] = [:]
         package fileprivate(set) var announcements: [Announcement] = []
         package fileprivate(set) var opened: [WorkerResource] = []
         /// Objects whose handles return to their pools once the workers have passed the fence.

@@ -7,6 +7,9 @@ extension Room {
     ) throws(CallError) -> Result {
         let subscriber = try participant(call.participant)
         let stream = try stream(call.stream)
+        if call.returnsExisting, let existing = chosen(stream.id, subscriber) {
+            return .subscribed(existing.number)
+        }
         let slots = try slots(for: call, stream, subscriber, transaction.shared.limits)
         try checkHandles(for: slots, of: subscriber, carrying: stream, transaction.shared)
 
@@ -58,18 +61,17 @@ extension Room {
             )
         }
         guard !slots.isEmpty else {
-            throw .noFreeSlot("the participant has no free slot for what the stream carries")
+            throw .noFreeSlot
         }
         return slots
     }
 
-    /// Checks that `subscriber` may receive anything.
+    /// Checks that `subscriber` may have subscriptions.
+    ///
+    /// One that awaits approval may: their gates are closed until it is admitted.
     func checkMayWatch(_ subscriber: Participant) throws(CallError) {
-        guard subscriber.admitted else {
-            throw .wrongState("the participant still awaits approval")
-        }
         guard subscriber.mode != .signallingOnly else {
-            throw .wrongState("a participant in SIGNALLING_ONLY receives nothing")
+            throw .signallingOnly(subscriber.id)
         }
     }
 
@@ -81,16 +83,16 @@ extension Room {
         if let publisher = participants[stream.participant],
             mayReceive(from: publisher, subscriber) == .closed(.role)
         {
-            throw .notPermitted(
-                "role \"\(subscriber.role)\" may not watch role \"\(publisher.role)\""
-            )
+            throw .roleMayNotWatch(subscriber.role, publisher.role)
         }
-        for number in subscriber.subscriptions
-        where subscriptions[number]?.stream == stream.id
-            && subscriptions[number]?.follows != true
-        {
-            throw .alreadyExists("the participant watches stream \"\(stream.id)\" already")
-        }
+        guard let existing = chosen(stream.id, subscriber) else { return }
+        throw .alreadyExists(subscription: existing.id, to: stream.id)
+    }
+
+    /// Returns the explicit subscription of a participant to a stream.
+    func chosen(_ stream: String, _ subscriber: Participant) -> Subscription? {
+        subscriber.subscriptions.lazy.compactMap { subscriptions[$0] }
+            .first { $0.stream == stream && !$0.follows }
     }
 
     mutating func update(
@@ -131,6 +133,9 @@ extension Room {
         subscription.preferences.priority = call.priority.applied(
             to: subscription.preferences.priority
         )
+        subscription.preferences.audioFallback = call.audioFallback.applied(
+            to: subscription.preferences.audioFallback
+        )
         subscriptions[number] = subscription
         takeFreeSlots(for: number)
         reconcile(subscription: number, &transaction)
@@ -152,10 +157,7 @@ extension Room {
     /// One made by following slots is changed only by `talkers.subscribe`.
     private func checkIsChosen(_ subscription: Subscription) throws(CallError) {
         guard !subscription.follows else {
-            throw .wrongState(
-                "subscription \"\(subscription.id)\" follows the active talkers",
-                reason: "follows-talkers"
-            )
+            throw .followsTalkers(subscription.id)
         }
     }
 }

@@ -123,6 +123,8 @@ extension Room {
         case .disconnected:
             end(transport: name, of: id, EndReason.disconnected, &transaction)
             noteConnection(of: id, ifNone: .disconnected)
+            noteLoss(of: id, at: transaction.shared.now)
+            moderation.hosts.expect(id, at: transaction.shared.now)
             reconcile(publisher: id, ending: EndReason.disconnected, &transaction)
         }
     }
@@ -139,7 +141,7 @@ extension Room {
     {
         for subscription in watchers(of: id, transport) {
             transaction.announce(
-                .subscriptionDisconnected(subscription),
+                .subscriptionDisconnected(subscription, isFinal: false, .publisher),
                 to: .only([subscription.participant])
             )
         }
@@ -155,7 +157,10 @@ extension Room {
         // The disconnected participant itself could not be reached at the time.
         for subscription in participants[id]?.subscriptions.compactMap({ subscriptions[$0] }) ?? []
         where subscription.connected && subscription.slotName?.transport == transport {
-            transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            transaction.announce(
+                .subscriptionDisconnected(subscription, isFinal: false, .transport),
+                to: .only([id])
+            )
             transaction.announce(.subscriptionReconnected(subscription), to: .only([id]))
         }
     }

@@ -13,9 +13,15 @@ extension Room {
         package internal(set) var hardMuted: Set<MediaKind> = []
         /// Whether the participant has been admitted; `false` while it awaits approval.
         package internal(set) var admitted: Bool
-        package internal(set) var connection: Connection
+        package internal(set) var connection: Connection {
+            didSet { if connection != .disconnected { lost = nil } }
+        }
+        /// Time at which the last transport was lost; `nil` unless it is disconnected.
+        var lost: Instant?
         /// Unix time, in seconds.
         package let joined: Double
+        /// Account of its stay.
+        package internal(set) var session = Session(began: Instant(nanoseconds: 0))
         package internal(set) var transports: [Transport] = []
         /// Whether the participant has had a transport since it joined.
         var hasConnected = false
@@ -24,6 +30,8 @@ extension Room {
         package internal(set) var streams: [String] = []
 
         package var isListed: Bool { admitted }
+        /// Whether it is a moderator who has been admitted.
+        package var isMarked: Bool { admitted && role == Role.moderatorName }
     }
 
     package enum Connection: String, Hashable, Sendable {
@@ -43,9 +51,12 @@ extension Room {
         package internal(set) var tracks: [Track] = []
         /// Receiving m-lines, in m-line order.
         package internal(set) var slots: [Slot] = []
-        /// Whether the publisher allows pausing video for subscribers whose path is too slow for
-        /// it.
-        var audioFallback = true
+        /// Whether the publisher allows switching off video to keep audio, for all streams that
+        /// say nothing else themselves; `nil`: only for those that are no screen share.
+        var audioFallback: Bool?
+        /// Attributes of the camera's and the screen's stream.
+        var camera = StreamAttributes()
+        var screen = StreamAttributes()
 
         /// Default name of a transport.
         package static let defaultName = "main"
@@ -129,8 +140,12 @@ extension Room {
         /// Whether the publisher itself has audio and video on.
         package internal(set) var audioOn = true
         package internal(set) var videoOn = true
-        package internal(set) var audioFallback: Bool
-        /// Kinds muted by a moderator.
+        package internal(set) var name: String?
+        /// Callers' data, the JSON text of an object; `nil` for an empty one.
+        package internal(set) var custom: String?
+        /// Whether video may be switched off to keep audio, as its publisher allows.
+        package internal(set) var audioFallback = true
+        /// Kinds muted by a moderator, with the participant or with the room.
         package internal(set) var hardMuted: Set<MediaKind> = []
         /// Codecs in use; until media arrives, the preferred negotiated ones.
         package internal(set) var audioCodec: Codec?

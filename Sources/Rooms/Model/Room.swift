@@ -1,3 +1,5 @@
+package import RTP
+
 /// Room state as a value: participants, their streams and subscriptions.
 ///
 /// A call is a function from a room and a call to the changed room, commands for the workers and
@@ -25,12 +27,20 @@ package struct Room: Sendable {
     package internal(set) var taps = Taps()
     var placement: Placement
 
-    package init(name: String, settings: Settings, worker: Int, at unixTime: Double) {
+    /// Makes an empty room; `unixTime` and `now` are the same moment on two clocks.
+    package init(
+        name: String,
+        settings: Settings,
+        worker: Int,
+        at unixTime: Double,
+        now: Instant
+    ) {
         self.name = name
         self.settings = settings
         lifecycle = Lifecycle(
             created: unixTime,
-            state: settings.kind.isLiveEvent ? .created : .ongoing
+            state: settings.kind.isLiveEvent ? .created : .ongoing,
+            absences: Absences(emptySince: now)
         )
         placement = Placement(firstWorker: worker)
     }
@@ -44,12 +54,14 @@ extension Room {
         var state: State
         /// Whether the room is closed; it accepts no further calls.
         var isClosed = false
+        var absences: Absences
         /// Number of the newest object; the source of creation order.
         private var births: UInt64 = 0
 
-        init(created: Double, state: State) {
+        init(created: Double, state: State, absences: Absences) {
             self.created = created
             self.state = state
+            self.absences = absences
         }
 
         mutating func nextBirth() -> UInt64 {
@@ -61,6 +73,10 @@ extension Room {
     /// Unix time of the room's creation, in seconds.
     package var created: Double { lifecycle.created }
     package var state: State { lifecycle.state }
+    var absences: Absences {
+        get { lifecycle.absences }
+        _modify { yield &lifecycle.absences }
+    }
     /// Whether the room is closed; it accepts no further calls.
     package var isClosed: Bool { lifecycle.isClosed }
 
@@ -78,6 +94,14 @@ extension Room {
 
     package func participant(_ id: String) throws(CallError) -> Participant {
         guard let participant = participants[id] else { throw .noSuchParticipant(id) }
+        return participant
+    }
+
+    /// Returns the participant on whose behalf a call is made.
+    func caller(_ id: String) throws(CallError) -> Participant {
+        guard let participant = participants[id] else {
+            throw .noSuchParticipant(id).asCaller
+        }
         return participant
     }
 
@@ -109,9 +133,11 @@ extension Room {
         orElse refusal: CallError
     ) throws(CallError) {
         guard let actor else { return }
-        let participant = try participant(actor)
+        let participant = try caller(actor)
         guard participant.admitted, role(of: participant).permissions.contains(permission.rawValue)
         else {
+            var refusal = refusal
+            refusal.details["permission"] = .text(permission.rawValue)
             throw refusal
         }
     }

@@ -34,12 +34,18 @@ extension Room {
         package var strictModeVocabulary = false
         /// Length of the active-speaker list; pins leave one entry free.
         package var maxActiveTalkers = 6
+        /// Whether pins are limited to the length of that list, less one; else they extend it.
+        package var strictPins = true
         /// Roles exempt from a change of all roles.
         package var protectedRoles: Set<String> = []
         /// Whether the room is recorded from its first stream on.
         package var autoRecord = false
         /// Seconds until a role-change request expires.
         package var roleRequestSeconds = 60
+        /// Seconds until a room that nobody is in ends; `nil`: never.
+        package var emptySeconds: Int? = 60
+        /// Seconds until a participant whose last transport was lost leaves; `nil`: never.
+        package var disconnectedSeconds: Int? = 120
         package var roles = Role.builtIn
 
         package init() {}
@@ -57,6 +63,8 @@ extension Room {
         package var subscribeCap = LayerCap.none
         /// Permission words; unknown ones are kept, because the application may use them.
         package var permissions: Set<String>
+        /// Priority of holders' videos for subscribers that state none, 0 to 1000.
+        package var priority = 0
 
         package init(
             name: String,
@@ -93,9 +101,33 @@ extension Room {
         package var video = false
         /// Whether screen video and screen audio may be sent.
         package var screen = false
-        /// Maximum layer; higher ones are forwarded to nobody.
+        /// Maximum layer of a camera; higher ones are forwarded to nobody.
         package var cap = LayerCap.none
+        /// Maximum layer of a screen; without one, screens are free of `cap` too.
+        package var screenCap = LayerCap.none
+        /// Maximum bitrate of a microphone, in bits a second.
+        package var audioBitrate: Int?
+        /// Whether an answer accepts several encodings of a video.
+        package var simulcast = true
         package init() {}
+
+        func allows(_ kind: MediaKind, from source: MediaSource) -> Bool {
+            switch (source, kind) {
+            case (.screen, _): screen
+            case (.camera, .audio), (.microphone, .audio): audio
+            case (.camera, .video), (.microphone, .video): video
+            }
+        }
+
+        /// Returns the cap of a publication; a screen's audio has none.
+        func cap(of kind: MediaKind, from source: MediaSource) -> LayerCap {
+            switch (source, kind) {
+            case (.screen, .video): screenCap
+            case (.screen, .audio): .none
+            case (.camera, .video), (.microphone, .video): cap
+            case (.camera, .audio), (.microphone, .audio): LayerCap(bitrate: audioBitrate)
+            }
+        }
 
         package static let all: Self = {
             var rights = Self()

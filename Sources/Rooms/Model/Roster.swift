@@ -4,6 +4,12 @@ package protocol RosterElement: Sendable {
     var birth: UInt64 { get }
     /// Whether listings include it; participants awaiting approval are listed separately.
     var isListed: Bool { get }
+    /// Whether the element is among those that are looked up often, such as moderators.
+    var isMarked: Bool { get }
+}
+
+extension RosterElement {
+    package var isMarked: Bool { false }
 }
 
 /// Dictionary with creation order and change tracking.
@@ -28,6 +34,13 @@ package struct Roster<Element: RosterElement>: Sendable {
             births.remove(at: place)
         }
 
+        /// Returns the names born after `birth`, with the creation number of each.
+        func names(after birth: UInt64) -> Zip2Sequence<ArraySlice<String>, ArraySlice<UInt64>> {
+            let (next, overflow) = birth.addingReportingOverflow(1)
+            let start = overflow ? births.count : place(of: next)
+            return zip(names[start...], births[start...])
+        }
+
         /// Returns the index of a creation number, or its insertion index.
         private func place(of birth: UInt64) -> Int {
             var low = 0
@@ -43,7 +56,12 @@ package struct Roster<Element: RosterElement>: Sendable {
     private var elements: [String: Element] = [:]
     private var inList = Order()
     private var apart = Order()
+    private var marked = Order()
     private var changed: Set<String> = []
+    /// Number of changes of the listed names.
+    package private(set) var listVersion: UInt64 = 0
+    /// Names of the last of these changes, oldest first.
+    private var listChanges: [String] = []
 
     package var count: Int { elements.count }
     package var isEmpty: Bool { elements.isEmpty }
@@ -55,11 +73,23 @@ package struct Roster<Element: RosterElement>: Sendable {
     /// The unlisted elements, in creation order.
     package var unlisted: [Element] { apart.names.compactMap { elements[$0] } }
     package var listedNames: [String] { inList.names }
+    /// Names of the marked elements, in creation order.
+    package var markedNames: [String] { marked.names }
+    package var listedCount: Int { inList.names.count }
+    package var unlistedCount: Int { apart.names.count }
+
+    /// Returns names with their creation numbers, in creation order, from the one after `birth`.
+    package func names(
+        listed: Bool,
+        after birth: UInt64 = 0
+    ) -> Zip2Sequence<ArraySlice<String>, ArraySlice<UInt64>> {
+        (listed ? inList : apart).names(after: birth)
+    }
 
     package subscript(name: String) -> Element? {
         get { elements[name] }
         _modify {
-            let before = elements[name].map { ($0.birth, $0.isListed) }
+            let before = elements[name].map(Place.init)
             defer { reconcile(name, before) }
             yield &elements[name]
         }
@@ -72,23 +102,58 @@ package struct Roster<Element: RosterElement>: Sendable {
         return taken
     }
 
-    /// Updates the ordering and the change set after an access to `name`.
-    private mutating func reconcile(_ name: String, _ before: (birth: UInt64, isListed: Bool)?) {
-        changed.insert(name)
-        let after = elements[name].map { (birth: $0.birth, isListed: $0.isListed) }
-        if let before, let after, before == after { return }
-        if let before {
-            if before.isListed {
-                inList.remove(born: before.birth)
-            } else {
-                apart.remove(born: before.birth)
-            }
+    /// Returns the names that were added to the list or removed from it since a version, some of
+    /// them repeatedly; `nil` if there were about as many changes as there are elements.
+    package func listChanges(since version: UInt64) -> ArraySlice<String>? {
+        let missed = listVersion &- version
+        guard missed <= UInt64(listChanges.count) else { return nil }
+        return listChanges.suffix(Int(missed))
+    }
+
+    /// Part of an element that decides in which orders it is.
+    private struct Place: Equatable {
+        var birth: UInt64
+        var isListed: Bool
+        var isMarked: Bool
+
+        init(_ element: Element) {
+            birth = element.birth
+            isListed = element.isListed
+            isMarked = element.isMarked
         }
-        guard let after else { return }
-        if after.isListed {
+    }
+
+    /// Updates the orders and the change set after an access to `name`.
+    private mutating func reconcile(_ name: String, _ before: Place?) {
+        changed.insert(name)
+        let after = elements[name].map(Place.init)
+        guard before != after else { return }
+        if before?.birth != after?.birth || before?.isListed != after?.isListed {
+            noteListChange(of: name)
+            move(name, from: before, to: after)
+        }
+        if let before, before.isMarked { marked.remove(born: before.birth) }
+        if let after, after.isMarked { marked.insert(name, born: after.birth) }
+    }
+
+    private mutating func move(_ name: String, from before: Place?, to after: Place?) {
+        if let before, before.isListed {
+            inList.remove(born: before.birth)
+        } else if let before {
+            apart.remove(born: before.birth)
+        }
+        if let after, after.isListed {
             inList.insert(name, born: after.birth)
-        } else {
+        } else if let after {
             apart.insert(name, born: after.birth)
         }
+    }
+
+    private mutating func noteListChange(of name: String) {
+        listVersion &+= 1
+        listChanges.append(name)
+        let limit = max(64, elements.count)
+        // Compact rarely, because all remaining entries move.
+        if listChanges.count > 2 * limit { listChanges.removeFirst(listChanges.count - limit) }
     }
 }

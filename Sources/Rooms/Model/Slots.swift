@@ -78,10 +78,10 @@ extension Room {
             for slot in transport.slots where slot.mid == mid && slot.kind == kind {
                 if slot.follows {
                     guard following else {
-                        throw .noFreeSlot("slot \"\(mid)\" follows the active talkers")
+                        throw .slotFollowsTalkers(mid)
                     }
                 } else if slot.subscription != nil {
-                    throw .noFreeSlot("slot \"\(mid)\" carries another subscription")
+                    throw .slotInUse(mid)
                 }
                 return SlotName(transport: transport.name, mid: mid)
             }

@@ -22,6 +22,10 @@ extension Room {
         package internal(set) var follows = false
         /// Start of the audio to replay, sent with the next binding.
         var preroll: Instant?
+        /// Media that its participant's session counts as received.
+        var counted: Set<SessionMedia> = []
+        /// Whether its participant's session counts its video as frozen.
+        var isFrozen = false
         /// Whether its first packet has been announced.
         package internal(set) var connected = false
 

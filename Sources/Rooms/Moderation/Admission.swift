@@ -27,12 +27,24 @@ extension Room {
         }
         moderation.isLocked = on
         transaction.announce(.locked(on, by: actor), to: .everyone)
+        if !on { admitWaitingModerators(by: actor, &transaction) }
+    }
+
+    /// Admits those who became moderators while the lock kept them out.
+    private mutating func admitWaitingModerators(
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) {
+        let waiting = awaited.filter { $0.role == Role.moderatorName }.map(\.id)
+        for id in waiting { admit(moderator: id, by: actor, &transaction) }
+        reconcile(rolesOf: waiting, &transaction)
     }
 
     /// Admits a participant that awaits approval, or removes it.
     mutating func answerKnock(
         of id: String,
         approve: Bool,
+        detail: String?,
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
@@ -43,26 +55,29 @@ extension Room {
         )
         var participant = try participant(id)
         guard !participant.admitted else {
-            throw .wrongState("participant \"\(id)\" awaits no approval")
+            throw .notAwaited(id)
         }
         guard approve else {
             transaction.isFenced = true
             remove(id, EndReason.denied, &transaction)
             transaction.announce(
-                .denied(participant, by: actor),
-                to: .only([id] + moderators.filter { $0 != actor })
+                .denied(participant, detail: detail, by: actor),
+                to: concerned(id, actor)
+            )
+            transaction.announce(
+                .left(participant, reason: EndReason.denied),
+                to: audience(of: participant)
             )
             return
         }
         guard !locked else { throw .roomLocked(name) }
-        let others = members.map(\.id)
         participant.admitted = true
         participants[id] = participant
         transaction.announce(
             .approved(participant, by: actor),
-            to: .only([id] + moderators.filter { $0 != actor })
+            to: concerned(id, actor)
         )
-        transaction.announce(.joined(participant, again: false), to: .only(others))
+        transaction.announce(.joined(participant, again: false), to: .everyone)
         reconcile(publisher: id, ending: EndReason.unpublished, &transaction)
         review(subscriptionsTouching: id, &transaction)
     }
@@ -71,7 +86,7 @@ extension Room {
     mutating func drop(
         _ ids: [String],
         by actor: String?,
-        _ reason: String,
+        detail: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> Result {
         try check(
@@ -86,7 +101,7 @@ extension Room {
             dropped.append(id)
             remove(id, EndReason.dropped, &transaction)
             transaction.announce(
-                .left(participant, reason: reason),
+                .left(participant, reason: EndReason.dropped, detail: detail),
                 to: audience(of: participant)
             )
         }

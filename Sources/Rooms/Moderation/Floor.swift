@@ -6,6 +6,14 @@ extension Room {
         case request, cancel, finish
         /// Steps of a moderator, about a participant.
         case grant, deny, release
+
+        /// Whether the participant makes the step for itself.
+        var isOwn: Bool {
+            switch self {
+            case .request, .cancel, .finish: true
+            case .grant, .deny, .release: false
+            }
+        }
     }
 
     package enum FloorChange: String, Hashable, Sendable {
@@ -76,7 +84,11 @@ extension Room {
 
     mutating func freeFloor(of participant: Participant, _ transaction: inout RoomTransaction) {
         for change in moderation.floor.take(from: participant.id) {
-            transaction.announce(.floor(change, participant, by: nil), to: .only(moderators))
+            let change = Event.floor(change, participant, by: transaction.actor)
+            let isPresent = participants[participant.id] != nil
+            let audience: Audience =
+                isPresent ? concerned(participant.id, transaction.actor) : .only(moderators)
+            transaction.announce(change, to: audience)
         }
     }
 }

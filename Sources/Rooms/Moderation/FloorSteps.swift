@@ -6,16 +6,14 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
         let participant = try checkOwnStep(.request, id)
-        guard !moderation.floor.isRequested(by: id), floorHolder != id else {
-            throw CallError(
-                code: 5042,
-                reason: "floor-already-requested",
-                message: "participant \"\(id)\" has asked for the floor already, or has it"
-            )
+        guard floorHolder != id else { throw .floorAlreadyGranted(5042, to: id) }
+        guard !moderation.floor.isRequested(by: id) else { throw .floorAlreadyRequested(by: id) }
+        guard raisedHands.count < Self.floorRequestLimit else {
+            throw .limitReached("floorRequests", Self.floorRequestLimit)
         }
         begin(.floor(.request, id), &transaction)
         moderation.floor.request(by: id)
-        transaction.announce(.floor(.requested, participant, by: nil), to: .only(moderators))
+        transaction.announce(.floor(.requested, participant, by: id), to: concerned(id))
     }
 
     mutating func cancelFloorRequest(
@@ -23,10 +21,10 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
         let participant = try checkOwnStep(.cancel, id)
-        guard moderation.floor.isRequested(by: id) else { throw .noFloorRequest(id, .cancel) }
+        guard moderation.floor.isRequested(by: id) else { throw .noFloorRequest(5042, of: id) }
         begin(.floor(.cancel, id), &transaction)
         moderation.floor.removeRequest(of: id)
-        transaction.announce(.floor(.cancelled, participant, by: nil), to: .only(moderators))
+        transaction.announce(.floor(.cancelled, participant, by: id), to: concerned(id))
     }
 
     mutating func finishFloor(
@@ -34,11 +32,11 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
         let participant = try checkOwnStep(.finish, id)
-        guard floorHolder == id else { throw .noFloorRequest(id, .finish) }
+        guard floorHolder == id else { throw .floorNotHeld(5042, by: id) }
         transaction.isFenced = true
         begin(.floor(.finish, id), &transaction)
         moderation.floor.vacate()
-        transaction.announce(.floor(.finished, participant, by: nil), to: .only(moderators))
+        transaction.announce(.floor(.finished, participant, by: id), to: concerned(id))
         reconcile(publisher: id, ending: EndReason.floor, &transaction)
     }
 
@@ -55,23 +53,9 @@ extension Room {
             busy: 5043
         )
         if floorHolder == id { throw .floorAlreadyGranted(5044, to: id) }
-        if let floorHolder {
-            throw CallError(
-                code: 5046,
-                reason: "floor-held",
-                message: "participant \"\(floorHolder)\" has the floor"
-            )
-        }
-        let isRequested = moderation.floor.isRequested(by: id)
-        guard isRequested, !moderation.pending.isReleasingFloor else {
-            throw CallError(
-                code: 5069,
-                reason: "floor-released",
-                message: isRequested
-                    ? "the floor is being released"
-                    : "participant \"\(id)\" has no open request for the floor"
-            )
-        }
+        if let floorHolder { throw .floorHeld(by: floorHolder) }
+        guard moderation.floor.isRequested(by: id) else { throw .noFloorRequest(5069, of: id) }
+        guard !moderation.pending.isReleasingFloor else { throw .floorReleased }
         moderation.floor.give(to: id)
         conclude(.grant, .granted, participant, by: actor, &transaction)
     }
@@ -89,7 +73,7 @@ extension Room {
             busy: 5047
         )
         if floorHolder == id { throw .floorAlreadyGranted(5048, to: id) }
-        guard moderation.floor.isRequested(by: id) else { throw .invalidClient(id) }
+        guard moderation.floor.isRequested(by: id) else { throw .noFloorRequest(5045, of: id) }
         transaction.isFenced = true
         conclude(.deny, .denied, participant, by: actor, &transaction)
     }
@@ -106,13 +90,7 @@ extension Room {
             unpermitted: 5006,
             busy: 5049
         )
-        guard floorHolder == id else {
-            throw CallError(
-                code: 5050,
-                reason: "floor-not-held",
-                message: "participant \"\(id)\" does not have the floor"
-            )
-        }
+        guard floorHolder == id else { throw .floorNotHeld(5050, by: id) }
         transaction.isFenced = true
         moderation.floor.vacate()
         conclude(.release, .released, participant, by: actor, &transaction)
@@ -123,14 +101,13 @@ extension Room {
         _ step: FloorStep,
         _ id: String
     ) throws(CallError) -> Participant {
-        guard let participant = participants[id], participant.admitted else {
-            throw .invalidClient(id)
-        }
+        guard let participant = participants[id] else { throw .noSuchTarget(id) }
+        guard participant.admitted else { throw .awaitsApproval(5045, id) }
         guard participant.role != Role.moderatorName else {
-            throw .seed(5003, "a moderator needs no floor")
+            throw .floorNotNeeded(by: id)
         }
         guard !isInProcess(.floor(step, id)) else {
-            throw .inProcess(5041, "floor \(step.rawValue)")
+            throw .inProcess(5041, "floor.\(step.rawValue)")
         }
         return participant
     }
@@ -148,11 +125,10 @@ extension Room {
             may: .floor,
             orElse: .seed(unpermitted, "floor \(step.rawValue) needs the permission floor")
         )
-        guard let participant = participants[id], participant.admitted else {
-            throw .invalidClient(id)
-        }
+        guard let participant = participants[id] else { throw .noSuchTarget(id) }
+        guard participant.admitted else { throw .awaitsApproval(5045, id) }
         guard !isInProcess(.floor(step, id)) else {
-            throw .inProcess(busy, "floor \(step.rawValue)")
+            throw .inProcess(busy, "floor.\(step.rawValue)")
         }
         return participant
     }
@@ -170,18 +146,26 @@ extension Room {
         moderation.floor.removeRequest(of: id)
         transaction.announce(
             .floor(change, participant, by: actor),
-            to: .only([id] + moderators.filter { $0 != actor })
+            to: concerned(id, actor)
         )
         reconcile(publisher: id, ending: EndReason.floor, &transaction)
     }
 }
 
 extension CallError {
-    fileprivate static func noFloorRequest(_ id: String, _ step: Room.FloorStep) -> Self {
+    fileprivate static func floorNotNeeded(by id: String) -> Self {
+        Self(
+            code: 5003,
+            reason: "floor-not-needed",
+            message: "participant \"\(id)\" is a moderator and needs no floor"
+        )
+    }
+
+    fileprivate static func floorAlreadyRequested(by id: String) -> Self {
         Self(
             code: 5042,
-            reason: "no-floor-request",
-            message: "participant \"\(id)\" has nothing to \(step.rawValue)"
+            reason: "floor-already-requested",
+            message: "participant \"\(id)\" has asked for the floor already"
         )
     }
 
@@ -192,4 +176,34 @@ extension CallError {
             message: "participant \"\(id)\" has the floor already"
         )
     }
+
+    fileprivate static func noFloorRequest(_ code: Int, of id: String) -> Self {
+        Self(
+            code: code,
+            reason: "no-floor-request",
+            message: "participant \"\(id)\" has no open request for the floor"
+        )
+    }
+
+    fileprivate static func floorHeld(by holder: String) -> Self {
+        Self(
+            code: 5046,
+            reason: "floor-held",
+            message: "participant \"\(holder)\" has the floor"
+        )
+    }
+
+    fileprivate static func floorNotHeld(_ code: Int, by id: String) -> Self {
+        Self(
+            code: code,
+            reason: "floor-not-held",
+            message: "participant \"\(id)\" does not have the floor"
+        )
+    }
+
+    fileprivate static let floorReleased = Self(
+        code: 5069,
+        reason: "floor-released",
+        message: "the floor is being released"
+    )
 }

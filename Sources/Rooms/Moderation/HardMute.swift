@@ -3,9 +3,35 @@ import WorkerInterface
 // Mutes by moderators, of a room or of one participant.
 
 extension Room {
-    /// Mutes or unmutes the audio of all but moderators, including participants that join later.
+    /// Mute of a room's audio, and the participants that stay audible.
+    struct RoomMute: Hashable, Sendable {
+        /// Participant that muted the room, by id: it is spared when it comes back, too.
+        ///
+        /// `nil` if the signalling server itself did, or if the participant was dropped.
+        var caller: String?
+        /// Whether it spares everybody who is a moderator at the time.
+        var sparesModerators: Bool
+    }
+
+    /// Whether the room's mute spares a participant: the caller, as long as it may mute, and
+    /// moderators if asked to.
+    private func spares(_ participant: Participant, _ mute: RoomMute) -> Bool {
+        if mute.sparesModerators, participant.role == Role.moderatorName { return true }
+        return participant.id == mute.caller
+            && role(of: participant).permissions.contains(Permission.mute.rawValue)
+    }
+
+    /// Whether the room's mute applies to a participant; it affects audio and spares some.
+    func isSilenced(_ participant: Participant) -> Bool {
+        moderation.mute.map { !spares(participant, $0) } ?? false
+    }
+
+    /// Mutes or unmutes the room's audio, including that of participants that join later.
+    ///
+    /// The caller stays audible, and with `sparingModerators` all moderators do.
     mutating func hardMute(
         _ on: Bool,
+        sparingModerators: Bool = false,
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
@@ -19,7 +45,7 @@ extension Room {
         )
         let process: PendingOperation = on ? .hardMute : .hardUnmute
         guard !isInProcess(process) else {
-            throw .inProcess(on ? 5037 : 5040, on ? "hard mute" : "hard unmute")
+            throw .inProcess(on ? 5037 : 5040, on ? "room.hardMute" : "room.hardUnmute")
         }
         guard hardMuted != on else {
             throw on
@@ -34,13 +60,15 @@ extension Room {
                     message: "room \"\(name)\" is not muted"
                 )
         }
-        moderation.isHardMuted = on
+        moderation.mute =
+            on ? RoomMute(caller: actor, sparesModerators: sparingModerators) : nil
         transaction.isFenced = on
         begin(process, &transaction)
+        transaction.announce(.roomMuted(on, by: actor), to: .everyone)
         for participant in members where !participant.transports.isEmpty {
+            showMutes(of: participant, &transaction)
             reconcileGates(of: participant.id, &transaction)
         }
-        transaction.announce(.roomMuted(on, by: actor), to: .everyone)
     }
 
     /// Mutes or unmutes kinds of one participant's media, including what it publishes later.
@@ -69,7 +97,7 @@ extension Room {
                 "\(on ? "muting" : "unmuting") a participant needs the permission mute"
             )
         )
-        guard var participant = participants[id] else { throw .invalidClient(id) }
+        guard var participant = participants[id] else { throw .noSuchTarget(id) }
         transaction.isFenced = on
         let changed = asked.filter { participant.hardMuted.contains($0) != on }
         guard !changed.isEmpty else { return }
@@ -79,28 +107,35 @@ extension Room {
         participants[id] = participant
         transaction.announce(
             .participantMuted(participant, media: changed, on: on, by: actor),
-            to: .only([id])
+            to: concerned(id, actor)
         )
-        show(hardMuted: participant.hardMuted, changed, of: participant, &transaction)
+        showMutes(of: participant, &transaction)
         reconcileGates(of: id, &transaction)
         review(subscriptionsTouching: id, &transaction)
     }
 
-    /// Announces a moderator's mute to the others as an ordinary change of the stream.
-    private mutating func show(
-        hardMuted: Set<MediaKind>,
-        _ changed: [MediaKind],
+    /// Announces moderators' mutes to the others, as ordinary changes of the streams.
+    private mutating func showMutes(
         of participant: Participant,
         _ transaction: inout RoomTransaction
     ) {
+        let muted = mutedKinds(of: participant)
         for id in participant.streams {
-            guard var stream = streams[id] else { continue }
-            stream.hardMuted = hardMuted
+            guard var stream = streams[id], stream.hardMuted != muted else { continue }
+            let isSeen = stream.mute(muted)
             streams[id] = stream
-            let isSeen = changed.contains {
-                stream.publication($0) != nil && stream.isOn($0)
-            }
             if isSeen { transaction.announce(.streamChanged(stream), to: .everyone) }
         }
+    }
+}
+
+extension Room.Stream {
+    /// Replaces the kinds that moderators have muted.
+    ///
+    /// - Returns: whether others see a difference: not in kinds that are absent or switched off.
+    mutating func mute(_ kinds: Set<MediaKind>) -> Bool {
+        let changed = hardMuted.symmetricDifference(kinds)
+        hardMuted = kinds
+        return changed.contains { publication($0) != nil && isOn($0) }
     }
 }

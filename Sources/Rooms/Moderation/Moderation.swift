@@ -1,15 +1,18 @@
+import RTP
+
 extension Room {
     /// Moderation state of a room: lock, mute, pins, floor, hosts, requests, pending operations.
     struct Moderation: Sendable {
-        /// Whether only moderators may newly join.
+        /// Whether nobody new may join.
         var isLocked = false
-        /// Whether the audio of all but moderators is muted.
-        var isHardMuted = false
+        /// Mute of the room's audio, while there is one.
+        var mute: RoomMute?
         /// Pinned participants, in the order in which they were pinned.
         var pins: [String] = []
         var floor = Floor()
         var hosts = Hosts()
         var roleRequests = RoleRequests()
+        var formerModerators = FormerModerators()
         var pending = PendingOperations()
         /// Mode vocabulary used first in this room.
         var vocabulary: ModeVocabulary?
@@ -22,21 +25,47 @@ extension Room {
         }
     }
 
-    /// Publishing hosts of a live event, in the order in which they began.
+    /// Hosts of a live event that publish or want to, in the order in which they began.
     ///
-    /// The first `maxHosts` of them are forwarded.
+    /// The first `maxHosts` of them have streams; the others wait.
     struct Hosts: Sendable {
-        private(set) var ids: [String] = []
-
-        mutating func add(_ id: String) { if !ids.contains(id) { ids.append(id) } }
-
-        mutating func remove(_ id: String) { ids.removeAll { $0 == id } }
-
-        /// Restores the order of `before`; hosts added since come last.
-        mutating func keepOrder(of before: Self) {
-            ids =
-                before.ids.filter { ids.contains($0) } + ids.filter { !before.ids.contains($0) }
+        /// Host whose transport was lost or taken over; it keeps its position for a time, until it
+        /// offers again.
+        struct Expectation: Sendable {
+            var host: String
+            /// Time of the latest loss or takeover.
+            var since: Instant
         }
+
+        private(set) var ids: [String] = []
+        /// Expected hosts in the order of their times: all wait equally long, so the first is the
+        /// next one due.
+        private var expectations: [Expectation] = []
+
+        var firstExpectation: Expectation? { expectations.first }
+
+        mutating func add(_ id: String) {
+            if !ids.contains(id) { ids.append(id) }
+            stopExpecting(id)
+        }
+
+        mutating func remove(_ id: String) {
+            ids.removeAll { $0 == id }
+            stopExpecting(id)
+        }
+
+        /// Notes that a host, if it is one, is expected to come back.
+        mutating func expect(_ id: String, at now: Instant) {
+            guard ids.contains(id) else { return }
+            stopExpecting(id)
+            expectations.append(Expectation(host: id, since: now))
+        }
+
+        /// Notes that somebody has offered again, or is not waited for any longer; its media
+        /// decides from then on.
+        mutating func stopExpecting(_ id: String) { expectations.removeAll { $0.host == id } }
+
+        func isExpected(_ id: String) -> Bool { expectations.contains { $0.host == id } }
 
         /// Whether a host is, or would be, among the first `limit`.
         ///
@@ -46,10 +75,39 @@ extension Room {
         }
     }
 
-    /// Whether the room is locked: only moderators may newly join.
+    /// Moderators that have left by themselves, or were disconnected, and may return to a locked
+    /// room.
+    struct FormerModerators: Sendable {
+        /// Largest number of ids; beyond it the oldest is forgotten.
+        static let maximumCount = 1_000
+
+        /// Ids, in the order in which they left.
+        private var ids: [String] = []
+
+        func contains(_ id: String) -> Bool { ids.contains(id) }
+
+        /// Remembers a moderator that leaves; forgets anybody else, such as one that was dropped.
+        ///
+        /// One that was promoted while it awaited approval has not been a moderator in the room.
+        mutating func note(_ participant: Participant, leaving reason: String) {
+            ids.removeAll { $0 == participant.id }
+            guard participant.isMarked,
+                [EndReason.left, EndReason.disconnected].contains(reason)
+            else { return }
+            ids.append(participant.id)
+            if ids.count > Self.maximumCount { ids.removeFirst() }
+        }
+    }
+
+    /// Maximum number of pins of any room; each of them has a speaker list of its own.
+    package static let pinLimit = 100
+    /// Maximum number of requests that wait for a moderator; every view of the room lists all.
+    package static let floorRequestLimit = 1_000
+
+    /// Whether the room is locked: nobody new may join, and former moderators may return.
     package var locked: Bool { moderation.isLocked }
-    /// Whether the audio of all but moderators is muted.
-    package var hardMuted: Bool { moderation.isHardMuted }
+    /// Whether the room's audio is muted, except that of the spared participants.
+    package var hardMuted: Bool { moderation.mute != nil }
     /// Pinned participants, in the order in which they were pinned.
     package var pins: [String] { moderation.pins }
     /// Participants that have requested the floor, in the order of their requests.
@@ -64,7 +122,7 @@ extension Room {
         speakers.followers[participant.id] = nil
         speakers.isStale = true
         freeFloor(of: participant, &transaction)
-        moderation.roleRequests.forget(participant.id)
+        endRoleRequests(ofLeaving: participant.id, &transaction)
     }
 
     /// Clears the same state of all participants, when the room ends.

@@ -21,27 +21,40 @@ extension Room {
         }
         var participant = try participant(id)
         if actor == id, mode == .sendAndReceive, !role(of: participant).publish.allowsAny {
-            throw .notPermitted("role \"\(participant.role)\" may publish nothing")
+            throw .roleMayNotPublish(participant.role)
         }
         try recordVocabulary(vocabulary)
         transaction.isFenced = true
         guard participant.mode != mode else { return }
+        let previous = participant.mode
         participant.mode = mode
         participants[id] = participant
+        noteMode(of: participant, from: previous, by: actor, &transaction)
+        reconcile(publisher: id, ending: EndReason.mode, &transaction)
+        review(subscriptionsTouching: id, &transaction)
+    }
+
+    /// Announces a participant's new mode, and takes away what the mode does not allow: transports
+    /// and the pin without media, the floor without sending.
+    mutating func noteMode(
+        of participant: Participant,
+        from previous: Mode,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) {
+        let id = participant.id
         transaction.announce(
-            .modeChanged(participant, by: actor),
+            .modeChanged(participant, from: previous, by: actor),
             to: audience(of: participant)
         )
-        if mode == .signallingOnly {
-            for transport in participant.transports {
+        if participant.mode == .signallingOnly {
+            for transport in participants[id]?.transports ?? [] {
                 end(transport: transport.name, of: id, EndReason.mode, &transaction)
             }
             noteConnection(of: id, ifNone: .none)
             unpin(id, &transaction)
         }
-        if mode != .sendAndReceive { freeFloor(of: id, &transaction) }
-        reconcile(publisher: id, ending: EndReason.mode, &transaction)
-        review(subscriptionsTouching: id, &transaction)
+        if participant.mode != .sendAndReceive { freeFloor(of: id, &transaction) }
     }
 
     /// Records the mode vocabulary in use; a strict room refuses the other one.
@@ -49,10 +62,7 @@ extension Room {
         if let vocabulary, settings.strictModeVocabulary, let heard = moderation.vocabulary,
             heard != vocabulary
         {
-            throw .wrongState(
-                "the room has heard mode names of the other vocabulary",
-                reason: "mode-vocabulary"
-            )
+            throw .modeVocabulary
         }
         moderation.vocabulary = moderation.vocabulary ?? vocabulary
     }

@@ -1,37 +1,8 @@
+import RTP
+
 // Role changes, at once or by request, and the transfer of the moderator role.
 
 extension Room {
-    /// Pending request to a participant to take a role.
-    package struct RoleRequest: Hashable, Sendable {
-        package let id: String
-        /// Participant that asked; `nil` for the signalling server itself.
-        package let requester: String?
-        package let target: String
-        package let role: String
-        /// Unix time, in seconds.
-        package let expires: Double
-    }
-
-    /// Pending role-change requests, one for each participant that is asked.
-    struct RoleRequests: Sendable {
-        private var byTarget: [String: RoleRequest] = [:]
-
-        subscript(target: String) -> RoleRequest? {
-            get { byTarget[target] }
-            set { byTarget[target] = newValue }
-        }
-
-        /// Removes the requests to and from a participant that has left.
-        mutating func forget(_ id: String) {
-            byTarget = byTarget.filter { $0.key != id && $0.value.requester != id }
-        }
-
-        /// Removes the requests for roles that new settings no longer have.
-        mutating func removeRoles(missingFrom settings: Settings) {
-            byTarget = byTarget.filter { settings.role(named: $0.value.role) != nil }
-        }
-    }
-
     /// Changes a role at once if `force` is set, else asks the participant to accept it.
     mutating func changeRole(
         of id: String,
@@ -47,14 +18,19 @@ extension Room {
         guard participant.role != role else { return .none }
         guard force else {
             let request = RoleRequest(
-                id: "req-\(lifecycle.nextBirth())",
+                number: lifecycle.nextBirth(),
                 requester: actor,
                 target: id,
                 role: role,
-                expires: transaction.shared.unixTime + Double(settings.roleRequestSeconds)
+                expires: transaction.shared.unixTime + Double(settings.roleRequestSeconds),
+                due: transaction.shared.now.advanced(
+                    milliseconds: 1_000 * Int64(settings.roleRequestSeconds)
+                )
             )
+            endRoleRequest(to: id, .replaced, &transaction)
             moderation.roleRequests[id] = request
-            transaction.announce(.roleRequested(request), to: .only([id]))
+            let audience = [id] + [actor].compactMap(\.self).filter { $0 != id }
+            transaction.announce(.roleRequested(request), to: .only(audience))
             return .requested(request.id)
         }
         give(role, to: [id], by: actor, &transaction)
@@ -69,20 +45,19 @@ extension Room {
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
         _ = try participant(id)
-        guard let open = moderation.roleRequests[id], open.id == request,
-            open.expires > transaction.shared.unixTime
-        else {
-            throw .wrongState(
-                "participant \"\(id)\" has no open request \"\(request)\"",
-                reason: "no-such-request"
-            )
+        let open = openRoleRequest(of: id, at: transaction.shared.now)
+        guard let open, open.id == request else {
+            throw .noSuchRequest(request, to: id)
         }
         moderation.roleRequests[id] = nil
         transaction.isFenced = accept
         if accept {
+            // The one who asked changes the role, and causes what follows; the other only agrees.
+            transaction.actor = open.requester
             give(open.role, to: [id], by: open.requester, &transaction)
         } else {
-            let audience = open.requester.map { [$0] } ?? []
+            let requester = [open.requester].compactMap(\.self).filter { $0 != id }
+            let audience = requester + [id]
             transaction.announce(.roleDeclined(open), to: .only(audience))
         }
     }
@@ -99,15 +74,10 @@ extension Room {
         try checkMayChangeRoles(actor)
         guard settings.role(named: role) != nil else { throw .roleInvalid(role) }
         for source in sources ?? [] where settings.role(named: source) == nil {
-            throw CallError(
-                code: 4044,
-                reason: "invalid-role",
-                message: "invalid role",
-                details: ["role": .text(source)]
-            )
+            throw .invalidRole(source)
         }
         guard sources?.contains(role) != true else {
-            throw .wrongState("target role clash with requested roles", reason: "role-clash")
+            throw .roleClash
         }
         let chosen = (members + awaited).filter { participant in
             guard let sources else { return !settings.protectedRoles.contains(participant.role) }
@@ -124,24 +94,28 @@ extension Room {
         by actor: String,
         _ transaction: inout RoomTransaction
     ) throws(CallError) {
-        let old = try participant(actor)
+        let old = try caller(actor)
         guard old.role == Role.moderatorName, old.admitted else {
-            throw .seed(5085, "only a moderator can hand its role over")
+            throw .notModerator(actor)
         }
-        guard let new = participants[id], new.admitted, id != actor,
-            new.role != Role.moderatorName
-        else { throw .invalidClient(id) }
+        guard let new = participants[id] else { throw .noSuchTarget(id) }
+        guard id != actor else { throw .transferToSelf(id) }
+        guard new.role != Role.moderatorName else { throw .alreadyModerator(id) }
+        guard new.admitted else { throw .awaitsApproval(5045, id) }
         guard settings.role(named: Role.participantName) != nil else {
             throw .roleInvalid(Role.participantName)
         }
         transaction.isFenced = true
         transaction.announce(.transferred(from: actor, to: id), to: .only([actor, id]))
-        give(Role.moderatorName, to: [id], by: actor, &transaction)
-        give(Role.participantName, to: [actor], by: actor, &transaction)
+        // The exemption from the room's mute is one of the rights that move.
+        if moderation.mute?.caller == actor { moderation.mute?.caller = id }
+        assign(Role.moderatorName, to: id, by: actor, &transaction)
+        assign(Role.participantName, to: actor, by: actor, &transaction)
+        apply(rolesOf: [id, actor], &transaction)
     }
 
     private func checkMayChangeRoles(_ actor: String?) throws(CallError) {
-        if let actor, participants[actor] == nil { throw .peerLeft(actor) }
+        if let actor, participants[actor] == nil { throw .peerLeft(actor).asCaller }
         try check(
             actor,
             may: .changeRole,
@@ -156,42 +130,58 @@ extension Room {
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) {
-        for id in ids {
-            guard var participant = participants[id], participant.role != role else { continue }
-            let old = participant.role
-            participant.role = role
-            participants[id] = participant
-            moderation.roleRequests[id] = nil
-            transaction.announce(
-                .roleChanged(participant, from: old, by: actor),
-                to: audience(of: participant)
-            )
-            if role == Role.moderatorName {
-                freeFloor(of: id, &transaction)
-                admit(id, by: actor, &transaction)
-            }
-        }
+        for id in ids { assign(role, to: id, by: actor, &transaction) }
+        apply(rolesOf: ids, &transaction)
+    }
+
+    /// Changes a role without applying its rights.
+    private mutating func assign(
+        _ role: String,
+        to id: String,
+        by actor: String?,
+        _ transaction: inout RoomTransaction
+    ) {
+        guard var participant = participants[id], participant.role != role else { return }
+        let old = participant.role
+        participant.role = role
+        participants[id] = participant
+        transaction.announce(
+            .roleChanged(participant, from: old, by: actor),
+            to: audience(of: participant)
+        )
+        endRoleRequest(to: id, .roleChanged, &transaction)
+        guard role == Role.moderatorName else { return }
+        freeFloor(of: id, &transaction)
+        admit(moderator: id, by: actor, &transaction)
+    }
+
+    /// Applies the rights of roles that have changed, of all at once.
+    private mutating func apply(rolesOf ids: [String], _ transaction: inout RoomTransaction) {
+        reviewRoleRequests(by: ids, &transaction)
         reconcile(rolesOf: ids, &transaction)
     }
 
     /// Applies the rights of new roles: first to publishers, then to subscriptions.
     mutating func reconcile(rolesOf ids: [String], _ transaction: inout RoomTransaction) {
+        guard !ids.isEmpty else { return }
         reconcile(publishers: ids, ending: EndReason.role, &transaction)
+        // A speaker's new role may let any follower watch it.
+        speakers.followers.noteAll()
         for id in ids { review(subscriptionsTouching: id, &transaction) }
     }
 
-    /// Admits a new moderator that still awaits approval.
-    private mutating func admit(
-        _ id: String,
+    /// Admits a moderator that still awaits approval, unless the room is locked to it.
+    mutating func admit(
+        moderator id: String,
         by actor: String?,
         _ transaction: inout RoomTransaction
     ) {
-        guard var participant = participants[id], !participant.admitted else { return }
-        let others = members.map(\.id)
+        guard var participant = participants[id], !participant.admitted,
+            !locked || moderation.formerModerators.contains(id)
+        else { return }
         participant.admitted = true
         participants[id] = participant
-        let told = moderators.filter { $0 != actor && $0 != id }
-        transaction.announce(.approved(participant, by: actor), to: .only([id] + told))
-        transaction.announce(.joined(participant, again: false), to: .only(others))
+        transaction.announce(.approved(participant, by: actor), to: concerned(id, actor))
+        transaction.announce(.joined(participant, again: false), to: .everyone)
     }
 }

@@ -12,9 +12,7 @@ extension Room {
             may: .state,
             orElse: .notPermitted("changing the room's state needs the permission state")
         )
-        guard settings.kind.isLiveEvent else {
-            throw .wrongState("only live events have states")
-        }
+        guard settings.kind.isLiveEvent else { throw .wrongState(state, to: next) }
         let isStep =
             switch (state, next) {
             case (.created, .ready), (.created, .ended): true
@@ -22,13 +20,14 @@ extension Room {
             case (.ongoing, .ended): true
             case (.created, _), (.ready, _), (.ongoing, _), (.ended, _): false
             }
-        guard isStep else {
-            throw .wrongState("no way from \(state.rawValue) to \(next.rawValue)")
-        }
+        guard isStep else { throw .wrongState(state, to: next) }
+        let previous = state
         lifecycle.state = next
         transaction.isFenced = true
-        transaction.announce(.stateChanged(next, by: actor), to: .everyone)
+        transaction.announce(.stateChanged(next, from: previous, by: actor), to: .everyone)
         if next == .ended {
+            // A client that is told hears of the end before its connection breaks.
+            transaction.announcesFirst = true
             for participant in members + awaited {
                 for transport in participant.transports {
                     let name = transport.name
@@ -36,9 +35,21 @@ extension Room {
                 }
                 noteConnection(of: participant.id, ifNone: .none)
             }
+            moderation.hosts = Hosts()
         }
         for number in subscriptions.keys.sorted() {
             reconcile(subscription: number, &transaction)
+        }
+    }
+
+    /// Checks that messages may be sent and received.
+    ///
+    /// A live event has no chat before it is `ready`, nor after its end.
+    package func checkIsOpenForMessages() throws(CallError) {
+        switch state {
+        case .ready, .ongoing: return
+        case .created: throw .eventNotOpen
+        case .ended: throw .eventEnded
         }
     }
 
@@ -57,21 +68,18 @@ extension Room {
         if let new { try take(new) }
         transaction.announce(.updated(by: actor), to: .everyone)
         guard new != nil else { return }
+        reviewRoleRequests(&transaction)
         trimPins(by: actor, &transaction)
         reconcile(rolesOf: members.map(\.id), &transaction)
     }
 
     private mutating func take(_ new: Settings) throws(CallError) {
         guard new.kind == settings.kind else {
-            throw .wrongState("a room's mode never changes", reason: "mode-is-fixed")
+            throw .modeIsFixed
         }
         for participant in participants.values where new.role(named: participant.role) == nil {
-            throw .wrongState(
-                "role \"\(participant.role)\" is in use and cannot go",
-                reason: "role-in-use"
-            )
+            throw .roleInUse(participant.role)
         }
         settings = new
-        moderation.roleRequests.removeRoles(missingFrom: new)
     }
 }

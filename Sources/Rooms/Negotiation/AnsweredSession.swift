@@ -10,6 +10,8 @@ struct AnsweredSession {
     let offer: SessionDescription
     let offered: OfferedLines
     let mediaDirections: MediaDirections
+    /// Most bits a second that the client may send on each m-line as audio; `nil`: not limited.
+    let audioBitrates: [Int?]
 
     /// SDP answer for the client.
     var description: SessionDescription {
@@ -70,7 +72,7 @@ struct AnsweredSession {
         media.multiplexesRTCP = true
         media.reducedSizeRTCP = line.media.reducedSizeRTCP
         media.mixesExtensionForms = line.media.mixesExtensionForms
-        media.formats = content.formats.descriptions
+        media.formats = content.formats.descriptions(limitedTo: audioBitrates[index])
         media.extensions = content.extensions.attributes
         if mediaDirections.directions[index].sends, !content.encodings.rids.isEmpty {
             media.rids = content.encodings.rids

@@ -47,6 +47,31 @@ struct FormatSelection: Sendable {
         }
     }
 
+    /// Returns the formats for the answer, with a limit in bits a second on the Opus that is sent
+    /// to us (RFC 7587 §6.1).
+    ///
+    /// A lower limit of the client's own stays.
+    func descriptions(limitedTo bitrate: Int?) -> [FormatDescription] {
+        guard let bitrate, bitrate < Self.mostOpus else { return descriptions }
+        return descriptions.map { description in
+            guard description.isNamed("opus") else { return description }
+            let name = "maxaveragebitrate"
+            let own = description.parameter(name).flatMap { Int($0) }
+            let ours = max(bitrate, Self.leastOpus)
+            let most = min(own ?? ours, ours)
+            let others = description.parameters.split(separator: ";").filter { part in
+                part.drop { $0 == " " }.prefix { $0 != "=" }.lowercased() != name
+            }
+            var limited = description
+            limited.parameters = (others + ["\(name)=\(most)"]).joined(separator: ";")
+            return limited
+        }
+    }
+
+    /// Range of `maxaveragebitrate`, in bits a second (RFC 7587 §6.1).
+    private static let leastOpus = 6_000
+    private static let mostOpus = 510_000
+
     var isEmpty: Bool { mappings.isEmpty }
     var repairs: Bool { mappings.contains { $0.rtxPayloadType != nil } }
 }

@@ -1,4 +1,5 @@
 package import RTP
+import WorkerInterface
 
 /// Negotiated SDP state of one transport, across all its offers.
 ///
@@ -22,16 +23,20 @@ package struct Negotiation: Sendable {
     /// Answers an offer, the first or a later one.
     ///
     /// On error nothing changes and no identifier is allocated. `policy` returns the reason for
-    /// which the client may not send on an m-line, or `nil` if it may. It is called again for each
+    /// which the client may not send on an m-line, or `nil` if it may. `audioBitrate` returns the
+    /// most bits a second of audio that it may send there, or `nil`. Both are called again for each
     /// offer.
     package mutating func answer(
         _ offer: String,
         identifiers: inout WorkerIdentifiers,
         random: inout some RandomNumberGenerator,
-        policy: (OfferedMedia) -> String?
+        policy: (OfferedMedia) -> String?,
+        audioBitrate: (OfferedMedia) -> Int? = { _ in nil },
+        simulcast: (OfferedMedia) -> Bool = { _ in true }
     ) throws(SDPError) -> Answer {
         let description = try SessionDescription(offer)
-        let offered = try OfferedLines(description)
+        var offered = try OfferedLines(description)
+        offered.refuseSimulcast(unless: simulcast)
         try checkContinuity(description, offered)
         var session = try nextSession(description, offered, random: &random)
 
@@ -45,7 +50,13 @@ package struct Negotiation: Sendable {
             transport: session.transport,
             offer: description,
             offered: offered,
-            mediaDirections: mediaDirections
+            mediaDirections: mediaDirections,
+            audioBitrates: offered.lines.enumerated().map { index, line in
+                guard mediaDirections.directions[index].sends, line.content?.kind == .audio else {
+                    return nil
+                }
+                return audioBitrate(OfferedMedia(mid: line.mid, kind: .audio))
+            }
         )
         let isICERestart =
             self.session.map { $0.transport.ice != session.transport.ice } ?? false

@@ -30,7 +30,7 @@ struct OfferedLine: Sendable {
     /// Offered direction from the client's view.
     let direction: Direction
     /// Accepted content; `nil` for a rejected m-line.
-    let content: Content?
+    private(set) var content: Content?
 
     /// Selects the content of an m-line; without `hasTransport` it is rejected in any case.
     init(
@@ -66,6 +66,12 @@ struct OfferedLine: Sendable {
                 extensions: extensions,
                 encodings: encodings
             )
+    }
+
+    /// Leaves one encoding of a video, as if the client had offered no other.
+    mutating func refuseSimulcast() {
+        guard let formats = content?.formats else { return }
+        content?.encodings = EncodingSelection(media, formats: formats, hasRID: false)
     }
 
     private static func kind(of media: MediaDescription) -> MediaKind? {

@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 /// All m-lines of an offer, checked for consistency with one another.
 struct OfferedLines: Sendable {
@@ -41,6 +42,14 @@ struct OfferedLines: Sendable {
         try checkPayloadTypes()
         try checkExtensions()
         try checkSources()
+    }
+
+    /// Leaves one encoding of each video that may not be simulcast.
+    mutating func refuseSimulcast(unless isAllowed: (OfferedMedia) -> Bool) {
+        for index in lines.indices where lines[index].content?.kind == .video {
+            guard !isAllowed(OfferedMedia(mid: lines[index].mid, kind: .video)) else { continue }
+            lines[index].refuseSimulcast()
+        }
     }
 
     /// Returns the m-line index of each mid.

@@ -33,8 +33,8 @@ extension Room {
         guard let tap = taps[id], let target = tap.target else { return nil }
         let tiles =
             switch target.layout {
-            case .stage: stage(after: tap.tiles.first).map { [$0] } ?? []
-            case .grid: grid(after: tap.tiles, limit: target.layout.tiles)
+            case .stage: stage(after: tap.tiles)
+            case .grid: grid(after: tap.tiles)
             }
         guard tiles != tap.tiles else { return nil }
         taps.set(tiles: tiles, of: id)
@@ -46,45 +46,60 @@ extension Room {
         stream.home(.video).map { track(of: $0)?.gate == true } ?? false
     }
 
-    /// Returns the stream to show in the `stage` layout.
+    /// Returns the streams to show in the `stage` layout.
     ///
-    /// The newest shared screen comes first. Without one, the stream is chosen from the pinned
-    /// participants on the speaker list, or from the whole list if no pinned one has video: the
-    /// first who is talking, else the current stream, else the first on the list. With nobody on
-    /// the list, the current or the oldest stream is shown.
-    private func stage(after current: String?) -> String? {
+    /// The newest shared screen comes first, and all pinned participants stand beside it. Without
+    /// any of these, one stream is shown: of the participants on the speaker list the first who is
+    /// talking, else the current stream, else the first on the list. With nobody on the list, the
+    /// current or the oldest stream is shown.
+    private func stage(after current: [String]) -> [String] {
         let shown = streamsInOrder.filter(hasPicture)
-        if let screen = shown.last(where: \.isScreen) { return screen.id }
+        let screen = shown.last(where: \.isScreen)?.id
+        let pinned = pinnedPictures(among: shown)
+        guard screen == nil, pinned.isEmpty else {
+            return arranged([screen].compactMap(\.self) + pinned, after: current)
+        }
         let ids = shown.map(\.id)
         let talkers = speakerList.filter { talker in talker.stream.map(ids.contains) ?? false }
-        let pinned = talkers.filter(\.isPinned)
-        let pool = pinned.isEmpty ? talkers : pinned
-        if let talking = pool.first(where: \.isTalking) { return talking.stream }
-        if let current, pinned.isEmpty ? ids.contains(current) : pool.contains(current) {
-            return current
-        }
-        return pool.first?.stream ?? ids.first
+        if let talking = talkers.first(where: \.isTalking)?.stream { return [talking] }
+        if let present = current.first(where: ids.contains) { return [present] }
+        return [talkers.first?.stream ?? ids.first].compactMap(\.self)
     }
 
     /// Returns the tiles of the `grid` layout.
     ///
-    /// Participants keep their tile; a newcomer takes a freed one.
-    private func grid(after current: [String], limit: Int) -> [String] {
+    /// Pinned participants are shown alone. If there are none, shared screens come first, then the
+    /// participants on the speaker list, then the others.
+    private func grid(after current: [String]) -> [String] {
         let shown = streamsInOrder.filter(hasPicture)
-        var wanted: [String] = []
-        let talkers = speakerList.compactMap(\.stream)
-        for id in shown.filter(\.isScreen).map(\.id).reversed() + talkers + shown.map(\.id)
-        where wanted.count < limit && !wanted.contains(id) && shown.contains(where: { $0.id == id })
-        {
-            wanted.append(id)
+        let pinned = pinnedPictures(among: shown)
+        guard pinned.isEmpty else { return arranged(pinned, after: current) }
+        let ids = shown.map(\.id)
+        let screens = shown.filter(\.isScreen).map(\.id).reversed()
+        let talkers = speakerList.compactMap(\.stream).filter(ids.contains)
+        return arranged(screens + talkers + ids, after: current)
+    }
+
+    /// Returns the pictures of the pinned participants, in the order of the pins: of each its
+    /// screen, then its camera.
+    private func pinnedPictures(among shown: [Stream]) -> [String] {
+        pins.flatMap { id in
+            let own = shown.filter { $0.participant == id }
+            return (own.filter(\.isScreen) + own.filter { !$0.isScreen }).map(\.id)
         }
-        var newcomers = wanted.filter { !current.contains($0) }[...]
-        var tiles = current.compactMap { wanted.contains($0) ? $0 : newcomers.popFirst() }
+    }
+
+    /// Returns the first wanted streams in their tiles.
+    ///
+    /// Streams keep their tile; a newcomer takes a freed one.
+    private func arranged(_ wanted: [String], after current: [String]) -> [String] {
+        var chosen: [String] = []
+        for id in wanted where chosen.count < StreamTarget.tileLimit && !chosen.contains(id) {
+            chosen.append(id)
+        }
+        var newcomers = chosen.filter { !current.contains($0) }[...]
+        var tiles = current.compactMap { chosen.contains($0) ? $0 : newcomers.popFirst() }
         tiles += newcomers
         return tiles
     }
-}
-
-extension [Room.Talker] {
-    fileprivate func contains(_ stream: String) -> Bool { contains { $0.stream == stream } }
 }

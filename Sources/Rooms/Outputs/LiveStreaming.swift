@@ -7,6 +7,8 @@ extension Room {
     package struct StreamingRequest: Sendable {
         package var url: String
         package var layout: String?
+        /// URL of a page to show instead of participants.
+        package var page: String?
         /// Video size, in pixels.
         package var width: Int?
         package var height: Int?
@@ -61,9 +63,7 @@ extension Room {
                 message: "room \"\(name)\" is being streamed to that URL already"
             )
         }
-        guard var service = transaction.shared.taps else {
-            throw .wrongState("this server does not stream", reason: "no-streamer")
-        }
+        guard var service = transaction.shared.taps else { throw .noStreamer }
         let limits = transaction.shared.streaming
         guard limits.open < limits.limit else { throw .limitReached("streamings", limits.limit) }
         guard streamings.count < limits.roomLimit else {
@@ -118,8 +118,8 @@ extension Room {
     )
 
     private func checkStreamingInProcess() throws(CallError) {
-        guard !isInProcess(.streamingStop) else { throw .inProcess(5123, "stopping the streaming") }
-        guard !isStartingStreaming else { throw .inProcess(5121, "starting the streaming") }
+        guard !isInProcess(.streamingStop) else { throw .inProcess(5123, "streaming.stop") }
+        guard !isStartingStreaming else { throw .inProcess(5121, "streaming.start") }
     }
 
     func interrupted(tap id: OutputID, _ cause: String, _ transaction: inout RoomTransaction) {
@@ -142,10 +142,7 @@ extension StreamTarget {
         guard schemes.contains(url.scheme) else {
             throw .streamingInvalid("url", "has to begin with one of: \(Self.list(schemes))")
         }
-        guard let layout = Layout(rawValue: request.layout ?? Layout.stage.rawValue) else {
-            let words = Layout.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .streamingInvalid("layout", "is none of: \(words)")
-        }
+        let layout = try Self.layout(request)
         let (width, height) = Self.size(request.width, request.height)
         for (field, side) in [("width", width), ("height", height)] {
             guard Self.isSide(side) else {
@@ -168,6 +165,31 @@ extension StreamTarget {
             )
         }
         self.init(url: url, layout: layout, width: width, height: height, bitrate: bitrate)
+    }
+
+    /// Returns the layout.
+    ///
+    /// `page` is the word of a layout that needs a browser, which sfud does not have. It is also
+    /// the default where a page is named.
+    private static func layout(_ request: Room.StreamingRequest) throws(CallError) -> Layout {
+        let page = "page"
+        let word = request.layout ?? (request.page == nil ? Layout.stage.rawValue : page)
+        guard word != page else {
+            throw CallError(
+                code: 4501,
+                reason: "not-implemented",
+                message: "the layout \"page\" is not implemented",
+                details: ["field": .text(request.layout == nil ? "page" : "layout")]
+            )
+        }
+        guard let layout = Layout(rawValue: word) else {
+            let words = Layout.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .streamingInvalid("layout", "is none of: \(words)")
+        }
+        guard request.page == nil else {
+            throw .streamingInvalid("page", "belongs to the layout \"page\" alone")
+        }
+        return layout
     }
 
     private static func list(_ schemes: [String]) -> String {

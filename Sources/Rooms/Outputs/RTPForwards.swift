@@ -51,9 +51,7 @@ extension Room {
             guard let address = request.address(kind) else { continue }
             lines.append(try line(kind, of: stream, to: address, &transaction))
         }
-        guard var service = transaction.shared.taps else {
-            throw .wrongState("this server has no taps", reason: "no-recorder")
-        }
+        guard var service = transaction.shared.taps else { throw .noTaps }
         let limits = transaction.shared.outputs
         guard limits.open < limits.limit else { throw .limitReached("taps", limits.limit) }
         guard outputs.count < limits.roomLimit else {
@@ -100,7 +98,7 @@ extension Room {
         guard let home = stream.home(kind), let track = track(of: home),
             let codec = stream.codec(kind) ?? track.codec
         else {
-            throw .wrongState("stream \"\(stream.id)\" has no \(kind)", reason: "no-such-track")
+            throw .noSuchTrack(kind, of: stream.id)
         }
         return RTPForwardTarget.Line(
             kind: kind,

@@ -14,10 +14,8 @@ extension Room {
             orElse: .seed(5007, "starting a recording needs the permission record")
         )
         for id in streams ?? [] { _ = try stream(id) }
-        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "stopping the recording") }
-        guard !isInProcess(.recordingStart) else {
-            throw .inProcess(5033, "starting the recording")
-        }
+        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "recording.stop") }
+        guard !isInProcess(.recordingStart) else { throw .inProcess(5033, "recording.start") }
         guard recording == nil else {
             throw CallError(
                 code: 5034,
@@ -44,10 +42,8 @@ extension Room {
             may: .record,
             orElse: .seed(5008, "stopping the recording needs the permission record")
         )
-        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "stopping the recording") }
-        guard !isInProcess(.recordingStart) else {
-            throw .inProcess(5033, "starting the recording")
-        }
+        guard !isInProcess(.recordingStop) else { throw .inProcess(5035, "recording.stop") }
+        guard !isInProcess(.recordingStart) else { throw .inProcess(5033, "recording.start") }
         guard let tap = recording else {
             throw CallError(
                 code: 5036,
@@ -60,14 +56,14 @@ extension Room {
         begin(.recordingStop, &transaction)
     }
 
-    private mutating func openRecording(
+    mutating func openRecording(
         of streams: Set<String>?,
         by actor: String?,
         isAwaited: Bool,
         _ transaction: inout RoomTransaction
     ) throws(CallError) -> OutputID {
         guard var service = transaction.shared.taps else {
-            throw .wrongState("this server does not record", reason: "no-recorder")
+            throw .noRecorder
         }
         guard service.open < service.limit else {
             throw .limitReached("recordings", service.limit)
@@ -90,15 +86,6 @@ extension Room {
         )
         begin(tap, in: service.worker, &transaction)
         return id
-    }
-
-    /// Starts the automatic recording with the first stream; at most once.
-    ///
-    /// If recording is not possible, the room continues without it; no caller awaits the result.
-    mutating func recordAutomatically(_ transaction: inout RoomTransaction) {
-        guard settings.autoRecord, !streams.isEmpty, taps.takeAutomaticRecording() else { return }
-        guard recording == nil else { return }
-        _ = try? openRecording(of: nil, by: nil, isAwaited: false, &transaction)
     }
 }
 

@@ -20,7 +20,9 @@ extension Room {
         /// Streams that it is limited to; `nil`: all present and future ones.
         let streams: Set<String>?
         /// Whether the call that asked for it is still unanswered; a failure is then its answer.
-        var isAwaited: Bool
+        package internal(set) var isAwaited: Bool
+        /// Whether a recording's directory and files are ready.
+        var isReady = false
         /// Streams in the tiles of a live stream, as last sent to the tap thread.
         var tiles: [String] = []
         /// Tracks as last sent to the tap thread, by the publications' homes.
@@ -49,8 +51,8 @@ extension Room {
     package struct Taps: Sendable {
         private var all: [OutputID: Tap] = [:]
         private var recordingID: OutputID?
-        /// Whether automatic recording has been started; it starts at most once.
-        private var hasAutoRecorded = false
+        /// Automatic recording in the present session of the room.
+        var automatic = AutomaticRecording()
 
         package subscript(id: OutputID) -> Tap? { all[id] }
 
@@ -80,6 +82,8 @@ extension Room {
         /// Records that a tap's call has been answered or its server has accepted it.
         mutating func accept(_ id: OutputID) { all[id]?.isAwaited = false }
 
+        mutating func prepare(_ id: OutputID) { all[id]?.isReady = true }
+
         mutating func set(tiles: [String], of id: OutputID) { all[id]?.tiles = tiles }
 
         mutating func set(_ track: OutputTrack?, at home: RelayTarget, of id: OutputID) {
@@ -87,12 +91,6 @@ extension Room {
         }
 
         mutating func answerRecording() { if let recordingID { accept(recordingID) } }
-
-        /// Returns whether automatic recording is still due, and marks it as done.
-        mutating func takeAutomaticRecording() -> Bool {
-            defer { hasAutoRecorded = true }
-            return !hasAutoRecorded
-        }
     }
 
     package var recording: Tap? { taps.recording }
@@ -169,7 +167,15 @@ extension Room {
     ///
     /// Called at the end of each call and notice, before mirrors are reconciled.
     mutating func reconcileTaps(_ transaction: inout RoomTransaction) {
-        guard let worker = transaction.shared.taps?.worker, !isClosed else { return }
+        guard !isClosed else { return }
+        let worker = transaction.shared.taps?.worker
+        if let worker { tellNotes(worker, &transaction) }
+        recordAutomatically(&transaction)
+        guard let worker else { return }
+        for id in taps.ids { reconcile(tap: id, in: worker, &transaction) }
+    }
+
+    private mutating func tellNotes(_ worker: Int, _ transaction: inout RoomTransaction) {
         var notes = transaction.change.announcements.compactMap(\.news.tapNote)
         // Follows the announced lists, so that a noisy room does not fill the record.
         let talking = speakers.announced.common.filter(\.isTalking).map(\.participant)
@@ -180,8 +186,6 @@ extension Room {
         for note in notes {
             for id in taps.ids { transaction.tell(worker, .tap(.note(id, note))) }
         }
-        recordAutomatically(&transaction)
-        for id in taps.ids { reconcile(tap: id, in: worker, &transaction) }
     }
 
     private mutating func reconcile(
@@ -193,7 +197,7 @@ extension Room {
         guard let tap = taps[id] else { return }
         if let output = tap.output, streams[output.stream] == nil {
             end(tap: id, &transaction)
-            return announceEnd(of: tap, "stream-ended", by: nil, &transaction)
+            return announceEnd(of: tap, "stream-ended", by: transaction.actor, &transaction)
         }
         var gone = tap.tracks
         for stream in streamsInOrder where tap.streams?.contains(stream.id) != false {
@@ -231,11 +235,14 @@ extension Room {
         if let shown { transaction.tell(worker, .tap(.tiles(id, shown))) }
     }
 
-    /// Handles the first packet of a tap on disk or at the server.
+    /// Handles a recording that is ready, or the first packet of a live stream at its server.
     mutating func begun(tap id: OutputID, _ transaction: inout RoomTransaction) {
         guard let tap = taps[id] else { return }
         switch tap.purpose {
-        case .recording: transaction.announce(.recordingStarted(tap), to: .everyone)
+        case .recording:
+            taps.prepare(id)
+            if isAutomatic(id) { taps.automatic.succeed() }
+            transaction.announce(.recordingStarted(tap), to: .everyone)
         case .streaming:
             taps.accept(id)
             transaction.announce(.streamingStarted(tap), to: .everyone)
@@ -251,8 +258,23 @@ extension Room {
     ) {
         guard let tap = taps[id] else { return }
         end(tap: id, &transaction)
+        let isAutomatic = isAutomatic(id)
+        if tap.purpose == .recording, tap.isReady || !isAutomatic {
+            recordAutomatically(after: tap, endedBy: reason, at: transaction.shared.now)
+        }
         guard !tap.isAwaited else { return }
-        announceEnd(of: tap, reason, by: nil, &transaction)
+        guard tap.purpose == .recording, !tap.isReady else {
+            return announceEnd(of: tap, reason, by: nil, &transaction)
+        }
+        let cause = reason ?? "ended"
+        if isAutomatic {
+            refuseAutomaticRecording(tap.name, cause, isFinal: false, &transaction)
+        } else {
+            transaction.announce(
+                .recordingFailed(name: tap.name, reason: cause, by: tap.by),
+                to: .everyone
+            )
+        }
     }
 }
 
@@ -262,14 +284,18 @@ extension Room.Event {
         switch self {
         case .joined(let participant, again: false):
             .joined(participant: participant.id, name: participant.name ?? "")
-        case .left(let participant, _): .left(participant: participant.id)
+        // One who is replaced is still in the room.
+        case .left(_, reason: Room.EndReason.replaced, _): nil
+        case .left(let participant, _, _): .left(participant: participant.id)
         case .joined, .awaited, .connection, .streamCreated, .streamChanged, .streamDestroyed,
             .subscriptionConnected, .subscriptionDisconnected, .subscriptionReconnected,
             .videoDisabled, .videoEnabled, .layerChanged, .layersWanted, .stateChanged, .updated,
-            .locked, .roomMuted, .approved, .denied, .modeChanged, .roleChanged, .roleRequested,
-            .roleDeclined, .transferred, .participantMuted, .floor, .pinsChanged, .talkersChanged,
-            .closed, .recordingStarted, .recordingStopped, .streamingStarted, .streamingStopped,
-            .streamingInterrupted, .streamingResumed, .outputStarted, .outputStopped:
+            .locked, .roomMuted, .approved, .denied, .participantChanged, .modeChanged,
+            .roleChanged, .roleRequested, .roleDeclined, .roleExpired, .transferred,
+            .participantMuted, .floor, .pinsChanged, .talkersChanged,
+            .closed, .recordingStarted, .recordingStopped, .recordingFailed, .streamingStarted,
+            .streamingStopped, .streamingInterrupted, .streamingResumed, .outputStarted,
+            .outputStopped:
             nil
         }
     }

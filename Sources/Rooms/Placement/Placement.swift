@@ -1,4 +1,4 @@
-import WorkerInterface
+package import WorkerInterface
 
 extension Room {
     /// Placement of a room on the workers: its transports, the owners of its objects, its mirrors.
@@ -9,6 +9,8 @@ extension Room {
         private var owners: [WorkerResource: String] = [:]
         /// Number of the room's transports in each worker that has any.
         private var population: [Int: Int] = [:]
+        /// Participants of ended transports that no fence has confirmed yet.
+        var ending: [TransportLocation: String] = [:]
         /// Mirrored publications, by their home.
         var relays: [RelayTarget: Relay] = [:]
 
@@ -65,6 +67,11 @@ extension Room {
 
     /// Workers that have transports of the room, in order; its first worker if none has.
     package var workers: [Int] { placement.workers }
+
+    /// Returns the transports of the room in a worker, in the order of their participants.
+    package func transports(in worker: Int) -> [TransportID] {
+        members.flatMap(\.transports).map(\.place).filter { $0.worker == worker }.map(\.id)
+    }
 
     mutating func open(
         _ resource: WorkerResource,

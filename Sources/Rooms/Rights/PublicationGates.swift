@@ -1,7 +1,7 @@
 import WorkerInterface
 
-// Gates and layer caps of publications, from the verdicts of `mayPublish`. A mute, a lost floor or
-// a missing host place closes the gate here.
+// Gates and caps of publications, from the verdicts of `mayPublish`. A mute, a lost floor, a role
+// without the right or a missing host place closes the gate here.
 
 extension Room {
     /// Sends the workers the gates of a participant's publications.
@@ -38,14 +38,15 @@ extension Room {
         }
     }
 
-    /// Sends the workers the role's layer cap for a participant's videos.
+    /// Sends the workers the role's caps for a participant's publications.
     mutating func reconcileCaps(of id: String, _ transaction: inout RoomTransaction) {
         guard var publisher = participants[id] else { return }
-        let cap = role(of: publisher).publish.cap
+        let rights = role(of: publisher).publish
         for index in publisher.transports.indices {
             let transport = publisher.transports[index]
-            for (number, track) in transport.tracks.enumerated()
-            where track.kind == .video && track.configuration.cap != cap {
+            for (number, track) in transport.tracks.enumerated() {
+                let cap = rights.cap(of: track.kind, from: track.source)
+                guard track.configuration.cap != cap else { continue }
                 publisher.transports[index].tracks[number].configuration.cap = cap
                 transaction.tell(transport.place.worker, .limit(track.publication, cap))
                 transaction.touch(transport.home(of: track))
@@ -54,11 +55,4 @@ extension Room {
         participants[id] = publisher
     }
 
-    /// Opens the gates of hosts that have come within `maxHosts`.
-    mutating func reconcileHosts(_ transaction: inout RoomTransaction) {
-        guard settings.kind.isLiveEvent else { return }
-        for host in moderation.hosts.ids.prefix(settings.maxHosts) {
-            reconcileGates(of: host, &transaction)
-        }
-    }
 }

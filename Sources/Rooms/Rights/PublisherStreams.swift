@@ -22,17 +22,53 @@ extension Room {
         ending reason: String,
         _ transaction: inout RoomTransaction
     ) {
-        let before = moderation.hosts
+        for id in ids { queue(host: id) }
         // Ended streams free their slots for new ones.
         for id in ids { endStreams(of: id, reason, &transaction) }
         for id in ids { carryStreams(of: id, &transaction) }
-        // A host that moves from one stream to another keeps its position.
-        moderation.hosts.keepOrder(of: before)
         for id in ids {
             reconcileCaps(of: id, &transaction)
             reconcileGates(of: id, &transaction)
         }
         reconcileHosts(&transaction)
+    }
+
+    /// Gives streams to hosts for whom a place has become free.
+    ///
+    /// That is the moment at which the place is announced: a waiting host has no stream.
+    mutating func reconcileHosts(_ transaction: inout RoomTransaction) {
+        guard settings.kind.isLiveEvent else { return }
+        for host in moderation.hosts.ids.prefix(settings.maxHosts) {
+            carryStreams(of: host, &transaction)
+            reconcileGates(of: host, &transaction)
+        }
+    }
+
+    /// Adds a participant to the queue for host places, or removes it.
+    ///
+    /// It stays there, and keeps its position, as long as it offers media that needs a place, or
+    /// has lost its connection and may offer such media when it comes back.
+    private mutating func queue(host id: String) {
+        guard settings.kind.isLiveEvent else { return }
+        guard let host = participants[id] else { return moderation.hosts.remove(id) }
+        let claims = host.transports.contains { transport in
+            transport.tracks.contains {
+                !$0.withdrawn && mayPublish(host, $0.kind, from: $0.source).claimsHostPlace
+            }
+        }
+        if claims { return moderation.hosts.add(id) }
+        guard moderation.hosts.isExpected(id), mayHost(host) else {
+            return moderation.hosts.remove(id)
+        }
+    }
+
+    /// Whether a participant may publish anything that needs a host's place.
+    private func mayHost(_ host: Participant) -> Bool {
+        MediaKind.allCases.contains { kind in
+            [.defaultSource(for: kind), .screen].contains { source in
+                mayPublish(host, kind, from: source).claimsHostPlace
+            }
+        }
     }
 
     /// Ends the streams that have no tracks left to carry.
@@ -46,7 +82,17 @@ extension Room {
             for isScreen in [false, true]
             where tracksOnStage(of: publisher, transport, isScreen: isScreen).isEmpty {
                 let stream = stream(of: id, transport.name, isScreen: isScreen)
-                if let stream { end(stream: stream.id, reason, &transaction) }
+                guard let stream else { continue }
+                let hasLostPlace = transport.tracks.contains { track in
+                    (track.source == .screen) == isScreen && !track.withdrawn
+                        && mayPublish(publisher, track.kind, from: track.source)
+                            == .gated(.hostPlace)
+                }
+                end(
+                    stream: stream.id,
+                    hasLostPlace ? EndReason.hostPlace : reason,
+                    &transaction
+                )
             }
         }
     }
@@ -62,7 +108,7 @@ extension Room {
                 let tracks = tracksOnStage(of: publisher, transport, isScreen: isScreen)
                 guard !tracks.isEmpty else { continue }
                 if let stream = stream(of: id, transport.name, isScreen: isScreen) {
-                    carry(tracks, in: stream.id, &transaction)
+                    carry(tracks, in: stream.id, of: publisher, transport, &transaction)
                 } else {
                     create(of: publisher, transport, isScreen, tracks, &transaction)
                 }
@@ -84,31 +130,42 @@ extension Room {
             transport: transport.name,
             worker: transport.place.worker,
             isScreen: isScreen,
-            created: transaction.shared.unixTime,
-            audioFallback: transport.audioFallback
+            created: transaction.shared.unixTime
         )
         stream.carry(tracks)
-        stream.hardMuted = publisher.hardMuted
+        _ = stream.takeAttributes(of: transport)
+        stream.hardMuted = mutedKinds(of: publisher)
         streams[stream.id] = stream
         speakers.isStale = true
         participants[publisher.id]?.streams.append(stream.id)
-        if settings.kind.isLiveEvent { moderation.hosts.add(publisher.id) }
+        countSent(nil, stream, at: transaction.shared.now)
         transaction.announce(.streamCreated(stream), to: .everyone)
     }
 
-    /// Moves a stream to other, more or fewer m-lines.
+    /// Moves a stream to other, more or fewer m-lines, and updates what else is shown of it.
     private mutating func carry(
         _ tracks: [Track],
         in id: String,
+        of publisher: Participant,
+        _ transport: Transport,
         _ transaction: inout RoomTransaction
     ) {
-        guard var stream = streams[id] else { return }
-        guard stream.carry(tracks) else { return }
+        guard let before = streams[id] else { return }
+        var stream = before
+        let isMoved = stream.carry(tracks)
+        let isDescribed = stream.takeAttributes(of: transport)
+        let isMuted = stream.mute(mutedKinds(of: publisher))
+        guard isMoved || isDescribed || stream.hardMuted != before.hardMuted else { return }
         streams[id] = stream
-        speakers.isStale = true
+        countSent(before, stream, at: transaction.shared.now)
+        guard isMoved || isDescribed || isMuted else { return }
         transaction.announce(.streamChanged(stream), to: .everyone)
+        if isMoved {
+            speakers.isStale = true
+            for number in stream.subscribers.sorted() { takeFreeSlots(for: number) }
+        }
+        guard isMoved || stream.audioFallback != before.audioFallback else { return }
         for number in stream.subscribers.sorted() {
-            takeFreeSlots(for: number)
             reconcile(subscription: number, &transaction)
         }
     }

@@ -12,18 +12,28 @@ extension Room {
         /// Whether the media makes a stream that others see.
         var isOnStage: Bool {
             switch self {
-            case .open, .gated(.hostPlace), .gated(.mute): true
-            case .gated(.knock), .gated(.floor), .refused: false
+            case .open, .gated(.mute): true
+            case .gated(.role), .gated(.knock), .gated(.floor), .gated(.hostPlace), .refused: false
+            }
+        }
+
+        /// Whether the media makes a stream, or would if its host had a place.
+        var claimsHostPlace: Bool {
+            switch self {
+            case .open, .gated(.mute), .gated(.hostPlace): true
+            case .gated(.role), .gated(.knock), .gated(.floor), .refused: false
             }
         }
     }
 
     package enum Gate: Hashable, Sendable {
+        /// The publisher's role does not allow it.
+        case role
         /// The publisher awaits approval.
         case knock
         /// Only moderators and the floor holder are forwarded in a lecture.
         case floor
-        /// The live event has `maxHosts` other publishing hosts.
+        /// The live event has `maxHosts` other publishing hosts; this one waits without a stream.
         case hostPlace
         /// A moderator muted the participant or the room.
         case mute
@@ -31,7 +41,7 @@ extension Room {
 
     /// Reason word in the `refused` member of an answer.
     package enum PublishRefusal: String, Hashable, Sendable {
-        case mode, role
+        case mode
         case eventType = "event-type"
     }
 
@@ -50,31 +60,21 @@ extension Room {
         from source: MediaSource
     ) -> PublishVerdict {
         guard participant.mode == .sendAndReceive else { return .refused(.mode) }
-        let rights = role(of: participant).publish
-        let allowed =
-            switch (source, kind) {
-            case (.screen, _): rights.screen
-            case (_, .audio): rights.audio
-            case (_, .video): rights.video
-            }
-        guard allowed else { return .refused(.role) }
-
-        let isModerator = participant.role == Role.moderatorName
-        if settings.kind.isLiveEvent, !isModerator { return .refused(.role) }
         if settings.kind == .singleHostAudioOnly, kind == .video { return .refused(.eventType) }
+        guard role(of: participant).publish.allows(kind, from: source) else { return .gated(.role) }
+        let isModerator = participant.role == Role.moderatorName
+        if settings.kind.isLiveEvent, !isModerator { return .gated(.role) }
         guard participant.admitted else { return .gated(.knock) }
         if settings.kind == .lecture, !isModerator, floorHolder != participant.id {
             return .gated(.floor)
         }
-        // Before the host limit: subscribers are told of a mute, but the host limit has no reason
-        // word.
-        if isMuted(participant, kind) { return .gated(.mute) }
+        // Before the mute: a waiting host has no stream that could be shown as muted.
         if settings.kind.isLiveEvent,
             !moderation.hosts.hasPlace(participant.id, among: settings.maxHosts)
         {
             return .gated(.hostPlace)
         }
-        return .open
+        return isMuted(participant, kind) ? .gated(.mute) : .open
     }
 
     /// Decides whether this kind of media may be forwarded from `publisher` to `subscriber`.
@@ -90,8 +90,8 @@ extension Room {
         switch mayPublish(publisher, kind, from: source) {
         case .open: mayReceive(from: publisher, subscriber)
         case .gated(.mute): .closed(.muted)
-        case .gated: .closed(nil)
-        case .refused: .closed(.role)
+        case .gated(.knock), .gated(.floor), .gated(.hostPlace): .closed(nil)
+        case .gated(.role), .refused: .closed(.role)
         }
     }
 
@@ -100,13 +100,12 @@ extension Room {
     /// They control the gate of the slot, all others the gate of the publication. A change on the
     /// publisher's side is therefore one command for any number of subscribers.
     func mayReceive(from publisher: Participant, _ subscriber: Participant) -> ForwardVerdict {
-        guard subscriber.admitted, subscriber.mode != .signallingOnly else { return .closed(nil) }
-        let rights = role(of: subscriber)
-        if publisher.id != subscriber.id, let roles = rights.watches,
+        if publisher.id != subscriber.id, let roles = role(of: subscriber).watches,
             !roles.contains(publisher.role)
         {
             return .closed(.role)
         }
+        guard subscriber.admitted, subscriber.mode != .signallingOnly else { return .closed(nil) }
         // Before a live event is `ongoing`, only its hosts receive its media.
         if settings.kind.isLiveEvent, state != .ongoing, subscriber.role != Role.moderatorName {
             return .closed(nil)
@@ -115,11 +114,12 @@ extension Room {
     }
 
     /// Whether a moderator's mute applies.
-    ///
-    /// The room's mute affects audio and exempts moderators; a participant's own mute exempts
-    /// nobody.
     private func isMuted(_ participant: Participant, _ kind: MediaKind) -> Bool {
-        if participant.hardMuted.contains(kind) { return true }
-        return hardMuted && kind == .audio && participant.role != Role.moderatorName
+        participant.hardMuted.contains(kind) || kind == .audio && isSilenced(participant)
+    }
+
+    /// Returns the kinds that moderators have muted, with the participant or with the room.
+    func mutedKinds(of participant: Participant) -> Set<MediaKind> {
+        isSilenced(participant) ? participant.hardMuted.union([.audio]) : participant.hardMuted
     }
 }

@@ -5,14 +5,15 @@ import WorkerInterface
 extension Room {
     /// Reapplies rights to all subscriptions from or to a participant.
     ///
-    /// Subscriptions that the roles no longer allow end.
+    /// Subscriptions that the roles no longer allow end. Others that follow the speakers are not
+    /// looked at, as only roles matter to them beside the lists: see `reconcile(rolesOf:)`.
     mutating func review(
         subscriptionsTouching id: String,
         _ transaction: inout RoomTransaction
     ) {
         guard let participant = participants[id] else { return }
         // Changed rights may also fill following slots that are empty now.
-        speakers.followers.noteAll()
+        speakers.followers.note(id)
         var numbers = Set(participant.subscriptions)
         for stream in participant.streams { numbers.formUnion(streams[stream]?.subscribers ?? []) }
         for number in numbers.sorted() {
@@ -26,9 +27,10 @@ extension Room {
                 continue
             }
             end(subscription: number, &transaction)
+            // Nobody who awaits approval learns what others do, such as a change of their roles.
             transaction.announce(
-                .subscriptionDisconnected(subscription),
-                to: .only([subscriber.id])
+                .subscriptionDisconnected(subscription, isFinal: true, .role),
+                to: .only(subscriber.admitted ? [subscriber.id] : [])
             )
         }
     }
@@ -44,6 +46,7 @@ extension Room {
             let subscriber = participants[subscription.participant]
         else { return }
         let verdict = mayReceive(from: publisher, subscriber)
+        var received: Set<SessionMedia> = []
         for kind in MediaKind.allCases {
             guard let slot = subscription.slot(kind) else { continue }
             var feed = stream.home(kind).map {
@@ -53,20 +56,23 @@ extension Room {
                     open: verdict == .open && subscription.isOn(kind)
                 )
             }
+            if feed?.open == true {
+                received.insert(SessionMedia(kind, isScreen: stream.isScreen))
+            }
             if kind == .video {
                 feed?.preference = subscription.preferences.cap
                 feed?.roleCap = role(of: subscriber).subscribeCap
-                feed?.priority = subscription.preferences.priority ?? 0
+                feed?.priority =
+                    subscription.preferences.priority ?? role(of: publisher).priority
                 feed?.mayFallBack =
                     stream.audioFallback && subscription.preferences.audioFallback != false
             }
             let start = kind == .audio ? subscription.preroll : nil
             bind(slot, of: subscriber.id, to: feed, from: start, &transaction)
         }
-        if subscription.preroll != nil {
-            subscription.preroll = nil
-            subscriptions[number] = subscription
-        }
+        subscription.preroll = nil
+        countReceived(received, by: &subscription, at: transaction.shared.now)
+        subscriptions[number] = subscription
         // A subscription that the roles forbid ends with this call; only its end is announced.
         guard verdict != .closed(.role) else { return }
         let reason = whyNoVideo(subscription, stream, publisher, subscriber)
@@ -78,6 +84,8 @@ extension Room {
             transaction.announce(.videoEnabled(subscription, reason), to: audience)
         }
         subscription.videoDisabled = reason
+        let isFrozen = subscription.connected && (reason == .quality || reason == .interrupted)
+        countFreeze(isFrozen, of: &subscription, at: transaction.shared.now)
         subscriptions[number] = subscription
     }
 
@@ -87,6 +95,8 @@ extension Room {
         _ publisher: Participant,
         _ subscriber: Participant
     ) -> DisableReason? {
+        // Nobody who awaits approval learns what others do.
+        guard subscriber.admitted else { return nil }
         guard stream.video != nil, let name = subscription.videoSlot,
             let slot = slot(name, of: subscriber)
         else { return nil }

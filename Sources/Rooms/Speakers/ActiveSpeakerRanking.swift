@@ -80,11 +80,12 @@ package struct ActiveSpeakerRanking: Sendable {
     /// receives its own media.
     package func list(limit: Int, pins: [String], excluding receiver: String?) -> [Entry] {
         var pinned: [String] = []
-        for pin in pins where pin != receiver && pinned.count < limit && !pinned.contains(pin) {
-            pinned.append(pin)
+        var isPinned: Set<String> = []
+        for pin in pins where pin != receiver && pinned.count < limit {
+            if isPinned.insert(pin).inserted { pinned.append(pin) }
         }
         let isFree = { (start: Start) in
-            start.participant != receiver && !pinned.contains(start.participant)
+            start.participant != receiver && !isPinned.contains(start.participant)
         }
         let places = max(0, limit) - pinned.count
         var members = Self.newest(places, of: talking, where: isFree)
@@ -100,7 +101,7 @@ package struct ActiveSpeakerRanking: Sendable {
             return Entry(
                 participant: name,
                 isTalking: speakers[name]?.isTalking == true,
-                isPinned: pinned.contains(name)
+                isPinned: isPinned.contains(name)
             )
         }
         for pin in pinned where speakers[pin]?.isTalking != true {

@@ -1,4 +1,4 @@
-package import RTP
+import RTP
 import WorkerInterface
 
 // Active-speaker list of a room and its announcements.
@@ -36,6 +36,9 @@ extension Room {
         var announcedAt: Instant?
         /// Time at which changes since the last announcement are due.
         var due: Instant?
+        /// Callers that have changed the lists since the last announcement; `nil` among them for
+        /// the media or a call of the signalling server itself.
+        var causes: Set<String?> = []
         /// Talking participants as last noted in recordings.
         var noted: [String] = []
         var followers = Followers()
@@ -49,9 +52,6 @@ extension Room {
 
     /// Active-speaker list without a particular receiver.
     package var speakerList: [Talker] { speakers.lists.common }
-
-    /// Time of the next `expire` with work to do, if any.
-    package var deadline: Instant? { speakers.due }
 
     /// Applies a worker's report of speech.
     ///
@@ -95,6 +95,7 @@ extension Room {
             speakers.isStale = false
             let before = speakers.lists
             speakers.lists = makeSpeakerLists()
+            if speakers.lists != before { speakers.causes.insert(transaction.actor) }
             noteFollowers(of: before)
             feature(from: before, &transaction)
         }
@@ -117,7 +118,7 @@ extension Room {
 
     private func talkers(excluding receiver: String?) -> [Talker] {
         let entries = speakers.ranking.list(
-            limit: settings.maxActiveTalkers,
+            limit: speakerLimit,
             pins: pins,
             excluding: receiver
         )
@@ -142,6 +143,7 @@ extension Room {
     private mutating func announceSpeakers(at now: Instant, _ transaction: inout RoomTransaction) {
         guard speakers.announced != speakers.lists else {
             speakers.due = nil
+            speakers.causes = []
             return
         }
         if let last = speakers.announcedAt {
@@ -155,6 +157,8 @@ extension Room {
         let lists = speakers.lists
         speakers.announced = lists
         speakers.due = nil
+        let cause = speakers.causes.count == 1 ? speakers.causes.first ?? nil : nil
+        speakers.causes = []
 
         let special = Set(announced.own.keys).union(lists.own.keys)
         var audiences: [[Talker]: [String]] = [:]
@@ -162,9 +166,14 @@ extension Room {
             guard announced.list(for: id) != lists.list(for: id) else { continue }
             audiences[lists.list(for: id), default: []].append(id)
         }
-        if announced.common != lists.common {
-            let others = participants.listedNames.filter { !special.contains($0) }
-            if !others.isEmpty { audiences[lists.common, default: []] += others }
+        let present = special.filter { participants[$0]?.admitted == true }
+        if announced.common != lists.common, participants.listedNames.count > present.count {
+            // One event for the many, whose audience stays short in a room of any size.
+            let named = audiences.removeValue(forKey: lists.common) ?? []
+            let others = present.subtracting(named).sorted()
+            let audience: Audience = others.isEmpty ? .everyone : .except(others)
+            transaction.announce(.talkersChanged(lists.common), to: audience, by: cause)
+            speakers.announcedAt = now
         }
         // The list with the largest audience first, ties in the order of their receivers.
         let ordered = audiences.sorted { left, right in
@@ -172,7 +181,7 @@ extension Room {
             return left.value[0] < right.value[0]
         }
         for (list, audience) in ordered {
-            transaction.announce(.talkersChanged(list), to: .only(audience))
+            transaction.announce(.talkersChanged(list), to: .only(audience), by: cause)
         }
         // Start the announcement interval only if someone was notified.
         if !ordered.isEmpty { speakers.announcedAt = now }

@@ -39,6 +39,8 @@ extension Room {
         private var settled: [FollowerShape: [MediaKind: [String]]] = [:]
         /// Participants whose slots may need other streams.
         private var stale: Set<String> = []
+        /// Number of followers that rights have marked stale, repeatedly or not; for tests.
+        private(set) var marks = 0
 
         var isEmpty: Bool { all.isEmpty }
 
@@ -64,9 +66,16 @@ extension Room {
 
         var shapesInUse: [FollowerShape] { Array(shapes.keys) }
 
-        mutating func note(_ id: String) { if all[id] != nil { stale.insert(id) } }
+        mutating func note(_ id: String) {
+            guard all[id] != nil else { return }
+            marks += 1
+            stale.insert(id)
+        }
 
-        mutating func noteAll() { stale.formUnion(all.keys) }
+        mutating func noteAll() {
+            marks += all.count
+            stale.formUnion(all.keys)
+        }
 
         /// Records the streams for one shape, and marks its followers stale if they changed.
         mutating func note(_ lineUp: [MediaKind: [String]], for shape: FollowerShape) {

@@ -42,6 +42,11 @@ extension Room {
         }
     }
 
+    /// Returns the preferences of a participant's following slots; `nil` if it has none.
+    package func preferences(ofFollowing participant: String) -> Preferences? {
+        speakers.followers[participant]?.preferences
+    }
+
     /// Ends the following of all slots of a participant.
     private mutating func stopFollowing(_ id: String, _ transaction: inout RoomTransaction) {
         guard let following = speakers.followers[id] else { return }
@@ -132,6 +137,7 @@ extension Room {
                 withSlot(name, of: id) { $0.subscription = nil }
                 vacated.append(name)
                 subscription.set(nil, for: kind)
+                countEnd(of: kind, in: &subscription, at: transaction.shared.now)
             }
             subscriptions[number] = subscription
             if subscription.slots.isEmpty {
@@ -148,18 +154,22 @@ extension Room {
         }
         for (subscription, slots) in ended
         where slots.allSatisfy({ isVacant($0, of: id) }) {
-            transaction.announce(.subscriptionDisconnected(subscription), to: .only([id]))
+            transaction.announce(
+                .subscriptionDisconnected(subscription, isFinal: true, .talkers),
+                to: .only([id])
+            )
         }
     }
 
     /// Returns the streams that a follower's slots should carry.
     ///
     /// Streams that it has subscribed to itself need no second slot. Streams that its role may not
-    /// receive get none.
+    /// receive get none. One that awaits approval gets nothing: it would learn who speaks.
     private func wanted(
         by subscriber: Participant,
         _ following: Following
     ) -> [MediaKind: [String]] {
+        guard subscriber.admitted else { return [:] }
         let chosen = subscriber.subscriptions.compactMap { number in
             subscriptions[number].flatMap { $0.follows ? nil : $0.stream }
         }

@@ -181,3 +181,99 @@ struct SpeechDetector: BitwiseCopyable {
     /// Quietest level of an active speaker, in -dBov.
     private static let quietestSpeech: UInt8 = 50
 }
+
+/// Fluctuation of loud levels: a voice rises and falls from packet to packet, a fan does not.
+struct LevelFluctuation: BitwiseCopyable {
+    /// Mean difference between consecutive levels, in dB.
+    private var mean: Float = 0
+    private var count = 0
+    private var last: UInt8?
+
+    var isOfSpeech: Bool { count >= Self.leastCount && Self.ofSpeech ~= mean }
+
+    /// Processes one packet's level, and starts over after recent silence.
+    mutating func receive(_ level: UInt8, isLoud: Bool, wasSilent: Bool) {
+        if wasSilent { (mean, count, last) = (0, 0, nil) }
+        guard isLoud else {
+            last = nil
+            return
+        }
+        if let last {
+            let step = min(abs(Float(level) - Float(last)), Self.mostOfOne)
+            count = min(count + 1, Self.mostCount)
+            mean += (step - mean) / Float(count)
+        }
+        last = level
+    }
+
+    /// Mean difference of speech, in dB; noise in packets of 20 ms has at most half of it.
+    private static let ofSpeech = (2 as Float)...6
+    /// Cap on a single difference, so that one jump does not count as fluctuation.
+    private static let mostOfOne: Float = 12
+    private static let leastCount = 3
+    private static let mostCount = 12
+}
+
+/// Estimate of a microphone's noise floor by minimum statistics: the quietest level of the last
+/// seconds.
+///
+/// Speech has gaps, so its minimum over some seconds is the background noise. A fan has no gaps.
+struct NoiseFloor: BitwiseCopyable {
+    /// Level of the noise, in -dBov.
+    private(set) var level: UInt8 = Self.unknown
+    /// Quietest level of each span, including the current one.
+    private var quietest = [12 of UInt8](repeating: Self.unknown)
+    private var present = 0
+    private var milliseconds = 0
+
+    mutating func receive(_ level: UInt8, milliseconds length: Int) {
+        quietest[present] = max(quietest[present], level)
+        milliseconds &+= length
+        guard milliseconds >= Self.spanMilliseconds else { return }
+        milliseconds = 0
+        measure()
+        present = (present + 1) % quietest.count
+        quietest[present] = level
+    }
+
+    /// Updates the floor: it falls at once, and rises after noise has lasted through all spans.
+    private mutating func measure() {
+        var least: UInt8 = 0
+        for index in quietest.indices { least = max(least, quietest[index]) }
+        level = min(max(least, Self.loudest), Self.quietest)
+    }
+
+    /// Length of each of the twelve spans: 4.8 s in all, longer than people speak without a gap.
+    private static let spanMilliseconds = 400
+    /// Floor assumed until the first seconds are over.
+    private static let unknown: UInt8 = 60
+    /// Lowest floor; gated microphones send silence, which says nothing about the room.
+    private static let quietest: UInt8 = 75
+    /// Highest floor, which leaves a range for speech above it.
+    private static let loudest: UInt8 = 30
+}
+
+/// Decaying peak level.
+///
+/// Sound much quieter than the peak is taken for its echo, not for a syllable.
+struct RecentPeak: BitwiseCopyable {
+    /// Peak level in -dBov.
+    private var level = Self.none
+
+    /// Quietest level of the same speech, in -dBov.
+    var threshold: UInt8 { UInt8(min(level + Self.range, Self.none)) }
+
+    /// Quietest level of a syllable's middle, in -dBov.
+    var fullThreshold: UInt8 { UInt8(min(level + Self.syllable, Self.none)) }
+
+    mutating func receive(_ heard: UInt8, milliseconds: Int) {
+        level = min(level + Self.fall * Float(milliseconds), Float(heard), Self.none)
+    }
+
+    private static let none: Float = 127
+    private static let range: Float = 16
+    private static let syllable: Float = 9
+    /// Decay in dB per millisecond: a second after a cough, speech of any loudness is recognized
+    /// again.
+    private static let fall: Float = 0.02
+}

@@ -12,7 +12,7 @@ struct Ladder: ~Copyable {
         var isScreen = false
         /// Present target; a larger frame rate tolerance keeps it from being left for a small
         /// change.
-        var current = LayerTarget.nothing
+        var current: LayerTarget?
 
         /// Whether a bitrate cap applies, which a lower frame rate would meet.
         var boundsBits: Bool { preference.bitrate != nil || roleCap.bitrate != nil }
@@ -50,16 +50,15 @@ struct Ladder: ~Copyable {
         // Every picture size except this one gets a single rung.
         let whole = wholePicture(within: bounds)
         let smooth = smoothRate(within: bounds)
-        var previous = -1
-        var top = -1
+        var previous: LayerTarget?
+        var top: Int?
         for index in 0..<options.count {
             let option = options[index]
             guard bounds.admits(option) else { continue }
-            let isWhole = option.target.isSamePicture(as: options[whole].target)
+            let isWhole = whole.map { option.target.isSamePicture(as: $0) } ?? false
             guard isWhole || option.frameRate == 0 || option.frameRate >= smooth else { continue }
-            let isSamePicture =
-                previous >= 0 && option.target.isSamePicture(as: options[previous].target)
-            previous = index
+            let isSamePicture = previous.map { option.target.isSamePicture(as: $0) } ?? false
+            previous = option.target
             if isSamePicture, !isWhole {
                 guard !bounds.isScreen else { continue }
                 _ = rungs.removeLast()
@@ -82,20 +81,21 @@ struct Ladder: ~Copyable {
     }
 
     /// Returns the limit that excludes the options above the top rung.
-    private func limit(above top: Int, within bounds: Bounds) -> LayerLimit {
-        guard top + 1 < options.count else { return .none }
-        for index in top + 1..<options.count where !bounds.admits(options[index]) {
+    private func limit(above top: Int?, within bounds: Bounds) -> LayerLimit {
+        let first = top.map { $0 + 1 } ?? 0
+        guard first < options.count else { return .none }
+        for index in first..<options.count where !bounds.admits(options[index]) {
             return bounds.isPermitted(options[index]) ? .preference : .role
         }
         // The options above the top have too low a frame rate, which follows from the bitrate cap.
         return bounds.roleCap.bitrate != nil ? .role : .preference
     }
 
-    /// Returns an option of the picture size whose frame rates are all rungs, or -1.
-    private func wholePicture(within bounds: Bounds) -> Int {
-        var found = -1
+    /// Returns an option of the picture size whose frame rates are all rungs, if there is one.
+    private func wholePicture(within bounds: Bounds) -> LayerTarget? {
+        var found: LayerTarget?
         for index in 0..<options.count where bounds.admits(options[index]) {
-            found = index
+            found = options[index].target
             if !bounds.isScreen { break }
         }
         return found
@@ -113,8 +113,8 @@ struct Ladder: ~Copyable {
 
     /// Adds the lowest option if none meets the preference and the role permits it; returns its
     /// index.
-    private mutating func addLeast(within bounds: Bounds) -> Int {
-        guard let least = options.first, bounds.isPermitted(least) else { return -1 }
+    private mutating func addLeast(within bounds: Bounds) -> Int? {
+        guard let least = options.first, bounds.isPermitted(least) else { return nil }
         rungs.append(least)
         return 0
     }

@@ -1,7 +1,7 @@
 import RTP
 
 /// Early stop of a layer that saturates a path, before its smaller successor's keyframe arrives.
-extension Core {
+extension LayerAllocator {
     /// Ratio of old to new bitrate above which the old layer stops at once on a saturated path.
     private static let floodFactor = 2
     /// Typical time from a keyframe request to the keyframe's arrival at the subscriber's path.
@@ -11,7 +11,7 @@ extension Core {
     /// Returns the milliseconds to delay a keyframe request until the path's queue has drained.
     ///
     /// A keyframe that arrived sooner would be queued or lost.
-    func pause(of transport: Int) -> Int64 {
+    func pause(of transport: TransportIndex, _ transports: borrowing Transports) -> Int64 {
         let waiting = transports[transport].bandwidth?.waitMilliseconds() ?? 0
         return min(max(waiting &- Self.answerMilliseconds, 0), Self.longestPause)
     }
@@ -20,15 +20,17 @@ extension Core {
     ///
     /// Dropping to fewer layers of the same encoding needs no keyframe, so that one continues.
     func wouldSaturate(
-        _ slot: Int,
+        _ slot: SlotIndex,
         with before: LayerOption,
-        until option: LayerOption
+        until option: LayerOption,
+        _ transports: borrowing Transports,
+        _ forwarder: borrowing Forwarder
     ) -> Bool {
         guard before.target.encoding != option.target.encoding,
             before.likelyBitrate > Self.floodFactor * option.likelyBitrate,
-            transports[slots[slot].transport].bandwidth?.isFull() == true
+            transports[forwarder.slots[slot].transport].bandwidth?.isFull() == true
         else { return false }
-        switch slots[slot].source {
+        switch forwarder.slots[slot].source {
         case .idle, .waiting: return false
         // If the previous switch still awaits its keyframe, less is sent than was allotted.
         case .flowing(let encoding), .switching(from: let encoding, to: _):

@@ -152,6 +152,9 @@ struct PathBandwidth: ~Copyable {
         return nil
     }
 
+    /// Whether packets wait in the pacer.
+    func holdsPackets() -> Bool { !pacer.isEmpty }
+
     /// Whether packets sent now are queued for long, or lost.
     func isFull() -> Bool { estimator.isFull }
 

@@ -1,4 +1,4 @@
-package import RTP
+import RTP
 import WorkerInterface
 
 /// Progress of `flush` in the batch under way.
@@ -8,12 +8,12 @@ struct FlushCursor: BitwiseCopyable {
     /// Next subscriber of the only publication, or current transport if there are several
     /// publications.
     var position = 0
-    /// Next slot of that transport, or -1.
-    var slot: Int32 = -1
+    /// Next slot of that transport, if there is one.
+    var slot: SlotIndex?
 }
 
 /// Egress order: the sequence in which a batch goes to its subscribers.
-extension Core {
+extension Forwarder {
     /// Sends the received batch to its subscribers, small audiences first.
     ///
     /// Small audiences would otherwise wait long for large ones. Within each of the two groups
@@ -21,24 +21,45 @@ extension Core {
     /// then video, publications in the order of their arrival.
     ///
     /// Returns `true` if the output is full and more is left: send it and call again.
-    package mutating func flush(into output: inout Batch, at now: Instant) -> Bool {
-        precondition(output.capacity >= Self.batchCapacity, "a batch must fit the output")
-        defer { srtpContext.finish() }
-        self.now = now
+    mutating func flush(
+        into output: inout Batch,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) -> Bool {
+        precondition(output.capacity >= Receiver.batchCapacity, "a batch must fit the output")
+        defer { transports.srtpContext.finish() }
         let sendTime = Self.sendTime(at: now)
-        if !replays.isEmpty, sendReplays(sendTime: sendTime, into: &output) { return true }
+        if !replays.isEmpty,
+            sendReplays(sendTime: sendTime, at: now, &transports, &receiver, into: &output)
+        {
+            return true
+        }
         repeat {
-            if !cursor.isUnderWay { prepareFlush() }
+            if !cursor.isUnderWay { prepareFlush(&receiver) }
             let isFull =
-                queued.count == 1
-                ? walkViewers(of: Int(queued[0]), sendTime: sendTime, into: &output)
-                : walkDestinations(sendTime: sendTime, into: &output)
+                receiver.queued.count == 1
+                ? walkViewers(
+                    of: receiver.queued[0],
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    into: &output
+                )
+                : walkDestinations(
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    into: &output
+                )
             if isFull { return true }
-            finishWalk()
-        } while !queued.isEmpty
-        arrivalCount = 0
+            finishWalk(&receiver)
+        } while !receiver.queued.isEmpty
+        receiver.arrivalCount = 0
         // A preempted batch may still read the places that it retired.
-        if !aside.isActive { pool.reclaim() }
+        if !aside.isActive { receiver.pool.reclaim() }
         return false
     }
 
@@ -48,85 +69,125 @@ extension Core {
         return UInt32(truncatingIfNeeded: (microseconds << 18) / 1_000_000) & 0xff_ffff
     }
 
-    private mutating func prepareFlush() {
+    private mutating func prepareFlush(_ receiver: inout Receiver) {
         cursor.isUnderWay = true
-        putLargeAudiencesLast()
-        for position in 0..<queued.count { padForGSO(of: Int(queued[position])) }
-        guard queued.count > 1 else { return }
-        chainViewers(ofPublicationsOf: .audio)
-        chainViewers(ofPublicationsOf: .video)
+        putLargeAudiencesLast(&receiver)
+        for position in 0..<receiver.queued.count {
+            padForGSO(of: receiver.queued[position], &receiver)
+        }
+        guard receiver.queued.count > 1 else { return }
+        chainViewers(ofPublicationsOf: .audio, receiver)
+        chainViewers(ofPublicationsOf: .video, receiver)
         cursor.slot = egressOrder.first(at: 0)
     }
 
-    private mutating func putLargeAudiencesLast() {
+    private mutating func putLargeAudiencesLast(_ receiver: inout Receiver) {
         var few = 0
-        for position in 0..<queued.count {
-            let publication = queued[position]
-            if publications[Int(publication)].hasLargeAudience {
+        for position in 0..<receiver.queued.count {
+            let publication = receiver.queued[position]
+            if receiver.publications[publication].hasLargeAudience {
                 largeAudiences.append(publication)
             } else {
-                queued[few] = publication
+                receiver.queued[few] = publication
                 few += 1
             }
         }
-        queued.removeAll(from: few)
-        if queued.isEmpty { swap(&queued, &largeAudiences) }
+        receiver.queued.removeAll(from: few)
+        if receiver.queued.isEmpty { swap(&receiver.queued, &largeAudiences) }
     }
 
-    private mutating func chainViewers(ofPublicationsOf kind: MediaKind) {
-        for position in 0..<queued.count {
-            let publication = Int(queued[position])
-            guard publications[publication].isOpen,
-                publications[publication].kind.isVideo == kind.isVideo
+    private mutating func chainViewers(
+        ofPublicationsOf kind: MediaKind,
+        _ receiver: borrowing Receiver
+    ) {
+        for position in 0..<receiver.queued.count {
+            let publication = receiver.queued[position]
+            guard receiver.publications[publication].isOpen,
+                receiver.publications[publication].kind.isVideo == kind.isVideo
             else {
                 continue
             }
-            for viewer in 0..<publications[publication].subscribers.count {
-                egressOrder.append(publications[publication].subscribers[viewer])
+            for viewer in 0..<receiver.publications[publication].subscribers.count {
+                egressOrder.append(receiver.publications[publication].subscribers[viewer])
             }
         }
     }
 
     private mutating func walkViewers(
-        of publication: Int,
+        of publication: PublicationIndex,
         sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
         into output: inout Batch
     ) -> Bool {
-        let arrivals = publications[publication].arrivalCount
-        let count = publications[publication].subscribers.count
+        let arrivals = receiver.publications[publication].arrivalCount
+        let count = receiver.publications[publication].subscribers.count
         while cursor.position < count {
             guard output.free >= arrivals else { return true }
             let position = cursor.position
-            let slot = Int(publications[publication].subscribers[position])
+            let slot = receiver.publications[publication].subscribers[position]
             if position + Self.recordsAhead < count {
-                prefetch(publications[publication].subscribers[position + Self.recordsAhead])
+                prefetch(
+                    receiver.publications[publication].subscribers[position + Self.recordsAhead],
+                    transports
+                )
             }
             if position + Self.keysAhead < count {
-                let next = publications[publication].subscribers[position + Self.keysAhead]
-                prefetchKey(of: egressOrder.transport(of: next))
+                let next = receiver.publications[publication].subscribers[position + Self.keysAhead]
+                prefetchKey(of: egressOrder.transport(of: next), transports)
             }
-            forward(publication, to: slot, sendTime: sendTime, into: &output)
+            forward(
+                publication,
+                to: slot,
+                sendTime: sendTime,
+                at: now,
+                &transports,
+                &receiver,
+                into: &output
+            )
             cursor.position += 1
         }
         return false
     }
 
-    private mutating func walkDestinations(sendTime: UInt32, into output: inout Batch) -> Bool {
+    private mutating func walkDestinations(
+        sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        into output: inout Batch
+    ) -> Bool {
         while cursor.position < egressOrder.count {
-            while cursor.slot >= 0 {
-                let publication = Int(slots[Int(cursor.slot)].publication)
-                guard output.free >= publications[publication].arrivalCount else { return true }
-                let next = egressOrder.next(after: cursor.slot)
-                if next >= 0 { slots.prefetch(Int(next)) }
-                forward(publication, to: Int(cursor.slot), sendTime: sendTime, into: &output)
+            while let slot = cursor.slot {
+                let next = egressOrder.next(after: slot)
+                // Commands, which unbind slots, are carried out between two batches.
+                guard let publication = slots[slot].publication else {
+                    preconditionFailure("a slot of the batch is bound")
+                }
+                guard output.free >= receiver.publications[publication].arrivalCount else {
+                    return true
+                }
+                if let next { slots.prefetch(next) }
+                forward(
+                    publication,
+                    to: slot,
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    into: &output
+                )
                 cursor.slot = next
             }
             cursor.position += 1
             cursor.slot = egressOrder.first(at: cursor.position)
-            let ahead = egressOrder.first(at: cursor.position + Self.recordsAhead)
-            if ahead >= 0 { prefetch(ahead) }
-            let next = egressOrder.first(at: cursor.position + Self.keysAhead)
-            if next >= 0 { prefetchKey(of: egressOrder.transport(of: next)) }
+            if let slot = egressOrder.first(at: cursor.position + Self.recordsAhead) {
+                prefetch(slot, transports)
+            }
+            if let slot = egressOrder.first(at: cursor.position + Self.keysAhead) {
+                prefetchKey(of: egressOrder.transport(of: slot), transports)
+            }
         }
         return false
     }
@@ -136,53 +197,22 @@ extension Core {
     /// Prefetch distance of keys, whose addresses lie in the transports.destinations.
     private static let keysAhead = 4
 
-    private func prefetch(_ slot: Int32) {
-        slots.prefetch(Int(slot))
+    private func prefetch(_ slot: SlotIndex, _ transports: borrowing Transports) {
+        slots.prefetch(slot)
         transports.destinations.prefetch(egressOrder.transport(of: slot))
     }
 
-    private func prefetchKey(of transport: Int) {
+    private func prefetchKey(of transport: TransportIndex, _ transports: borrowing Transports) {
         transports.destinations[transport].key?.prefetch()
     }
 
-    private mutating func finishWalk() {
-        for position in 0..<queued.count { countOutcomes(Int(queued[position])) }
+    private mutating func finishWalk(_ receiver: inout Receiver) {
+        for position in 0..<receiver.queued.count {
+            receiver.countOutcomes(receiver.queued[position])
+        }
         egressOrder.removeAll()
-        queued.removeAll()
+        receiver.queued.removeAll()
         cursor = FlushCursor()
-        swap(&queued, &largeAudiences)
-    }
-
-    /// Counts each packet of the batch as forwarded, or as dropped with its reason.
-    private mutating func countOutcomes(_ publication: Int) {
-        var place = publications[publication].firstArrival
-        while place >= 0 {
-            count(place, of: publication)
-            place = pool[place].next
-        }
-        publications[publication].removeArrivals()
-    }
-
-    private mutating func count(_ place: Int32, of publication: Int) {
-        let isMirror = publications[publication].home != nil
-        if let drop = pool[place].drop {
-            let reason = publications[publication].isOpen ? drop : .gated
-            if isMirror { relayDrops.count(reason) } else { drops.count(reason) }
-        } else if isMirror {
-            statistics.relayedForwarded &+= 1
-        } else {
-            statistics.rtpForwarded &+= 1
-        }
-    }
-
-    /// Drops the packets in the batch under way of a publication that ends.
-    mutating func discardArrivals(of publication: Int) {
-        guard publications[publication].isQueued else { return }
-        precondition(
-            !cursor.isUnderWay && largeAudiences.isEmpty && !aside.isActive,
-            "a batch is let out before commands are carried out"
-        )
-        countOutcomes(publication)
-        queued.remove(Int32(publication))
+        swap(&receiver.queued, &largeAudiences)
     }
 }

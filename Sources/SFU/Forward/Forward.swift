@@ -2,96 +2,148 @@ import RTP
 import WorkerInterface
 
 /// Forwarding of the batch's packets to one subscriber each.
-extension Core {
+extension Forwarder {
     /// Longest SRTP authentication tag, in bytes.
     private static let maximumOverhead = 16
     /// IPv4 and UDP headers of one datagram, in bytes.
     private static let datagramOverhead = 28
 
+    /// Forwards the received packets of a publication to one subscriber, or only the packet `held`.
     mutating func forward(
-        _ publication: Int,
-        to slot: Int,
+        _ publication: PublicationIndex,
+        _ held: PacketPlace? = nil,
+        to slot: SlotIndex,
         sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
         into output: inout Batch
     ) {
-        var slotCursor = slotCursor(of: slot)
-        guard slotCursor.slot.isOpen, publications[publication].isOpen,
+        var slotCursor = slotCursor(of: slot, transports)
+        guard slotCursor.slot.isOpen, receiver.publications[publication].isOpen,
             slotCursor.destination.path != nil
         else { return }
-        var place = publications[publication].firstArrival
-        while place >= 0 {
-            let next = pool[place].next
-            if pool[place].flags.contains(.skipped) {
-                pass(place, through: &slotCursor, sendTime: sendTime, into: &output)
+        var next = held ?? receiver.publications[publication].firstArrival
+        while let place = next {
+            next = held == nil ? receiver.pool[place].next.value : nil
+            if receiver.pool[place].flags.contains(.skipped) {
+                pass(
+                    place,
+                    through: &slotCursor,
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    receiver,
+                    into: &output
+                )
             } else if let reason = forward(
                 place,
                 of: publication,
                 through: &slotCursor,
                 sendTime: sendTime,
+                at: now,
+                &transports,
+                receiver,
                 into: &output
             ) {
-                if pool[place].drop == .noSubscriber { pool[place].drop = reason }
+                if receiver.pool[place].drop == .noSubscriber { receiver.pool[place].drop = reason }
             } else {
-                pool[place].drop = nil
+                receiver.pool[place].drop = nil
             }
-            place = next
         }
-        put(slotCursor)
+        put(slotCursor, &transports)
     }
 
     /// Sends or paces one packet to one subscriber; returns the drop reason if it did neither.
-    mutating func forward(
-        _ place: Int32,
-        of publication: Int,
+    private mutating func forward(
+        _ place: PacketPlace,
+        of publication: PublicationIndex,
         through slotCursor: inout SlotCursor,
         sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
         into output: inout Batch
     ) -> DropReason? {
-        let incoming = pool[place].payloadType
+        let incoming = receiver.pool[place].payloadType
         if slotCursor.slot.incomingPayloadType != incoming {
-            remap(&slotCursor, payloadType: incoming, of: publication)
+            remap(&slotCursor, payloadType: incoming, of: publication, receiver)
         }
         guard let payloadType = slotCursor.slot.payloadType else { return .noCommonCodec }
-        switch admit(place, at: &slotCursor) {
-        case .drop(let reason):
-            return reason
-        case .forward(let span, let index):
-            var rewriting = Rewriting(
-                span: span,
-                sequence: SequenceNumber(truncating: Int(index)),
-                payloadType: payloadType,
-                ssrc: slotCursor.slot.ssrc
-            )
-            rewriting.opusPayloadType = slotCursor.slot.opusPayloadType
-            rewriting.stripsRED = slotCursor.slot.stripsRED
-            if slotCursor.slot.stampsPackets { rewriting.padding = pool[place].padding }
-            if !hold(place, through: slotCursor, as: rewriting, index: index) {
-                if slotCursor.slot.stampsPackets {
-                    rewriting.stamp(from: &slotCursor, sendTime: sendTime)
-                }
-                guard send(place, through: &slotCursor, as: rewriting, index: index, into: &output)
-                else { return .sendFailed }
-                statistics.rtpOut &+= 1
+        var span = slotCursor.slot.rewriter.current
+        let index: Int64
+        if let next = slotCursor.slot.nextIndex(of: receiver.pool[place]) {
+            index = next
+        } else {
+            switch decide(place, at: &slotCursor, receiver) {
+            case .drop(let reason): return reason
+            case .fill(let gap, let missing):
+                fill(
+                    place,
+                    index: missing,
+                    of: gap,
+                    through: &slotCursor,
+                    sendTime,
+                    at: now,
+                    &transports,
+                    receiver,
+                    into: &output
+                )
+                return .layerNotSelected
+            case .forward(let found, let number): (span, index) = (found, number)
             }
-            noteUse(of: index, through: slotCursor)
-            slotCursor.slot.rewriter.sent(pool[place], index: index, span: span)
-            if !slotCursor.slot.isLayerNoted { noteLayer(place, of: &slotCursor) }
-            return nil
-        case .fill(let span, let index):
-            fill(place, index: index, of: span, through: &slotCursor, sendTime, into: &output)
-            return .layerNotSelected
         }
+        var rewriting = Rewriting(
+            span: span,
+            sequence: SequenceNumber(truncating: Int(index)),
+            payloadType: payloadType,
+            ssrc: slotCursor.slot.ssrc
+        )
+        rewriting.opusPayloadType = slotCursor.slot.opusPayloadType
+        rewriting.stripsRED = slotCursor.slot.stripsRED
+        if slotCursor.slot.stampsPackets { rewriting.padding = receiver.pool[place].padding }
+        if !hold(
+            place,
+            through: slotCursor,
+            as: rewriting,
+            index: index,
+            at: now,
+            &transports,
+            receiver
+        ) {
+            if slotCursor.slot.stampsPackets {
+                rewriting.stamp(from: &slotCursor, sendTime: sendTime)
+            }
+            guard
+                send(
+                    place,
+                    through: &slotCursor,
+                    as: rewriting,
+                    index: index,
+                    at: now,
+                    &transports,
+                    receiver,
+                    into: &output
+                )
+            else { return .sendFailed }
+            counters.rtpOut &+= 1
+        }
+        noteUse(of: index, through: slotCursor)
+        slotCursor.slot.rewriter.sent(receiver.pool[place], index: index, span: span)
+        if !slotCursor.slot.isLayerNoted { noteLayer(place, of: &slotCursor, receiver) }
+        return nil
     }
 
-    private mutating func admit(_ place: Int32, at slotCursor: inout SlotCursor) -> ForwardDecision
-    {
-        if let index = slotCursor.slot.nextIndex(of: pool[place]) {
-            return .forward(slotCursor.slot.rewriter.current, index: index)
-        }
+    /// Decides about a packet that does not simply follow the newest one.
+    private mutating func decide(
+        _ place: PacketPlace,
+        at slotCursor: inout SlotCursor,
+        _ receiver: borrowing Receiver
+    ) -> ForwardDecision {
         let slot = slotCursor.index
         return slotCursor.slot.admit(
-            pool[place],
-            wanted: slotRecords[slot].target.encoding,
+            receiver.pool[place],
+            wanted: slotRecords[slot].target?.encoding,
             after: &slotRecords[slot].earlier
         )
     }
@@ -106,29 +158,45 @@ extension Core {
 
     /// Leaves out a padding-only packet of the publisher.
     private mutating func pass(
-        _ place: Int32,
+        _ place: PacketPlace,
         through slotCursor: inout SlotCursor,
         sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
         into output: inout Batch
     ) {
         let admission = slotCursor.slot.omit(
-            pool[place],
+            receiver.pool[place],
             because: .padding,
             after: &slotRecords[slotCursor.index].earlier
         )
         guard case .fill(let span, let index) = admission else { return }
-        fill(place, index: index, of: span, through: &slotCursor, sendTime, into: &output)
+        fill(
+            place,
+            index: index,
+            of: span,
+            through: &slotCursor,
+            sendTime,
+            at: now,
+            &transports,
+            receiver,
+            into: &output
+        )
     }
 
     /// Sends an empty packet in place of one left out too late to close the numbering over it.
     ///
     /// Without it a subscriber would NACK the gap again and again.
     private mutating func fill(
-        _ place: Int32,
+        _ place: PacketPlace,
         index: Int64,
         of span: RTPRewriter.SequenceSpan,
         through slotCursor: inout SlotCursor,
         _ sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
         into output: inout Batch
     ) {
         guard let payloadType = slotCursor.slot.payloadType else { return }
@@ -141,12 +209,23 @@ extension Core {
         rewriting.isFiller = true
         rewriting.padding = 1
         if slotCursor.slot.stampsPackets { rewriting.stamp(from: &slotCursor, sendTime: sendTime) }
-        guard send(place, through: &slotCursor, as: rewriting, index: index, into: &output) else {
+        guard
+            send(
+                place,
+                through: &slotCursor,
+                as: rewriting,
+                index: index,
+                at: now,
+                &transports,
+                receiver,
+                into: &output
+            )
+        else {
             return
         }
         noteUse(of: index, through: slotCursor)
         slotCursor.slot.rewriter.filled(index: index)
-        statistics.fillersOut &+= 1
+        counters.fillersOut &+= 1
         // A filler is no copy of a media packet: fences must not count it.
         slotRecords[slotCursor.index].fencedPackets &+= 1
     }
@@ -154,21 +233,27 @@ extension Core {
     /// Writes, encrypts and queues one packet.
     ///
     /// Returns `false` if there is no path, the packet is too long or the SRTP keys are used up.
+    @inline(never)
     mutating func send(
-        _ place: Int32,
+        _ place: PacketPlace,
         through slotCursor: inout SlotCursor,
         as rewriting: Rewriting,
         index: Int64,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
         into output: inout Batch
     ) -> Bool {
         guard let path = slotCursor.destination.path else { return false }
         let padding = rewriting.isFiller ? 0 : Int(rewriting.padding)
-        let end = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength) + padding
-        let packets = pool.packets
+        let end =
+            Int(receiver.pool[place].payloadOffset) + Int(receiver.pool[place].payloadLength)
+            + padding
+        let packets = receiver.pool.packets
         let packet = packets.bytes(at: place, count: end)
         var target = output.next
         let written = PacketWriter.write(
-            pool[place],
+            receiver.pool[place],
             of: packet,
             for: slotCursor.slot,
             longMID: slotCursor.slot.hasLongMID
@@ -187,7 +272,8 @@ extension Core {
                 prefixLength: written.prefix,
                 rest: rest,
                 index: UInt64(bitPattern: index),
-                for: slotCursor
+                for: slotCursor,
+                &transports
             )
         } catch {
             return false
@@ -209,8 +295,8 @@ extension Core {
                     at: now
                 )
         }
-        statistics.datagramsOut &+= 1
-        statistics.bytesOut &+= UInt64(length)
+        counters.datagramsOut &+= 1
+        counters.bytesOut &+= UInt64(length)
         return true
     }
 
@@ -221,7 +307,8 @@ extension Core {
         prefixLength: Int,
         rest: Span<UInt8>,
         index: UInt64,
-        for slotCursor: borrowing SlotCursor
+        for slotCursor: borrowing SlotCursor,
+        _ transports: inout Transports
     ) throws(SRTPError) -> Int {
         if let key = slotCursor.destination.key {
             return try key.protectRTP(
@@ -245,14 +332,15 @@ extension Core {
     private mutating func remap(
         _ slotCursor: inout SlotCursor,
         payloadType: UInt8,
-        of publication: Int
+        of publication: PublicationIndex,
+        _ receiver: borrowing Receiver
     ) {
         let slot = slotCursor.index
         slotCursor.slot.incomingPayloadType = payloadType
         slotRecords[slot].firstRepeatable = slotCursor.slot.rewriter.highest + 1
         var outgoing: FormatMapping?
         slotCursor.slot.stripsRED = false
-        if let format = publications[publication].mapping(of: payloadType)?.format {
+        if let format = receiver.publications[publication].mapping(of: payloadType)?.format {
             outgoing = slotRecords[slot].configuration.mapping(for: format)
             if outgoing == nil, format.codec == .red {
                 outgoing = slotRecords[slot].configuration.mapping(for: MediaFormat(codec: .opus))

@@ -14,8 +14,9 @@ extension Slot {
     ///
     /// The common case is a packet of the current span and layers that directly follows the newest
     /// one.
+    @inline(__always)
     func nextIndex(of info: borrowing PacketInfo) -> Int64? {
-        guard case .flowing(Int32(bitPattern: info.encoding)) = source,
+        guard case .flowing(info.encoding) = source,
             rewriter.current.point == point, info.points.contains(point)
         else { return nil }
         return rewriter.nextIndex(of: info)
@@ -23,13 +24,13 @@ extension Slot {
 
     /// Decides about one packet of the slot's publication.
     ///
-    /// `wanted` is the encoding that a waiting video slot starts with, or -1 for none.
+    /// `wanted` is the encoding that a waiting video slot starts with, if any.
     mutating func admit(
         _ info: borrowing PacketInfo,
-        wanted: Int32,
+        wanted: EncodingIndex?,
         after earlier: inout RTPRewriter.PreviousSpans
     ) -> ForwardDecision {
-        let encoding = Int32(bitPattern: info.encoding)
+        let encoding = info.encoding
         switch source {
         case .idle:
             return .drop(.noSubscriber)

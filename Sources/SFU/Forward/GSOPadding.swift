@@ -9,9 +9,9 @@ private struct SizeRun: BitwiseCopyable {
     /// Maximum padding that a packet gets, in bytes; one send call less is not worth more.
     static let maximumPadding = 8
 
-    /// First and last packet, as pool indexes; -1 while there is none.
-    var first: Int32 = -1
-    var last: Int32 = -1
+    /// First and last packet, if there is any.
+    var first: PacketPlace?
+    var last: PacketPlace?
     /// Smallest and largest payload length, in bytes.
     var smallest = 0
     var largest = 0
@@ -19,8 +19,8 @@ private struct SizeRun: BitwiseCopyable {
     var elements = 0
 
     /// Appends a packet, if the run can still be padded to one size.
-    mutating func append(_ place: Int32, size: Int, elements: Int) -> Bool {
-        guard first >= 0 else {
+    mutating func append(_ place: PacketPlace, size: Int, elements: Int) -> Bool {
+        guard first != nil else {
             self = Self(
                 first: place,
                 last: place,
@@ -54,47 +54,64 @@ private struct SizeRun: BitwiseCopyable {
 /// libwebrtc splits a frame evenly and makes the later packets one byte longer. The padding is
 /// decided once for all subscribers; those whose packets may be sent twice under one index get
 /// none.
-extension Core {
-    mutating func padForGSO(of publication: Int) {
-        guard publications[publication].arrivalCount > 1, publications[publication].kind.isVideo
+extension Forwarder {
+    mutating func padForGSO(of publication: PublicationIndex, _ receiver: inout Receiver) {
+        guard receiver.publications[publication].arrivalCount > 1,
+            receiver.publications[publication].kind.isVideo
         else { return }
-        for position in 0..<publications[publication].encodings.count {
-            let encoding = publications[publication].encodings[position]
-            level(UInt32(bitPattern: encoding), from: publications[publication].firstArrival)
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            level(
+                encoding,
+                from: receiver.publications[publication].firstArrival,
+                &receiver
+            )
         }
     }
 
-    private mutating func level(_ encoding: UInt32, from firstArrival: Int32) {
+    private mutating func level(
+        _ encoding: EncodingIndex,
+        from firstArrival: PacketPlace?,
+        _ receiver: inout Receiver
+    ) {
         var run = SizeRun()
-        var place = firstArrival
-        while place >= 0 {
-            let next = pool[place].next
-            if pool[place].encoding == encoding, !pool[place].flags.contains(.skipped) {
-                let size = Int(pool[place].payloadLength)
-                let elements = pool[place].elementLength
+        var next = firstArrival
+        while let place = next {
+            next = receiver.pool[place].next.value
+            if receiver.pool[place].encoding == encoding,
+                !receiver.pool[place].flags.contains(.skipped)
+            {
+                let size = Int(receiver.pool[place].payloadLength)
+                let elements = receiver.pool[place].elementLength
                 if !run.append(place, size: size, elements: elements) {
                     let length = run.length(endedBy: size, elements: elements)
-                    pad(run, to: length ?? run.largest, includingLast: length != nil)
+                    pad(run, to: length ?? run.largest, includingLast: length != nil, &receiver)
                     run = SizeRun()
                     if length == nil { _ = run.append(place, size: size, elements: elements) }
                 }
             }
-            place = next
         }
-        pad(run, to: run.largest, includingLast: false)
+        pad(run, to: run.largest, includingLast: false, &receiver)
     }
 
     /// Pads a run's packets; the last one may stay shorter if no other packet ends the run.
-    private mutating func pad(_ run: SizeRun, to length: Int, includingLast: Bool) {
-        guard run.first >= 0 else { return }
-        let encoding = pool[run.first].encoding
-        var place = run.first
-        while place >= 0 {
-            if pool[place].encoding == encoding, !pool[place].flags.contains(.skipped) {
+    private mutating func pad(
+        _ run: SizeRun,
+        to length: Int,
+        includingLast: Bool,
+        _ receiver: inout Receiver
+    ) {
+        guard let first = run.first else { return }
+        let encoding = receiver.pool[first].encoding
+        var next = run.first
+        while let place = next {
+            if receiver.pool[place].encoding == encoding,
+                !receiver.pool[place].flags.contains(.skipped)
+            {
                 guard place != run.last || includingLast else { return }
-                pool.pad(place, count: length - Int(pool[place].payloadLength))
+                receiver.pool.pad(place, count: length - Int(receiver.pool[place].payloadLength))
             }
-            place = place == run.last ? -1 : pool[place].next
+            next = place == run.last ? nil : receiver.pool[place].next.value
         }
     }
 }
@@ -102,7 +119,7 @@ extension Core {
 extension PacketPool {
     /// Writes RTP padding after a packet's payload (RFC 3550 §5.1), for subscribers that are sent
     /// it.
-    mutating func pad(_ place: Int32, count: Int) {
+    mutating func pad(_ place: PacketPlace, count: Int) {
         precondition(count >= 0 && count <= SizeRun.maximumPadding)
         self[place].padding = UInt8(count)
         guard count > 0 else { return }

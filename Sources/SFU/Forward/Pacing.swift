@@ -7,7 +7,7 @@ import WorkerInterface
 /// is too old, or the permission to send it was revoked.
 struct PacedPacket: BitwiseCopyable {
     var slot: SlotID
-    var place: Int32
+    var place: PacketPlace
     /// Packet number, which identifies it in the history.
     var number: Int64
     /// Packet index under which it will be sent.
@@ -16,40 +16,51 @@ struct PacedPacket: BitwiseCopyable {
     /// Whether it must not be sent any more: its permission was revoked, or its place is free.
     var isVoid = false
     /// Next free place, if this one is free.
-    var nextFree: Int32 = -1
+    var nextFree: Int?
 }
 
 /// Pacing: large frames leave over a few milliseconds, as fast as the path takes them.
-extension Core {
+extension Forwarder {
     /// Sends a transport's paced packets that are due, and updates its estimate and its probe.
-    mutating func expireBandwidth(of transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func expireBandwidth(
+        of transport: TransportIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        into output: inout Batch
+    ) {
         guard transports[transport].bandwidth != nil else { return }
         transports[transport].bandwidth?.expire(at: now)
-        noteEstimate(of: transport, at: now)
-        startProbe(of: transport, at: now)
-        while output.free > Self.replyCapacity / 2,
+        transports.noteEstimate(of: transport, at: now)
+        startProbe(of: transport, at: now, &transports)
+        while output.free > Batch.replyCapacity / 2,
             let item = transports[transport].bandwidth?.takeNext(at: now)
         {
-            release(Int(item.index), at: now, into: &output)
+            release(Int(item.index), at: now, &transports, receiver, into: &output)
         }
-        pad(transport, at: now, into: &output)
+        pad(transport, at: now, &transports, &receiver, into: &output)
     }
 
     /// Queues a numbered packet in its subscriber's pacer; returns `false` if it must be sent now.
     mutating func hold(
-        _ place: Int32,
+        _ place: PacketPlace,
         through slotCursor: borrowing SlotCursor,
         as rewriting: Rewriting,
-        index: Int64
+        index: Int64,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver
     ) -> Bool {
         let transport = slotCursor.slot.transport
         // Packets that may be sent twice under one index are not paced.
         guard slotCursor.slot.kind.isVideo, slotCursor.slot.stampsPackets,
             transports[transport].bandwidth?.hasRoom(at: now) == false
         else { return false }
-        let encoding = Int(pool[place].encoding)
-        let number = pool[place].number
-        guard encodings[encoding].history.place(of: Int(number)) == place else { return false }
+        let encoding = receiver.pool[place].encoding
+        let number = receiver.pool[place].number
+        guard receiver.encodings[encoding].history.place(of: Int(number)) == place else {
+            return false
+        }
         let paced = PacedPacket(
             slot: slots.handle(at: slotCursor.index),
             place: place,
@@ -58,7 +69,7 @@ extension Core {
             rewriting: rewriting
         )
         guard let at = storePaced(for: paced) else { return false }
-        let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
+        let bytes = Int(receiver.pool[place].payloadLength) + Self.usualOverhead
         let queued = transports[transport].bandwidth?.enqueue(UInt32(at), bytes: bytes, at: now)
         if queued == .first { transports.schedule(transport, at: now) }
         guard queued == nil || queued == .full else { return true }
@@ -72,11 +83,19 @@ extension Core {
     static let usualOverhead = 80
 
     /// Sends a paced packet, if it may still be sent.
-    private mutating func release(_ at: Int, at now: Instant, into output: inout Batch) {
+    private mutating func release(
+        _ at: Int,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
+        into output: inout Batch
+    ) {
         let paced = pacedPackets[at]
         freePaced(at)
-        guard !paced.isVoid, slots.contains(paced.slot), isInHistory(paced) else { return }
-        var slotCursor = slotCursor(of: Int(paced.slot.index))
+        guard !paced.isVoid, slots.contains(paced.slot), isInHistory(paced, receiver) else {
+            return
+        }
+        var slotCursor = slotCursor(of: paced.slot.place, transports)
         guard slotCursor.destination.path != nil else { return }
         var rewriting = paced.rewriting
         if slotCursor.slot.stampsPackets {
@@ -88,26 +107,29 @@ extension Core {
             through: &slotCursor,
             as: rewriting,
             index: paced.index,
+            at: now,
+            &transports,
+            receiver,
             into: &output
         )
         isReleasing = false
-        if isSent { statistics.rtpOut &+= 1 }
-        put(slotCursor)
+        if isSent { counters.rtpOut &+= 1 }
+        put(slotCursor, &transports)
     }
 
-    private func isInHistory(_ paced: PacedPacket) -> Bool {
-        let encoding = Int(paced.rewriting.span.encoding)
-        return encodings.isOccupied(encoding)
-            && encodings[encoding].epoch == paced.rewriting.span.epoch
-            && encodings[encoding].history.place(of: Int(paced.number)) == paced.place
+    private func isInHistory(_ paced: PacedPacket, _ receiver: borrowing Receiver) -> Bool {
+        guard let encoding = paced.rewriting.span.encoding.value else { return false }
+        return receiver.encodings.isOccupied(encoding)
+            && receiver.encodings[encoding].epoch == paced.rewriting.span.epoch
+            && receiver.encodings[encoding].history.place(of: Int(paced.number)) == paced.place
     }
 
     /// Drops the paced packets of a slot whose permission was revoked.
     ///
     /// Their indexes are given back, so that the next packet leaves no gap, unless a later index is
     /// in use: an index is used once (RFC 3711 §9.1).
-    mutating func dropPaced(of slot: Int) {
-        guard transports[slots[slot].transport].bandwidth?.pacer.isEmpty == false else { return }
+    mutating func dropPaced(of slot: SlotIndex, _ transports: borrowing Transports) {
+        guard transports[slots[slot].transport].bandwidth?.holdsPackets() == true else { return }
         let id = slots.handle(at: slot)
         var first = Int64.max
         var count: Int64 = 0
@@ -123,7 +145,7 @@ extension Core {
     }
 
     /// Empties the pacer of a transport that ends.
-    mutating func clearPacer(of transport: Int) {
+    mutating func clearPacer(of transport: TransportIndex, _ transports: inout Transports) {
         while let item = transports[transport].bandwidth?.takeAny() {
             freePaced(Int(item.index))
         }
@@ -131,12 +153,11 @@ extension Core {
 
     /// Stores a paced packet; returns `nil` at the worker's limit.
     private mutating func storePaced(for paced: PacedPacket) -> Int? {
-        guard firstFreePaced >= 0 else {
+        guard let at = firstFreePaced else {
             guard pacedPackets.count < Self.maximumPaced else { return nil }
             pacedPackets.append(paced)
             return pacedPackets.count - 1
         }
-        let at = Int(firstFreePaced)
         firstFreePaced = pacedPackets[at].nextFree
         pacedPackets[at] = paced
         return at
@@ -145,6 +166,6 @@ extension Core {
     private mutating func freePaced(_ at: Int) {
         pacedPackets[at].isVoid = true
         pacedPackets[at].nextFree = firstFreePaced
-        firstFreePaced = Int32(at)
+        firstFreePaced = at
     }
 }

@@ -1,4 +1,5 @@
 import RTP
+import WorkerInterface
 
 /// Per-slot RTP rewriter: turns packets of changing sources into one continuous stream.
 ///
@@ -15,7 +16,7 @@ struct RTPRewriter: BitwiseCopyable {
         /// Difference between a packet's index and its incoming number.
         var offset: Int64 = 0
         /// Encoding, and its sequence number epoch, that the offsets apply to.
-        var encoding: UInt32 = .max
+        var encoding = OptionalIndex<HandleKind.Encoding>()
         var epoch: UInt32 = 0
         var timestampOffset: UInt32 = 0
         var pictureOffset: UInt16 = 0
@@ -24,7 +25,7 @@ struct RTPRewriter: BitwiseCopyable {
         var point = LayerPoint.top
 
         func matches(_ info: borrowing PacketInfo) -> Bool {
-            guard encoding == info.encoding else { return false }
+            guard encoding == OptionalIndex(info.encoding) else { return false }
             return epoch == info.epoch
         }
     }
@@ -102,7 +103,7 @@ struct RTPRewriter: BitwiseCopyable {
         current = SequenceSpan(
             first: next,
             offset: next - info.number,
-            encoding: info.encoding,
+            encoding: OptionalIndex(info.encoding),
             epoch: info.epoch,
             timestampOffset: outgoing &- info.timestamp,
             pictureOffset: hasStarted ? lastPicture &+ 1 &- info.pictureID : 0,

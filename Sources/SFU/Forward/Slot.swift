@@ -12,9 +12,9 @@ struct Slot: BitwiseCopyable {
         case idle
         /// Waits for the first packet that can be decoded on its own.
         case waiting
-        case flowing(Int32)
+        case flowing(EncodingIndex)
         /// Forwards `from` until a keyframe of `to` arrives.
-        case switching(from: Int32, to: Int32)
+        case switching(from: EncodingIndex, to: EncodingIndex)
     }
 
     /// Largest burst of retransmissions, in quarters of a packet.
@@ -30,10 +30,10 @@ struct Slot: BitwiseCopyable {
     /// Last payload type that arrived; `payloadType` is its mapping.
     var incomingPayloadType: UInt8 = 0xff
     var isOpen = false
-    private let place: Int32
+    /// Index of its transport.
+    let transport: TransportIndex
     private(set) var ssrc: SSRC
-    /// Index of the publication that it carries, or -1.
-    var publication: Int32 = -1
+    private var carried = OptionalIndex<HandleKind.Publication>()
 
     private(set) var packets: UInt64 = 0
     private(set) var bytes: UInt64 = 0
@@ -60,8 +60,8 @@ struct Slot: BitwiseCopyable {
     private(set) var midLength: UInt8 = 0
     private(set) var mid = [6 of UInt8](repeating: 0)
 
-    init(_ configuration: SlotConfiguration, transport: Int, random: UInt64) {
-        place = Int32(transport)
+    init(_ configuration: SlotConfiguration, transport: TransportIndex, random: UInt64) {
+        self.transport = transport
         kind = configuration.kind
         ssrc = configuration.ssrc
         extensions = configuration.extensions
@@ -69,8 +69,11 @@ struct Slot: BitwiseCopyable {
         configure(configuration)
     }
 
-    /// Index of its transport.
-    var transport: Int { Int(place) }
+    /// Publication that it carries, if it is bound to one.
+    var publication: PublicationIndex? {
+        get { carried.value }
+        set { carried.value = newValue }
+    }
 
     var hasLongMID: Bool { Int(midLength) > Self.shortMID }
 
@@ -102,16 +105,16 @@ struct Slot: BitwiseCopyable {
 /// Cursor with copies of a slot and its destination, while packets are forwarded through them.
 struct SlotCursor: BitwiseCopyable {
     /// Index of the slot.
-    let index: Int
+    let index: SlotIndex
     var slot: Slot
     var destination: Destination
 }
 
-extension Core {
+extension Forwarder {
     /// Copies a slot and its destination into a cursor.
     ///
     /// Nothing else may change the two until `put` writes them back.
-    func slotCursor(of slot: Int) -> SlotCursor {
+    func slotCursor(of slot: SlotIndex, _ transports: borrowing Transports) -> SlotCursor {
         SlotCursor(
             index: slot,
             slot: slots[slot],
@@ -119,7 +122,7 @@ extension Core {
         )
     }
 
-    mutating func put(_ slotCursor: SlotCursor) {
+    mutating func put(_ slotCursor: SlotCursor, _ transports: inout Transports) {
         slots[slotCursor.index] = slotCursor.slot
         transports.destinations[slotCursor.slot.transport] = slotCursor.destination
     }

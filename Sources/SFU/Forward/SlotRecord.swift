@@ -29,14 +29,13 @@ struct SlotRecord: ~Copyable {
     var priority: Int16 = 0
     /// Whether video may be paused if the path is too narrow for it.
     var mayFallBack = true
-    /// Selected layers; other ones may still be sent until the keyframe that the change needs.
-    var target = LayerTarget.nothing
-    /// Result of the bandwidth allocation; audio has none.
-    var share = LazyBox<SlotShare>()
+    /// Selected layers, `nil` if video is off; other ones may still be sent until the keyframe that
+    /// the change needs.
+    var target: LayerTarget?
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
-    /// Encoding that the control plane was last told; `.max` before the first.
-    var encodingSent = UInt32.max
+    /// Encoding that the control plane was last told; `nil` before the first.
+    var encodingSent: EncodingIndex?
     /// Spatial layer that the control plane was last told; `.max` if the encoding has only one.
     var spatialSent = UInt8.max
     /// Packets that a fence has counted or will count; the others went out under the present
@@ -53,7 +52,6 @@ struct SlotRecord: ~Copyable {
     init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
         self.configuration = configuration
         rtxIndex = Int64(rtxRandom & 0x3fff)
-        if configuration.kind.isVideo { share.make(SlotShare()) }
     }
 }
 
@@ -73,16 +71,22 @@ extension SlotConfiguration {
     }
 }
 
-extension Core {
+extension Forwarder {
+    /// Returns the clock rate of a slot's RTP timestamps: its kind's usual one while it is idle.
+    func clockRate(of slot: SlotIndex) -> Int {
+        let codec = slotRecords[slot].outgoing?.format.codec
+        return (codec ?? (slots[slot].kind == .audio ? .opus : .vp8)).clockRate
+    }
+
     /// Handles the loss of a subscriber's permission to receive, whichever of the two gates closed.
     ///
     /// The next fence reports how many copies were sent under that permission, without
     /// retransmissions. Each copy is counted once: a second gate that closes adds none.
-    mutating func revokeRight(of slot: Int) {
+    mutating func revokeRight(of slot: SlotIndex, _ transports: borrowing Transports) {
         let copies = slots[slot].packets &- slotRecords[slot].retransmissions
         packetsUnderRevokedRights &+= copies &- slotRecords[slot].fencedPackets
         slotRecords[slot].fencedPackets = copies
-        dropPaced(of: slot)
+        dropPaced(of: slot, transports)
         revokedSSRCs.append(slots[slot].ssrc)
         if let ssrc = slotRecords[slot].configuration.rtxSSRC { revokedSSRCs.append(ssrc) }
     }

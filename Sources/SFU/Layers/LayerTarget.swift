@@ -3,14 +3,11 @@ import WorkerInterface
 
 /// Layer of its publication that a slot should be sent.
 struct LayerTarget: Hashable, BitwiseCopyable {
-    /// Index of the encoding; -1 if video is off.
-    var encoding: Int32
+    var encoding: EncodingIndex
     /// Highest spatial layer that is forwarded, 0 to 7.
     var spatial: UInt8
     /// Highest temporal layer that is forwarded, 0 to 3.
     var temporal: UInt8
-
-    static let nothing = Self(encoding: -1, spatial: 0, temporal: 0)
 
     var point: LayerPoint { LayerPoint(spatial: spatial, temporal: temporal) }
 }

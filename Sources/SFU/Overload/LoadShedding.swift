@@ -1,41 +1,53 @@
-package import RTP
-package import WorkerInterface
-
-/// Reduction of a slot's video while its worker is overloaded.
-enum VideoReduction: UInt8, BitwiseCopyable {
-    case none
-    /// Only the lowest layer is sent.
-    case lowest
-    /// No video is sent.
-    case off
-}
+import RTP
+import WorkerInterface
 
 /// Load shedding: the video that an overloaded worker reduces, by slot.
-extension Core {
+struct Overload: ~Copyable {
+    var gauge: OverloadController
+    /// Slots whose video is reduced or stopped.
+    var reducedSlots = 0
+    var stoppedSlots = 0
+    var sheddingDue: Instant?
+    /// State now, and the one last reported to the control plane.
+    var state = WorkerOverload()
+    var reported = WorkerOverload()
+
+    private static let sheddingMilliseconds: Int64 = 2_000
+
+    init(_ limits: OverloadLimits) { gauge = OverloadController(limits) }
+
     /// Processes the worker's load sample, and reduces or restores video accordingly.
     ///
-    /// It runs between two batches, so no packet pays for it.
-    package mutating func noteLoad(_ sample: LoadSample, at now: Instant) {
-        self.now = now
+    /// Returns the state of the overload if the control plane is to hear of it.
+    mutating func noteLoad(
+        _ sample: LoadSample,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) -> WorkerOverload? {
         let isOther = gauge.note(sample, at: now)
-        if isOther || sheddingDue.isDue(at: now) { shedLoad(at: now) }
-        let told = gauge.pressure(reduced: reducedSlots, stopped: stoppedSlots)
-        statistics.pressure = told
-        guard told.isNews(beside: reportedOverload) else { return }
-        reportedOverload = told
-        emit(.pressure(told, transports: transports.count))
+        if isOther || sheddingDue.isDue(at: now) {
+            shedLoad(at: now, &transports, &receiver, &forwarder, &allocator)
+        }
+        state = gauge.pressure(reduced: reducedSlots, stopped: stoppedSlots)
+        guard state.isNews(beside: reported) else { return nil }
+        reported = state
+        return state
     }
-
-    /// Time of the next call of `noteLoad`; `nil` if none is needed.
-    package var loadSampleDeadline: Instant? { gauge.deadline }
-
-    package func needsLoadSample(at now: Instant) -> Bool { gauge.isDue(at: now) }
 
     /// Distributes the bitrate that may still be sent among all slots of the worker.
     ///
     /// The least important slots lose their higher layers first. When all are down to their lowest
     /// layer, the least important lose that too.
-    private mutating func shedLoad(at now: Instant) {
+    private mutating func shedLoad(
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) {
         guard gauge.kept < 1 || reducedSlots + stoppedSlots > 0 else {
             sheddingDue = nil
             return
@@ -43,8 +55,10 @@ extension Core {
         // Repeated while overloaded, because slots come and go.
         sheddingDue = gauge.kept < 1 ? now.advanced(milliseconds: Self.sheddingMilliseconds) : nil
         var plan = SheddingPlan()
-        for slot in 0..<slots.capacity where slots.isOccupied(slot) {
-            guard let claim = sheddingClaim(of: slot) else { continue }
+        for offset in 0..<forwarder.slots.capacity {
+            guard let slot = forwarder.slots.index(at: offset),
+                let claim = sheddingClaim(of: slot, receiver, forwarder, allocator)
+            else { continue }
             plan.claims.append(claim)
         }
         plan.share(kept: gauge.kept)
@@ -56,34 +70,49 @@ extension Core {
             case .lowest: reducedSlots += 1
             case .off: stoppedSlots += 1
             }
-            let slot = Int(claim.slot)
-            guard slotRecords[slot].share.value.cut != claim.cut else { continue }
-            slotRecords[slot].share.value.cut = claim.cut
-            allocate(slots[slot].transport, at: now)
+            let slot = claim.slot
+            guard allocator.shares[slot].value.cut != claim.cut else { continue }
+            allocator.shares[slot].value.cut = claim.cut
+            allocator.allocate(
+                forwarder.slots[slot].transport,
+                at: now,
+                &transports,
+                &receiver,
+                &forwarder
+            )
         }
     }
 
-    private func sheddingClaim(of slot: Int) -> SheddingPlan.Claim? {
-        let publication = Int(slots[slot].publication)
-        guard slots[slot].kind == .video, slots[slot].isOpen, publication >= 0,
-            let whole = slotRecords[slot].share.value.whole
+    func sheddingClaim(
+        of slot: SlotIndex,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder,
+        _ allocator: borrowing LayerAllocator
+    ) -> SheddingPlan.Claim? {
+        guard forwarder.slots[slot].kind == .video, forwarder.slots[slot].isOpen,
+            let publication = forwarder.slots[slot].publication,
+            let whole = allocator.shares[slot].value.whole
         else { return nil }
+        let fallback: SheddingPlan.Fallback =
+            if !receiver.publications[publication].configuration.audioFallback {
+                .forbiddenByPublisher
+            } else {
+                forwarder.slotRecords[slot].mayFallBack ? .allowed : .forbiddenBySubscriber
+            }
         let isFeatured =
-            publications[publication].configuration.isFeatured
-            || publications[publication].configuration.isScreen
+            receiver.publications[publication].configuration.isFeatured
+            || receiver.publications[publication].configuration.isScreen
         return SheddingPlan.Claim(
-            slot: Int32(slot),
-            priority: Int(slotRecords[slot].priority),
-            hasLargeAudience: publications[publication].hasLargeAudience,
+            slot: slot,
+            priority: Int(forwarder.slotRecords[slot].priority),
+            hasLargeAudience: receiver.publications[publication].hasLargeAudience,
             isFeatured: isFeatured,
-            mayPause: slotRecords[slot].mayFallBack,
+            fallback: fallback,
             whole: whole.likelyBitrate,
-            lowest: slotRecords[slot].share.value.lowestBitrate,
-            cut: slotRecords[slot].share.value.cut
+            lowest: allocator.shares[slot].value.lowestBitrate,
+            cut: allocator.shares[slot].value.cut
         )
     }
-
-    private static let sheddingMilliseconds: Int64 = 2_000
 }
 
 extension WorkerOverload {

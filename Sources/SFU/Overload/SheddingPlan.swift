@@ -1,9 +1,12 @@
 /// Load-shedding plan: the cut of each slot's video, so that all together take at most a share of
 /// their demand.
 struct SheddingPlan {
+    /// Permission to switch a slot's video off and keep its audio, the first to lose it first.
+    enum Fallback: CaseIterable { case allowed, forbiddenBySubscriber, forbiddenByPublisher }
+
     /// One slot: its importance, its demand and its cut.
     struct Claim: BitwiseCopyable {
-        var slot: Int32
+        var slot: SlotIndex
         /// Subscriber's priority, 0 to 1,000; lower ones are cut first.
         var priority: Int
         /// Whether its publication has many subscribers.
@@ -14,9 +17,9 @@ struct SheddingPlan {
         /// Whether it shows an active speaker, a pinned participant or a screen; among equals cut
         /// last.
         var isFeatured: Bool
-        /// Whether its video may be switched off; other slots lose it only when none of these is
-        /// left.
-        var mayPause: Bool
+        /// Whether its video may be switched off; a slot loses it only when no slot of an earlier
+        /// kind has any left.
+        var fallback: Fallback
         /// Bitrate with all its layers and with the lowest alone, in bits a second.
         var whole: Int
         var lowest: Int
@@ -44,14 +47,16 @@ struct SheddingPlan {
             claims[index].cut = .lowest
             excess -= saved
         }
-        for mayPause in [true, false] {
-            for index in order({ before[$0].cut == .off }) where claims[index].mayPause == mayPause
+        for fallback in Fallback.allCases {
+            for index in order({ before[$0].cut == .off }) where claims[index].fallback == fallback
             {
                 let left = claims[index].cut == .none ? claims[index].whole : claims[index].lowest
                 guard isWorth(left, of: excess, before[index].cut == .off) else { continue }
                 claims[index].cut = .off
                 excess -= left
             }
+            // A slot that was too large for the rest of the excess keeps those of later kinds too.
+            guard claims.allSatisfy({ $0.fallback != fallback || $0.cut == .off }) else { return }
         }
     }
 

@@ -2,30 +2,45 @@ import RTP
 import WorkerInterface
 
 /// Retransmission of lost packets from the encoding's history (RFC 4588, RFC 4585 §6.2.1).
-extension Core {
+extension RTCPEndpoint {
     /// Age up to which packets before the last keyframe are retransmitted, in ms.
     private static let supersededMilliseconds: Int64 = 200
 
     /// Answers one NACK, within the slot's budget and the output's room.
     mutating func retransmit(
         _ request: borrowing GenericNACK,
-        to slot: Int,
+        to slot: SlotIndex,
         at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: borrowing LayerAllocator,
         into output: inout Batch
     ) {
-        slotRecords[slot].nacksReceived &+= 1
-        guard transports[slots[slot].transport].canSend, slots[slot].isOpen else { return }
-        if let encoding = encodingNeedingKeyframe(request, of: slot) {
-            return requestKeyframe(of: encoding, at: now)
+        forwarder.slotRecords[slot].nacksReceived &+= 1
+        guard transports[forwarder.slots[slot].transport].canSend, forwarder.slots[slot].isOpen
+        else { return }
+        if let encoding = encodingNeedingKeyframe(request, of: slot, receiver, forwarder) {
+            return receiver.requestKeyframe(of: encoding, at: now, &transports)
         }
-        let sendTime = Self.sendTime(at: now)
+        let sendTime = Forwarder.sendTime(at: now)
         for index in 0..<request.count {
             let (first, bitmask) = request[index]
             for step in 0...16 where step == 0 || bitmask & (1 << UInt16(step - 1)) != 0 {
-                guard output.free > Self.replyCapacity / 2,
-                    slots[slot].retransmissionCredit >= 4
+                guard output.free > Batch.replyCapacity / 2,
+                    forwarder.slots[slot].retransmissionCredit >= 4
                 else { return }
-                retransmit(first.advanced(by: step), to: slot, sendTime: sendTime, into: &output)
+                retransmit(
+                    first.advanced(by: step),
+                    to: slot,
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    receiver,
+                    &forwarder,
+                    allocator,
+                    into: &output
+                )
             }
         }
     }
@@ -35,18 +50,24 @@ extension Core {
     /// The packet has left the history, and no keyframe came after it, so the picture does not
     /// recover with the rest. Receivers list missing packets from the oldest on. After an outage
     /// the rest would only arrive late and make the jitter buffer expect such delays.
-    private func encodingNeedingKeyframe(_ request: borrowing GenericNACK, of slot: Int) -> Int? {
-        guard slots[slot].kind == .video, case .flowing(let flowing) = slots[slot].source,
+    private func encodingNeedingKeyframe(
+        _ request: borrowing GenericNACK,
+        of slot: SlotIndex,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder
+    ) -> EncodingIndex? {
+        guard forwarder.slots[slot].kind == .video,
+            case .flowing(let flowing) = forwarder.slots[slot].source,
             request.count > 0,
-            let (span, original, _) = slots[slot].rewriter.original(
+            let (span, original, _) = forwarder.slots[slot].rewriter.original(
                 of: request[0].packetID,
-                after: slotRecords[slot].earlier
-            ), span.encoding == UInt32(bitPattern: flowing)
+                after: forwarder.slotRecords[slot].earlier
+            ), span.encoding.value == flowing
         else { return nil }
-        let encoding = Int(flowing)
-        guard encodings[encoding].epoch == span.epoch,
-            original < encodings[encoding].history.numbers.lowerBound,
-            let keyframe = encodings[encoding].keyframes.lastNumber(in: span.epoch),
+        let encoding = flowing
+        guard receiver.encodings[encoding].epoch == span.epoch,
+            original < receiver.encodings[encoding].history.numbers.lowerBound,
+            let keyframe = receiver.encodings[encoding].keyframes.lastNumber(in: span.epoch),
             original >= keyframe
         else { return nil }
         return encoding
@@ -56,41 +77,50 @@ extension Core {
     ///
     /// No receiver displays such a picture any more, and it would arrive as late as the rest of an
     /// outage.
-    private func isSuperseded(_ place: Int32) -> Bool {
-        let encoding = Int(pool[place].encoding)
-        let epoch = encodings[encoding].epoch
-        guard let keyframe = encodings[encoding].keyframes.lastNumber(in: epoch) else {
+    private func isSuperseded(
+        _ place: PacketPlace,
+        at now: Instant,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        let encoding = receiver.pool[place].encoding
+        let epoch = receiver.encodings[encoding].epoch
+        guard let keyframe = receiver.encodings[encoding].keyframes.lastNumber(in: epoch) else {
             return false
         }
-        return pool[place].number < keyframe
-            && now.milliseconds(since: pool[place].arrival) > Self.supersededMilliseconds
+        return receiver.pool[place].number < keyframe
+            && now.milliseconds(since: receiver.pool[place].arrival) > Self.supersededMilliseconds
     }
 
     private mutating func retransmit(
         _ number: SequenceNumber,
-        to slot: Int,
+        to slot: SlotIndex,
         sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: borrowing LayerAllocator,
         into output: inout Batch
     ) {
-        var slotCursor = slotCursor(of: slot)
+        var slotCursor = forwarder.slotCursor(of: slot, transports)
         let numbering = slotCursor.slot.rewriter
         guard
             let (span, original, index) = numbering.original(
                 of: number,
-                after: slotRecords[slot].earlier
-            ), isUseful(span, to: slot)
+                after: forwarder.slotRecords[slot].earlier
+            ), isUseful(span, to: slot, forwarder, allocator)
         else { return }
-        let encoding = Int(span.encoding)
-        guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
-            Int32(encodings[encoding].publication) == slots[slot].publication,
-            publications[encodings[encoding].publication].isOpen
+        guard let encoding = span.encoding.value, receiver.encodings.isOccupied(encoding),
+            receiver.encodings[encoding].epoch == span.epoch,
+            receiver.encodings[encoding].publication == forwarder.slots[slot].publication,
+            receiver.publications[receiver.encodings[encoding].publication].isOpen
         else { return }
-        let place = encodings[encoding].history.place(of: Int(original))
-        guard place >= 0, slots[slot].incomingPayloadType == pool[place].payloadType,
-            !isSuperseded(place),
-            let mapping = slotRecords[slot].outgoing
+        guard let place = receiver.encodings[encoding].history.place(of: Int(original)),
+            forwarder.slots[slot].incomingPayloadType == receiver.pool[place].payloadType,
+            !isSuperseded(place, at: now, receiver),
+            let mapping = forwarder.slotRecords[slot].outgoing
         else { return }
-        let bytes = Int(pool[place].payloadLength) + Self.usualOverhead
+        let bytes = Int(receiver.pool[place].payloadLength) + Forwarder.usualOverhead
         guard
             transports[slotCursor.slot.transport].bandwidth?
                 .takeRetransmission(bytes: bytes, at: now) != false
@@ -104,52 +134,65 @@ extension Core {
         rewriting.opusPayloadType = slotCursor.slot.opusPayloadType
         rewriting.stripsRED = slotCursor.slot.stripsRED
         // A packet that was replaced by a filler is replaced by one again.
-        rewriting.isFiller = !pool[place].points.contains(span.point)
+        rewriting.isFiller = !receiver.pool[place].points.contains(span.point)
         var packetIndex = index
-        if let rtx = mapping.rtxPayloadType, let ssrc = slotRecords[slot].configuration.rtxSSRC {
-            slotRecords[slot].rtxIndex += 1
-            packetIndex = slotRecords[slot].rtxIndex
+        if let rtx = mapping.rtxPayloadType,
+            let ssrc = forwarder.slotRecords[slot].configuration.rtxSSRC
+        {
+            forwarder.slotRecords[slot].rtxIndex += 1
+            packetIndex = forwarder.slotRecords[slot].rtxIndex
             rewriting.sequence = SequenceNumber(truncating: Int(packetIndex))
             rewriting.payloadType = rtx
             rewriting.ssrc = ssrc
             rewriting.original = number
             rewriting.stamp(from: &slotCursor, sendTime: sendTime)
-        } else if slots[slot].stampsPackets || index < slotRecords[slot].firstRepeatable {
+        } else if forwarder.slots[slot].stampsPackets
+            || index < forwarder.slotRecords[slot].firstRepeatable
+        {
             // A packet sent twice under one index would have to be identical to the last bit.
             return
         } else if rewriting.isFiller {
             rewriting.padding = 1
         }
-        let isSent = send(
+        let isSent = forwarder.send(
             place,
             through: &slotCursor,
             as: rewriting,
             index: packetIndex,
+            at: now,
+            &transports,
+            receiver,
             into: &output
         )
         if isSent {
             if rewriting.original == nil {
-                slotCursor.slot.rewriter.use(index, after: &slotRecords[slot].earlier)
+                slotCursor.slot.rewriter.use(index, after: &forwarder.slotRecords[slot].earlier)
             }
             slotCursor.slot.retransmissionCredit -= 5
-            slotRecords[slot].retransmissions &+= 1
-            statistics.rtxOut &+= 1
+            forwarder.slotRecords[slot].retransmissions &+= 1
+            counters.rtxOut &+= 1
         }
-        put(slotCursor)
+        forwarder.put(slotCursor, &transports)
     }
 
     /// Whether a picture of that span is still worth a retransmission.
     ///
     /// On a path that is too narrow, a keyframe of another encoding replaces the picture and needs
     /// the bandwidth.
-    private func isUseful(_ span: RTPRewriter.SequenceSpan, to slot: Int) -> Bool {
-        guard slots[slot].kind == .video, slotRecords[slot].share.value.limit == .bandwidth else {
+    private func isUseful(
+        _ span: RTPRewriter.SequenceSpan,
+        to slot: SlotIndex,
+        _ forwarder: borrowing Forwarder,
+        _ allocator: borrowing LayerAllocator
+    ) -> Bool {
+        guard forwarder.slots[slot].kind == .video, allocator.shares[slot].value.limit == .bandwidth
+        else {
             return true
         }
-        switch slots[slot].source {
+        switch forwarder.slots[slot].source {
         case .idle, .waiting: return false
         case .flowing(let encoding), .switching(from: let encoding, to: _):
-            return span.encoding == UInt32(bitPattern: encoding)
+            return span.encoding.value == encoding
         }
     }
 }

@@ -2,11 +2,13 @@ import RTP
 import WorkerInterface
 
 /// Feedback to publishers: NACKs, keyframe requests, transport-wide feedback.
-extension Core {
+extension RTCPEndpoint {
     /// Sends transport-wide feedback with the arrival times of the publisher's packets.
     mutating func sendTransportFeedback(
-        from transport: Int,
+        from transport: TransportIndex,
         at now: Instant,
+        _ transports: inout Transports,
+        _ forwarder: borrowing Forwarder,
         into output: inout Batch
     ) {
         transports[transport].feedbackDue = nil
@@ -19,7 +21,7 @@ extension Core {
         let number = transports[transport].arrivals?.feedbackCount ?? 0
         let ssrc = transports[transport].ssrc
         var reported = 0
-        sendRTCP(from: transport, into: &output) { bytes in
+        sendRTCP(from: transport, &transports, forwarder, into: &output) { bytes in
             reported = TransportFeedbackBuilder.encode(
                 sender: ssrc,
                 media: first.ssrc,
@@ -36,14 +38,29 @@ extension Core {
     }
 
     /// Sends NACKs for missing packets to a publisher (RFC 4585 §6.2.1).
-    mutating func sendNACKs(from transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func sendNACKs(
+        from transport: TransportIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder,
+        into output: inout Batch
+    ) {
         var next: Instant?
         for index in 0..<transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                sendNACK(for: encoding, from: transport, at: now, into: &output)
-                guard let deadline = encodings[encoding].losses.deadline else { continue }
+            let publication = transports[transport].publications[index]
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
+                sendNACK(
+                    for: encoding,
+                    from: transport,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    forwarder,
+                    into: &output
+                )
+                guard let deadline = receiver.encodings[encoding].losses.deadline else { continue }
                 next = min(next ?? deadline, deadline)
             }
         }
@@ -51,59 +68,67 @@ extension Core {
     }
 
     private mutating func sendNACK(
-        for encoding: Int,
-        from transport: Int,
+        for encoding: EncodingIndex,
+        from transport: TransportIndex,
         at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder,
         into output: inout Batch
     ) {
-        guard !encodings[encoding].losses.isEmpty, let media = encodings[encoding].ssrc else {
+        guard !receiver.encodings[encoding].losses.isEmpty,
+            let media = receiver.encodings[encoding].ssrc
+        else {
             return
         }
-        let abandoned = encodings[encoding].losses.abandoned
+        let abandoned = receiver.encodings[encoding].losses.abandoned
         var lost = UncountedArray<SequenceNumber>(capacity: 32)
-        encodings[encoding].losses.collect(
+        receiver.encodings[encoding].losses.collect(
             dueAt: now,
             retryMilliseconds: transports[transport].nackRetryMilliseconds,
             into: &lost
         )
-        if encodings[encoding].losses.abandoned != abandoned {
-            requestKeyframeAfterLoss(of: encoding, now)
+        if receiver.encodings[encoding].losses.abandoned != abandoned {
+            receiver.requestKeyframeAfterLoss(of: encoding, now, &transports)
         }
         guard !lost.isEmpty else { return }
-        encodings[encoding].nacksSent &+= 1
+        receiver.encodings[encoding].nacksSent &+= 1
         let ssrc = transports[transport].ssrc
-        sendRTCP(from: transport, into: &output) { bytes in
+        sendRTCP(from: transport, &transports, forwarder, into: &output) { bytes in
             GenericNACK.encode(sender: ssrc, media: media, lost: lost.span, into: &bytes)
         }
     }
 
-    /// Requests a keyframe after unrepairable loss, which breaks the video of all subscribers.
-    mutating func requestKeyframeAfterLoss(of encoding: Int, _ now: Instant) {
-        let publication = encodings[encoding].publication
-        guard encodings[encoding].kind == .video, publications[publication].hasViewers else {
-            return
-        }
-        requestKeyframe(of: encoding, at: now)
-    }
-
     /// Sends the keyframe requests that are due.
     mutating func sendKeyframeRequests(
-        from transport: Int,
+        from transport: TransportIndex,
         at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder,
         into output: inout Batch
     ) {
         var next: Instant?
         for index in 0..<transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                if !publications[publication].hasViewers {
-                    encodings[encoding].keyframes.satisfy()
+            let publication = transports[transport].publications[index]
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
+                if !receiver.publications[publication].hasViewers {
+                    receiver.encodings[encoding].keyframes.satisfy()
                 }
-                if encodings[encoding].keyframes.isDue(at: now) {
-                    sendKeyframeRequest(for: encoding, from: transport, into: &output)
+                if receiver.encodings[encoding].keyframes.isDue(at: now) {
+                    sendKeyframeRequest(
+                        for: encoding,
+                        from: transport,
+                        &transports,
+                        &receiver,
+                        forwarder,
+                        into: &output
+                    )
                 }
-                guard let deadline = encodings[encoding].keyframes.deadline else { continue }
+                guard let deadline = receiver.encodings[encoding].keyframes.deadline else {
+                    continue
+                }
                 next = min(next ?? deadline, deadline)
             }
         }
@@ -111,22 +136,28 @@ extension Core {
     }
 
     private mutating func sendKeyframeRequest(
-        for encoding: Int,
-        from transport: Int,
+        for encoding: EncodingIndex,
+        from transport: TransportIndex,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder,
         into output: inout Batch
     ) {
-        let publication = encodings[encoding].publication
-        guard let media = encodings[encoding].ssrc, publications[publication].isOpen else {
+        let publication = receiver.encodings[encoding].publication
+        guard let media = receiver.encodings[encoding].ssrc,
+            receiver.publications[publication].isOpen
+        else {
             return
         }
         let feedback =
-            (encodings[encoding].mapping ?? publications[publication].formats.first)?
+            (receiver.encodings[encoding].mapping
+            ?? receiver.publications[publication].formats.first)?
             .feedback ?? []
-        encodings[encoding].pictureLossesSent &+= 1
-        let number = UInt8(truncatingIfNeeded: encodings[encoding].pictureLossesSent)
+        receiver.encodings[encoding].pictureLossesSent &+= 1
+        let number = UInt8(truncatingIfNeeded: receiver.encodings[encoding].pictureLossesSent)
         let ssrc = transports[transport].ssrc
         let usesFIR = !feedback.contains(.pictureLoss) && feedback.contains(.fullIntraRequest)
-        sendRTCP(from: transport, into: &output) { bytes in
+        sendRTCP(from: transport, &transports, forwarder, into: &output) { bytes in
             if usesFIR {
                 let entry = FullIntraRequest.Entry(media: media, number: number)
                 FullIntraRequest.encode(sender: ssrc, entry: entry, into: &bytes)

@@ -2,7 +2,7 @@ import RTP
 import WorkerInterface
 
 /// Outgoing RTCP: sender reports, receiver reports and bandwidth estimates.
-extension Core {
+extension RTCPEndpoint {
     /// Maximum number of sender reports in one datagram; the others follow in the next.
     private static let reportsPerDatagram = 8
     /// Maximum number of bytes of RTCP in one datagram before encryption.
@@ -15,8 +15,10 @@ extension Core {
     /// Unless the peer agreed to reduced-size RTCP, a receiver report and the CNAME come first (RFC
     /// 3550 §6.1); feedback alone would be discarded.
     mutating func sendRTCP(
-        from transport: Int,
+        from transport: TransportIndex,
         startsWithReport: Bool = false,
+        _ transports: inout Transports,
+        _ forwarder: borrowing Forwarder,
         into output: inout Batch,
         _ fill: (inout OutputSpan<UInt8>) -> Void
     ) {
@@ -40,28 +42,41 @@ extension Core {
             return
         }
         output.commit(length: total, to: path)
-        statistics.rtcpOut &+= 1
-        statistics.datagramsOut &+= 1
-        statistics.bytesOut &+= UInt64(total)
+        counters.rtcpOut &+= 1
+        counters.datagramsOut &+= 1
+        counters.bytesOut &+= UInt64(total)
         transports.destinations[transport].count(length: total)
     }
 
     /// Sends the periodic reports: one for each stream sent and each received.
-    mutating func sendReports(from transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func sendReports(
+        from transport: TransportIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder,
+        into output: inout Batch
+    ) {
         var reports = UncountedArray<ReceptionReport>(capacity: 8)
-        collectReceptions(of: transport, at: now, into: &reports)
+        collectReceptions(of: transport, at: now, into: &reports, &transports, &receiver)
         var senders = UncountedArray<SenderReport>(capacity: 8)
-        collectSenders(of: transport, at: now, into: &senders)
+        collectSenders(of: transport, at: now, into: &senders, transports, receiver, forwarder)
         guard !reports.isEmpty || !senders.isEmpty else { return }
         let ssrc = transports[transport].ssrc
         let estimate = transports[transport].sendsREMB ? transports[transport].estimate.bitrate : 0
-        let sources = mediaSources(of: transport)
+        let sources = mediaSources(of: transport, transports)
         var position = 0
         repeat {
             let end = min(position + Self.reportsPerDatagram, senders.count)
             let isFirst = position == 0
             let cname = transports[transport].cname
-            sendRTCP(from: transport, startsWithReport: true, into: &output) { bytes in
+            sendRTCP(
+                from: transport,
+                startsWithReport: true,
+                &transports,
+                forwarder,
+                into: &output
+            ) { bytes in
                 for index in position..<end { senders[index].encode(into: &bytes) }
                 if isFirst || senders.isEmpty {
                     ReceiverReport.encode(sender: ssrc, reports: reports.span, into: &bytes)
@@ -81,25 +96,36 @@ extension Core {
     }
 
     private mutating func collectReceptions(
-        of transport: Int,
+        of transport: TransportIndex,
         at now: Instant,
-        into reports: inout UncountedArray<ReceptionReport>
+        into reports: inout UncountedArray<ReceptionReport>,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
     ) {
         for index in 0..<transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
+            let publication = transports[transport].publications[index]
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
                 guard reports.count < ReceiverReport.maximumReports,
-                    let ssrc = encodings[encoding].ssrc,
-                    encodings[encoding].rate.isActive(within: 10_000, at: now)
+                    let ssrc = receiver.encodings[encoding].ssrc,
+                    receiver.encodings[encoding].rate.isActive(within: 10_000, at: now)
                 else { continue }
-                reports.append(encodings[encoding].reception.report(ssrc: ssrc, at: now))
+                let report = receiver.encodings[encoding].reception.report(ssrc: ssrc, at: now)
+                transports[transport].quality.received.add(
+                    fractionLost: report.fractionLost,
+                    jitter: report.jitter,
+                    clockRate: receiver.encodings[encoding].clockRate
+                )
+                reports.append(report)
             }
         }
     }
 
     /// Returns the media SSRCs that a bandwidth estimate (REMB) names, 16 at most.
-    private func mediaSources(of transport: Int) -> UncountedArray<SSRC> {
+    private func mediaSources(
+        of transport: TransportIndex,
+        _ transports: borrowing Transports
+    ) -> UncountedArray<SSRC> {
         var sources = UncountedArray<SSRC>(capacity: 4)
         for index in 0..<transports[transport].streams.count
         where !transports[transport].streams[index].isRetransmission {
@@ -109,13 +135,17 @@ extension Core {
     }
 
     private mutating func collectSenders(
-        of transport: Int,
+        of transport: TransportIndex,
         at now: Instant,
-        into senders: inout UncountedArray<SenderReport>
+        into senders: inout UncountedArray<SenderReport>,
+        _ transports: borrowing Transports,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder
     ) {
         for index in 0..<transports[transport].slots.count {
-            let slot = Int(transports[transport].slots[index])
-            guard let report = senderReport(of: slot, at: now) else { continue }
+            let slot = transports[transport].slots[index]
+            guard let report = senderReport(of: slot, at: now, transports, receiver, forwarder)
+            else { continue }
             senders.append(report)
         }
     }
@@ -125,25 +155,33 @@ extension Core {
     ///
     /// Before the publisher's first report the mapping is unknown, and a guess would make playback
     /// jump.
-    private func senderReport(of slot: Int, at now: Instant) -> SenderReport? {
-        guard slots[slot].isOpen, slots[slot].rewriter.hasStarted else { return nil }
-        let span = slots[slot].rewriter.current
-        let encoding = Int(span.encoding)
-        guard encodings.isOccupied(encoding), encodings[encoding].epoch == span.epoch,
-            let captured = encodings[encoding].captured
+    private func senderReport(
+        of slot: SlotIndex,
+        at now: Instant,
+        _ transports: borrowing Transports,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder
+    ) -> SenderReport? {
+        guard forwarder.slots[slot].isOpen, forwarder.slots[slot].rewriter.hasStarted else {
+            return nil
+        }
+        let span = forwarder.slots[slot].rewriter.current
+        guard let encoding = span.encoding.value, receiver.encodings.isOccupied(encoding),
+            receiver.encodings[encoding].epoch == span.epoch,
+            let captured = receiver.encodings[encoding].captured
         else { return nil }
         let passed = now.nanoseconds(since: captured.instant)
         guard abs(passed) < 60_000_000_000 else { return nil }
-        let ticks = passed / 1_000 &* Int64(encodings[encoding].clockRate) / 1_000_000
+        let ticks = passed / 1_000 &* Int64(receiver.encodings[encoding].clockRate) / 1_000_000
         let timestamp =
             captured.timestamp
             &+ UInt32(truncatingIfNeeded: ticks) &+ span.timestampOffset
         return SenderReport(
-            sender: slots[slot].ssrc,
-            ntp: ntp(at: now),
+            sender: forwarder.slots[slot].ssrc,
+            ntp: transports.ntp(at: now),
             rtpTimestamp: timestamp,
-            packets: UInt32(truncatingIfNeeded: slots[slot].packets),
-            octets: slots[slot].octets
+            packets: UInt32(truncatingIfNeeded: forwarder.slots[slot].packets),
+            octets: forwarder.slots[slot].octets
         )
     }
 }

@@ -104,15 +104,15 @@ struct DependencyLayout: ~Copyable {
         for _ in 0..<targets.count { followers.append(.none) }
         for index in 0..<LayerPoint.count {
             let point = LayerPoint(index: index)
-            var best = -1
+            var best: Int?
             for target in 0..<targets.count where activeTargets >> UInt32(target) & 1 != 0 {
                 let layers = targets[target]
                 guard layers.spatial <= point.spatial, layers.temporal <= point.temporal,
-                    best < 0 || layers.rawValue > targets[best].rawValue
+                    best.map({ layers.rawValue > targets[$0].rawValue }) ?? true
                 else { continue }
                 best = target
             }
-            if best >= 0 { followers[best].formUnion(LayerPoints(point)) }
+            if let best { followers[best].formUnion(LayerPoints(point)) }
         }
     }
 

@@ -4,7 +4,7 @@ import WorkerInterface
 /// Incoming RTP stream of a publication: one simulcast layer, or the whole publication.
 struct Encoding: ~Copyable {
     /// Index of its publication.
-    let publication: Int
+    let publication: PublicationIndex
     /// Position among the publication's encodings, in the offer's order.
     let position: Int
     let kind: MediaKind
@@ -56,7 +56,7 @@ struct Encoding: ~Copyable {
     var retransmissionsReceived: UInt64 = 0
 
     init(
-        publication: Int,
+        publication: PublicationIndex,
         position: Int,
         kind: MediaKind,
         epoch: UInt32,

@@ -13,7 +13,7 @@ struct History: ~Copyable {
     /// Retention of audio that may soon be promoted to an active speaker.
     static let prerollMilliseconds: Int64 = 400
 
-    private var places: Ring<Int32>
+    private var places: Ring<OptionalIndex<HandleKind.Packet>>
     private let capacity: Int
     var retentionMilliseconds: Int64
     /// Range of the stored numbers, from `oldest` up to `end`, with wraps counted.
@@ -25,7 +25,7 @@ struct History: ~Copyable {
         case .audio: (capacity, retentionMilliseconds) = (64, Self.quietMilliseconds)
         case .video: (capacity, retentionMilliseconds) = (1_024, 1_500)
         }
-        places = Ring(capacity: capacity, filledWith: -1)
+        places = Ring(capacity: capacity, filledWith: .none)
     }
 
     /// Range of the stored numbers, some of which may be missing.
@@ -35,7 +35,7 @@ struct History: ~Copyable {
     ///
     /// Returns `false` if it is too old or already stored; the place then stays with the caller.
     mutating func insert(
-        _ place: Int32,
+        _ place: PacketPlace,
         number: Int,
         at now: Instant,
         pool: inout PacketPool
@@ -48,26 +48,25 @@ struct History: ~Copyable {
         }
         while end <= number {
             if end &- oldest >= capacity { removeOldest(from: &pool) }
-            places[end] = -1
+            places[end] = .none
             end &+= 1
         }
-        guard places[number] < 0 else { return false }
-        places[number] = place
+        guard places[number] == .none else { return false }
+        places[number] = OptionalIndex(place)
         trim(at: now, pool: &pool)
         return true
     }
 
-    /// Returns the pool place of a packet, or -1 if it is not stored.
-    func place(of number: Int) -> Int32 {
-        guard number >= oldest, number < end else { return -1 }
-        return places[number]
+    /// Returns the pool place of a packet, or `nil` if it is not stored.
+    func place(of number: Int) -> PacketPlace? {
+        guard number >= oldest, number < end else { return nil }
+        return places[number].value
     }
 
     /// Releases packets past their retention.
     mutating func trim(at now: Instant, pool: inout PacketPool) {
         while oldest < end {
-            let place = places[oldest]
-            if place >= 0 {
+            if let place = places[oldest].value {
                 let age = now.milliseconds(since: pool[place].arrival)
                 guard age >= retentionMilliseconds else { return }
             }
@@ -81,9 +80,8 @@ struct History: ~Copyable {
     }
 
     private mutating func removeOldest(from pool: inout PacketPool) {
-        let place = places[oldest]
-        if place >= 0 { pool.retire(place) }
-        places[oldest] = -1
+        if let place = places[oldest].value { pool.retire(place) }
+        places[oldest] = .none
         oldest &+= 1
     }
 }

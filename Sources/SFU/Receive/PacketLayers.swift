@@ -39,11 +39,15 @@ extension PacketInfo {
     }
 }
 
-extension Core {
+extension Receiver {
     /// Reads the dependency descriptor of a packet, whatever its codec.
     ///
     /// Returns whether a resolution has changed.
-    mutating func readDependencies(_ info: inout PacketInfo, place: Int32, encoding: Int) -> Bool {
+    mutating func readDependencies(
+        _ info: inout PacketInfo,
+        place: PacketPlace,
+        encoding: EncodingIndex
+    ) -> Bool {
         let start = Int(info.dependencyDescriptor.offset)
         let end = start + Int(info.dependencyDescriptor.length)
         let packets = pool.packets
@@ -63,12 +67,13 @@ extension Core {
     }
 }
 
-extension Core {
+extension Receiver {
     /// Reads the layer bitrates that the sender announces in the `video-layers-allocation00` header
     /// extension.
     ///
     /// They are used only until the layers have been measured.
-    mutating func noteAllocation(_ info: PacketInfo, _ place: Int32, encoding: Int) {
+    mutating func noteAllocation(_ info: PacketInfo, _ place: PacketPlace, encoding: EncodingIndex)
+    {
         let start = Int(info.layersAllocation.offset)
         let end = start + Int(info.layersAllocation.length)
         let packets = pool.packets
@@ -102,7 +107,7 @@ extension Core {
     private mutating func noteAnnounced(
         _ size: LayerSize,
         of spatial: UInt8,
-        encoding: Int
+        encoding: EncodingIndex
     ) {
         guard encodings[encoding].layers.size(of: spatial) == LayerSize() else { return }
         _ = encodings[encoding].layers.set(size, of: spatial)

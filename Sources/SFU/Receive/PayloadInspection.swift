@@ -1,48 +1,60 @@
 import RTP
 import WorkerInterface
 
-/// Step 7: payload inspection for keyframes, picture IDs and resolutions.
+/// Payload inspection for keyframes, picture IDs and resolutions.
 ///
 /// A packet with an unreadable descriptor is forwarded as an ordinary one: the payload may be
 /// encrypted end to end.
-extension Core {
-    /// Inspects a packet's payload; returns the reason to drop it, or `nil`.
-    mutating func inspect(
-        _ info: inout PacketInfo,
-        place: Int32,
-        encoding: Int
-    ) -> DropReason? {
-        if encodings[encoding].mapping?.payloadType != info.payloadType {
-            let publication = encodings[encoding].publication
-            guard let mapping = publications[publication].mapping(of: info.payloadType),
-                mapping.payloadType == info.payloadType
-            else { return .unknownPayloadType }
-            encodings[encoding].mapping = mapping
+extension Receiver {
+    /// Inspects the payload; a packet of padding only is kept to close its gap in the numbering.
+    mutating func inspectPayload(of packet: inout ReceivedPacket) throws(DropReason) {
+        guard packet.info.payloadLength > 0 else {
+            packet.info.flags.insert(.skipped)
+            packet.info.points = .none
+            packet.info.drop = .padding
+            return
         }
-        guard let codec = encodings[encoding].mapping?.format.codec else {
-            return .unknownPayloadType
-        }
-        let start = Int(info.payloadOffset)
-        let end = start + Int(info.payloadLength)
+        let encoding = packet.encoding
+        let codec = try updateCodec(of: encoding, payloadType: packet.info.payloadType)
+        let start = Int(packet.info.payloadOffset)
+        let end = start + Int(packet.info.payloadLength)
         let packets = pool.packets
-        let packet = packets.bytes(at: place, count: end)
-        let payload = packet.extracting(start..<end)
-        let size = info.inspect(packet, payload: payload, codec: codec)
-        guard codec.kind.isVideo else { return nil }
+        let bytes = packets.bytes(at: packet.place, count: end)
+        let payload = bytes.extracting(start..<end)
+        let size = packet.info.inspect(bytes, payload: payload, codec: codec)
+        guard codec.kind.isVideo else { return }
         var isNews = false
         if let size { isNews = noteSize(size, codec: codec, payload, encoding: encoding) }
         let highest = encodings[encoding].layers.highest.temporal
-        if info.switches != .none, LayerPoint(index: Int(info.layer)).temporal >= highest {
+        let temporal = LayerPoint(index: Int(packet.info.layer)).temporal
+        if packet.info.switches != .none, temporal >= highest {
             // At the highest temporal layer, the switching point counts for all temporal layers.
-            info.switches.formUnion(LayerPoints(from: 0, highest))
+            packet.info.switches.formUnion(LayerPoints(from: 0, highest))
         }
-        if info.dependencyDescriptor.length > 0,
-            readDependencies(&info, place: place, encoding: encoding)
+        if packet.info.dependencyDescriptor.length > 0,
+            readDependencies(&packet.info, place: packet.place, encoding: encoding)
         {
             isNews = true
         }
-        noteVideo(info, place: place, isNews: isNews, encoding: encoding)
-        return nil
+        packet.layers = noteVideo(packet.info, packet.place, isNews: isNews, encoding: encoding)
+    }
+
+    /// Returns the codec of a media payload type, which becomes that of the encoding.
+    private mutating func updateCodec(
+        of encoding: EncodingIndex,
+        payloadType: UInt8
+    ) throws(DropReason) -> Codec {
+        if encodings[encoding].mapping?.payloadType != payloadType {
+            let publication = encodings[encoding].publication
+            guard let mapping = publications[publication].mapping(of: payloadType),
+                mapping.payloadType == payloadType
+            else { throw .unknownPayloadType }
+            encodings[encoding].mapping = mapping
+        }
+        guard let codec = encodings[encoding].mapping?.format.codec else {
+            throw .unknownPayloadType
+        }
+        return codec
     }
 
     /// Stores an encoding's resolution; returns whether it has changed.
@@ -50,7 +62,7 @@ extension Core {
         _ size: PictureSize,
         codec: Codec,
         _ payload: Span<UInt8>,
-        encoding: Int
+        encoding: EncodingIndex
     ) -> Bool {
         guard size.width > 0, size.height > 0 else { return false }
         let isOther =
@@ -70,39 +82,22 @@ extension Core {
         return isOther
     }
 
-    /// Counts a video packet for its layers; `isNews` if the layers on offer may have changed.
-    mutating func noteVideo(_ info: PacketInfo, place: Int32, isNews: Bool, encoding: Int) {
-        let publication = encodings[encoding].publication
+    /// Counts a video packet for its layers; `isNews` if a resolution has changed.
+    mutating func noteVideo(
+        _ info: PacketInfo,
+        _ place: PacketPlace,
+        isNews: Bool,
+        encoding: EncodingIndex
+    ) -> LayerNews {
         if info.layersAllocation.length > 0 { noteAllocation(info, place, encoding: encoding) }
         encodings[encoding].nestsLayers = info.flags.contains(.nestsLayers)
         let length = Int(info.payloadOffset) + Int(info.payloadLength)
         let isNewLayer = encodings[encoding].layers.receive(info, bytes: length)
         let isBack = !encodings[encoding].isLive
-        if isNews || isNewLayer || isBack { refreshLayers(of: publication, at: info.arrival) }
-        if isBack {
-            encodings[encoding].keyframes.hear(at: info.arrival)
-            scheduleKeyframe(of: encoding)
-        }
-        // Processed last, because a keyframe also answers the requests that the lines above have
-        // made.
-        encodings[encoding].keyframes.receive(info, bytes: length)
-        scheduleReview(of: publication, at: info.arrival)
-    }
-
-    /// Schedules a review of a publication's layers.
-    mutating func scheduleReview(of publication: Int, at now: Instant) {
-        let due = now.advanced(milliseconds: Self.layersMilliseconds)
-        guard let transport = publications[publication].transport else {
-            if !publications[publication].isBusy {
-                publications[publication].isBusy = true
-                scheduleMirrors(by: due)
-            }
-            return
-        }
-        if transports[transport].layersDue == nil {
-            transports[transport].layersDue = due
-            transports.schedule(transport, at: now)
-        }
+        return LayerNews(
+            mayChangeOffers: isNews || isNewLayer || isBack,
+            resumesEncoding: isBack
+        )
     }
 }
 

@@ -6,7 +6,7 @@ struct Publication: ~Copyable {
     /// Source of a publication's packets.
     enum Origin: BitwiseCopyable {
         /// Transport with this index: the worker is the publication's home.
-        case transport(Int)
+        case transport(TransportIndex)
         /// Relay from another worker: this is a mirror.
         case mirror(of: RelayTarget)
     }
@@ -29,10 +29,10 @@ struct Publication: ~Copyable {
     var configuration: PublicationConfiguration
     var origin: Origin
     /// Indices of its encodings, in the offer's order.
-    var encodings = UncountedArray<Int32>(capacity: 1)
+    var encodings = UncountedArray<EncodingIndex>(capacity: 1)
     let kind: MediaKind
     /// Indices of the slots that carry it, sorted so that they are visited in memory order.
-    var subscribers = UncountedArray<Int32>()
+    var subscribers = UncountedArray<SlotIndex>()
     /// Whether forwarding to all subscribers takes long enough to delay the worker's other media.
     var hasLargeAudience: Bool { subscribers.count > 16 }
     /// Negotiated payload types, stored flat to keep arrays out of the lookup.
@@ -63,8 +63,8 @@ struct Publication: ~Copyable {
     var mirrors = UncountedArray<RelayDestination>(capacity: 1)
 
     /// Packets of the current batch, as a chain of pool places.
-    var firstArrival: Int32 = -1
-    var lastArrival: Int32 = -1
+    var firstArrival: PacketPlace?
+    var lastArrival: PacketPlace?
     var arrivalCount = 0
     var isQueued = false
     /// Whether they belong to a preempted batch.
@@ -96,7 +96,7 @@ struct Publication: ~Copyable {
     var hasViewers: Bool { !subscribers.isEmpty || !mirrors.isEmpty }
 
     /// Transport that it arrives on; a mirror has none.
-    var transport: Int? {
+    var transport: TransportIndex? {
         switch origin {
         case .transport(let transport): transport
         case .mirror: nil
@@ -122,10 +122,10 @@ struct Publication: ~Copyable {
         return nil
     }
 
-    mutating func append(_ place: Int32, pool: inout PacketPool) {
-        pool[place].next = -1
-        if lastArrival >= 0 {
-            pool[lastArrival].next = place
+    mutating func append(_ place: PacketPlace, pool: inout PacketPool) {
+        pool[place].next = .none
+        if let lastArrival {
+            pool[lastArrival].next = OptionalIndex(place)
         } else {
             firstArrival = place
         }
@@ -134,8 +134,8 @@ struct Publication: ~Copyable {
     }
 
     mutating func removeArrivals() {
-        firstArrival = -1
-        lastArrival = -1
+        firstArrival = nil
+        lastArrival = nil
         arrivalCount = 0
         isQueued = false
     }

@@ -67,14 +67,21 @@ extension PublicationConfiguration {
     /// Returns the limits of one encoding.
     ///
     /// For video the bitrate is twice the role's, or the worker's limit `bitrate` if that is lower
-    /// or the role has none. For audio the limits are fixed.
+    /// or the role has none. For audio it is thrice the role's and room for headers: redundant
+    /// copies (RFC 2198) multiply what an encoder that keeps to the role's bitrate sends.
     ///
     /// Layers above the role's bitrate are excluded by their measured rate anyway (`LayerCap`).
     /// This limiter catches bursts faster than that measurement.
     func rateLimits(most bitrate: Int) -> RatePolicer.Limits {
         switch kind {
         case .audio:
-            return RatePolicer.Limits(bitrate: Self.mostAudio, packetRate: Self.mostAudioPackets)
+            return RatePolicer.Limits(
+                bitrate: min(
+                    cap.bitrate.map { 3 &* $0 &+ Self.audioHeaders } ?? Self.mostAudio,
+                    Self.mostAudio
+                ),
+                packetRate: Self.mostAudioPackets
+            )
         case .video:
             return RatePolicer.Limits(
                 bitrate: min(cap.bitrate.map { max(2 * $0, Self.leastVideo) } ?? bitrate, bitrate),
@@ -87,60 +94,47 @@ extension PublicationConfiguration {
     /// packets of 2.5 ms.
     private static let mostAudio = 2_000_000
     private static let mostAudioPackets = 500
+    /// Room for the headers of 50 packets a second, in bits a second.
+    private static let audioHeaders = 32_000
     private static let mostVideoPackets = 10_000
     /// Lowest video limit, which leaves room for a keyframe of the smallest resolution.
     private static let leastVideo = 200_000
 }
 
 /// Enforcement of the publishers' rate limits.
-extension Core {
+extension Receiver {
     /// Checks a packet against the rate limit.
     ///
     /// Its sequence number is recorded already, so a dropped packet is not requested again.
-    mutating func police(_ info: PacketInfo, length: Int, encoding: Int) -> DropReason? {
+    mutating func limitRate(
+        of packet: inout ReceivedPacket,
+        _ transports: inout Transports
+    ) throws(DropReason) {
+        let encoding = packet.encoding
         let verdict = encodings[encoding].police.judge(
-            bytes: length,
-            timestamp: info.timestamp,
-            at: info.arrival
+            bytes: packet.length,
+            timestamp: packet.info.timestamp,
+            at: packet.info.arrival
         )
         switch verdict {
-        case .pass: return nil
+        case .pass: return
         case .passAfterDrop:
             if encodings[encoding].kind.isVideo {
-                requestKeyframe(of: encoding, at: info.arrival)
+                requestKeyframe(of: encoding, at: packet.info.arrival, &transports)
             }
-            return nil
-        case .drop: return .policed
+        case .drop: throw .policed
         case .startDropping:
-            holdViewers(of: encoding)
-            return .policed
+            packet.breaksPicture = true
+            throw .policed
         }
     }
 
     /// Applies the configured limits to a publication's encodings.
-    mutating func limitRate(of publication: Int) {
+    mutating func applyRateLimits(to publication: PublicationIndex) {
         let rates = publications[publication].configuration
             .rateLimits(most: limits.publicationBitrate)
         for index in 0..<publications[publication].encodings.count {
-            encodings[Int(publications[publication].encodings[index])].police.limit(to: rates)
-        }
-    }
-
-    /// Makes the encoding's subscribers wait for a keyframe, as they cannot decode past the dropped
-    /// packets.
-    private mutating func holdViewers(of encoding: Int) {
-        guard encodings[encoding].kind.isVideo else { return }
-        let publication = encodings[encoding].publication
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            switch slots[slot].source {
-            case .flowing(Int32(encoding)), .switching(from: Int32(encoding), to: _):
-                slots[slot].source = .waiting
-            case .idle, .waiting, .flowing, .switching: break
-            }
-        }
-        for index in 0..<publications[publication].mirrors.count {
-            publications[publication].mirrors[index].hasGap = true
+            encodings[publications[publication].encodings[index]].police.limit(to: rates)
         }
     }
 }

@@ -10,8 +10,8 @@ package enum StaleMedia: UInt8, BitwiseCopyable {
     case everything
 }
 
-extension Core {
-    func isStaleMedia(_ publication: Int) -> Bool {
+extension Receiver {
+    func isStaleMedia(_ publication: PublicationIndex) -> Bool {
         switch staleMedia {
         case .nothing: false
         case .largeAudienceVideo:
@@ -23,18 +23,22 @@ extension Core {
 
     /// Records that a packet was discarded as stale, so that the next one does not continue the
     /// stream.
-    mutating func discardStale(_ encoding: Int) {
+    mutating func discardStale(_ encoding: EncodingIndex) {
         encodings[encoding].losses.removeAll()
         encodings[encoding].isBroken = true
     }
 
     /// Resumes the stream after an unrepairable gap: it gets a new epoch, which closes the gap in
     /// outgoing sequence numbers, and a keyframe is requested.
-    mutating func resumeAfterGap(_ encoding: Int, at now: Instant) {
+    mutating func resumeAfterGap(
+        _ encoding: EncodingIndex,
+        at now: Instant,
+        _ transports: inout Transports
+    ) {
         encodings[encoding].isBroken = false
         encodings[encoding].epoch = takeEpoch()
         encodings[encoding].losses.removeAll()
         encodings[encoding].history.removeAll(from: &pool)
-        requestKeyframeAfterLoss(of: encoding, now)
+        requestKeyframeAfterLoss(of: encoding, now, &transports)
     }
 }

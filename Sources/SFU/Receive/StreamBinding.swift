@@ -59,48 +59,67 @@ extension PacketInfo {
     }
 }
 
-/// Step 5: association of SSRCs with m-lines and encodings (RFC 8843 §9.2, RFC 8852).
-extension Core {
-    struct BindingError: Error { var reason: DropReason }
-
-    /// Returns a packet's stream, binding a new SSRC if necessary.
-    mutating func find(
-        _ ssrc: SSRC,
-        info: PacketInfo,
-        labels: StreamLabels,
-        place: Int32,
-        transport: Int
-    ) -> Result<Transport.Stream, BindingError> {
-        if let stream = transports[transport].stream(of: ssrc) { return .success(stream) }
-        transports[transport].noteNewSSRC(ssrc, at: info.arrival)
-        let publication = publication(of: info, labels: labels, place: place, transport: transport)
-        guard publication >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
-        guard let mapping = publications[publication].mapping(of: info.payloadType) else {
-            return .failure(BindingError(reason: .unknownPayloadType))
+/// Association of SSRCs with m-lines and encodings (RFC 8843 §9.2, RFC 8852).
+extension Receiver {
+    /// Finds the packet's stream, and binds a new SSRC to one if necessary.
+    mutating func bindStream(
+        of packet: inout ReceivedPacket,
+        _ transports: inout Transports
+    ) throws(DropReason) {
+        let stream: Transport.Stream
+        do throws(DropReason) {
+            stream = try find(packet, &transports)
+        } catch {
+            transports[packet.transport].noteUnsignalledSSRC(packet.ssrc)
+            throw error
         }
-        let isRetransmission = mapping.rtxPayloadType == info.payloadType
+        packet.encoding = stream.encoding
+        packet.publication = encodings[packet.encoding].publication
+        packet.isRetransmission = stream.isRetransmission
+        packet.info.encoding = stream.encoding
+    }
+
+    private mutating func find(
+        _ packet: borrowing ReceivedPacket,
+        _ transports: inout Transports
+    ) throws(DropReason) -> Transport.Stream {
+        let transport = packet.transport
+        let ssrc = packet.ssrc
+        if let stream = transports[transport].stream(of: ssrc) { return stream }
+        transports[transport].noteNewSSRC(ssrc, at: packet.info.arrival)
+        guard let publication = publication(of: packet, transports) else { throw .unknownStream }
+        guard let mapping = publications[publication].mapping(of: packet.info.payloadType) else {
+            throw .unknownPayloadType
+        }
+        let isRetransmission = mapping.rtxPayloadType == packet.info.payloadType
+        let labels = packet.labels
         let rid =
             isRetransmission && labels.repairedRID.length > 0 ? labels.repairedRID : labels.rid
-        let encoding = encoding(of: publication, rid: rid, place: place)
-        guard encoding >= 0 else { return .failure(BindingError(reason: .unknownStream)) }
+        guard let encoding = encoding(of: publication, rid: rid, place: packet.place) else {
+            throw .unknownStream
+        }
         guard transports[transport].streams.count < limits.streamsPerTransport else {
-            return .failure(BindingError(reason: .streamLimit))
+            throw .streamLimit
         }
         let stream = Transport.Stream(
             ssrc: ssrc,
             encoding: encoding,
             isRetransmission: isRetransmission
         )
-        bind(stream, transport: transport)
-        return .success(stream)
+        bind(stream, transport: transport, &transports)
+        return stream
     }
 
     /// Binds `stream` to its encoding, in place of the SSRC bound before.
-    mutating func bind(_ stream: Transport.Stream, transport: Int) {
-        let encoding = Int(stream.encoding)
+    mutating func bind(
+        _ stream: Transport.Stream,
+        transport: TransportIndex,
+        _ transports: inout Transports
+    ) {
+        let encoding = stream.encoding
         let old =
             stream.isRetransmission ? encodings[encoding].rtxSSRC : encodings[encoding].ssrc
-        if let old { forget(old, transport: transport) }
+        if let old { forget(old, transport: transport, &transports) }
         if stream.isRetransmission {
             encodings[encoding].rtxSSRC = stream.ssrc
         } else {
@@ -110,45 +129,48 @@ extension Core {
         transports[transport].bind(stream)
     }
 
-    /// Records an SSRC with an authenticated packet, if it is unsignalled.
-    mutating func noteUnsignalledSSRC(_ ssrc: SSRC, transport: Int) {
-        transports[transport].noteUnsignalledSSRC(ssrc)
-    }
-
-    private mutating func forget(_ ssrc: SSRC, transport: Int) {
+    private mutating func forget(
+        _ ssrc: SSRC,
+        transport: TransportIndex,
+        _ transports: inout Transports
+    ) {
         for index in 0..<transports[transport].streams.count
         where transports[transport].streams[index].ssrc == ssrc {
             return transports[transport].removeStream(at: index)
         }
     }
 
-    /// Finds the m-line by MID, or else by a payload type that only one m-line has; returns -1 if
-    /// none.
+    /// Finds the m-line by MID, or else by a payload type that only one m-line has; returns
+    /// `nil` if none.
     private func publication(
-        of info: PacketInfo,
-        labels: StreamLabels,
-        place: Int32,
-        transport: Int
-    ) -> Int {
-        var found = -1
+        of packet: borrowing ReceivedPacket,
+        _ transports: borrowing Transports
+    ) -> PublicationIndex? {
+        let mid = packet.labels.mid
+        let transport = packet.transport
+        var found: PublicationIndex?
         for index in 0..<transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            if labels.mid.length > 0 {
-                let mid = publications[publication].configuration.mid
-                if equals(labels.mid, mid, place: place) { return publication }
-            } else if publications[publication].mapping(of: info.payloadType) != nil {
+            let publication = transports[transport].publications[index]
+            if mid.length > 0 {
+                let name = publications[publication].configuration.mid
+                if equals(mid, name, place: packet.place) { return publication }
+            } else if publications[publication].mapping(of: packet.info.payloadType) != nil {
                 // Two m-lines have the payload type: ambiguous without a MID.
-                guard found < 0 else { return -1 }
+                guard found == nil else { return nil }
                 found = publication
             }
         }
-        return labels.mid.length > 0 ? -1 : found
+        return mid.length > 0 ? nil : found
     }
 
-    private func encoding(of publication: Int, rid: PacketInfo.Element, place: Int32) -> Int32 {
+    private func encoding(
+        of publication: PublicationIndex,
+        rid: PacketInfo.Element,
+        place: PacketPlace
+    ) -> EncodingIndex? {
         let count = publications[publication].encodings.count
         guard rid.length > 0 else {
-            return count == 1 ? publications[publication].encodings[0] : -1
+            return count == 1 ? publications[publication].encodings[0] : nil
         }
         for position in 0..<count {
             let name = publications[publication].configuration.encodings[position].rid
@@ -157,10 +179,10 @@ extension Core {
             }
         }
         // A single encoding may carry a RID that the offer does not name.
-        return count == 1 ? publications[publication].encodings[0] : -1
+        return count == 1 ? publications[publication].encodings[0] : nil
     }
 
-    private func equals(_ element: PacketInfo.Element, _ text: String, place: Int32) -> Bool {
+    private func equals(_ element: PacketInfo.Element, _ text: String, place: PacketPlace) -> Bool {
         let bytes = pool.packets.bytes(at: place, count: Int(element.offset) + Int(element.length))
         guard text.utf8.count == Int(element.length) else { return false }
         var offset = Int(element.offset)

@@ -4,56 +4,81 @@ import WorkerInterface
 /// Mirrors: publications whose home is another worker.
 ///
 /// Their packets come out of a ring and are forwarded as if they had been received here.
-extension Core {
+extension Relays {
     /// Interval at which a mirror without other work is reviewed.
     private static let mirrorsMilliseconds: Int64 = 1_000
 
-    /// Creates a mirror, or updates it after a new negotiation.
-    mutating func mirror(_ mirror: Mirror, at now: Instant) {
+    /// Creates a mirror, which asks for held audio if a listener is to hear it from the start.
+    mutating func addMirror(
+        _ mirror: Mirror,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) {
         let id = mirror.configuration.id
-        let publication = Int(id.index)
-        guard publications.contains(id) else {
-            let made = Publication(mirror.configuration, origin: .mirror(of: mirror.home))
-            publications.insert(made, at: id)
-            publications[publication].isOpen = mirror.open
-            mirrors.append(Int32(publication))
-            addEncodings(to: publication)
-            if let start = mirror.from {
-                publications[publication].heldAudioSince = start
-                publications[publication].asks = Self.asks
-                return scheduleMirrors(by: now)
-            }
-            return scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
+        let publication = id.place
+        let made = Publication(mirror.configuration, origin: .mirror(of: mirror.home))
+        receiver.publications.insert(made, at: id)
+        receiver.publications[publication].isOpen = mirror.open
+        receiver.mirrors.append(publication)
+        receiver.addEncodings(to: publication, &transports)
+        if let start = mirror.from {
+            receiver.publications[publication].heldAudioSince = start
+            receiver.publications[publication].asks = Self.asks
+            return receiver.scheduleMirrors(by: now)
         }
-        guard let home = publications[publication].home else { return }
-        if home != mirror.home {
-            publications[publication].origin = .mirror(of: mirror.home)
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                encodings[encoding].homeEpoch = nil
-            }
-        }
-        update(mirror.configuration, at: now)
-        gate(id, open: mirror.open, at: now)
+        receiver.scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
     }
 
-    mutating func unmirror(_ id: PublicationID) {
-        guard publications.contains(id), publications[Int(id.index)].home != nil else { return }
-        let home = publications[Int(id.index)].home
-        if publications[Int(id.index)].wanted != 0 { emit(.layersWanted(id, home: home, 0)) }
-        remove(publication: Int(id.index))
-        if mirrors.isEmpty { mirrorsDue = nil }
+    /// Follows the publication to another home, whose numbering is another one.
+    mutating func moveHome(
+        of publication: PublicationIndex,
+        to home: RelayTarget,
+        _ receiver: inout Receiver
+    ) {
+        receiver.publications[publication].origin = .mirror(of: home)
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            receiver.encodings[encoding].homeEpoch = nil
+        }
+    }
+
+    /// Ends the relay of a publication that is removed, at its home or in a mirror.
+    mutating func removeRelays(of publication: PublicationIndex, _ receiver: inout Receiver) {
+        setMirrors(of: publication, to: [], &receiver)
+        guard receiver.publications[publication].home != nil else { return }
+        receiver.mirrors.remove(publication)
+        if receiver.mirrors.isEmpty { receiver.mirrorsDue = nil }
     }
 
     /// Admits a relayed packet: the steps of ingress that remain for this worker.
-    mutating func admit(_ message: RelayMessage, of reader: borrowing RelayReader, from other: Int)
-    {
-        statistics.relayedIn &+= 1
-        let place = pool.allocate()
-        guard place >= 0 else { return relayDrops.count(.bufferFull) }
-        if let drop = enter(message, of: reader, from: other, place: place) {
-            relayDrops.count(drop)
-            pool.release(place)
+    mutating func admit(
+        _ message: RelayMessage,
+        of reader: borrowing RelayReader,
+        from other: Int,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) {
+        counters.relayedIn &+= 1
+        guard let place = receiver.pool.allocate() else {
+            return receiver.relayDrops.count(.bufferFull)
+        }
+        if let drop = enter(
+            message,
+            of: reader,
+            from: other,
+            place: place,
+            at: now,
+            &transports,
+            &receiver,
+            &forwarder,
+            &allocator
+        ) {
+            receiver.relayDrops.count(drop)
+            receiver.pool.release(place)
         }
     }
 
@@ -62,60 +87,91 @@ extension Core {
         _ message: RelayMessage,
         of reader: borrowing RelayReader,
         from other: Int,
-        place: Int32
+        place: PacketPlace,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
     ) -> DropReason? {
-        guard publications.contains(message.target) else { return .unknownStream }
-        let publication = Int(message.target.index)
+        guard receiver.publications.contains(message.target) else { return .unknownStream }
+        let publication = message.target.place
         let position = Int(message.position)
-        guard let home = publications[publication].home, home.worker == other,
+        guard let home = receiver.publications[publication].home, home.worker == other,
             home.publication == message.source,
-            position < publications[publication].encodings.count
+            position < receiver.publications[publication].encodings.count
         else { return .unknownStream }
         // The ring may hold packets from before the gate was closed and opened again.
-        guard publications[publication].isOpen,
-            message.info.arrival > publications[publication].openedAt
+        guard receiver.publications[publication].isOpen,
+            message.info.arrival > receiver.publications[publication].openedAt
         else { return .gated }
 
-        var packets = pool.packets
+        var packets = receiver.pool.packets
         var bytes = packets.mutableBytes(at: place)
         reader.copyPacket(length: Int(message.length), into: &bytes)
-        let encoding = Int(publications[publication].encodings[position])
-        follow(message, encoding: encoding)
+        let encoding = receiver.publications[publication].encodings[position]
+        follow(message, encoding: encoding, &receiver)
         var info = message.info
-        info.encoding = UInt32(truncatingIfNeeded: encoding)
-        info.epoch = encodings[encoding].epoch
+        info.encoding = encoding
+        info.epoch = receiver.encodings[encoding].epoch
         // Padding is not relayed: GSO padding is decided again for the subscribers here.
         info.padding = 0
         info.drop = info.flags.contains(.skipped) ? .padding : .noSubscriber
-        if encodings[encoding].kind == .audio {
-            publications[publication].heldAudioSince = nil
+        if receiver.encodings[encoding].kind == .audio {
+            receiver.publications[publication].heldAudioSince = nil
             // Relayed audio is being listened to, and the next listener may join in the middle of a
             // word, so keep the preroll.
-            encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
+            receiver.encodings[encoding].history.retentionMilliseconds = History.prerollMilliseconds
         } else if !info.flags.contains(.skipped) {
-            let isNews = noteSizes(message, encoding: encoding)
-            noteVideo(info, place: place, isNews: isNews, encoding: encoding)
+            let isNews = noteSizes(message, encoding: encoding, &receiver)
+            let layers = receiver.noteVideo(info, place, isNews: isNews, encoding: encoding)
+            if layers.mayChangeOffers {
+                allocator.refreshLayers(
+                    of: publication,
+                    at: info.arrival,
+                    &transports,
+                    &receiver,
+                    &forwarder
+                )
+            }
+            receiver.answerKeyframeRequests(
+                with: info,
+                layers,
+                encoding: encoding,
+                at: now,
+                &transports
+            )
         }
-        if encodings[encoding].kind == .video, message.followsGap,
+        if receiver.encodings[encoding].kind == .video, message.followsGap,
             !info.flags.contains(.keyframeStart)
         {
-            requestKeyframesAfterGap(publication, at: info.arrival)
+            requestKeyframesAfterGap(
+                publication,
+                at: info.arrival,
+                &transports,
+                &receiver,
+                forwarder
+            )
         }
-        keep(info, place: place, encoding: encoding, publication: publication)
+        receiver.keep(info, place: place, encoding: encoding, publication: publication)
         return nil
     }
 
     /// Adopts the home's epoch, capture time and rate of the encoding.
-    private mutating func follow(_ message: RelayMessage, encoding: Int) {
-        if encodings[encoding].homeEpoch != message.info.epoch {
+    private mutating func follow(
+        _ message: RelayMessage,
+        encoding: EncodingIndex,
+        _ receiver: inout Receiver
+    ) {
+        if receiver.encodings[encoding].homeEpoch != message.info.epoch {
             // The home's numbering is another one. Without a new epoch here, two packets could get
             // one index.
-            encodings[encoding].homeEpoch = message.info.epoch
-            encodings[encoding].epoch = takeEpoch()
-            encodings[encoding].history.removeAll(from: &pool)
+            receiver.encodings[encoding].homeEpoch = message.info.epoch
+            receiver.encodings[encoding].epoch = receiver.takeEpoch()
+            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
         }
-        encodings[encoding].captured = message.captured
-        encodings[encoding].rate.receive(
+        receiver.encodings[encoding].captured = message.captured
+        receiver.encodings[encoding].rate.receive(
             bytes: Int(message.length),
             endsFrame: message.info.flags.contains(.marker),
             isMedia: !message.info.flags.contains(.skipped),
@@ -124,84 +180,117 @@ extension Core {
     }
 
     /// Adopts the picture sizes that the home knows; returns whether any changed.
-    private mutating func noteSizes(_ message: RelayMessage, encoding: Int) -> Bool {
+    private mutating func noteSizes(
+        _ message: RelayMessage,
+        encoding: EncodingIndex,
+        _ receiver: inout Receiver
+    ) -> Bool {
         var isNews =
-            encodings[encoding].width != Int(message.width)
-            || encodings[encoding].height != Int(message.height)
-        encodings[encoding].width = Int(message.width)
-        encodings[encoding].height = Int(message.height)
+            receiver.encodings[encoding].width != Int(message.width)
+            || receiver.encodings[encoding].height != Int(message.height)
+        receiver.encodings[encoding].width = Int(message.width)
+        receiver.encodings[encoding].height = Int(message.height)
         let layer = LayerPoint(index: Int(message.info.layer))
-        if encodings[encoding].layers.set(message.layerSize, of: layer.spatial) { isNews = true }
+        if receiver.encodings[encoding].layers.set(message.layerSize, of: layer.spatial) {
+            isNews = true
+        }
         return isNews
     }
 
     /// Asks for keyframes after a ring overflow: the lost packets are in no history.
-    private mutating func requestKeyframesAfterGap(_ publication: Int, at now: Instant) {
-        for position in 0..<publications[publication].encodings.count {
-            let encoding = publications[publication].encodings[position]
-            if isFollowed(encoding, of: publication) {
-                requestKeyframeAfterLoss(of: Int(encoding), now)
+    private mutating func requestKeyframesAfterGap(
+        _ publication: PublicationIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: borrowing Forwarder
+    ) {
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            if isFollowed(encoding, of: publication, receiver, forwarder) {
+                receiver.requestKeyframeAfterLoss(of: encoding, now, &transports)
             }
         }
     }
 
-    private func isFollowed(_ encoding: Int32, of publication: Int) -> Bool {
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            if slotRecords[slot].target.encoding == encoding { return true }
+    private func isFollowed(
+        _ encoding: EncodingIndex,
+        of publication: PublicationIndex,
+        _ receiver: borrowing Receiver,
+        _ forwarder: borrowing Forwarder
+    ) -> Bool {
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            if forwarder.slotRecords[slot].target?.encoding == encoding { return true }
         }
         return false
     }
 
     /// Sends the keyframe requests that are due to the homes, and does periodic maintenance.
-    mutating func expireMirrors(into port: inout RelayPort, at now: Instant) {
+    mutating func expireMirrors(
+        into port: inout RelayPort,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) {
         var next = now.advanced(milliseconds: Self.mirrorsMilliseconds)
-        for index in 0..<mirrors.count {
-            let publication = Int(mirrors[index])
-            if let again = requestPreroll(of: publication, through: &port, at: now) {
+        for index in 0..<receiver.mirrors.count {
+            let publication = receiver.mirrors[index]
+            if let again = requestPreroll(of: publication, through: &port, at: now, &receiver) {
                 next = min(next, again)
             }
-            if publications[publication].kind == .video {
-                publications[publication].isBusy = review(publication, at: now)
+            if receiver.publications[publication].kind == .video {
+                receiver.publications[publication].isBusy = allocator.review(
+                    publication,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    &forwarder
+                )
             }
-            if publications[publication].isBusy {
-                next = min(next, now.advanced(milliseconds: Self.layersMilliseconds))
+            if receiver.publications[publication].isBusy {
+                next = min(next, now.advanced(milliseconds: Receiver.layersMilliseconds))
             }
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                encodings[encoding].history.trim(at: now, pool: &pool)
-                if encodings[encoding].kind == .audio { encodings[encoding].rate.measure(at: now) }
-                if !publications[publication].hasViewers || !publications[publication].isOpen {
-                    encodings[encoding].keyframes.satisfy()
+            for position in 0..<receiver.publications[publication].encodings.count {
+                let encoding = receiver.publications[publication].encodings[position]
+                receiver.encodings[encoding].history.trim(at: now, pool: &receiver.pool)
+                if receiver.encodings[encoding].kind == .audio {
+                    receiver.encodings[encoding].rate.measure(at: now)
                 }
-                if encodings[encoding].keyframes.isDue(at: now) {
-                    askHome(of: publication, for: position, through: &port)
+                if !receiver.publications[publication].hasViewers
+                    || !receiver.publications[publication].isOpen
+                {
+                    receiver.encodings[encoding].keyframes.satisfy()
                 }
-                next = min(next, encodings[encoding].keyframes.deadline ?? next)
+                if receiver.encodings[encoding].keyframes.isDue(at: now) {
+                    askHome(of: publication, for: position, through: &port, receiver)
+                }
+                next = min(next, receiver.encodings[encoding].keyframes.deadline ?? next)
             }
         }
-        mirrorsDue = next
+        receiver.mirrorsDue = next
     }
 
     /// Asks the home for a keyframe.
     ///
     /// A request that finds the ring full is lost and repeated later, like an unanswered one.
     private mutating func askHome(
-        of publication: Int,
+        of publication: PublicationIndex,
         for position: Int,
-        through port: inout RelayPort
+        through port: inout RelayPort,
+        _ receiver: borrowing Receiver
     ) {
-        guard let home = publications[publication].home, port.reaches(home.worker) else { return }
+        guard let home = receiver.publications[publication].home, port.reaches(home.worker) else {
+            return
+        }
         let request = RelayMessage(
             .keyframeRequested,
             to: home.publication,
-            from: publications.handle(at: publication),
+            from: receiver.publications.handle(at: publication),
             position: position
         )
         _ = port.write(request, Span(), to: home.worker)
-    }
-
-    mutating func scheduleMirrors(by due: Instant) {
-        mirrorsDue = min(mirrorsDue ?? due, due)
     }
 }

@@ -1,160 +1,211 @@
-package import RTP
+import RTP
 import WorkerInterface
 
 /// Relay between workers: a room spans them, so received packets go to those with subscribers.
-extension Core {
+extension Relays {
     /// Relays the received batch to its mirrors, and sends requests of the mirrors here to their
     /// homes.
     ///
     /// Call it once for each batch, before `flush`, and publish the port at once: the other workers
     /// then send while this one does.
-    package mutating func relay(into port: inout RelayPort, at now: Instant) {
-        if mirrorsDue.isDue(at: now) { expireMirrors(into: &port, at: now) }
+    mutating func relay(
+        into port: inout RelayPort,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) {
+        if receiver.mirrorsDue.isDue(at: now) {
+            expireMirrors(into: &port, at: now, &transports, &receiver, &forwarder, &allocator)
+        }
         guard relayedCount > 0 else { return }
-        precondition(!cursor.isUnderWay, "a batch is under way")
-        if !held.isEmpty { releaseHeld(into: &port, at: now) }
-        for index in 0..<queued.count {
-            let publication = Int(queued[index])
+        if !held.isEmpty { releaseHeld(into: &port, at: now, &receiver) }
+        for index in 0..<receiver.queued.count {
+            let publication = receiver.queued[index]
             // No packet enters a ring from which a fence would have to recall it.
-            guard publications[publication].isOpen else { continue }
-            for mirror in 0..<publications[publication].mirrors.count {
-                relay(publication, to: mirror, into: &port)
+            guard receiver.publications[publication].isOpen else { continue }
+            for mirror in 0..<receiver.publications[publication].mirrors.count {
+                relay(publication, to: mirror, into: &port, &receiver)
             }
         }
     }
 
     private mutating func relay(
-        _ publication: Int,
+        _ publication: PublicationIndex,
         to mirror: Int,
-        into port: inout RelayPort
+        into port: inout RelayPort,
+        _ receiver: inout Receiver
     ) {
-        var destination = publications[publication].mirrors[mirror]
+        var destination = receiver.publications[publication].mirrors[mirror]
         let target = destination.target
         guard port.reaches(target.worker), destination.heldUntil == nil else { return }
-        var place = publications[publication].firstArrival
-        while place >= 0 {
-            write(place, of: publication, to: &destination, into: &port)
+        var next = receiver.publications[publication].firstArrival
+        while let place = next {
+            write(place, of: publication, to: &destination, into: &port, &receiver)
             // `write` counts a loss on the way out itself, as a socket counts what it refuses.
-            if !pool[place].flags.contains(.skipped) { pool[place].drop = nil }
-            place = pool[place].next
+            if !receiver.pool[place].flags.contains(.skipped) { receiver.pool[place].drop = nil }
+            next = receiver.pool[place].next.value
         }
-        publications[publication].mirrors[mirror] = destination
+        receiver.publications[publication].mirrors[mirror] = destination
     }
 
     /// Writes one packet into the ring to a mirror's worker.
     mutating func write(
-        _ place: Int32,
-        of publication: Int,
+        _ place: PacketPlace,
+        of publication: PublicationIndex,
         to destination: inout Publication.RelayDestination,
-        into port: inout RelayPort
+        into port: inout RelayPort,
+        _ receiver: inout Receiver
     ) {
         let target = destination.target
-        let source = publications.handle(at: publication)
-        let encoding = Int(pool[place].encoding)
-        let length = Int(pool[place].payloadOffset) + Int(pool[place].payloadLength)
+        let source = receiver.publications.handle(at: publication)
+        let encoding = receiver.pool[place].encoding
+        let length =
+            Int(receiver.pool[place].payloadOffset) + Int(receiver.pool[place].payloadLength)
         var message = RelayMessage(
             .packet,
             to: target.publication,
             from: source,
-            position: encodings[encoding].position
+            position: receiver.encodings[encoding].position
         )
-        if let best = highestLive(of: publication) {
-            message.best = UInt8(clamping: encodings[Int(best)].position)
+        if let best = receiver.highestLive(of: publication) {
+            message.best = UInt8(clamping: receiver.encodings[best].position)
         }
         message.followsGap = destination.hasGap
         message.length = UInt16(clamping: length)
-        message.width = UInt16(clamping: encodings[encoding].width)
-        message.height = UInt16(clamping: encodings[encoding].height)
-        let layer = LayerPoint(index: Int(pool[place].layer))
-        message.layerSize = encodings[encoding].layers.size(of: layer.spatial)
-        message.captured = encodings[encoding].captured
-        message.info = pool[place]
-        let packets = pool.packets
+        message.width = UInt16(clamping: receiver.encodings[encoding].width)
+        message.height = UInt16(clamping: receiver.encodings[encoding].height)
+        let layer = LayerPoint(index: Int(receiver.pool[place].layer))
+        message.layerSize = receiver.encodings[encoding].layers.size(of: layer.spatial)
+        message.captured = receiver.encodings[encoding].captured
+        message.info = receiver.pool[place]
+        let packets = receiver.pool.packets
         let packet = packets.bytes(at: place, count: length)
         destination.hasGap = !port.write(message, packet, to: target.worker)
         if destination.hasGap {
-            drops.count(.relayQueueFull)
+            receiver.drops.count(.relayQueueFull)
         } else {
-            statistics.relayedOut &+= 1
+            counters.relayedOut &+= 1
         }
-    }
-
-    /// Returns the highest encoding that is live.
-    func highestLive(of publication: Int) -> Int32? {
-        var index = publications[publication].options.count
-        while index > 0 {
-            index -= 1
-            let encoding = publications[publication].options[index].target.encoding
-            if encodings[Int(encoding)].isLive { return encoding }
-        }
-        return nil
     }
 
     /// Receives packets and requests from other workers, as many as a batch may hold.
     ///
     /// Flush after it. Returns `true` if more is waiting.
-    package mutating func receive(from port: inout RelayPort, at now: Instant) -> Bool {
+    mutating func receive(
+        from port: inout RelayPort,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) -> Bool {
         guard port.workers > 1 else { return false }
         let first = port.takeTurn()
         for step in 0..<port.workers - 1 {
             let offset = 1 + (first - 1 + step) % (port.workers - 1)
             let other = (port.worker + offset) % port.workers
-            drain(&port[reader: other], from: other, at: now)
+            drain(
+                &port[reader: other],
+                from: other,
+                at: now,
+                &transports,
+                &receiver,
+                &forwarder,
+                &allocator
+            )
             port[reader: other].release()
-            if arrivalCount >= Self.batchCapacity { return true }
+            if receiver.arrivalCount >= Receiver.batchCapacity { return true }
         }
         return false
     }
 
-    private mutating func drain(_ reader: inout RelayReader, from other: Int, at now: Instant) {
+    private mutating func drain(
+        _ reader: inout RelayReader,
+        from other: Int,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: inout LayerAllocator
+    ) {
         // Requests add no arrival, so they have a bound of their own.
-        for _ in 0..<RelayRing.capacity where arrivalCount < Self.batchCapacity {
+        for _ in 0..<RelayRing.capacity where receiver.arrivalCount < Receiver.batchCapacity {
             guard !reader.isEmpty() else { return }
             let message = reader.message
             switch message.kind {
-            case .packet: admit(message, of: reader, from: other)
-            case .keyframeRequested: noteKeyframeRequest(message, at: now)
-            case .heldAudioRequest: notePrerollRequest(message, from: other)
+            case .packet:
+                admit(
+                    message,
+                    of: reader,
+                    from: other,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    &forwarder,
+                    &allocator
+                )
+            case .keyframeRequested: noteKeyframeRequest(message, at: now, &transports, &receiver)
+            case .heldAudioRequest: notePrerollRequest(message, from: other, &receiver)
             }
             reader.advance()
         }
     }
 
     /// Handles a keyframe request from a mirror like one of the subscribers here.
-    private mutating func noteKeyframeRequest(_ message: RelayMessage, at now: Instant) {
-        guard publications.contains(message.target) else { return }
-        let publication = Int(message.target.index)
+    private mutating func noteKeyframeRequest(
+        _ message: RelayMessage,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) {
+        guard receiver.publications.contains(message.target) else { return }
+        let publication = message.target.place
         let position = Int(message.position)
-        guard publications[publication].home == nil, publications[publication].isOpen,
-            position < publications[publication].encodings.count
+        guard receiver.publications[publication].home == nil,
+            receiver.publications[publication].isOpen,
+            position < receiver.publications[publication].encodings.count
         else { return }
-        let encoding = Int(publications[publication].encodings[position])
-        guard encodings[encoding].kind == .video else { return }
-        requestKeyframe(of: encoding, at: now)
+        let encoding = receiver.publications[publication].encodings[position]
+        guard receiver.encodings[encoding].kind == .video else { return }
+        receiver.requestKeyframe(of: encoding, at: now, &transports)
     }
 
     /// Sets the mirrors that a home's packets are relayed to from the next batch on.
-    mutating func relay(_ id: PublicationID, to targets: [RelayTarget]) {
-        guard publications.contains(id), publications[Int(id.index)].home == nil else { return }
-        setMirrors(of: Int(id.index), to: targets)
+    mutating func relay(_ id: PublicationID, to targets: [RelayTarget], _ receiver: inout Receiver)
+    {
+        guard receiver.publications.contains(id), receiver.publications[id.place].home == nil
+        else { return }
+        setMirrors(of: id.place, to: targets, &receiver)
     }
 
-    mutating func setMirrors(of publication: Int, to targets: [RelayTarget]) {
-        if !publications[publication].mirrors.isEmpty { relayedCount -= 1 }
+    mutating func setMirrors(
+        of publication: PublicationIndex,
+        to targets: [RelayTarget],
+        _ receiver: inout Receiver
+    ) {
+        if !receiver.publications[publication].mirrors.isEmpty { relayedCount -= 1 }
         // Targets that stay listed keep their state.
-        for mirror in (0..<publications[publication].mirrors.count).reversed()
-        where !targets.contains(publications[publication].mirrors[mirror].target) {
-            publications[publication].mirrors.remove(swappingAt: mirror)
+        for mirror in (0..<receiver.publications[publication].mirrors.count).reversed()
+        where !targets.contains(receiver.publications[publication].mirrors[mirror].target) {
+            receiver.publications[publication].mirrors.remove(swappingAt: mirror)
         }
-        for target in targets where !hasMirror(publication, target) {
-            publications[publication].mirrors.append(Publication.RelayDestination(target: target))
+        for target in targets where !hasMirror(publication, target, receiver) {
+            receiver.publications[publication].mirrors.append(
+                Publication.RelayDestination(target: target)
+            )
         }
-        if !publications[publication].mirrors.isEmpty { relayedCount += 1 }
+        if !receiver.publications[publication].mirrors.isEmpty { relayedCount += 1 }
     }
 
-    private func hasMirror(_ publication: Int, _ target: RelayTarget) -> Bool {
-        for mirror in 0..<publications[publication].mirrors.count
-        where publications[publication].mirrors[mirror].target == target { return true }
+    private func hasMirror(
+        _ publication: PublicationIndex,
+        _ target: RelayTarget,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        for mirror in 0..<receiver.publications[publication].mirrors.count
+        where receiver.publications[publication].mirrors[mirror].target == target { return true }
         return false
     }
 }

@@ -11,6 +11,8 @@ package struct Batch: ~Copyable {
     package static let stride = 1_536
     /// Length of the largest datagram, in bytes: the most that an Ethernet path carries over IPv4.
     package static let maximumLength = 1_472
+    /// Datagrams that answer one datagram, timer or command at most.
+    package static let replyCapacity = 16
     private let storage: UnsafeMutablePointer<UInt8>
     private let contents: UnsafeMutablePointer<DatagramContent>
     private let lengths: UnsafeMutablePointer<Int>

@@ -32,7 +32,7 @@ struct PacketInfo: BitwiseCopyable {
 
     var arrival = Instant(nanoseconds: 0)
     /// Index of its encoding.
-    var encoding: UInt32 = 0
+    var encoding = EncodingIndex(0)
     /// Epoch of the encoding's sequence numbering, unique in the worker.
     var epoch: UInt32 = 0
     var timestamp: UInt32 = 0
@@ -75,7 +75,7 @@ struct PacketInfo: BitwiseCopyable {
     /// Bytes of RTP padding that lie after the payload in the pool, and may be sent along.
     var padding: UInt8 = 0
     /// Pool index of the publication's next packet in this batch; -1 at the end.
-    var next: Int32 = -1
+    var next = OptionalIndex<HandleKind.Packet>()
     /// Reason why no subscriber has been sent it; `nil` once one has.
     var drop: DropReason? = .noSubscriber
 }

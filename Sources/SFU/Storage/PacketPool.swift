@@ -7,9 +7,9 @@ struct PacketPool: ~Copyable {
     /// Bytes of the places; a local copy lends views while the core changes.
     let packets: PacketBytes
     private let infos: UnsafeMutablePointer<PacketInfo>
-    private let free: UnsafeMutablePointer<UInt32>
+    private let free: UnsafeMutablePointer<Int32>
     private var freeCount: Int
-    private var retired = UncountedArray<Int32>(capacity: 256)
+    private var retired = UncountedArray<PacketPlace>(capacity: 256)
     private var touched = 0
     let capacity: Int
 
@@ -29,27 +29,27 @@ struct PacketPool: ~Copyable {
 
     var used: Int { touched - freeCount - retired.count }
 
-    /// Takes a place; returns -1 if none is left.
-    mutating func allocate() -> Int32 {
+    /// Takes a place; returns `nil` if none is left.
+    mutating func allocate() -> PacketPlace? {
         if freeCount > 0 {
             freeCount -= 1
-            return Int32(bitPattern: unsafe free[freeCount])
+            return PacketPlace(rawValue: unsafe free[freeCount])
         }
-        guard touched < capacity else { return -1 }
+        guard touched < capacity else { return nil }
         unsafe (infos + touched).initialize(to: PacketInfo())
         touched += 1
-        return Int32(touched - 1)
+        return PacketPlace(touched - 1)
     }
 
     /// Releases a place.
-    mutating func release(_ place: Int32) {
-        precondition(place >= 0 && Int(place) < touched && freeCount < touched)
-        unsafe free[freeCount] = UInt32(bitPattern: place)
+    mutating func release(_ place: PacketPlace) {
+        precondition(place.offset < touched && freeCount < touched)
+        unsafe free[freeCount] = place.rawValue
         freeCount += 1
     }
 
     /// Releases a place at the next `reclaim`: the batch under way may still read it.
-    mutating func retire(_ place: Int32) { retired.append(place) }
+    mutating func retire(_ place: PacketPlace) { retired.append(place) }
 
     /// Releases the retired places, once the batch has been forwarded.
     mutating func reclaim() {
@@ -58,14 +58,14 @@ struct PacketPool: ~Copyable {
     }
 
     /// Packet info of the packet at `place`.
-    subscript(place: Int32) -> PacketInfo {
+    subscript(place: PacketPlace) -> PacketInfo {
         unsafeAddress {
-            precondition(place >= 0 && Int(place) < touched)
-            return unsafe UnsafePointer(infos + Int(place))
+            precondition(place.offset < touched)
+            return unsafe UnsafePointer(infos + place.offset)
         }
         unsafeMutableAddress {
-            precondition(place >= 0 && Int(place) < touched)
-            return unsafe infos + Int(place)
+            precondition(place.offset < touched)
+            return unsafe infos + place.offset
         }
     }
 }
@@ -96,18 +96,18 @@ struct PacketBytes: BitwiseCopyable {
 
     /// Returns the first `count` bytes at `place`.
     @_lifetime(borrow self)
-    func bytes(at place: Int32, count: Int) -> Span<UInt8> {
-        precondition(place >= 0 && Int(place) < capacity && count <= Self.stride)
-        let start = unsafe UnsafePointer(storage + Int(place) * Self.stride)
+    func bytes(at place: PacketPlace, count: Int) -> Span<UInt8> {
+        precondition(place.offset < capacity && count <= Self.stride)
+        let start = unsafe UnsafePointer(storage + place.offset * Self.stride)
         let span = unsafe Span(_unsafeStart: start, count: count)
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// Returns the place that a packet is decrypted into.
     @_lifetime(&self)
-    mutating func mutableBytes(at place: Int32) -> MutableSpan<UInt8> {
-        precondition(place >= 0 && Int(place) < capacity)
-        let start = unsafe storage + Int(place) * Self.stride
+    mutating func mutableBytes(at place: PacketPlace) -> MutableSpan<UInt8> {
+        precondition(place.offset < capacity)
+        let start = unsafe storage + place.offset * Self.stride
         let span = unsafe MutableSpan(_unsafeStart: start, count: Self.stride)
         return unsafe _overrideLifetime(span, mutating: &self)
     }

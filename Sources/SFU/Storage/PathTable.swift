@@ -8,8 +8,8 @@ import WorkerInterface
 struct PathTable: ~Copyable {
     private struct Entry: BitwiseCopyable {
         var path: Path
-        /// Index of the transport; -1 marks an empty place.
-        var transport: Int32
+        /// Transport; none marks an empty place.
+        var transport: OptionalIndex<HandleKind.Transport>
     }
 
     private var entries: UnsafeMutablePointer<Entry>
@@ -19,7 +19,7 @@ struct PathTable: ~Copyable {
 
     private static let empty = Entry(
         path: Path(remote: Address(high: 0, low: 0, port: 0), local: 0),
-        transport: -1
+        transport: .none
     )
 
     init(seed: UInt64) {
@@ -31,33 +31,30 @@ struct PathTable: ~Copyable {
 
     deinit { unsafe entries.deallocate() }
 
-    /// Transport of `path`, or -1.
-    subscript(path: Path) -> Int32 {
+    /// Transport of `path`, if a transport holds it.
+    subscript(path: Path) -> TransportIndex? {
         var index = hash(path) & mask
-        while unsafe entries[index].transport >= 0 {
-            if unsafe entries[index].path.isSame(as: path) {
-                return unsafe entries[index].transport
-            }
+        while let transport = unsafe entries[index].transport.value {
+            if unsafe entries[index].path.isSame(as: path) { return transport }
             index = (index + 1) & mask
         }
-        return -1
+        return nil
     }
 
     /// Assigns `path` to a transport.
-    mutating func insert(_ path: Path, transport: Int32) {
-        precondition(transport >= 0)
+    mutating func insert(_ path: Path, transport: TransportIndex) {
         if (count + 1) * 2 > mask { grow() }
-        place(Entry(path: path, transport: transport))
+        place(Entry(path: path, transport: OptionalIndex(transport)))
     }
 
     /// Removes `path`, if it belongs to that transport.
-    mutating func remove(_ path: Path, transport: Int32) {
+    mutating func remove(_ path: Path, transport: TransportIndex) {
         var index = hash(path) & mask
-        while unsafe entries[index].path != path || entries[index].transport < 0 {
-            guard unsafe entries[index].transport >= 0 else { return }
+        while unsafe entries[index].path != path || entries[index].transport == .none {
+            guard unsafe entries[index].transport != .none else { return }
             index = (index + 1) & mask
         }
-        guard unsafe entries[index].transport == transport else { return }
+        guard unsafe entries[index].transport.value == transport else { return }
         count -= 1
         closeGap(at: index)
     }
@@ -66,7 +63,7 @@ struct PathTable: ~Copyable {
     private mutating func closeGap(at gap: Int) {
         var gap = gap
         var index = (gap + 1) & mask
-        while unsafe entries[index].transport >= 0 {
+        while unsafe entries[index].transport != .none {
             let home = hash(unsafe entries[index].path) & mask
             if (index - home) & mask >= (index - gap) & mask {
                 unsafe entries[gap] = entries[index]
@@ -79,7 +76,7 @@ struct PathTable: ~Copyable {
 
     private mutating func place(_ entry: Entry) {
         var index = hash(entry.path) & mask
-        while unsafe entries[index].transport >= 0 {
+        while unsafe entries[index].transport != .none {
             if unsafe entries[index].path == entry.path {
                 unsafe entries[index] = entry
                 return
@@ -97,7 +94,7 @@ struct PathTable: ~Copyable {
         unsafe entries = .allocate(capacity: oldCount * 2)
         unsafe entries.initialize(repeating: Self.empty, count: oldCount * 2)
         count = 0
-        for index in 0..<oldCount where unsafe old[index].transport >= 0 {
+        for index in 0..<oldCount where unsafe old[index].transport != .none {
             place(unsafe old[index])
         }
         unsafe old.deallocate()

@@ -34,62 +34,59 @@ struct Slab<Element: ~Copyable, Kind>: ~Copyable {
             && generations[index] == handle.generation
     }
 
-    func isOccupied(_ index: Int) -> Bool {
-        unsafe index >= 0 && index < capacity && generations[index] != 0
+    func isOccupied(_ index: Index<Kind>) -> Bool {
+        unsafe index.offset < capacity && generations[index.offset] != 0
+    }
+
+    /// Returns the index of the element at an offset, if there is one; the offset may be any.
+    func index(at offset: Int) -> Index<Kind>? {
+        guard offset >= 0, offset < capacity, unsafe generations[offset] != 0 else { return nil }
+        return Index(offset)
     }
 
     /// Returns the handle of the element at an occupied place.
-    func handle(at index: Int) -> Handle<Kind> {
+    func handle(at index: Index<Kind>) -> Handle<Kind> {
         precondition(isOccupied(index), "an empty place has no handle")
-        return Handle(index: UInt32(index), generation: unsafe generations[index])
+        return Handle(
+            index: UInt32(index.offset),
+            generation: unsafe generations[index.offset]
+        )
     }
 
     /// Moves an element in; the place must be empty.
     mutating func insert(_ element: consuming Element, at handle: Handle<Kind>) {
-        let index = Int(handle.index)
+        let index = handle.place
         precondition(handle.generation != 0 && !isOccupied(index), "the place is taken")
-        while index >= capacity { grow() }
-        unsafe (places + index).initialize(to: element)
-        unsafe generations[index] = handle.generation
+        while index.offset >= capacity { grow() }
+        unsafe (places + index.offset).initialize(to: element)
+        unsafe generations[index.offset] = handle.generation
         count += 1
     }
 
     /// Moves the element at an occupied place out.
-    mutating func remove(at index: Int) -> Element {
+    mutating func remove(at index: Index<Kind>) -> Element {
         precondition(isOccupied(index), "the place is empty")
-        unsafe generations[index] = 0
+        unsafe generations[index.offset] = 0
         count -= 1
-        return unsafe (places + index).move()
+        return unsafe (places + index.offset).move()
     }
 
-    /// Address of the element, for a part that wraps the slab.
+    /// Address of the element, also for a part that wraps the slab.
     @inline(__always)
-    func address(of index: Int) -> UnsafePointer<Element> {
+    func address(of index: Index<Kind>) -> UnsafeMutablePointer<Element> {
         precondition(isOccupied(index), "the place is empty")
-        return unsafe UnsafePointer(places + index)
+        return unsafe places + index.offset
     }
 
-    @inline(__always)
-    func mutableAddress(of index: Int) -> UnsafeMutablePointer<Element> {
-        precondition(isOccupied(index), "the place is empty")
-        return unsafe places + index
-    }
-
-    subscript(index: Int) -> Element {
-        unsafeAddress {
-            precondition(isOccupied(index), "the place is empty")
-            return unsafe UnsafePointer(places + index)
-        }
-        unsafeMutableAddress {
-            precondition(isOccupied(index), "the place is empty")
-            return unsafe places + index
-        }
+    subscript(index: Index<Kind>) -> Element {
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(address(of: index)) }
+        @inline(__always) unsafeMutableAddress { unsafe address(of: index) }
     }
 
     /// Prefetches the element at `index` into the cache, if there is one.
-    func prefetch(_ index: Int) {
-        guard index < capacity else { return }
-        unsafe Prefetch.read(places + index, byteCount: MemoryLayout<Element>.size)
+    func prefetch(_ index: Index<Kind>) {
+        guard index.offset < capacity else { return }
+        unsafe Prefetch.read(places + index.offset, byteCount: MemoryLayout<Element>.size)
     }
 
     private static func allocate(capacity: Int) -> UnsafeMutablePointer<Element> {

@@ -9,7 +9,7 @@ extension Transports {
         _ configuration: TransportConfiguration,
         at now: Instant
     ) {
-        let transport = Int(id.index)
+        let transport = id.place
         if transports.contains(id) {
             let ice = configuration.ice
             if ice != transports[transport].ice.credentials {
@@ -32,7 +32,7 @@ extension Transports {
         schedule(transport, at: now)
     }
 
-    private mutating func configureExtensions(of transport: Int) {
+    private mutating func configureExtensions(of transport: TransportIndex) {
         var union = ExtensionMap()
         var sendsFeedback = false
         var sendsREMB = false
@@ -54,7 +54,7 @@ extension Transports {
 
     /// Removes the transport's local ICE username fragments from the lookup: the one before the
     /// last restart and, unless `keepingCurrent`, the current one.
-    mutating func forgetFragments(of transport: Int, keepingCurrent: Bool) {
+    mutating func forgetFragments(of transport: TransportIndex, keepingCurrent: Bool) {
         let current = transports[transport].ice.localFragment
         if let old = transports[transport].ice.previous, old.localFragment != current {
             fragments[fragmentKey(old.localFragment.span)] = nil

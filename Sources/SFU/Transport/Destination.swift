@@ -24,7 +24,7 @@ extension Transports {
     /// changed.
     ///
     /// A key must not be reached once its session is gone, so it is cleared here at once.
-    mutating func updateDestination(of transport: Int) {
+    mutating func updateDestination(of transport: TransportIndex) {
         let canSend = transports[transport].canSend
         destinations[transport].path = canSend ? transports[transport].path : nil
         destinations[transport].key = canSend ? transports[transport].outgoingKey : nil

@@ -4,7 +4,7 @@ import WorkerInterface
 /// Liveness of transports, and their timers.
 extension Transports {
     /// Records that an authenticated packet arrived, so the peer is alive.
-    mutating func heard(from transport: Int, at now: Instant) {
+    mutating func heard(from transport: TransportIndex, at now: Instant) {
         transports[transport].lastHeard = now
         if case .reconnecting = transports[transport].state, !transports[transport].lacksConsent {
             transports[transport].state = .connected
@@ -13,7 +13,7 @@ extension Transports {
     }
 
     mutating func checkLiveness(
-        of transport: Int,
+        of transport: TransportIndex,
         at now: Instant,
         into output: inout Batch
     ) {
@@ -38,7 +38,8 @@ extension Transports {
         guard let first = timers.first else { return }
         let stall = now.nanoseconds(since: max(first, last))
         guard stall > 1_000_000_000 else { return }
-        for index in 0..<transports.capacity where transports.isOccupied(index) {
+        for offset in 0..<transports.capacity {
+            guard let index = transports.index(at: offset) else { continue }
             let heard = transports[index].lastHeard.advanced(nanoseconds: stall)
             transports[index].lastHeard = min(heard, now)
             transports[index].consent.extend(stall, at: now)
@@ -46,7 +47,7 @@ extension Transports {
     }
 
     /// Schedules the transport's next deadline, unless an earlier one is scheduled already.
-    mutating func schedule(_ transport: Int, at now: Instant) {
+    mutating func schedule(_ transport: TransportIndex, at now: Instant) {
         guard !transports[transport].hasEnded else { return }
         var next = transports[transport].livenessDeadline(limits)
         next = min(next, transports[transport].dtls?.deadline ?? next)
@@ -67,7 +68,8 @@ extension Transports {
         timers.insert(transports[transport].id, at: next)
     }
 
-    mutating func scheduleAllocation(of transport: Int, by due: Instant, at now: Instant) {
+    mutating func scheduleAllocation(of transport: TransportIndex, by due: Instant, at now: Instant)
+    {
         if let own = transports[transport].allocationDue, own <= due { return }
         transports[transport].allocationDue = due
         schedule(transport, at: now)

@@ -106,7 +106,7 @@ struct PathConsent {
 
 extension Transports {
     /// Records proof that the peer is at the selected path, which allows media to be sent there.
-    mutating func grantConsent(_ transport: Int, at now: Instant) {
+    mutating func grantConsent(_ transport: TransportIndex, at now: Instant) {
         guard let path = transports[transport].path else { return }
         transports[transport].consent.renew(path, at: now, random: random.next())
         updateDestination(of: transport)
@@ -116,13 +116,21 @@ extension Transports {
 
     /// Sends a consent check if consent is missing, after an authenticated packet from the selected
     /// path.
-    mutating func requestConsent(of transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func requestConsent(
+        of transport: TransportIndex,
+        at now: Instant,
+        into output: inout Batch
+    ) {
         guard transports[transport].lacksConsent else { return }
         askConsent(of: transport, at: now, into: &output)
     }
 
     /// Sends the consent check that is due on the selected path, or ends consent that has expired.
-    mutating func expireConsent(of transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func expireConsent(
+        of transport: TransportIndex,
+        at now: Instant,
+        into output: inout Batch
+    ) {
         guard !transports[transport].consent.hasExpired(at: now) else {
             return endConsent(of: transport)
         }
@@ -130,7 +138,7 @@ extension Transports {
     }
 
     private mutating func askConsent(
-        of transport: Int,
+        of transport: TransportIndex,
         at now: Instant,
         into output: inout Batch
     ) {
@@ -148,14 +156,14 @@ extension Transports {
     /// Updates consent after the selected path changed without an action of the peer.
     ///
     /// Consent for the new path may have expired long ago.
-    mutating func updateConsent(of transport: Int, at now: Instant) {
+    mutating func updateConsent(of transport: TransportIndex, at now: Instant) {
         if transports[transport].consent.hasExpired(at: now) { transports[transport].consent.end() }
         updateDestination(of: transport)
         schedule(transport, at: now)
     }
 
     /// Ends consent and stops media until the peer proves again that it is there (RFC 7675 §5.2).
-    private mutating func endConsent(of transport: Int) {
+    private mutating func endConsent(of transport: TransportIndex) {
         counters.consentsEnded &+= 1
         transports[transport].consent.end()
         updateDestination(of: transport)

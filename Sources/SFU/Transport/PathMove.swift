@@ -31,9 +31,8 @@ extension Transports {
     ///
     /// It may for the first path of a transport, to which no media is sent before the handshake,
     /// for the selected path, and for a TCP connection; never for a path of another transport.
-    func mayMove(_ transport: Int, to path: Path) -> Bool {
-        let owner = paths[path]
-        if owner >= 0, Int(owner) != transport { return false }
+    func mayMove(_ transport: TransportIndex, to path: Path) -> Bool {
+        if let owner = paths[path], owner != transport { return false }
         guard let selected = transports[transport].ice.selected else { return true }
         return selected == path || path.isConnection
     }
@@ -44,7 +43,7 @@ extension Transports {
     /// each.
     mutating func challenge(
         _ path: Path,
-        of transport: Int,
+        of transport: TransportIndex,
         at now: Instant,
         into output: inout Batch
     ) {
@@ -60,14 +59,14 @@ extension Transports {
     mutating func sendCheck(
         _ nonce: UInt64,
         to path: Path,
-        of transport: Int,
+        of transport: TransportIndex,
         isCurrent: Bool,
         into output: inout Batch
     ) {
         let key = transports[transport].ice.remotePassword(isCurrent: isCurrent)
         let username = transports[transport].ice.outgoingUsername(isCurrent: isCurrent)
         let transaction = TransactionID(
-            high: UInt32(truncatingIfNeeded: transport),
+            high: UInt32(transport.offset),
             low: nonce
         )
         let tieBreaker = random.next()
@@ -92,8 +91,8 @@ extension Transports {
         at now: Instant,
         into output: inout Batch
     ) {
-        let transport = Int(message.transactionID.high)
-        guard transports.isOccupied(transport), !transports[transport].hasEnded,
+        guard let transport = transports.index(at: Int(message.transactionID.high)),
+            !transports[transport].hasEnded,
             message.integrityOffset != nil
         else { return }
         let nonce = message.transactionID.low
@@ -118,7 +117,7 @@ extension Transports {
 
     /// Sends a check after an authenticated packet from a path whose consent or move is pending.
     mutating func noteAuthenticatedPacket(
-        _ transport: Int,
+        _ transport: TransportIndex,
         on path: Path,
         at now: Instant,
         into output: inout Batch
@@ -131,7 +130,7 @@ extension Transports {
     }
 
     private mutating func move(
-        _ transport: Int,
+        _ transport: TransportIndex,
         to path: Path,
         at now: Instant,
         into output: inout Batch
@@ -142,7 +141,7 @@ extension Transports {
             underCurrentCredentials: false,
             limit: limits.pathsPerTransport
         )
-        if let evicted { paths.remove(evicted, transport: Int32(transport)) }
+        if let evicted { paths.remove(evicted, transport: transport) }
         take(path, for: transport, at: now)
         setPath(path, of: transport, at: now)
         grantConsent(transport, at: now)
@@ -151,7 +150,7 @@ extension Transports {
     }
 
     /// Selects the path for media; if it differs, bandwidth estimation restarts.
-    mutating func setPath(_ path: Path?, of transport: Int, at now: Instant) {
+    mutating func setPath(_ path: Path?, of transport: TransportIndex, at now: Instant) {
         let old = transports[transport].path
         transports[transport].path = path
         guard let path, let old, path != old, transports[transport].bandwidth != nil else { return }
@@ -161,15 +160,13 @@ extension Transports {
     }
 
     /// Assigns a path to this transport; a previous owner falls back to another path, or waits.
-    mutating func take(_ path: Path, for transport: Int, at now: Instant) {
-        let other = paths[path]
-        let index = Int32(transport)
-        if other >= 0, other != index {
-            transports[Int(other)].ice.forget(path)
-            transports[Int(other)].path = transports[Int(other)].ice.selected
-            updateConsent(of: Int(other), at: now)
+    mutating func take(_ path: Path, for transport: TransportIndex, at now: Instant) {
+        if let other = paths[path], other != transport {
+            transports[other].ice.forget(path)
+            transports[other].path = transports[other].ice.selected
+            updateConsent(of: other, at: now)
         }
-        paths.insert(path, transport: index)
+        paths.insert(path, transport: transport)
     }
 
     /// Priority of a peer-reflexive candidate (RFC 8445 §5.1.2.1); no candidate pair of ours
@@ -180,17 +177,15 @@ extension Transports {
 /// Loss of paths that are TCP connections.
 extension Transports {
     /// Whether a connectivity check has validated `path` and its transport still holds it.
-    func isValidated(_ path: Path) -> Bool { paths[path] >= 0 }
+    func isValidated(_ path: Path) -> Bool { paths[path] != nil }
 
     /// Removes the path of a closed connection; nothing is sent on it any more.
     ///
     /// Media continues on another validated path, or waits for one. The peer counts as lost only
     /// when the usual liveness timeouts expire.
     mutating func lose(_ path: Path, at now: Instant) {
-        let owner = paths[path]
-        guard owner >= 0 else { return }
-        let transport = Int(owner)
-        paths.remove(path, transport: owner)
+        guard let transport = paths[path] else { return }
+        paths.remove(path, transport: transport)
         transports[transport].ice.forget(path)
         transports[transport].path = transports[transport].ice.selected
         updateConsent(of: transport, at: now)

@@ -10,10 +10,8 @@ extension Transports {
         at now: Instant,
         into output: inout Batch
     ) -> DropReason? {
-        let owner = paths[path]
         // Addresses that have not passed an ICE check get no answer.
-        guard owner >= 0 else { return .unknownSource }
-        let transport = Int(owner)
+        guard let transport = paths[path] else { return .unknownSource }
         guard !transports[transport].hasEnded else { return .dtlsUnexpected }
         counters.dtlsIn &+= 1
         transports[transport].packetsIn &+= 1
@@ -25,7 +23,8 @@ extension Transports {
     }
 
     /// Starts the handshake if this side has the client role.
-    mutating func startDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func startDTLS(_ transport: TransportIndex, at now: Instant, into output: inout Batch)
+    {
         guard transports[transport].configuration.dtlsRole == .client,
             transports[transport].dtls == nil, let path = transports[transport].path
         else { return }
@@ -35,7 +34,7 @@ extension Transports {
     }
 
     private mutating func makeAssociation(
-        _ transport: Int,
+        _ transport: TransportIndex,
         at now: Instant,
         into output: inout Batch
     ) {
@@ -53,7 +52,8 @@ extension Transports {
     }
 
     /// Handles the deadline of the handshake.
-    mutating func expireDTLS(_ transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func expireDTLS(_ transport: TransportIndex, at now: Instant, into output: inout Batch)
+    {
         guard let progress = transports[transport].dtls?.expire(at: now),
             let path = transports[transport].path
         else { return }
@@ -62,7 +62,7 @@ extension Transports {
 
     private mutating func take(
         _ progress: DTLSProgress,
-        transport: Int,
+        transport: TransportIndex,
         on path: Path,
         at now: Instant,
         into output: inout Batch
@@ -87,7 +87,7 @@ extension Transports {
     /// Records consent after a handshake if all flights went to `path`, or else sends a consent
     /// check.
     private mutating func noteHandshake(
-        of transport: Int,
+        of transport: TransportIndex,
         on path: Path,
         at now: Instant,
         into output: inout Batch
@@ -101,7 +101,7 @@ extension Transports {
         }
     }
 
-    mutating func sendDTLS(_ transport: Int, to path: Path, into output: inout Batch) {
+    mutating func sendDTLS(_ transport: TransportIndex, to path: Path, into output: inout Batch) {
         while output.free > 1,
             transports[transport].srtp != nil || transports[transport].flights.isOpen
         {
@@ -117,7 +117,7 @@ extension Transports {
     }
 
     mutating func connect(
-        _ transport: Int,
+        _ transport: TransportIndex,
         profile: SRTPProfile,
         keys: SRTPKeys,
         at now: Instant,
@@ -143,7 +143,7 @@ extension Transports {
 
     /// Ends the transport; the control plane closes it later.
     mutating func end(
-        _ transport: Int,
+        _ transport: TransportIndex,
         because reason: DisconnectReason,
         at now: Instant,
         into output: inout Batch
@@ -155,9 +155,8 @@ extension Transports {
     }
 
     /// Releases keys, addresses and the DTLS association.
-    mutating func release(_ transport: Int) {
-        let index = Int32(transport)
-        for path in transports[transport].ice.paths { paths.remove(path, transport: index) }
+    mutating func release(_ transport: TransportIndex) {
+        for path in transports[transport].ice.paths { paths.remove(path, transport: transport) }
         transports[transport].ice.forgetPaths()
         transports[transport].path = nil
         transports[transport].srtp = nil

@@ -100,7 +100,11 @@ extension Transports {
     ///
     /// There is a limit per transport, and one per unvalidated address, so that one address cannot
     /// use up the transport's limit.
-    private mutating func admits(_ path: Path, to transport: Int, at now: Instant) -> Bool {
+    private mutating func admits(
+        _ path: Path,
+        to transport: TransportIndex,
+        at now: Instant
+    ) -> Bool {
         let limit = limits.stunChecksPerSecond
         if !transports[transport].ice.isValidated(path) {
             let second = now.nanoseconds / 1_000_000_000
@@ -112,13 +116,13 @@ extension Transports {
     }
 
     /// Returns the transport whose ufrag begins USERNAME, and whether that ufrag is current.
-    private func owner(of message: borrowing STUNMessage, path: Path) -> (Int, Bool)? {
+    private func owner(of message: borrowing STUNMessage, path: Path) -> (TransportIndex, Bool)? {
         let username = message.username
         guard let colon = username.first(0x3a) else { return nil }
         let local = username.extracting(0..<colon)
         let remote = username.extracting((colon + 1)..<username.count)
         guard let id = fragments[fragmentKey(local)], transports.contains(id) else { return nil }
-        let transport = Int(id.index)
+        let transport = id.place
         guard !transports[transport].hasEnded else { return nil }
         if transports[transport].ice.isLocal(local) {
             return transports[transport].ice.isPeer(remote) ? (transport, true) : nil
@@ -148,14 +152,14 @@ extension Transports {
     /// Validates a path after an authentic check, and selects it if nominated and allowed.
     private mutating func validate(
         _ path: Path,
-        of transport: Int,
+        of transport: TransportIndex,
         isNominated: Bool,
         isCurrent: Bool,
         at now: Instant,
         into output: inout Batch
     ) {
         let mayMove = mayMove(transport, to: path)
-        let isForeign = paths[path] >= 0 && Int(paths[path]) != transport
+        let isForeign = paths[path].map { $0 != transport } ?? false
         heard(from: transport, at: now)
         if !mayMove, isNominated || isForeign {
             challenge(path, of: transport, at: now, into: &output)
@@ -169,7 +173,7 @@ extension Transports {
             underCurrentCredentials: isCurrent,
             limit: limits.pathsPerTransport
         )
-        if let evicted { paths.remove(evicted, transport: Int32(transport)) }
+        if let evicted { paths.remove(evicted, transport: transport) }
         take(path, for: transport, at: now)
         setPath(transports[transport].ice.selected, of: transport, at: now)
         updateDestination(of: transport)

@@ -16,7 +16,7 @@ struct Transport: ~Copyable {
     /// Encoding, and media or RTX role, of an incoming SSRC.
     struct Stream: BitwiseCopyable {
         var ssrc: SSRC
-        var encoding: Int32
+        var encoding: EncodingIndex
         var isRetransmission: Bool
     }
 
@@ -48,8 +48,8 @@ struct Transport: ~Copyable {
     private var newSSRCsSecond: Int64 = .min
     static let unsignalledLimit = 64
     var former = FormerSSRCs()
-    var publications = UncountedArray<Int32>()
-    var slots = UncountedArray<Int32>()
+    var publications = UncountedArray<PublicationIndex>()
+    var slots = UncountedArray<SlotIndex>()
     /// Header extension map of all m-lines: an id has one meaning on a bundled transport (RFC 8843
     /// §9).
     var extensions = ExtensionMap()
@@ -89,6 +89,8 @@ struct Transport: ~Copyable {
     var bytesIn: UInt64 = 0
     var packetsIn: UInt64 = 0
     var roundTripNanoseconds: Int64?
+    /// Loss, jitter and round-trip times of all reports so far.
+    var quality = LinkQuality()
 
     init(_ id: TransportID, _ configuration: TransportConfiguration, ssrc: SSRC, at now: Instant) {
         self.id = id
@@ -238,5 +240,102 @@ struct Transport: ~Copyable {
     /// Interval between NACKs for the same packet: about a round trip, within 30 and 500 ms.
     var nackRetryMilliseconds: Int64 {
         min(500, max(30, (roundTripNanoseconds ?? 100_000_000) / 1_000_000 + 10))
+    }
+}
+
+/// Memory of the SSRCs of m-lines that stopped sending, for when they resume.
+///
+/// A browser keeps its SSRCs while an m-line is `inactive`. It omits MID and RID from its packets
+/// once it has learned that they arrived, so the receiver must remember what the SSRC stood for
+/// (RFC 8843 §9.2: an entry of the table is replaced, not removed).
+struct FormerSSRCs {
+    private struct Entry {
+        var ssrc: SSRC
+        var mid: String
+        var rid: String?
+        var isRetransmission: Bool
+    }
+
+    /// Capacity: every encoding of eight m-lines, with RTX.
+    static let limit = 8 * 2 * CoreLimits.encodingsPerPublication
+
+    private var entries: [Entry] = []
+
+    /// Remembers an SSRC in place of the previous one with the same role.
+    mutating func keep(_ ssrc: SSRC, mid: String, rid: String?, isRetransmission: Bool) {
+        entries.removeAll {
+            $0.ssrc == ssrc
+                || $0.mid == mid && $0.rid == rid && $0.isRetransmission == isRetransmission
+        }
+        if entries.count == Self.limit { entries.removeFirst() }
+        entries.append(
+            Entry(ssrc: ssrc, mid: mid, rid: rid, isRetransmission: isRetransmission)
+        )
+    }
+
+    /// Returns the last SSRC with this role.
+    func ssrc(mid: String, rid: String?, isRetransmission: Bool) -> SSRC? {
+        entries.last {
+            $0.mid == mid && $0.rid == rid && $0.isRetransmission == isRetransmission
+        }?.ssrc
+    }
+}
+
+/// Destinations and number of the datagrams that one handshake has sent.
+///
+/// A peer that finishes a handshake has received our flights. This proves its address only if all
+/// flights went to that one address, as a packet's source address proves nothing. Until then the
+/// address may be a third party's, so the number of datagrams is limited.
+struct HandshakeFlights {
+    /// Maximum number of datagrams in one handshake: several times the need of an honest peer on a
+    /// lossy path.
+    static let limit = 100
+
+    private var path: Path?
+    private var isSplit = false
+    private var count = 0
+
+    /// Whether another datagram may be sent.
+    var isOpen: Bool { count < Self.limit }
+
+    /// Records a handshake datagram sent to `path`.
+    mutating func note(_ path: Path) {
+        count &+= 1
+        if let known = self.path, known != path { isSplit = true }
+        self.path = path
+    }
+
+    /// Returns whether a finished handshake proves that the peer is at `path`.
+    func provesAddress(of path: Path) -> Bool { self.path == path && !isSplit }
+}
+
+/// Offset between a publisher's NTP clock and the local clock, shared by all of its streams.
+///
+/// With one offset for audio and video, subscribers synchronize them as the publisher did.
+struct SenderClock: BitwiseCopyable {
+    /// Local time minus the publisher's, in nanoseconds; the smallest seen, because that sample had
+    /// the least delay.
+    private var offset: Int64?
+    private var lastNTP = NTPTime(rawValue: 0)
+
+    /// Largest change, in nanoseconds, that is taken for a change of delay and not of the clock.
+    private static let maximumStep: UInt64 = 2_000_000_000
+
+    mutating func receive(_ ntp: NTPTime, at now: Instant) {
+        guard ntp.rawValue != 0 else { return }
+        let theirs = ntp.nanoseconds(since: NTPTime(rawValue: 0x8000_0000_0000_0000))
+        let current = now.nanoseconds &- theirs
+        guard let offset, (current &- offset).magnitude < Self.maximumStep else {
+            self.offset = current
+            return
+        }
+        self.offset = min(offset &+ 10_000, current)
+    }
+
+    /// Converts the publisher's NTP time to the local monotonic clock.
+    func instant(of ntp: NTPTime) -> Instant? {
+        guard let offset else { return nil }
+        let theirs = ntp.nanoseconds(since: NTPTime(rawValue: 0x8000_0000_0000_0000))
+        return Instant(nanoseconds: theirs &+ offset)
     }
 }

@@ -11,7 +11,7 @@ struct Transports: ~Copyable {
         /// The connection state, as the control plane is told.
         case changed(TransportID, TransportChange)
         /// Another path: what was learnt about the old one does not hold.
-        case pathChanged(Int)
+        case pathChanged(TransportIndex)
     }
 
     /// Counters of this part; the worker's statistics contain them.
@@ -44,6 +44,8 @@ struct Transports: ~Copyable {
     var timers = TimerQueue()
     /// Time of the last call of `excludeStall`.
     var lastExpiry: Instant?
+    /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
+    var wallClockOffset: Int64 = 0
     var counters = Counters()
     var findings: [Finding] = []
 
@@ -66,33 +68,37 @@ struct Transports: ~Copyable {
         self.secrets = secrets
     }
 
-    subscript(index: Int) -> Transport {
-        @inline(__always) unsafeAddress { unsafe transports.address(of: index) }
-        @inline(__always) unsafeMutableAddress { unsafe transports.mutableAddress(of: index) }
+    subscript(index: TransportIndex) -> Transport {
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(transports.address(of: index)) }
+        @inline(__always) unsafeMutableAddress { unsafe transports.address(of: index) }
     }
 
     var count: Int { transports.count }
     var capacity: Int { transports.capacity }
 
     func contains(_ id: TransportID) -> Bool { transports.contains(id) }
-    func isOccupied(_ index: Int) -> Bool { transports.isOccupied(index) }
+    func index(at offset: Int) -> TransportIndex? { transports.index(at: offset) }
 
-    mutating func remove(at index: Int) {
+    mutating func remove(at index: TransportIndex) {
         _ = transports.remove(at: index)
         _ = destinations.remove(at: index)
     }
 
     /// Takes the transport of a timer that is due; `nil` for an outdated timer.
-    mutating func claim(_ entry: TimerQueue.Entry) -> Int? {
+    mutating func claim(_ entry: TimerQueue.Entry) -> TransportIndex? {
         guard transports.contains(entry.transport) else { return nil }
-        let index = Int(entry.transport.index)
+        let index = entry.transport.place
         guard transports[index].scheduled == entry.deadline else { return nil }
         transports[index].scheduled = nil
         return index
     }
 
+    func ntp(at now: Instant) -> NTPTime {
+        NTPTime(unixNanoseconds: now.nanoseconds &+ wallClockOffset)
+    }
+
     /// Notes a change of the connection state.
-    mutating func note(_ change: TransportChange, of transport: Int) {
+    mutating func note(_ change: TransportChange, of transport: TransportIndex) {
         findings.append(.changed(transports[transport].id, change))
     }
 

@@ -9,7 +9,6 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) {
-        self.now = now
         switch command {
         case .configure(let id, let configuration):
             configure(id, configuration, at: now)
@@ -22,26 +21,32 @@ extension Core {
         case .limit(let id, let cap):
             limit(id, to: cap, at: now)
         case .feature(let id, let isFeatured):
-            guard publications.contains(id) else { break }
-            publications[Int(id.index)].configuration.isFeatured = isFeatured
+            guard receiver.publications.contains(id) else { break }
+            receiver.publications[id.place].configuration.isFeatured = isFeatured
         case .mirror(let mirror):
             self.mirror(mirror, at: now)
         case .unmirror(let id):
             unmirror(id)
         case .relay(let id, let targets):
-            relay(id, to: targets)
+            relays.relay(id, to: targets, &receiver)
         case .explain(let id, let token):
-            emit(.explained(token: token, explain(id, at: now)))
+            emit(
+                .explained(
+                    token: token,
+                    allocator.explain(id, at: now, transports, receiver, forwarder)
+                )
+            )
         case .hold(let id, let target):
-            hold(id, for: target, at: now)
+            relays.hold(id, for: target, at: now, &receiver)
         case .tap: break  // Only the recorder thread handles these.
         case .report(let token):
             emit(.statistics(token: token, report(at: now)))
+        case .reportTransports(let ids, let token):
+            emit(.statistics(token: token, report(of: ids, at: now)))
         case .fence(let epoch):
-            emit(.fenced(epoch: epoch, at: now, packets: packetsUnderRevokedRights))
-            packetsUnderRevokedRights = 0
+            emit(.fenced(epoch: epoch, at: now, packets: forwarder.takePacketsUnderRevokedRights()))
         }
-        srtpContext.finish()
+        transports.srtpContext.finish()
     }
 
     private mutating func configure(
@@ -50,106 +55,80 @@ extension Core {
         at now: Instant
     ) {
         transports.configure(id, configuration, at: now)
-        configurePublications(of: Int(id.index), at: now)
-        configureSlots(of: Int(id.index), configuration.slots)
+        configurePublications(of: id.place, at: now)
+        configureSlots(of: id.place, configuration.slots)
     }
 
     private mutating func close(_ id: TransportID, into output: inout Batch) {
         guard transports.contains(id) else { return }
-        let transport = Int(id.index)
+        let transport = id.place
+        emit(.closed(id, transports[transport].quality))
         if let path = transports[transport].path {
             transports[transport].dtls?.close()
             transports.sendDTLS(transport, to: path, into: &output)
         }
         while let publication = transports[transport].publications.first {
-            remove(publication: Int(publication))
+            remove(publication: publication)
         }
-        while let slot = transports[transport].slots.first { remove(slot: Int(slot)) }
-        clearPacer(of: transport)
+        while let slot = transports[transport].slots.first { remove(slot: slot) }
+        forwarder.clearPacer(of: transport, &transports)
         transports.forgetFragments(of: transport, keepingCurrent: false)
         transports.release(transport)
         transports.remove(at: transport)
     }
 
     private mutating func bind(_ id: SlotID, to binding: Binding?, at now: Instant) {
-        guard slots.contains(id) else { return }
-        let slot = Int(id.index)
-        var target = -1
-        if let binding, publications.contains(binding.publication) {
-            target = Int(binding.publication.index)
+        guard forwarder.slots.contains(id) else { return }
+        let slot = id.place
+        let named = binding?.publication
+        let target = named.flatMap { receiver.publications.contains($0) ? $0.place : nil }
+        let isOpen = binding?.open == true && target != nil
+        let isSame = target == forwarder.slots[slot].publication
+        if forwarder.slots[slot].isOpen, !isOpen || !isSame {
+            forwarder.revokeRight(of: slot, transports)
         }
-        let isOpen = binding?.open == true && target >= 0
-        let isSame = Int32(target) == slots[slot].publication
-        if slots[slot].isOpen, !isOpen || !isSame {
-            revokeRight(of: slot)
-        }
-        if !isSame { move(slot, to: target) }
-        let wasLimited = takeLimits(of: slot, from: binding)
-        let wasOpen = slots[slot].isOpen
+        if !isSame { forwarder.move(slot, to: target, &receiver) }
+        let wasLimited = forwarder.takeLimits(of: slot, from: binding)
+        let wasOpen = forwarder.slots[slot].isOpen
         if !isOpen || !isSame {
-            forgetShare(of: slot)
-            slotRecords[slot].bindings &+= 1
+            allocator.forgetShare(of: slot, forwarder)
+            forwarder.slotRecords[slot].bindings &+= 1
         }
-        if let binding, binding.subscription != slotRecords[slot].subscription {
-            slotRecords[slot].subscription = binding.subscription
-            slotRecords[slot].hasStarted = false
-            forgetLayer(of: slot)
+        if let binding, binding.subscription != forwarder.slotRecords[slot].subscription {
+            forwarder.slotRecords[slot].subscription = binding.subscription
+            forwarder.slotRecords[slot].hasStarted = false
+            forwarder.forgetLayer(of: slot)
         }
-        slots[slot].isOpen = isOpen
-        guard isOpen else {
-            slots[slot].source = .idle
-            if wasOpen { chooseLayer(of: slot, at: now) }
+        forwarder.slots[slot].isOpen = isOpen
+        guard isOpen, let target else {
+            forwarder.slots[slot].source = .idle
+            if wasOpen {
+                allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
+            }
             return
         }
         guard !wasOpen || !isSame else {
             if wasLimited {
-                chooseLayer(of: slot, at: now)
-                _ = reviewDemand(of: target, at: now)
+                allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
+                _ = allocator.reviewDemand(of: target, at: now, transports, &receiver, forwarder)
             }
             return
         }
-        slots[slot].source = .waiting
-        chooseLayer(of: slot, at: now)
-        _ = reviewDemand(of: target, at: now)
-        requestKeyframe(forSlot: slot, at: now)
-        if let start = binding?.from { prepareReplay(to: slot, since: start) }
-    }
-
-    /// Stores the binding's limits, and returns whether they differ from the previous ones.
-    private mutating func takeLimits(of slot: Int, from binding: Binding?) -> Bool {
-        let preference = binding?.preference ?? .none
-        let roleCap = binding?.roleCap ?? .none
-        let priority = Int16(clamping: binding?.priority ?? 0)
-        let mayFallBack = binding?.mayFallBack ?? true
-        let isOther =
-            preference != slotRecords[slot].preference || roleCap != slotRecords[slot].roleCap
-            || priority != slotRecords[slot].priority
-            || mayFallBack != slotRecords[slot].mayFallBack
-        slotRecords[slot].preference = preference
-        slotRecords[slot].roleCap = roleCap
-        slotRecords[slot].priority = priority
-        slotRecords[slot].mayFallBack = mayFallBack
-        return isOther
-    }
-
-    /// Moves a slot from one publication's subscribers to another's; -1 stands for no publication.
-    private mutating func move(_ slot: Int, to publication: Int) {
-        let old = Int(slots[slot].publication)
-        if old >= 0 { publications[old].subscribers.remove(sorted: Int32(slot)) }
-        if publication >= 0 { publications[publication].subscribers.insert(sorted: Int32(slot)) }
-        slots[slot].publication = Int32(publication)
-        slotRecords[slot].target = .nothing
-        slots[slot].incomingPayloadType = 0xff
-        slots[slot].payloadType = nil
-        slotRecords[slot].outgoing = nil
+        forwarder.slots[slot].source = .waiting
+        allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
+        _ = allocator.reviewDemand(of: target, at: now, transports, &receiver, forwarder)
+        forwarder.requestKeyframe(forSlot: slot, at: now, &transports, &receiver)
+        if let start = binding?.from {
+            forwarder.prepareReplay(to: slot, since: start, transports, receiver)
+        }
     }
 
     private mutating func limit(_ id: PublicationID, to cap: LayerCap, at now: Instant) {
-        guard publications.contains(id) else { return }
-        let publication = Int(id.index)
-        guard publications[publication].configuration.cap != cap else { return }
-        publications[publication].configuration.cap = cap
-        limitRate(of: publication)
-        refreshLayers(of: publication, at: now)
+        guard receiver.publications.contains(id) else { return }
+        let publication = id.place
+        guard receiver.publications[publication].configuration.cap != cap else { return }
+        receiver.publications[publication].configuration.cap = cap
+        receiver.applyRateLimits(to: publication)
+        allocator.refreshLayers(of: publication, at: now, &transports, &receiver, &forwarder)
     }
 }

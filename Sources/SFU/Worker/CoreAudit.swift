@@ -7,13 +7,14 @@ extension Core {
     /// A worker's leftover objects of ended rooms, in words; empty: none.
     package var leakedObjects: String {
         let counts = [
-            ("transports", transports.count), ("publications", publications.count),
-            ("destinations", transports.destinations.count), ("slots", slots.count),
-            ("records", slotRecords.count), ("encodings", encodings.count),
-            ("fragments", transports.fragments.count), ("mirrors", mirrors.count),
+            ("transports", transports.count), ("publications", receiver.publications.count),
+            ("destinations", transports.destinations.count), ("slots", forwarder.slots.count),
+            ("records", forwarder.slotRecords.count), ("shares", allocator.shares.count),
+            ("encodings", receiver.encodings.count),
+            ("fragments", transports.fragments.count), ("mirrors", receiver.mirrors.count),
             ("paths", transports.paths.count),
             // One is kept for RTCP.
-            ("packets", pool.used - 1),
+            ("packets", receiver.pool.used - 1),
         ]
         return counts.filter { $0.1 != 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
@@ -22,19 +23,20 @@ extension Core {
     package var excess: String? {
         let count = transports.count
         var tables: [(name: String, count: Int, limit: Int)] = [
-            ("paths", transports.paths.count, count * limits.pathsPerTransport),
+            ("paths", transports.paths.count, count * transports.limits.pathsPerTransport),
             // In addition one from before the last ICE restart.
             ("fragments", transports.fragments.count, 2 * count),
-            ("packets", pool.used, limits.packetPool + 1),
-            ("packets for new listeners", replays.count, 65_536),
+            ("packets", receiver.pool.used, transports.limits.packetPool + 1),
+            ("packets for new listeners", forwarder.replays.count, 65_536),
         ]
-        for index in 0..<transports.capacity where transports.isOccupied(index) {
+        for offset in 0..<transports.capacity {
+            guard let index = transports.index(at: offset) else { continue }
             let paths = transports[index].ice.paths.count
             let streams = transports[index].streams.count
             let unsignalled = transports[index].unsignalledSSRCs.count
             tables += [
-                ("paths of a transport", paths, limits.pathsPerTransport),
-                ("streams of a transport", streams, limits.streamsPerTransport),
+                ("paths of a transport", paths, transports.limits.pathsPerTransport),
+                ("streams of a transport", streams, transports.limits.streamsPerTransport),
                 ("SSRCs without a stream", unsignalled, Transport.unsignalledLimit),
             ]
         }
@@ -44,21 +46,29 @@ extension Core {
 
     /// State of every video slot, to debug a failed history.
     package var videoSlots: [String] {
-        (0..<slots.capacity).filter { slots.isOccupied($0) && slots[$0].kind == .video }.map {
-            let publication = Int(slots[$0].publication)
-            let canSend = transports[slots[$0].transport].canSend
-            var words = "slot \($0): \(slots[$0].source), open \(slots[$0].isOpen)"
-            words += ", target \(slotRecords[$0].target), canSend \(canSend)"
-            guard publication >= 0 else { return words }
-            words += "; publication \(publication), open \(publications[publication].isOpen)"
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                words += "; encoding \(encoding)\(encodings[encoding].isLive ? ", live" : "")"
-                words += "\(encodings[encoding].isOffered ? ", offered" : "")"
-                words += ", \(encodings[encoding].rate), \(encodings[encoding].keyframes)"
-            }
-            return words
+        (0..<forwarder.slots.capacity).compactMap { offset in
+            forwarder.slots.index(at: offset).flatMap { describe(videoSlot: $0) }
         }
+    }
+
+    private func describe(videoSlot slot: SlotIndex) -> String? {
+        guard forwarder.slots[slot].kind == .video else { return nil }
+        let canSend = transports[forwarder.slots[slot].transport].canSend
+        var words = "slot \(slot): \(forwarder.slots[slot].source)"
+        words += ", open \(forwarder.slots[slot].isOpen)"
+        words += ", target \(forwarder.slotRecords[slot].target as Any), canSend \(canSend)"
+        guard let publication = forwarder.slots[slot].publication else { return words }
+        words += "; publication \(publication)"
+        words += ", open \(receiver.publications[publication].isOpen)"
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
+            words += "; encoding \(encoding)"
+            words += receiver.encodings[encoding].isLive ? ", live" : ""
+            words += receiver.encodings[encoding].isOffered ? ", offered" : ""
+            words += ", \(receiver.encodings[encoding].rate)"
+            words += ", \(receiver.encodings[encoding].keyframes)"
+        }
+        return words
     }
 }
 
@@ -73,7 +83,7 @@ extension Core {
         at now: Instant,
         into output: inout Batch
     ) -> Bool {
-        let transport = Int(id.index)
+        let transport = id.place
         transports.connect(transport, profile: profile, keys: keys, at: now, into: &output)
         transports.grantConsent(transport, at: now)
         routeFindings(at: now)

@@ -3,52 +3,71 @@ import WorkerInterface
 
 /// Timer processing of transports.
 extension Core {
-    mutating func expire(transport: Int, at now: Instant, into output: inout Batch) {
+    mutating func expire(transport: TransportIndex, at now: Instant, into output: inout Batch) {
         guard !transports[transport].hasEnded else { return }
+        defer { collectEvents() }
         if transports[transport].dtls?.deadline.isDue(at: now) == true {
             transports.expireDTLS(transport, at: now, into: &output)
         }
         transports.checkLiveness(of: transport, at: now, into: &output)
-        if transports[transport].speechDue.isDue(at: now) { expireSpeech(of: transport, at: now) }
+        if transports[transport].speechDue.isDue(at: now) {
+            receiver.expireSpeech(of: transport, at: now, &transports)
+        }
         if transports[transport].consentDue.isDue(at: now) {
             transports.expireConsent(of: transport, at: now, into: &output)
         }
         routeFindings(at: now)
         guard transports[transport].canSend else { return }
         if transports[transport].feedbackDue.isDue(at: now) {
-            sendTransportFeedback(from: transport, at: now, into: &output)
+            rtcp.sendTransportFeedback(
+                from: transport,
+                at: now,
+                &transports,
+                forwarder,
+                into: &output
+            )
         }
         if transports[transport].nackDue.isDue(at: now) {
-            sendNACKs(from: transport, at: now, into: &output)
+            rtcp.sendNACKs(
+                from: transport,
+                at: now,
+                &transports,
+                &receiver,
+                forwarder,
+                into: &output
+            )
         }
         if transports[transport].bandwidth?.deadline(at: now).isDue(at: now) == true {
-            expireBandwidth(of: transport, at: now, into: &output)
+            forwarder.expireBandwidth(of: transport, at: now, &transports, &receiver, into: &output)
         }
-        if transports[transport].allocationDue.isDue(at: now) { allocate(transport, at: now) }
+        if transports[transport].allocationDue.isDue(at: now) {
+            allocator.allocate(transport, at: now, &transports, &receiver, &forwarder)
+        }
         if transports[transport].layersDue.isDue(at: now) {
-            reviewLayers(of: transport, at: now)
+            allocator.reviewLayers(of: transport, at: now, &transports, &receiver, &forwarder)
         }
         if transports[transport].keyframeDue.isDue(at: now) {
-            sendKeyframeRequests(from: transport, at: now, into: &output)
+            rtcp.sendKeyframeRequests(
+                from: transport,
+                at: now,
+                &transports,
+                &receiver,
+                forwarder,
+                into: &output
+            )
         }
         if transports[transport].reportDue.isDue(at: now) {
             transports[transport].estimate.update(at: now)
-            sendReports(from: transport, at: now, into: &output)
-            trimHistories(of: transport, at: now)
+            rtcp.sendReports(
+                from: transport,
+                at: now,
+                &transports,
+                &receiver,
+                forwarder,
+                into: &output
+            )
+            receiver.trimHistories(of: transport, at: now, transports)
             transports[transport].reportDue = Transports.nextReport(after: now)
-        }
-    }
-
-    /// Removes stored packets that are too old to be requested, also for publishers that have
-    /// stopped sending.
-    private mutating func trimHistories(of transport: Int, at now: Instant) {
-        for index in 0..<transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            for position in 0..<publications[publication].encodings.count {
-                let encoding = Int(publications[publication].encodings[position])
-                encodings[encoding].history.trim(at: now, pool: &pool)
-                if encodings[encoding].kind == .audio { encodings[encoding].rate.measure(at: now) }
-            }
         }
     }
 }

@@ -8,50 +8,32 @@ extension Core {
     /// The transport and its RTCP continue. Packets dropped at a closed gate are not reported as
     /// lost.
     mutating func gate(_ id: PublicationID, open: Bool, at now: Instant) {
-        guard publications.contains(id) else { return }
-        let publication = Int(id.index)
-        guard publications[publication].isOpen != open else { return }
+        guard receiver.publications.contains(id) else { return }
+        let publication = id.place
+        guard receiver.publications[publication].isOpen != open else { return }
         if !open {
-            note(publications[publication].speech.close(), of: publication)
-            cancelReplays(of: publication)
+            receiver.note(receiver.publications[publication].speech.close(), of: publication)
+            forwarder.cancelReplays(of: publication)
         }
-        publications[publication].isOpen = open
-        publications[publication].openedAt = now
-        for position in 0..<publications[publication].encodings.count {
-            let encoding = Int(publications[publication].encodings[position])
+        receiver.publications[publication].isOpen = open
+        receiver.publications[publication].openedAt = now
+        for position in 0..<receiver.publications[publication].encodings.count {
+            let encoding = receiver.publications[publication].encodings[position]
             // Packets stored before the gate changed must not be retransmitted after it.
-            encodings[encoding].history.removeAll(from: &pool)
-            encodings[encoding].losses.removeAll()
-            encodings[encoding].keyframes.restart()
+            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
+            receiver.encodings[encoding].losses.removeAll()
+            receiver.encodings[encoding].keyframes.restart()
         }
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            if !open { revokeRight(of: slot) }
-            slots[slot].source = .waiting
-            if open { requestKeyframe(forSlot: slot, at: now) }
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            if !open { forwarder.revokeRight(of: slot, transports) }
+            forwarder.slots[slot].source = .waiting
+            if open { forwarder.requestKeyframe(forSlot: slot, at: now, &transports, &receiver) }
         }
-        if open, !publications[publication].mirrors.isEmpty {
+        if open, !receiver.publications[publication].mirrors.isEmpty {
             // Subscribers on other workers need a keyframe too, and their requests may have arrived
             // before the gate opened.
-            requestKeyframe(ofHighest: publication, at: now)
+            receiver.requestKeyframe(ofHighest: publication, at: now, &transports)
         }
-    }
-
-    /// Requests a keyframe from the publisher if the slot waits for one and can be served.
-    mutating func requestKeyframe(forSlot slot: Int, at now: Instant) {
-        guard slots[slot].kind == .video, slots[slot].isOpen, slots[slot].publication >= 0,
-            transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
-        else { return }
-        let encoding = slotRecords[slot].target.encoding
-        guard publications[Int(slots[slot].publication)].isOpen, encoding >= 0 else { return }
-        requestKeyframe(of: Int(encoding), at: now)
-    }
-
-    /// Requests a keyframe of the highest live encoding, for subscribers on other workers whose
-    /// layer is unknown here.
-    mutating func requestKeyframe(ofHighest publication: Int, at now: Instant) {
-        guard publications[publication].isOpen, let highest = highestLive(of: publication)
-        else { return }
-        requestKeyframe(of: Int(highest), at: now)
     }
 }

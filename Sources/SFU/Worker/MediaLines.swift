@@ -3,12 +3,12 @@ import WorkerInterface
 
 /// Creation and removal of a transport's publications and slots, as its offers demand.
 extension Core {
-    mutating func configurePublications(of transport: Int, at now: Instant) {
+    mutating func configurePublications(of transport: TransportIndex, at now: Instant) {
         let wanted = transports[transport].configuration.publications
         var index = 0
         while index < transports[transport].publications.count {
-            let publication = Int(transports[transport].publications[index])
-            let id = publications.handle(at: publication)
+            let publication = transports[transport].publications[index]
+            let id = receiver.publications.handle(at: publication)
             if wanted.contains(where: { $0.id == id }) {
                 index += 1
             } else {
@@ -16,7 +16,7 @@ extension Core {
             }
         }
         for configuration in wanted {
-            if publications.contains(configuration.id) {
+            if receiver.publications.contains(configuration.id) {
                 update(configuration, at: now)
             } else {
                 add(configuration, transport: transport)
@@ -24,197 +24,72 @@ extension Core {
         }
     }
 
-    private mutating func add(_ configuration: PublicationConfiguration, transport: Int) {
-        let index = Int(configuration.id.index)
+    private mutating func add(_ configuration: PublicationConfiguration, transport: TransportIndex)
+    {
+        let index = configuration.id.place
         let publication = Publication(configuration, origin: .transport(transport))
-        publications.insert(publication, at: configuration.id)
-        transports[transport].publications.append(Int32(index))
-        addEncodings(to: index)
+        receiver.publications.insert(publication, at: configuration.id)
+        transports[transport].publications.append(index)
+        receiver.addEncodings(to: index, &transports)
     }
 
     /// Applies an offer's changes; subscribers, and encodings that stay the same, continue.
     mutating func update(_ configuration: PublicationConfiguration, at now: Instant) {
-        let index = Int(configuration.id.index)
-        let old = publications[index].configuration
-        publications[index].configuration = configuration
-        limitRate(of: index)
-        publications[index].formats.removeAll()
-        for format in configuration.formats { publications[index].formats.append(format) }
-        for position in 0..<publications[index].subscribers.count {
-            slots[Int(publications[index].subscribers[position])].incomingPayloadType = 0xff
-        }
+        let index = configuration.id.place
+        let old = receiver.publications[index].configuration
+        receiver.publications[index].configuration = configuration
+        receiver.applyRateLimits(to: index)
+        receiver.publications[index].formats.removeAll()
+        for format in configuration.formats { receiver.publications[index].formats.append(format) }
+        forwarder.forgetPayloadTypes(ofViewersOf: index, receiver)
         guard old.encodings != configuration.encodings else {
             if old.cap != configuration.cap || old.isScreen != configuration.isScreen {
-                refreshLayers(of: index, at: now)
+                allocator.refreshLayers(of: index, at: now, &transports, &receiver, &forwarder)
             }
             return
         }
-        let isSameShape =
-            old.encodings.count == configuration.encodings.count
-            && zip(old.encodings, configuration.encodings).allSatisfy { $0.rid == $1.rid }
-        if isSameShape {
-            declare(from: old.encodings, of: index)
-        } else {
-            removeEncodings(of: index, named: old.encodings)
-            addEncodings(to: index)
-        }
+        guard !receiver.redeclare(from: old.encodings, of: index, &transports) else { return }
+        endEncodings(of: index, named: old.encodings)
+        receiver.addEncodings(to: index, &transports)
     }
 
-    mutating func addEncodings(to publication: Int) {
-        let configuration = publications[publication].configuration
-        for position in configuration.encodings.prefix(Publication.maximumEncodings).indices {
-            guard let id = encodingIDs.allocate() else { return }
-            let encoding = Encoding(
-                publication: publication,
-                position: position,
-                kind: configuration.kind,
-                epoch: takeEpoch(),
-                limits: configuration.rateLimits(most: limits.publicationBitrate)
-            )
-            encodings.insert(encoding, at: id)
-            publications[publication].encodings.append(Int32(bitPattern: id.index))
-        }
-        declare(from: [], of: publication)
-        bindFormerSSRCs(publication)
-    }
-
-    /// Binds the SSRCs that this m-line had before it stopped sending.
-    private mutating func bindFormerSSRCs(_ publication: Int) {
-        guard let transport = publications[publication].transport else { return }
-        let mid = publications[publication].configuration.mid
-        for position in 0..<publications[publication].encodings.count {
-            let encoding = publications[publication].encodings[position]
-            let rid = publications[publication].configuration.encodings[position].rid
-            for isRetransmission in [false, true] {
-                let known =
-                    isRetransmission
-                    ? encodings[Int(encoding)].rtxSSRC : encodings[Int(encoding)].ssrc
-                guard known == nil,
-                    let ssrc = transports[transport].former.ssrc(
-                        mid: mid,
-                        rid: rid,
-                        isRetransmission: isRetransmission
-                    )
-                else { continue }
-                declare(
-                    ssrc,
-                    encoding: encoding,
-                    isRetransmission: isRetransmission,
-                    transport: transport
-                )
-            }
-        }
-    }
-
-    /// Binds the SSRCs that the offer names and did not name before.
-    private mutating func declare(from old: [EncodingConfiguration], of publication: Int) {
-        guard let transport = publications[publication].transport else { return }
-        let wanted = publications[publication].configuration.encodings
-        for position in 0..<publications[publication].encodings.count {
-            let encoding = publications[publication].encodings[position]
-            let before = position < old.count ? old[position] : EncodingConfiguration()
-            if let ssrc = wanted[position].ssrc, ssrc != before.ssrc {
-                declare(ssrc, encoding: encoding, isRetransmission: false, transport: transport)
-            }
-            if let ssrc = wanted[position].rtxSSRC, ssrc != before.rtxSSRC {
-                declare(ssrc, encoding: encoding, isRetransmission: true, transport: transport)
-            }
-        }
-    }
-
-    private mutating func declare(
-        _ ssrc: SSRC,
-        encoding: Int32,
-        isRetransmission: Bool,
-        transport: Int
-    ) {
-        guard transports[transport].stream(of: ssrc) == nil,
-            transports[transport].streams.count < limits.streamsPerTransport
-        else { return }
-        let stream = Transport.Stream(
-            ssrc: ssrc,
-            encoding: encoding,
-            isRetransmission: isRetransmission
-        )
-        bind(stream, transport: transport)
-    }
-
-    /// Removes all encodings of a publication.
-    ///
-    /// `names` describes them as the offer that created them did.
-    private mutating func removeEncodings(
-        of publication: Int,
+    /// Removes all encodings of a publication; its subscribers wait for others.
+    private mutating func endEncodings(
+        of publication: PublicationIndex,
         named names: [EncodingConfiguration]
     ) {
-        discardArrivals(of: publication)
-        let mid = publications[publication].configuration.mid
-        while !publications[publication].encodings.isEmpty {
-            let encoding = Int(publications[publication].encodings.removeLast())
-            if let transport = publications[publication].transport {
-                let position = encodings[encoding].position
-                let rid = position < names.count ? names[position].rid : nil
-                if let ssrc = encodings[encoding].ssrc {
-                    transports[transport].former
-                        .keep(ssrc, mid: mid, rid: rid, isRetransmission: false)
-                }
-                if let ssrc = encodings[encoding].rtxSSRC {
-                    transports[transport].former
-                        .keep(ssrc, mid: mid, rid: rid, isRetransmission: true)
-                }
-                removeStreams(of: encoding, transport: transport)
-            }
-            encodings[encoding].history.removeAll(from: &pool)
-            encodingIDs.release(encodings.handle(at: encoding))
-            _ = encodings.remove(at: encoding)
-        }
-        publications[publication].options.removeAll()
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            if slots[slot].isOpen { slots[slot].source = .waiting }
-            slotRecords[slot].target = .nothing
-            forgetShare(of: slot)
-            forgetLayer(of: slot)
-        }
-    }
-
-    private mutating func removeStreams(of encoding: Int, transport: Int) {
-        var index = 0
-        while index < transports[transport].streams.count {
-            if Int(transports[transport].streams[index].encoding) == encoding {
-                transports[transport].removeStream(at: index)
-            } else {
-                index += 1
-            }
-        }
-    }
-
-    mutating func remove(publication: Int) {
-        cancelReplays(of: publication)
-        removeEncodings(
-            of: publication,
-            named: publications[publication].configuration.encodings
+        precondition(
+            !receiver.publications[publication].isQueued || !forwarder.isFlushing,
+            "a batch is let out before commands are carried out"
         )
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            revokeRight(of: slot)
-            slots[slot].publication = -1
-            slots[slot].source = .idle
-            slots[slot].isOpen = false
+        receiver.discardArrivals(of: publication)
+        receiver.removeEncodings(of: publication, named: names, &transports)
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            forwarder.loseSource(of: slot)
+            allocator.forgetShare(of: slot, forwarder)
         }
-        setMirrors(of: publication, to: [])
-        switch publications[publication].origin {
-        case .transport(let transport):
-            transports[transport].publications.remove(Int32(publication))
-        case .mirror: mirrors.remove(Int32(publication))
-        }
-        _ = publications.remove(at: publication)
     }
 
-    mutating func configureSlots(of transport: Int, _ wanted: [SlotConfiguration]) {
+    mutating func remove(publication: PublicationIndex) {
+        forwarder.cancelReplays(of: publication)
+        endEncodings(
+            of: publication,
+            named: receiver.publications[publication].configuration.encodings
+        )
+        forwarder.loseViewers(of: publication, transports, receiver)
+        relays.removeRelays(of: publication, &receiver)
+        if let transport = receiver.publications[publication].transport {
+            transports[transport].publications.remove(publication)
+        }
+        _ = receiver.publications.remove(at: publication)
+    }
+
+    mutating func configureSlots(of transport: TransportIndex, _ wanted: [SlotConfiguration]) {
         var index = 0
         while index < transports[transport].slots.count {
-            let slot = Int(transports[transport].slots[index])
-            let id = slots.handle(at: slot)
+            let slot = transports[transport].slots[index]
+            let id = forwarder.slots.handle(at: slot)
             if wanted.contains(where: { $0.id == id }) {
                 index += 1
             } else {
@@ -227,34 +102,24 @@ extension Core {
             let list = formats[configuration.kind] ?? configuration.formats
             if list == configuration.formats { configuration.formats = list }
             formats[configuration.kind] = list
-            if slots.contains(configuration.id) {
-                slots[Int(configuration.id.index)].configure(configuration)
-                slotRecords[Int(configuration.id.index)].configuration = configuration
+            if forwarder.slots.contains(configuration.id) {
+                forwarder.configure(configuration)
             } else {
-                add(configuration, transport: transport)
+                addSlot(configuration, transport: transport)
             }
         }
     }
 
-    private mutating func add(_ configuration: SlotConfiguration, transport: Int) {
-        let index = Int(configuration.id.index)
-        let slot = Slot(configuration, transport: transport, random: transports.random.next())
-        slots.insert(slot, at: configuration.id)
-        slotRecords.insert(
-            SlotRecord(configuration, rtxRandom: transports.random.next()),
-            at: configuration.id
-        )
-        egressOrder.insert(index, transport: transport)
-        aside.egressOrder.insert(index, transport: transport)
-        transports[transport].slots.append(Int32(index))
+    private mutating func addSlot(_ configuration: SlotConfiguration, transport: TransportIndex) {
+        let first = transports.random.next()
+        let rtx = transports.random.next()
+        forwarder.add(configuration, transport: transport, random: first, rtxRandom: rtx)
+        allocator.addShare(configuration.id, of: configuration.kind)
+        transports[transport].slots.append(configuration.id.place)
     }
 
-    mutating func remove(slot: Int) {
-        revokeRight(of: slot)
-        let publication = Int(slots[slot].publication)
-        if publication >= 0 { publications[publication].subscribers.remove(sorted: Int32(slot)) }
-        transports[slots[slot].transport].slots.remove(Int32(slot))
-        _ = slots.remove(at: slot)
-        _ = slotRecords.remove(at: slot)
+    mutating func remove(slot: SlotIndex) {
+        allocator.removeShare(of: slot)
+        forwarder.removeSlot(slot, &transports, &receiver)
     }
 }

@@ -92,19 +92,14 @@ extension StreamURL: CustomStringConvertible, CustomDebugStringConvertible, Cust
 package struct StreamTarget: Hashable, Sendable {
     /// Choice of the participants that are shown.
     package enum Layout: String, Hashable, Sendable, CaseIterable {
-        /// One picture: a screen share, or else the active speaker.
+        /// One picture: a screen share, or else the active speaker; and the pinned beside it.
         case stage
-        /// Tiles with as many participants as there are tiles.
+        /// Tiles with as many participants as there are tiles, or with the pinned alone.
         case grid
-
-        /// Maximum number of pictures shown at a time.
-        package var tiles: Int {
-            switch self {
-            case .stage: 1
-            case .grid: 9
-            }
-        }
     }
+
+    /// Maximum number of pictures shown at a time.
+    package static let tileLimit = 9
 
     package var url: StreamURL
     package var layout: Layout

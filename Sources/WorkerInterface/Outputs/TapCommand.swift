@@ -98,7 +98,8 @@ package enum OutputNote: Hashable, Sendable {
 
 /// Report from the tap thread about a tap.
 package enum OutputEvent: Hashable, Sendable {
-    /// The first media is on disk, or at the server.
+    /// A recording's directory and files are ready, or a live stream's first media is at its
+    /// server.
     case started(OutputID)
     /// The connection to a live stream's server is lost for now, for the reason in `cause`.
     case interrupted(OutputID, cause: String)
@@ -123,6 +124,8 @@ package struct OutputFile: Hashable, Sendable {
     package var start: Double
     /// Time up to the last sample that was written, in seconds.
     package var duration: Double
+    /// Length of what was written, in bytes.
+    package var bytes: Int
     package var gaps: [OutputGap]
 
     package init(
@@ -132,6 +135,7 @@ package struct OutputFile: Hashable, Sendable {
         kind: MediaKind,
         start: Double,
         duration: Double,
+        bytes: Int = 0,
         gaps: [OutputGap]
     ) {
         self.path = path
@@ -140,6 +144,7 @@ package struct OutputFile: Hashable, Sendable {
         self.kind = kind
         self.start = start
         self.duration = duration
+        self.bytes = bytes
         self.gaps = gaps
     }
 }

@@ -9,7 +9,15 @@ struct Agreement {
     private var meanings: [String: String] = [:]
     private var taken: Set<String> = []
 
-    func meaning(of word: String) -> String? { meanings[word] }
+    /// Returns params in which words without a meaning are `none`.
+    func known(_ json: JSON) -> JSON {
+        switch json {
+        case .string(let word) where word.hasPrefix("$"): meanings[word] == nil ? "none" : json
+        case .array(let list): .array(list.map(known))
+        case .object(let members): .object(members.mapValues(known))
+        case .string, .null, .bool, .number, .integer: json
+        }
+    }
 
     /// Returns the params with sfud's names in them.
     func resolved(_ json: JSON) -> JSON {
@@ -56,6 +64,16 @@ struct Agreement {
         }
     }
 
+    /// Whether a number, or every member of an object, is 0 or more.
+    private func isNoNegative(_ json: JSON) -> Bool {
+        switch json {
+        case .number(let number): number >= 0
+        case .integer(let number): number >= 0
+        case .object(let members): members.values.allSatisfy(isNoNegative)
+        case .null, .bool, .string, .array: false
+        }
+    }
+
     private func match(
         word: String,
         _ actual: JSON,
@@ -65,6 +83,10 @@ struct Agreement {
         case ("$any", _), ("$time", .number), ("$time", .integer): return true
         case ("$fence", .object(let fence)):
             return fence.keys.sorted() == ["packets", "time"] && fence["packets"] == 0
+        case ("$session", .object(let session)):
+            // The workers of the walk tell no quality, and no video of theirs freezes.
+            return session.keys.sorted() == ["duration", "freezes", "received", "sent"]
+                && session.values.allSatisfy(isNoNegative)
         case (_, .string(let name)):
             if let meaning = meanings[word] ?? learnt[word] { return meaning == name }
             guard !taken.contains(name) else { return false }

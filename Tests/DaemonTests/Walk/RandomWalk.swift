@@ -15,6 +15,8 @@ struct RandomWalk {
         var answer: ReferenceAnswer
         /// Fences that the workers must pass before the reply.
         var fences: [(worker: Int, epoch: UInt64)] = []
+        /// Whether its events have begun to come before its reply.
+        var isTold = false
     }
 
     private(set) var disagreement: String?
@@ -59,8 +61,9 @@ struct RandomWalk {
                 passFences(of: 1, atMost: calls.below(4))
                 continue
             }
-            passFences(of: 1)
+            passAllFences()
             checkSettled()
+            if calls.isOne(in: 6) { expire() }
             if calls.isOne(in: 8) { checkRooms() }
         }
     }
@@ -69,16 +72,34 @@ struct RandomWalk {
         driver.now = Instant(nanoseconds: driver.now.nanoseconds + nanoseconds)
     }
 
+    /// Lets time pass in the control plane, which ends role requests and empty
+    /// rooms.
+    private mutating func expire() {
+        passAllFences()
+        checkSettled()
+        guard disagreement == nil else { return }
+        for (room, told) in model.expire(at: driver.now.nanoseconds) {
+            note("\(room) lets something expire")
+            untold[room] = told
+        }
+        driver.plane.expire(at: driver.now)
+        take(driver.plane.takeOutput())
+        passAllFences()
+        checkSettled()
+    }
+
+    private mutating func passAllFences() {
+        // The second part of an operation has fences of its own.
+        while disagreement == nil, !driver.fences.isEmpty {
+            passFences(of: 0)
+            passFences(of: 1)
+        }
+    }
+
     private mutating func makeCall() {
         var call = calls.next(model)
         // A call cannot contain a name that sfud has not returned.
-        for (key, value) in call.params {
-            if case .string(let word) = value, word.hasPrefix("$"),
-                agreement.meaning(of: word) == nil
-            {
-                call.params[key] = "none"
-            }
-        }
+        call.params = agreement.known(.object(call.params)).members
         steps += 1
         // No two calls are whole seconds apart, so the order of simultaneous expiries does not
         // matter.
@@ -163,14 +184,14 @@ struct RandomWalk {
         for output in outputs where disagreement == nil {
             switch output {
             case .reply(let connection, let line): takeReply(line, connection)
-            case .event(let room, let seq, let line): takeEvent(line, room, Int64(seq))
+            case .event(let event, let room, let seq): takeEvent(event.line, room, Int64(seq))
             case .commands(let worker, let batch):
                 for command in batch {
                     if case .fence(let epoch) = command { driver.fences.append((worker, epoch)) }
                     workers[worker].apply(command)
                 }
             case .log, .close: break
-            case .subscribe, .serverEvent, .exit: disagree("unasked for: \(output)")
+            case .subscribe, .serverEvent, .statistics, .exit: disagree("unasked for: \(output)")
             }
         }
     }
@@ -206,7 +227,10 @@ struct RandomWalk {
         if queues[room]?.first != id { disagree("call \(id) has overtaken another of \(room)") }
         queues[room]?.removeFirst()
         if let rest = untold[room], !rest.isEmpty { disagree("\(room) did not tell \(rest)") }
-        untold[room] = entry.answer.told
+        if entry.answer.isToldFirst != entry.isTold {
+            disagree("call \(id): its events come on the wrong side of the reply")
+        }
+        if !entry.isTold { untold[room] = entry.answer.told }
         if entry.fences.contains(where: { fence in driver.fences.contains { $0 == fence } }) {
             disagree("call \(id) is answered before its fence")
         }
@@ -225,25 +249,25 @@ struct RandomWalk {
         seqs[room] = seq
         // Effects of pins and mutes on talkers are tested elsewhere, with a model of their own.
         guard event.event != "talkers.changed" else { return }
+        tellFirst(room)
         guard var runs = untold[room], !runs.isEmpty else {
             return disagree("\(room) tells unasked: \(event)")
         }
-        let to: Set<String>? =
-            switch event.to {
-            case .all: nil
-            case .participants(let ids): Set(ids.map(\.rawValue))
+        switch event.audience {
+        case .all: break
+        case .participants(let ids), .except(let ids):
+            guard Set(ids).count == ids.count else {
+                return disagree("\(event.event) of \(room) names somebody twice: \(ids)")
             }
-        if case .participants(let ids) = event.to, ids.count != to?.count {
-            return disagree("\(event.event) of \(room) is told twice to somebody: \(ids)")
         }
         let found = runs[0].firstIndex { told in
-            told.event == event.event && told.to == to
+            told.event == event.event && told.isTold(to: event.audience)
                 && agreement.agree(.object(told.data), event.data)
         }
         guard let found else {
             return disagree(
                 """
-                \(room) tells \(event.event) to \(to?.sorted().description ?? "all"): \
+                \(room) tells \(event.event) to \(event.audience): \
                 \(event.data.text)
                 wanted one of
                 \(runs[0].map { told in
@@ -255,6 +279,17 @@ struct RandomWalk {
         }
         runs[0].remove(at: found)
         untold[room] = runs[0].isEmpty ? Array(runs.dropFirst()) : runs
+    }
+}
+
+extension RandomWalk {
+    /// Expects the events of a call that is answered only after them, if it is the next.
+    private mutating func tellFirst(_ room: String) {
+        guard untold[room]?.isEmpty != false, let id = queues[room]?.first,
+            let entry = pending[id], entry.answer.isToldFirst, !entry.isTold
+        else { return }
+        pending[id]?.isTold = true
+        untold[room] = entry.answer.told
     }
 }
 
@@ -279,8 +314,7 @@ extension RandomWalk {
                 )
             )
         }
-        passFences(of: 0)
-        passFences(of: 1)
+        passAllFences()
     }
 
     private mutating func note(_ call: String) {
@@ -297,5 +331,16 @@ extension RandomWalk {
             the last calls:
             \(history.joined(separator: "\n"))
             """
+    }
+}
+
+extension ReferenceRoom.Told {
+    /// Whether an event's audience is that of the model.
+    func isTold(to audience: Audience) -> Bool {
+        switch audience {
+        case .all: to == nil || (event == "message.received" && to == everybody)
+        case .participants(let ids): to == Set(ids.map(\.rawValue))
+        case .except(let ids): to == everybody.subtracting(ids.map(\.rawValue))
+        }
     }
 }

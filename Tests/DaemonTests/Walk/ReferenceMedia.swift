@@ -8,6 +8,7 @@ extension ReferenceRoom {
         _ call: ReferenceCall,
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
+        if call.params["by"] != nil { try checkOwn(call, call["participant"]) }
         let person = try target(call)
         let name = call.params["transport"]?.word ?? "main"
         let former = person.transports.first { $0.name == name }
@@ -17,18 +18,19 @@ extension ReferenceRoom {
             settle(from: before, because: "transport-closed")
             return Self.fenced
         }
-        guard person.mode != "SIGNALLING_ONLY", state != "ended" else {
-            throw Refusal(4091, "wrong-state")
-        }
+        guard person.mode != "SIGNALLING_ONLY" else { throw Refusal(4091, "signalling-only") }
+        guard state != "ended" else { throw Refusal(4091, "event-ended") }
         guard former != nil || person.transports.count < 2 else {
             throw Refusal(4029, "limit-reached")
         }
         let lines = WalkOffer.lines(call["sdp"])
         guard !lines.isEmpty else { throw Refusal(4022, "bad-sdp") }
-        let transport = Transport(
+        var transport = Transport(
             name: name,
             lines: lines.map { agreed($0, of: person, formerly: former) }
         )
+        transport.said = said(call, lines, formerly: former)
+        expectedHosts[person.id] = nil
         change(person.id) { person in
             person.transports.removeAll { $0.name == name && former == nil }
             if let index = person.transports.firstIndex(where: { $0.name == name }) {
@@ -45,6 +47,23 @@ extension ReferenceRoom {
         ]
     }
 
+    /// Returns what an offer and those before it have said of the streams.
+    private func said(
+        _ call: ReferenceCall,
+        _ lines: [Line],
+        formerly: Transport?
+    ) -> [String: [String: JSON]] {
+        var said = formerly?.said ?? [:]
+        if let all = call.params["audioFallback"] { said["all"] = ["audioFallback": all] }
+        for line in lines where line.sends {
+            for (key, value) in call.params["streams"]?[line.mid]?.members ?? [:] {
+                let unset: JSON? = value == .null ? nil : value
+                said[line.isScreen ? "screen" : "camera", default: [:]][key] = unset
+            }
+        }
+        return said
+    }
+
     /// Ends the subscriptions whose slots an offer has removed.
     private mutating func endUnheard(of id: String) {
         guard let viewer = person(id) else { return }
@@ -52,7 +71,7 @@ extension ReferenceRoom {
             keepSlots(of: &subscription, viewer)
             guard subscription.mids.isEmpty else { continue }
             subscriptions.removeAll { $0.id == subscription.id }
-            tellEnd(of: subscription)
+            tellEnd(of: subscription, because: "slots-ended")
         }
         told.append([])
     }
@@ -90,14 +109,23 @@ extension ReferenceRoom {
         case "stream.unpublish": return try unpublish(call, before)
         case "subscription.add": return try subscribe(call, before)
         case "subscription.update": return try switchSubscription(call, before)
+        case "subscription.set": return try setSubscriptions(call, before)
+        case "subscription.list": return try listSubscriptions(call)
         default:
             let id = call["subscription"]
-            guard subscriptions.contains(where: { $0.id == id }) else {
+            guard let found = subscriptions.first(where: { $0.id == id }) else {
                 throw Refusal(4007, "no-such-subscription")
             }
+            try checkOwn(call, found.participant)
             subscriptions.removeAll { $0.id == id }
             return Self.fenced
         }
+    }
+
+    /// Refuses a call on behalf of somebody else than its participant.
+    func checkOwn(_ call: ReferenceCall, _ id: String) throws(Refusal) {
+        guard let by = call.params["by"]?.word else { return }
+        guard by == id else { throw Refusal(4010, "not-own") }
     }
 
     private func stream(_ call: ReferenceCall) throws(Refusal) -> Stream {
@@ -124,6 +152,7 @@ extension ReferenceRoom {
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         let stream = try stream(call)
+        try checkOwn(call, stream.owner)
         let (takes, off) = switches(call, stream.off)
         for index in streams.indices where streams[index].id == stream.id {
             streams[index].off = off
@@ -159,12 +188,32 @@ extension ReferenceRoom {
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         let viewer = try target(call)
-        let stream = try stream(call)
-        guard !viewer.isAwaited, viewer.mode != "SIGNALLING_ONLY" else {
-            throw Refusal(4091, "wrong-state")
+        _ = try stream(call)
+        let new = try subscription(to: call.params, of: viewer)
+        subscriptions.append(new)
+        settle(from: before, because: "")
+        var result: [String: JSON] = ["subscription": .string(new.id)]
+        result["audioMid"] = new.mids["audio"].json
+        result["videoMid"] = new.mids["video"].json
+        return .object(result)
+    }
+
+    /// Refuses whoever may not receive anything.
+    func checkReceives(_ viewer: Person) throws(Refusal) {
+        guard viewer.mode != "SIGNALLING_ONLY" else { throw Refusal(4091, "signalling-only") }
+    }
+
+    /// Returns a new subscription as params ask for it.
+    func subscription(
+        to params: [String: JSON],
+        of viewer: Person
+    ) throws(Refusal) -> Subscription {
+        guard let stream = streams.first(where: { $0.id == params["stream"]?.word }) else {
+            throw Refusal(4006, "no-such-stream")
         }
+        try checkReceives(viewer)
         if let publisher = person(stream.owner), !watches(viewer, publisher) {
-            throw Refusal(4010, "not-permitted")
+            throw Refusal(4010, "role-may-not-watch")
         }
         guard !watches(viewer, stream.id) else { throw Refusal(4009, "already-exists") }
         var subscription = Subscription(
@@ -173,16 +222,11 @@ extension ReferenceRoom {
             stream: stream.id
         )
         for (kind, key) in [("audio", "audioMid"), ("video", "videoMid")] {
-            subscription.mids[kind] = try namedSlot(call.params[key], kind, of: viewer)
+            subscription.mids[kind] = try namedSlot(params[key], kind, of: viewer)
         }
         takeFreeSlots(for: &subscription, stream)
         guard !subscription.mids.isEmpty else { throw Refusal(4030, "no-free-slot") }
-        subscriptions.append(subscription)
-        settle(from: before, because: "")
-        var result: [String: JSON] = ["subscription": .string(subscription.id)]
-        result["audioMid"] = subscription.mids["audio"].json
-        result["videoMid"] = subscription.mids["video"].json
-        return .object(result)
+        return subscription
     }
 
     private func namedSlot(
@@ -196,7 +240,7 @@ extension ReferenceRoom {
         let isTaken = subscriptions.contains {
             $0.participant == viewer.id && $0.mids[kind] == mid
         }
-        guard !isTaken else { throw Refusal(4030, "no-free-slot") }
+        guard !isTaken else { throw Refusal(4030, "slot-in-use") }
         return mid
     }
 
@@ -212,12 +256,13 @@ extension ReferenceRoom {
         guard let index = found, let viewer = person(subscriptions[index].participant) else {
             throw Refusal(4007, "no-such-subscription")
         }
+        try checkOwn(call, viewer.id)
         var isMoved = false
         if call.params["stream"] != nil {
             let stream = try stream(call)
             isMoved = stream.id != subscriptions[index].stream
             if let publisher = person(stream.owner), !watches(viewer, publisher) {
-                throw Refusal(4010, "not-permitted")
+                throw Refusal(4010, "role-may-not-watch")
             }
             guard !isMoved || !watches(viewer, stream.id) else {
                 throw Refusal(4009, "already-exists")

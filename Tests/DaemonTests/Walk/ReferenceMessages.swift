@@ -27,7 +27,8 @@ extension ReferenceRoom {
             return [:]
         case "message.subscribe":
             let person = try target(call)
-            guard !person.isAwaited else { throw Refusal(4010, "not-permitted") }
+            guard !person.isAwaited else { throw Refusal(4010, "awaits-approval") }
+            try checkChat()
             messages.hearers[topic, default: []].insert(person.id)
             let heard = messages.kept.filter {
                 $0.topic == topic && $0.to?.contains(person.id) != false
@@ -40,12 +41,18 @@ extension ReferenceRoom {
         }
     }
 
+    private func checkChat() throws(Refusal) {
+        if state == "created" { throw Refusal(4091, "event-not-open") }
+        if state == "ended" { throw Refusal(4091, "event-ended") }
+    }
+
     private mutating func publish(_ call: ReferenceCall) throws(Refusal) {
         let topic = call["topic"]
         if case .string(let from)? = call.params["from"] {
             guard let sender = person(from) else { throw Refusal(4005, "no-such-participant") }
-            guard !sender.isAwaited else { throw Refusal(4010, "not-permitted") }
+            guard !sender.isAwaited else { throw Refusal(4010, "awaits-approval") }
         }
+        try checkChat()
         let addressed = call.params["to"].map { Set($0.list.compactMap(\.word)) }
         messages.number += 1
         var data: [String: JSON] = [

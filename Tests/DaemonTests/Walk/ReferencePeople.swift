@@ -12,14 +12,33 @@ extension ReferenceRoom {
         case "participant.leave":
             let person = try target(call)
             leave(person, because: "left", telling: "left")
+            seatWaitingHosts()
             return Self.fenced
         case "participant.drop": return try drop(call)
-        case "participant.approve", "participant.deny": return try answerKnock(call, before)
+        case "participant.get": return shown(try target(call))
+        case "participant.list": return listParticipants(call)
+        case "participant.update": return try updateParticipant(call)
+        case "participant.approve", "participant.deny":
+            return try each(call, before) { room, call, before throws(Refusal) in
+                try room.answerKnock(call, before)
+            }
         case "participant.setMode": return try setMode(call, before)
-        case "participant.hardMute": return try mute(call, before, muting: true)
-        case "participant.hardUnmute": return try mute(call, before, muting: false)
+        case "participant.hardMute", "participant.hardUnmute":
+            return try each(call, before) { room, call, before throws(Refusal) in
+                try room.mute(call, before, muting: call.method == "participant.hardMute")
+            }
         default: return try transfer(call, before)
         }
+    }
+
+    /// Makes a call for one participant, or for each of several.
+    private mutating func each(
+        _ call: ReferenceCall,
+        _ before: ReferenceRoom,
+        _ body: (inout ReferenceRoom, ReferenceCall, ReferenceRoom) throws(Refusal) -> JSON
+    ) throws(Refusal) -> JSON {
+        guard call.params["participants"] != nil else { return try body(&self, call, before) }
+        return try forEach(call, body)
     }
 
     /// Returns a mode by its present name, and whether an old name was used.
@@ -47,9 +66,11 @@ extension ReferenceRoom {
         }
         guard self.role(role) != nil else { throw Refusal(4044, "role-invalid") }
         let isModerator = role == "moderator"
-        guard state != "ended" else { throw Refusal(4091, "wrong-state") }
-        guard !isLocked || isModerator else { throw Refusal(4091, "room-locked") }
-        guard state != "created" || isModerator else { throw Refusal(4091, "wrong-state") }
+        guard state != "ended" else { throw Refusal(4091, "event-ended") }
+        guard !isLocked || (isModerator && formerModerators.contains(id)) else {
+            throw Refusal(4091, "room-locked")
+        }
+        guard state != "created" || isModerator else { throw Refusal(4091, "event-not-open") }
         guard people.count < number("maxParticipants") ?? .max else {
             throw Refusal(4029, "limit-reached")
         }
@@ -60,7 +81,20 @@ extension ReferenceRoom {
         person.isAwaited = knocks && !isModerator
         people.append(person)
         tellArrival(person, rejoined: false)
-        return ["state": person.isAwaited ? "awaited" : "joined", "room": shown]
+        return joined(person.id, call)
+    }
+
+    private func joined(_ id: String, _ call: ReferenceCall) -> JSON {
+        guard let person = person(id) else { return [:] }
+        var room = shown.members
+        if call.params["snapshot"] == false {
+            for list in ["participants", "awaited", "streams"] { room[list] = nil }
+        }
+        return [
+            "state": person.isAwaited ? "awaited" : "joined", "room": .string(name),
+            "participant": .string(id), "participantInfo": shown(person),
+            "roomInfo": .object(room),
+        ]
     }
 
     mutating func tellArrival(_ person: Person, rejoined: Bool) {
@@ -68,17 +102,15 @@ extension ReferenceRoom {
             tell(
                 "participant.awaited",
                 to: moderators,
-                [
-                    "participant": [
-                        "participant": .string(person.id), "name": .string(person.name),
-                    ]
-                ]
+                ["participant": .string(person.id), "participantInfo": shown(person)]
             )
         } else {
             tell(
                 "participant.joined",
-                to: others.subtracting([person.id]),
-                ["participant": shown(person), "rejoined": .bool(rejoined)]
+                [
+                    "participant": .string(person.id), "participantInfo": shown(person),
+                    "rejoined": .bool(rejoined),
+                ]
             )
         }
     }
@@ -91,6 +123,7 @@ extension ReferenceRoom {
         let named = try call.params["mode"].map { word throws(Refusal) in
             try mode(word.word ?? "")
         }
+        guard call["ifPresent"] != "refuse" else { throw Refusal(4009, "already-exists") }
         if let named { heardOldNames = heardOldNames ?? named.isOld }
         change(present.id) { person in
             person.transports = []
@@ -98,43 +131,100 @@ extension ReferenceRoom {
             person.mode = named?.mode ?? person.mode
             person.custom = call.params["custom"] ?? person.custom
         }
+        if hosts.contains(present.id) { expectedHosts[present.id] = call.time }
         settle(from: before, because: "takeover")
-        if let person = person(present.id), !person.isAwaited {
-            tellArrival(person, rejoined: true)
-        }
-        return ["state": present.isAwaited ? "awaited" : "joined", "room": shown]
+        guard let person = person(present.id) else { return [:] }
+        tell(
+            "participant.left",
+            to: [],
+            ["participant": .string(person.id), "reason": "replaced"]
+        )
+        if !person.isAwaited { tellArrival(person, rejoined: true) }
+        if person.mode != present.mode { tellMode(of: person, before: present.mode, by: nil) }
+        guard case .object(var result) = joined(present.id, call) else { return [:] }
+        result["roleRequest"] = openRequests(at: call.time, to: person.id).first
+        return .object(result)
+    }
+
+    /// Reports a new mode, and takes the pin and the floor from a participant it does not fit.
+    private mutating func tellMode(of person: Person, before: String, by: JSON?) {
+        tell(
+            "participant.modeChanged",
+            to: audience(of: person),
+            [
+                "participant": .string(person.id), "mode": .string(person.mode),
+                "previous": .string(before), "current": .string(person.mode), "by": by,
+            ]
+        )
+        told.append([])
+        if person.mode == "SIGNALLING_ONLY" { unpin([person.id], by: nil) }
+        if person.mode != "SEND_AND_RECV" { freeFloor(of: person) }
+    }
+
+    /// Frees the places of hosts who were taken over and have not offered for too long; returns
+    /// what is told of it.
+    mutating func expireHosts(at time: Int64) -> [[Told]] {
+        told = []
+        actor = nil
+        let seconds = Int64(number("disconnectedSeconds") ?? 120)
+        let late = expectedHosts.filter { $0.value + seconds * 1_000_000_000 <= time }
+        guard !late.isEmpty else { return [] }
+        for host in late.keys { expectedHosts[host] = nil }
+        seatWaitingHosts()
+        return told.filter { !$0.isEmpty }
+    }
+
+    /// Gives free host places to those who have waited longest.
+    private mutating func seatWaitingHosts() {
+        told.append([])
+        settle(from: self, because: "")
     }
 
     /// Removes a participant; `reason` is that of the streams, `word` that of the participant.
-    mutating func leave(_ person: Person, because reason: String, telling word: String?) {
+    mutating func leave(
+        _ person: Person,
+        because reason: String,
+        telling word: String?,
+        detail: JSON? = nil
+    ) {
         let before = self
         people.removeAll { $0.id == person.id }
+        formerModerators.remove(person.id)
+        if reason != "left", sparedPerson == person.id { sparedPerson = nil }
+        if reason == "left", person.role == "moderator", !person.isAwaited {
+            formerModerators.insert(person.id)
+        }
         told.append([])
         freeFloor(of: person)
         unpin([person.id], by: nil)
-        requests[person.id] = nil
-        requests = requests.filter { $0.value.by != person.id }
+        endRequests { asked, request in
+            if asked == person.id { return "target-left" }
+            return request.by == person.id ? "requester-left" : nil
+        }
         messages.forget(person.id)
         subscriptions.removeAll { $0.participant == person.id }
-        settle(from: before, because: reason)
+        settle(from: before, because: reason, seating: false)
         guard let word else { return }
         let to = person.isAwaited ? moderators.union(reason == "dropped" ? [person.id] : []) : nil
         tell(
             "participant.left",
             to: to,
-            ["participant": .string(person.id), "reason": .string(word)]
+            ["participant": .string(person.id), "reason": .string(word), "detail": detail]
         )
     }
 
     private mutating func drop(_ call: ReferenceCall) throws(Refusal) -> JSON {
         try check(call, "drop", 5116)
-        let reason = call.params["reason"]?.word ?? "dropped"
         var results: [JSON] = []
         for id in call.params["participants"]?.list ?? [] {
             let person = person(id.word ?? "")
-            if let person { leave(person, because: "dropped", telling: reason) }
+            if let person {
+                let detail = call.params["detail"]
+                leave(person, because: "dropped", telling: "dropped", detail: detail)
+            }
             results.append(["participant": id, "dropped": .bool(person != nil)])
         }
+        seatWaitingHosts()
         return ["results": .array(results), "fence": "$fence"]
     }
 
@@ -144,14 +234,22 @@ extension ReferenceRoom {
     ) throws(Refusal) -> JSON {
         try check(call, "approve")
         let person = try target(call)
-        guard person.isAwaited else { throw Refusal(4091, "wrong-state") }
-        let to = moderators.subtracting([call["by"]]).union([person.id])
+        guard person.isAwaited else { throw Refusal(4091, "not-awaited") }
+        let to = moderators.union([person.id]).union(actor?.word.map { [$0] } ?? [])
         if call.method == "participant.deny" {
             leave(person, because: "denied", telling: nil)
             tell(
                 "participant.denied",
                 to: to,
-                ["participant": .string(person.id), "by": call.params["by"]]
+                [
+                    "participant": .string(person.id), "detail": call.params["detail"],
+                    "by": call.params["by"],
+                ]
+            )
+            tell(
+                "participant.left",
+                to: moderators.union([person.id]),
+                ["participant": .string(person.id), "reason": "denied"]
             )
             return Self.fenced
         }
@@ -161,7 +259,10 @@ extension ReferenceRoom {
         tell(
             "participant.approved",
             to: to,
-            ["participant": shown(admitted), "by": call.params["by"]]
+            [
+                "participant": .string(person.id), "participantInfo": shown(admitted),
+                "by": call.params["by"],
+            ]
         )
         tellArrival(admitted, rejoined: false)
         told.append([])
@@ -178,7 +279,9 @@ extension ReferenceRoom {
         let person = try target(call)
         if by == person.id, ["SEND_AND_RECV", "CONFERENCE"].contains(call["mode"]) {
             let publish = role(person.role)?["publish"]?.members.values
-            guard publish?.contains(true) == true else { throw Refusal(4010, "not-permitted") }
+            guard publish?.contains(where: \.isGrant) == true else {
+                throw Refusal(4010, "role-may-not-publish")
+            }
         }
         let named = try mode(call["mode"])
         heardOldNames = heardOldNames ?? named.isOld
@@ -187,17 +290,9 @@ extension ReferenceRoom {
             changed.mode = named.mode
             if named.mode == "SIGNALLING_ONLY" { changed.transports = [] }
         }
-        tell(
-            "participant.modeChanged",
-            to: audience(of: person),
-            [
-                "participant": .string(person.id), "mode": .string(named.mode),
-                "by": call.params["by"],
-            ]
-        )
-        told.append([])
-        if named.mode == "SIGNALLING_ONLY" { unpin([person.id], by: nil) }
-        if named.mode != "SEND_AND_RECV" { freeFloor(of: person) }
+        if let changed = self.person(person.id) {
+            tellMode(of: changed, before: person.mode, by: call.params["by"])
+        }
         settle(from: before, because: "mode-changed")
         return Self.fenced
     }
@@ -224,7 +319,7 @@ extension ReferenceRoom {
         if !changed.isEmpty {
             tell(
                 muting ? "participant.hardMuted" : "participant.hardUnmuted",
-                to: [person.id],
+                to: moderators.union([person.id]).union(actor?.word.map { [$0] } ?? []),
                 [
                     "participant": .string(person.id), "media": .words(changed),
                     "by": call.params["by"],
@@ -241,17 +336,18 @@ extension ReferenceRoom {
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         guard let by = person(call["by"]), by.role == "moderator" else {
-            throw Refusal(5085, "not-permitted")
+            throw Refusal(5085, "not-moderator")
         }
         let person = try target(call, or: 5045)
-        guard person.role != "moderator", !person.isAwaited else {
-            throw Refusal(5045, "no-such-participant")
-        }
+        guard person.id != by.id else { throw Refusal(5045, "transfer-to-self") }
+        guard person.role != "moderator" else { throw Refusal(5045, "already-moderator") }
+        guard !person.isAwaited else { throw Refusal(5045, "awaits-approval") }
         tell(
             "moderator.transferred",
             to: [by.id, person.id],
-            ["from": .string(by.id), "to": .string(person.id)]
+            ["previous": .string(by.id), "current": .string(person.id), "by": .string(by.id)]
         )
+        if sparedPerson == by.id { sparedPerson = person.id }
         let moves = [(person, "moderator"), (by, "participant")]
         setRoles(moves, by: call.params["by"], from: before)
         return Self.fenced

@@ -6,26 +6,41 @@ extension ReferenceRoom {
     /// Returns why an offer is refused; the obstacle persists until another offer.
     func refusal(_ person: Person, _ line: Line) -> String? {
         guard person.mode == "SEND_AND_RECV" else { return "mode" }
-        let publish = role(person.role)?["publish"]
-        let right = line.isScreen ? publish?["screen"] : publish?[line.kind]
-        guard right == true, !isLiveEvent || person.role == "moderator" else { return "role" }
         guard mode != "single_host_audio_only" || line.kind == "audio" else {
             return "event-type"
         }
         return nil
     }
 
-    /// Whether the participant may publish this at all, mutes aside.
-    private func mayPublish(_ person: Person, _ line: Line) -> Bool {
-        isOnStage(person, line)
-            && (!isLiveEvent || hosts.prefix(number("maxHosts") ?? 0).contains(person.id))
+    /// Whether the role lets its holder send this.
+    private func isGranted(_ person: Person, _ line: Line) -> Bool {
+        let publish = role(person.role)?["publish"]
+        let right = line.isScreen ? publish?["screen"] : publish?[line.kind]
+        return right?.isGrant == true && (!isLiveEvent || person.role == "moderator")
     }
 
-    /// Whether others see a stream of it; a participant waiting for the host's place has one.
-    func isOnStage(_ person: Person, _ line: Line) -> Bool {
+    /// Whether others would see a stream of it if no host were before this one.
+    private func wantsStage(_ person: Person, _ line: Line) -> Bool {
         line.sends && line.refused == nil && !line.isWithdrawn
-            && !person.isAwaited && refusal(person, line) == nil && state != "ended"
+            && !person.isAwaited && refusal(person, line) == nil && isGranted(person, line)
+            && state != "ended"
             && (mode == "group" || person.role == "moderator" || holder == person.id)
+    }
+
+    /// Whether a participant could send something that needs a host's place.
+    private func mayHost(_ person: Person) -> Bool {
+        ["audio", "video"].contains { kind in
+            [true, false].contains { isScreen in
+                let line = Line(mid: "", kind: kind, isScreen: isScreen, sends: true)
+                return wantsStage(person, line)
+            }
+        }
+    }
+
+    /// Whether others see a stream of it; a participant waiting for the host's place has none.
+    func isOnStage(_ person: Person, _ line: Line) -> Bool {
+        wantsStage(person, line)
+            && (!isLiveEvent || hosts.prefix(number("maxHosts") ?? 0).contains(person.id))
     }
 
     func stream(_ person: Person, _ transport: Transport, isScreen: Bool) -> Stream? {
@@ -36,9 +51,9 @@ extension ReferenceRoom {
 
     /// Whether the publisher's gate is open.
     func isOpen(_ person: Person, _ transport: Transport, _ line: Line) -> Bool {
-        let isRoomMuted = isHardMuted && line.kind == "audio" && person.role != "moderator"
+        let isRoomMuted = line.kind == "audio" && isSilenced(person)
         let stream = stream(person, transport, isScreen: line.isScreen)
-        return mayPublish(person, line) && !isRoomMuted && !person.hardMuted.contains(line.kind)
+        return isOnStage(person, line) && !isRoomMuted && !person.hardMuted.contains(line.kind)
             && stream?.off.contains(line.kind) == false
     }
 
@@ -62,7 +77,9 @@ extension ReferenceRoom {
 
     /// Returns why a subscription has no video.
     private func videoDisabled(_ subscription: Subscription, _ stream: Stream) -> String? {
-        guard subscription.mids["video"] != nil, stream.kinds.contains("video") else { return nil }
+        guard subscription.mids["video"] != nil, stream.kinds.contains("video"),
+            person(subscription.participant)?.isAwaited == false
+        else { return nil }
         if person(stream.owner)?.hardMuted.contains("video") == true { return "muted" }
         if stream.off.contains("video") { return "publisher" }
         if subscription.off.contains("video") { return "subscriber" }
@@ -72,18 +89,26 @@ extension ReferenceRoom {
     /// Updates streams and subscriptions to the formula, and reports the changes.
     ///
     /// Call it within a call before any other event of the call is reported.
-    mutating func settle(from before: ReferenceRoom, because reason: String) {
-        seatHosts()
+    ///
+    /// Those who wait for a host's place get it only if `seating`.
+    mutating func settle(
+        from before: ReferenceRoom,
+        because reason: String,
+        seating: Bool = true
+    ) {
+        if seating { seatHosts(from: before) }
         settleStreams(from: before, because: reason)
         settleSubscriptions(from: before)
     }
 
     /// Appends new senders to the line of hosts, and removes those who have stopped.
-    private mutating func seatHosts() {
+    private mutating func seatHosts(from before: ReferenceRoom) {
         guard isLiveEvent else { return }
-        let wanting = people.filter { person in
-            person.transports.contains { $0.lines.contains { isOnStage(person, $0) } }
+        let wanting = inOrder(from: before).filter { person in
+            person.transports.contains { $0.lines.contains { wantsStage(person, $0) } }
+                || expectedHosts[person.id] != nil && mayHost(person)
         }.map(\.id)
+        expectedHosts = expectedHosts.filter { wanting.contains($0.key) }
         hosts.removeAll { !wanting.contains($0) }
         hosts += wanting.filter { !hosts.contains($0) }
     }
@@ -97,7 +122,7 @@ extension ReferenceRoom {
                     "stream.destroyed",
                     [
                         "stream": .string(stream.id), "participant": .string(stream.owner),
-                        "reason": .string(reason),
+                        "reason": .string(lacksPlaceAlone(stream) ? "host-place-lost" : reason),
                     ]
                 )
             } else {
@@ -109,20 +134,33 @@ extension ReferenceRoom {
             let former = before.streams.first { $0.id == stream.id }
             let isSwitched = former?.off.symmetricDifference(stream.off).isEmpty == false
             if let former, isSwitched || before.shown(former) != shown(stream) {
-                alsoTell("stream.changed", ["stream": shown(stream)])
+                alsoTell("stream.changed", named(stream))
             }
         }
-        // Participants who waited outside come after those who were in.
-        let waited = people.filter { before.person($0.id)?.isAwaited == true }.map(\.id)
-        let inOrder =
-            people.filter { !waited.contains($0.id) } + people.filter { waited.contains($0.id) }
-        for person in inOrder {
+        for person in inOrder(from: before) {
             for transport in person.transports {
                 for isScreen in [false, true]
                 where stream(person, transport, isScreen: isScreen) == nil {
                     create(person, transport, isScreen: isScreen)
                 }
             }
+        }
+    }
+
+    /// Returns the participants; those who waited outside come after those who were in.
+    private func inOrder(from before: ReferenceRoom) -> [Person] {
+        let waited = people.filter { before.person($0.id)?.isAwaited == true }.map(\.id)
+        return people.filter { !waited.contains($0.id) } + people.filter { waited.contains($0.id) }
+    }
+
+    /// Whether a stream has gone because its owner has lost the host's place.
+    private func lacksPlaceAlone(_ stream: Stream) -> Bool {
+        guard let owner = person(stream.owner) else { return false }
+        return owner.transports.contains { transport in
+            transport.name == stream.transport
+                && transport.lines.contains {
+                    $0.isScreen == stream.isScreen && wantsStage(owner, $0)
+                }
         }
     }
 
@@ -147,7 +185,14 @@ extension ReferenceRoom {
         guard !stream.kinds.isEmpty else { return }
         stream.id = names.next("stream")
         streams.append(stream)
-        alsoTell("stream.created", ["stream": shown(stream)])
+        alsoTell("stream.created", named(stream))
+    }
+
+    private func named(_ stream: Stream) -> [String: JSON?] {
+        [
+            "stream": .string(stream.id), "participant": .string(stream.owner),
+            "streamInfo": shown(stream),
+        ]
     }
 
     /// Removes a subscription's slots that no longer exist.
@@ -178,11 +223,12 @@ extension ReferenceRoom {
         ]
     }
 
-    mutating func tellEnd(of subscription: Subscription) {
+    mutating func tellEnd(of subscription: Subscription, because reason: String) {
+        let isAwaited = person(subscription.participant)?.isAwaited == true
         alsoTell(
             "subscription.disconnected",
-            to: [subscription.participant],
-            named(subscription)
+            to: isAwaited && reason == "role" ? [] : [subscription.participant],
+            named(subscription).merging(["final": true, "reason": .string(reason)]) { $1 }
         )
     }
 
@@ -201,7 +247,7 @@ extension ReferenceRoom {
             let former = before.streams.first { $0.id == stream.id }
             if former?.kinds != stream.kinds { takeFreeSlots(for: &subscription, stream) }
             guard watches(viewer, publisher) else {
-                tellEnd(of: subscription)
+                tellEnd(of: subscription, because: "role")
                 continue
             }
             let disabled = videoDisabled(subscription, stream)

@@ -18,28 +18,90 @@ extension ReferenceRoom {
             setRoles([(person, call["role"])], by: call.params["by"], from: before)
             return Self.fenced
         case "role.changeAll": return try changeAll(call, before)
+        case "role.requests":
+            if call.params["participant"] != nil { _ = try target(call) }
+            let open = openRequests(at: call.time, to: call.params["participant"]?.word)
+            return ["requests": .array(open)]
         default: return try answerRequest(call, before)
         }
     }
 
     private mutating func request(_ person: Person, _ call: ReferenceCall) -> JSON {
+        told.append([])
+        endRequests { asked, _ in asked == person.id ? "replaced" : nil }
         let id = names.next("request")
         let seconds = Int64(number("roleRequestSeconds") ?? 0)
         requests[person.id] = RoleRequest(
             id: id,
+            number: names.last,
             by: call.params["by"]?.word,
             role: call["role"],
             expires: call.time + 1_000_000_000 * seconds
         )
         tell(
             "role.changeRequested",
-            to: [person.id],
+            to: Set([person.id] + [call.params["by"]?.word].compactMap(\.self)),
             [
                 "request": .string(id), "participant": .string(person.id),
                 "role": .string(call["role"]), "by": call.params["by"], "expires": "$time",
             ]
         )
         return ["request": .string(id)]
+    }
+
+    /// Returns the requests that can still be accepted, as they are shown, oldest first.
+    func openRequests(at time: Int64, to person: String?) -> [JSON] {
+        let open = requests.filter { $0.value.expires > time && $0.key == person ?? $0.key }
+        return open.sorted { $0.value.number < $1.value.number }.map { asked, request in
+            var shown = named(request, to: asked)
+            shown["expires"] = "$time"
+            return .object(shown.compactMapValues { $0 })
+        }
+    }
+
+    private func named(_ request: RoleRequest, to person: String) -> [String: JSON?] {
+        [
+            "request": .string(request.id), "participant": .string(person),
+            "role": .string(request.role), "by": request.by.json,
+        ]
+    }
+
+    /// Ends the requests that were not answered in time; returns what is told of them.
+    mutating func expireRequests(at time: Int64) -> [Told] {
+        told = []
+        now = time
+        actor = nil
+        endRequests { _, request in request.expires <= time ? "timeout" : nil }
+        return told.flatMap(\.self)
+    }
+
+    /// Ends the requests that have a reason to, and tells those of the two who are here.
+    mutating func endRequests(_ end: (String, RoleRequest) -> String?) {
+        for (asked, request) in requests {
+            guard let reason = end(asked, request) else { continue }
+            requests[asked] = nil
+            let isLate = request.expires <= now
+            alsoTell(
+                "role.requestExpired",
+                to: Set([asked, request.by].compactMap(\.self).filter { person($0) != nil }),
+                [
+                    "request": .string(request.id), "participant": .string(asked),
+                    "role": .string(request.role), "requester": request.by.json,
+                    "reason": .string(isLate ? "timeout" : reason),
+                    "by": isLate ? request.by.json : actor,
+                ]
+            )
+        }
+    }
+
+    /// Ends the requests that the present roles do not allow.
+    mutating func reviewRequests() {
+        let room = self
+        endRequests { _, request in
+            if room.role(request.role) == nil { return "role-removed" }
+            guard let asker = request.by.flatMap(room.person) else { return nil }
+            return room.permits(asker, "changeRole") ? nil : "not-permitted"
+        }
     }
 
     private mutating func answerRequest(
@@ -54,7 +116,7 @@ extension ReferenceRoom {
         if call.method == "role.decline" {
             tell(
                 "role.changeDeclined",
-                to: Set([request.by].compactMap(\.self)),
+                to: Set([request.by, person.id].compactMap(\.self)),
                 [
                     "request": .string(request.id), "participant": .string(person.id),
                     "role": .string(request.role),
@@ -63,6 +125,7 @@ extension ReferenceRoom {
             return [:]
         }
         guard role(request.role) != nil else { throw Refusal(4044, "role-invalid") }
+        actor = request.by.json
         setRoles([(person, request.role)], by: request.by.json, from: before)
         return Self.fenced
     }
@@ -95,31 +158,35 @@ extension ReferenceRoom {
         told.append([])
         for (person, role) in moves where person.role != role {
             change(person.id) { $0.role = role }
-            requests[person.id] = nil
             alsoTell(
                 "participant.roleChanged",
                 to: audience(of: person),
                 [
-                    "participant": .string(person.id), "from": .string(person.role),
-                    "role": .string(role), "by": by,
+                    "participant": .string(person.id), "role": .string(role),
+                    "previous": .string(person.role), "current": .string(role), "by": by,
                 ]
             )
+            endRequests { asked, _ in asked == person.id ? "role-changed" : nil }
             if role == "moderator" { leaveHall(person, by: by) }
         }
+        reviewRequests()
         settle(from: before, because: "role-changed")
     }
 
     /// Admits a participant who became a moderator, and withdraws its request for the floor.
     ///
     /// A moderator needs neither admission nor floor.
-    private mutating func leaveHall(_ person: Person, by: JSON?) {
-        change(person.id) { $0.isAwaited = false }
+    ///
+    /// The lock keeps out those who were no moderators before.
+    mutating func leaveHall(_ person: Person, by: JSON?) {
         freeFloor(of: person)
-        guard person.isAwaited, let admitted = self.person(person.id) else { return }
+        guard person.isAwaited, !isLocked || formerModerators.contains(person.id) else { return }
+        change(person.id) { $0.isAwaited = false }
+        guard let admitted = self.person(person.id) else { return }
         alsoTell(
             "participant.approved",
-            to: moderators.subtracting([by?.word ?? ""]).union([person.id]),
-            ["participant": shown(admitted), "by": by]
+            to: moderators.union([person.id]).union(actor?.word.map { [$0] } ?? []),
+            ["participant": .string(person.id), "participantInfo": shown(admitted), "by": by]
         )
         tellArrival(admitted, rejoined: false)
     }
@@ -129,13 +196,17 @@ extension ReferenceRoom {
         let named: [String: JSON?] = [
             "participant": .string(person.id), "name": .string(person.name),
         ]
+        var to = moderators
+        if self.person(person.id) != nil {
+            to.formUnion([person.id] + (actor?.word.map { [$0] } ?? []))
+        }
         if holder == person.id {
             holder = nil
-            alsoTell("floor.finished", to: moderators, named)
+            alsoTell("floor.finished", to: to, named)
         }
         if hands.contains(person.id) {
             hands.removeAll { $0 == person.id }
-            alsoTell("floor.cancelled", to: moderators, named)
+            alsoTell("floor.cancelled", to: to, named)
         }
     }
 
@@ -154,8 +225,8 @@ extension ReferenceRoom {
         _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         let person = try target(call, or: 5045)
-        guard !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
-        guard person.role != "moderator" else { throw Refusal(5003, "not-permitted") }
+        guard !person.isAwaited else { throw Refusal(5045, "awaits-approval") }
+        guard person.role != "moderator" else { throw Refusal(5003, "floor-not-needed") }
         let key = "\(call.method) \(person.id)"
         guard !inProcess.values.contains(key) else { throw Refusal(5041, "in-process") }
         let named: [String: JSON?] = [
@@ -164,21 +235,22 @@ extension ReferenceRoom {
         inProcess[call.id] = key
         switch call.method {
         case "floor.request":
-            guard !hands.contains(person.id), holder != person.id else {
+            guard holder != person.id else { throw Refusal(5042, "floor-already-granted") }
+            guard !hands.contains(person.id) else {
                 throw Refusal(5042, "floor-already-requested")
             }
             hands.append(person.id)
-            tell("floor.requested", to: moderators, named)
+            tell("floor.requested", to: moderators.union([person.id]), named)
             return [:]
         case "floor.cancel":
             guard hands.contains(person.id) else { throw Refusal(5042, "no-floor-request") }
             hands.removeAll { $0 == person.id }
-            tell("floor.cancelled", to: moderators, named)
+            tell("floor.cancelled", to: moderators.union([person.id]), named)
             return [:]
         default:
-            guard holder == person.id else { throw Refusal(5042, "no-floor-request") }
+            guard holder == person.id else { throw Refusal(5042, "floor-not-held") }
             holder = nil
-            tell("floor.finished", to: moderators, named)
+            tell("floor.finished", to: moderators.union([person.id]), named)
             told.append([])
             settle(from: before, because: "floor-lost")
             return Self.fenced
@@ -193,7 +265,7 @@ extension ReferenceRoom {
         let word = String(call.method.dropFirst("floor.".count))
         try check(call, "floor", words[word] ?? 0)
         let person = try target(call, or: 5045)
-        guard !person.isAwaited else { throw Refusal(5045, "no-such-participant") }
+        guard !person.isAwaited else { throw Refusal(5045, "awaits-approval") }
         let key = "\(call.method) \(person.id)"
         guard !inProcess.values.contains(key) else {
             throw Refusal(["grant": 5043, "deny": 5047, "release": 5049][word] ?? 0, "in-process")
@@ -201,7 +273,7 @@ extension ReferenceRoom {
         inProcess[call.id] = key
         let isHeld = holder == person.id
         let hasAsked = hands.contains(person.id)
-        let to = moderators.subtracting([call["by"]]).union([person.id])
+        let to = moderators.union([person.id]).union(call["by"].isEmpty ? [] : [call["by"]])
         var data: [String: JSON?] = [
             "participant": .string(person.id), "name": .string(person.name),
             "by": call.params["by"],
@@ -211,13 +283,14 @@ extension ReferenceRoom {
             guard !isHeld else { throw Refusal(5044, "floor-already-granted") }
             guard holder == nil else { throw Refusal(5046, "floor-held") }
             let isBeingReleased = inProcess.values.contains { $0.hasPrefix("floor.release") }
-            guard hasAsked, !isBeingReleased else { throw Refusal(5069, "floor-released") }
+            guard hasAsked else { throw Refusal(5069, "no-floor-request") }
+            guard !isBeingReleased else { throw Refusal(5069, "floor-released") }
             holder = person.id
             data["code"] = 1708
             tell("floor.granted", to: to, data)
         case "deny":
             guard !isHeld else { throw Refusal(5048, "floor-already-granted") }
-            guard hasAsked else { throw Refusal(5045, "no-such-participant") }
+            guard hasAsked else { throw Refusal(5045, "no-floor-request") }
             data["code"] = 4117
             tell("floor.denied", to: to, data)
         default:
@@ -235,15 +308,18 @@ extension ReferenceRoom {
     mutating func changePins(_ call: ReferenceCall) throws(Refusal) -> JSON {
         try check(call, "pin", 5003)
         let ids = (call.params["participants"]?.list ?? []).compactMap(\.word)
-        guard !ids.isEmpty, ids.allSatisfy({ person($0)?.isAwaited == false }) else {
-            throw Refusal(5126, "no-such-participant")
+        guard !ids.isEmpty else { throw Refusal(5126, "no-such-participant") }
+        for id in ids {
+            guard let person = person(id) else { throw Refusal(5126, "no-such-participant") }
+            guard !person.isAwaited else { throw Refusal(5126, "awaits-approval") }
         }
         guard call.method == "pin.add" else {
             unpin(ids, by: call.params["by"]?.word)
             return [:]
         }
         let added = ids.filter { !pins.contains($0) }
-        guard pins.count + added.count < number("maxActiveTalkers") ?? 0 || added.isEmpty else {
+        let isTooMany = pins.count + added.count >= number("maxActiveTalkers") ?? 0
+        guard added.isEmpty || settings["strictPins"] == false || !isTooMany else {
             throw Refusal(5126, "pin-limit")
         }
         pins += added

@@ -22,6 +22,9 @@ struct ReferenceRoom {
     struct Transport {
         var name: String
         var lines: [Line]
+        /// Attributes that offers gave to all streams, the camera's and the screen's: `name`,
+        /// `custom`, `audioFallback`.
+        var said: [String: [String: JSON]] = [:]
     }
 
     struct Person {
@@ -59,6 +62,7 @@ struct ReferenceRoom {
 
     struct RoleRequest {
         var id: String
+        var number: Int
         var by: String?
         var role: String
         /// Expiry in nanoseconds.
@@ -69,6 +73,8 @@ struct ReferenceRoom {
         var event: String
         /// Recipients; `nil`: all.
         var to: Set<String>?
+        /// All who are in the room, and do not wait, at that time.
+        var everybody: Set<String>
         var data: [String: JSON]
     }
 
@@ -78,6 +84,9 @@ struct ReferenceRoom {
     var custom: JSON = [:]
     var isLocked = false
     var isHardMuted = false
+    /// Participant and role that the room's mute spares.
+    var sparedPerson: String?
+    var sparedRole: String?
     /// Participants in the order in which they came, waiting ones included.
     var people: [Person] = []
     var pins: [String] = []
@@ -85,6 +94,10 @@ struct ReferenceRoom {
     var holder: String?
     /// Participants who want to be seen in a live event, in order.
     var hosts: [String] = []
+    /// Those of them who were taken over and have not offered again, and when, in nanoseconds.
+    var expectedHosts: [String: Int64] = [:]
+    /// Moderators who left by themselves.
+    var formerModerators: Set<String> = []
     var requests: [String: RoleRequest] = [:]
     var streams: [Stream] = []
     var subscriptions: [Subscription] = []
@@ -92,6 +105,12 @@ struct ReferenceRoom {
     var heardOldNames: Bool?
     var messages = ReferenceMessages()
     var seq: Int64 = 0
+    /// Participant on whose behalf the present call is made.
+    var actor: JSON?
+    /// Time of the present call, in nanoseconds.
+    var now: Int64 = 0
+    /// Time since which nobody is here, in nanoseconds.
+    var emptySince: Int64?
     /// Calls with pending fences, and the operation that each blocks.
     var inProcess: [Int64: String] = [:]
 
@@ -101,7 +120,7 @@ struct ReferenceRoom {
     var names: Names
 
     final class Names {
-        private var last = 0
+        private(set) var last = 0
 
         func next(_ word: String) -> String {
             last += 1
@@ -160,7 +179,8 @@ extension ReferenceRoom {
     private static let defaults: [String: JSON] = [
         "mode": "group", "knock": false, "maxActiveTalkers": 6, "autoRecord": false,
         "maxHosts": 1, "protectedRoles": [], "strictModeVocabulary": false,
-        "roleRequestSeconds": 60,
+        "roleRequestSeconds": 60, "strictPins": true,
+        "emptySeconds": 60, "disconnectedSeconds": 120,
         "roles": [
             moderator, ["name": "participant", "publish": everything], ["name": "viewer"],
         ],
@@ -194,16 +214,28 @@ extension ReferenceRoom {
             "state": person.isAwaited ? "awaited" : "joined",
             "hardMuted": .words(["audio", "video"].filter(person.hardMuted.contains)),
             "connection": person.transports.isEmpty ? "none" : "connecting",
-            "custom": person.custom,
+            "custom": person.custom, "joined": "$time",
         ]
     }
 
+    /// Whether the room's mute makes a participant inaudible.
+    func isSilenced(_ person: Person) -> Bool {
+        let mayMute = role(person.role)?["permissions"]?.list.contains("mute") == true
+        return isHardMuted && !(person.id == sparedPerson && mayMute) && person.role != sparedRole
+    }
+
     func shown(_ stream: Stream) -> JSON {
-        let muted = person(stream.owner)?.hardMuted ?? []
+        let owner = person(stream.owner)
+        var muted = owner?.hardMuted ?? []
+        if let owner, isSilenced(owner) { muted.insert("audio") }
         var shown: [String: JSON] = [
             "stream": .string(stream.id), "participant": .string(stream.owner),
-            "created": "$time",
+            "created": "$time", "custom": [:], "audioFallback": .bool(!stream.isScreen),
         ]
+        let said = owner?.transports.first { $0.name == stream.transport }?.said ?? [:]
+        for word in ["all", stream.isScreen ? "screen" : "camera"] {
+            shown.merge(said[word] ?? [:]) { $1 }
+        }
         shown["source"] =
             stream.isScreen ? "screen" : stream.kinds.contains("video") ? "camera" : "microphone"
         for kind in stream.kinds {
@@ -218,20 +250,52 @@ extension ReferenceRoom {
 
     var shown: JSON {
         [
-            "room": .string(name), "state": .string(state), "seq": "$any",
+            "room": .string(name), "state": .string(state), "seq": "$any", "counts": counts,
             "settings": .object(settings), "custom": custom, "locked": .bool(isLocked),
             "hardMuted": .bool(isHardMuted),
             "participants": .array(people.filter { !$0.isAwaited }.map(shown)),
-            "awaited": .array(
-                people.filter(\.isAwaited).map {
-                    ["participant": .string($0.id), "name": .string($0.name)]
-                }
-            ),
+            "awaited": .array(people.filter(\.isAwaited).map(shown)),
             "streams": .array(streams.map(shown)), "talkers": "$any", "pins": .words(pins),
-            "raisedHands": .words(hands), "approvedHands": .words(holder.map { [$0] } ?? []),
-            "recording": false, "streaming": false, "created": "$time",
+            "floor": ["requested": .words(hands), "granted": .words(holder.map { [$0] } ?? [])],
+            "streamings": [], "created": "$time",
         ]
     }
+
+    /// Returns an event with the room, where it has that: as the call has left it, without lists.
+    func completed(_ told: Told) -> Told {
+        guard told.event == "participant.approved" else { return told }
+        var told = told
+        let lists: Set = ["participants", "awaited", "streams"]
+        // Only moderators hear of who waits and who asks for the floor.
+        var room = shown.members.filter { !lists.contains($0.key) }
+        room["counts"] = .object(counts.members.merging(["awaited": 0]) { $1 })
+        room["floor"] = ["requested": [], "granted": .words(holder.map { [$0] } ?? [])]
+        told.data["roomInfo"] = .object(room)
+        return told
+    }
+
+    var counts: JSON {
+        [
+            "participants": .integer(Int64(others.count)),
+            "awaited": .integer(Int64(people.count - others.count)),
+            "streams": .integer(Int64(streams.count)),
+        ]
+    }
+
+    var summary: JSON {
+        [
+            "room": .string(name), "state": .string(state), "mode": .string(mode),
+            "locked": .bool(isLocked), "created": "$time", "custom": custom, "counts": counts,
+        ]
+    }
+
+    /// Names that say who caused an event, where nothing else does.
+    private static let caused: Set<String> = [
+        "stream.created", "stream.changed", "stream.destroyed", "participant.left",
+        "pins.changed", "floor.finished", "floor.cancelled", "floor.requested",
+        "role.changeDeclined", "participant.changed", "participant.joined",
+        "subscription.disconnected", "subscription.videoDisabled", "subscription.videoEnabled",
+    ]
 
     /// Reports an event in a run of its own, after all earlier ones.
     mutating func tell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
@@ -243,7 +307,10 @@ extension ReferenceRoom {
     mutating func alsoTell(_ event: String, to: Set<String>? = nil, _ data: [String: JSON?]) {
         seq += 1
         if told.isEmpty { told.append([]) }
-        let event = Told(event: event, to: to, data: data.compactMapValues { $0 })
+        var data = data.compactMapValues { $0 }
+        if Self.caused.contains(event), data["by"] == nil { data["by"] = actor }
+        if event == "participant.left" { data["session"] = "$session" }
+        let event = Told(event: event, to: to, everybody: others, data: data)
         told[told.count - 1].append(event)
     }
 }
@@ -252,6 +319,10 @@ extension JSON {
     var word: String? { if case .string(let word) = self { word } else { nil } }
     var list: [JSON] { if case .array(let list) = self { list } else { [] } }
     var members: [String: JSON] { if case .object(let members) = self { members } else { [:] } }
+    /// Whether it grants a right to publish, within bounds or without.
+    var isGrant: Bool {
+        if case .object = self { true } else { self == true }
+    }
     static func words(_ words: [String]) -> JSON { .array(words.map { .string($0) }) }
 }
 

@@ -29,6 +29,8 @@ struct ReferenceAnswer {
     var told: [[ReferenceRoom.Told]] = []
     /// Whether it must not be answered before the workers have passed its fence.
     var isInProcess = false
+    /// Whether its events come before its reply.
+    var isToldFirst = false
 }
 
 /// Reference model of all rooms, as the contract describes them.
@@ -40,11 +42,14 @@ struct ReferenceServer {
 
     mutating func take(_ call: ReferenceCall) -> ReferenceAnswer {
         do throws(Refusal) {
-            guard call.params["surplus"] == nil else { throw Refusal(-32602, "invalid-params") }
+            let named = (call.params["subscriptions"]?.list ?? []).map { $0["stream"]?.word }
+            guard call.params["surplus"] == nil, Set(named).count == named.count else {
+                throw Refusal(-32602, "invalid-params")
+            }
             switch call.method {
             case "room.create": return try create(call)
             case "room.list":
-                let shown = rooms.values.sorted { $0.name < $1.name }.map(\.shown)
+                let shown = rooms.values.sorted { $0.name < $1.name }.map(\.summary)
                 return ReferenceAnswer(outcome: .success(["rooms": .array(shown)]))
             default: return try takeInRoom(call)
             }
@@ -58,6 +63,30 @@ struct ReferenceServer {
         rooms[call["room"]]?.inProcess[call.id] = nil
     }
 
+    /// Ends role requests that were not answered in time, the waiting for hosts, and rooms that
+    /// have been empty for too long; returns what they tell.
+    mutating func expire(at time: Int64) -> [String: [[ReferenceRoom.Told]]] {
+        var told: [String: [[ReferenceRoom.Told]]] = [:]
+        for name in rooms.keys {
+            let expired = rooms[name]?.expireRequests(at: time) ?? []
+            let seated = rooms[name]?.expireHosts(at: time) ?? []
+            let runs = (expired.isEmpty ? [] : [expired]) + seated
+            if !runs.isEmpty { told[name] = runs }
+        }
+        for (name, before) in rooms {
+            guard let since = before.emptySince, let seconds = before.number("emptySeconds"),
+                since + Int64(seconds) * 1_000_000_000 <= time
+            else { continue }
+            var room = before
+            room.told = []
+            room.tell("room.closed", ["reason": "empty"])
+            seqs[name] = room.seq
+            rooms[name] = nil
+            told[name] = room.told
+        }
+        return told
+    }
+
     private mutating func create(_ call: ReferenceCall) throws(Refusal) -> ReferenceAnswer {
         let name = call["room"]
         guard rooms[name] == nil else { throw Refusal(4009, "already-exists") }
@@ -65,19 +94,28 @@ struct ReferenceServer {
         var room = ReferenceRoom(name: name, settings: settings, state: "", names: names)
         room.state = room.isLiveEvent ? "created" : "ongoing"
         room.seq = seqs[name] ?? 0
+        room.emptySince = call.time
         room.tell(
             "room.created",
-            ["state": .string(room.state), "settings": .object(room.settings)]
+            ["state": .string(room.state), "settings": .object(room.settings), "custom": [:]]
         )
         let answer = ReferenceAnswer(outcome: .success(room.shown), told: room.told)
         rooms[name] = room
         return answer
     }
 
+    /// Returns the participant on whose behalf a call is made.
+    private static func actor(_ call: ReferenceCall) -> JSON? {
+        let own = ["floor.request", "floor.cancel", "floor.finish", "role.accept", "role.decline"]
+        return own.contains(call.method) ? call.params["participant"] : call.params["by"]
+    }
+
     private mutating func takeInRoom(_ call: ReferenceCall) throws(Refusal) -> ReferenceAnswer {
         guard let before = rooms[call["room"]] else { throw Refusal(4004, "no-such-room") }
         var room = before
         room.told = []
+        room.actor = Self.actor(call)
+        room.now = call.time
         if call.method.hasPrefix("floor."), room.mode != "lecture" {
             throw Refusal(5082, "no-floor")
         }
@@ -85,6 +123,7 @@ struct ReferenceServer {
             throw Refusal(4005, "no-such-participant")
         }
         let result = try room.carryOut(call, before)
+        room.emptySince = room.people.isEmpty ? room.emptySince ?? call.time : nil
         let isInProcess = room.inProcess[call.id] != nil
         if call.method == "room.close" {
             seqs[room.name] = room.seq
@@ -94,8 +133,9 @@ struct ReferenceServer {
         }
         return ReferenceAnswer(
             outcome: .success(result),
-            told: room.told.filter { !$0.isEmpty },
-            isInProcess: isInProcess
+            told: room.told.filter { !$0.isEmpty }.map { $0.map(room.completed) },
+            isInProcess: isInProcess,
+            isToldFirst: call.method == "room.setState" && call["state"] == "ended"
         )
     }
 }
@@ -158,14 +198,20 @@ extension ReferenceRoom {
             guard isLocked else { throw Refusal(5118, "room-not-locked") }
             isLocked = false
             tell("room.unlocked", ["by": by])
+            told.append([])
+            for person in people where person.isAwaited && person.role == "moderator" {
+                leaveHall(person, by: by)
+            }
+            settle(from: before, because: "")
             return [:]
-        default: return try setHardMute(call, to: call.method == "room.hardMute")
+        default: return try setHardMute(call, to: call.method == "room.hardMute", before)
         }
     }
 
     private mutating func setHardMute(
         _ call: ReferenceCall,
-        to muted: Bool
+        to muted: Bool,
+        _ before: ReferenceRoom
     ) throws(Refusal) -> JSON {
         try check(call, "mute", muted ? 5001 : 5002)
         guard !inProcess.values.contains(call.method) else {
@@ -175,8 +221,12 @@ extension ReferenceRoom {
             throw muted ? Refusal(5038, "room-already-muted") : Refusal(5039, "room-not-muted")
         }
         isHardMuted = muted
+        sparedPerson = call.params["by"]?.word
+        sparedRole = call.params["sparing"] == "moderators" ? "moderator" : nil
         inProcess[call.id] = call.method
         tell(muted ? "room.hardMuted" : "room.hardUnmuted", ["by": call.params["by"]])
+        told.append([])
+        settle(from: before, because: "")
         return muted ? Self.fenced : [:]
     }
 
@@ -187,9 +237,20 @@ extension ReferenceRoom {
         try check(call, "close", 5116)
         people = []
         settle(from: before, because: "room-closed")
+        told.append([])
+        for person in before.people {
+            alsoTell(
+                "participant.left",
+                to: [person.id],
+                [
+                    "participant": .string(person.id), "reason": "room-closed",
+                    "detail": call.params["detail"],
+                ]
+            )
+        }
         tell(
             "room.closed",
-            ["reason": call.params["reason"] ?? "closed", "by": call.params["by"]]
+            ["reason": "closed", "detail": call.params["detail"], "by": call.params["by"]]
         )
         return Self.fenced
     }
@@ -203,8 +264,14 @@ extension ReferenceRoom {
         let next = call["state"]
         let isStep = steps.contains("\(state) \(next)") || (next == "ended" && state != "ended")
         guard isLiveEvent, isStep else { throw Refusal(4091, "wrong-state") }
+        tell(
+            "room.stateChanged",
+            [
+                "state": .string(next), "previous": .string(state), "current": .string(next),
+                "by": call.params["by"],
+            ]
+        )
         state = next
-        tell("room.stateChanged", ["state": .string(state), "by": call.params["by"]])
         if state == "ended" {
             for index in people.indices { people[index].transports = [] }
         }
@@ -225,14 +292,16 @@ extension ReferenceRoom {
             throw Refusal(4091, "role-in-use")
         }
         custom = call.params["custom"] ?? custom
-        requests = requests.filter { role($0.value.role) != nil }
         tell(
             "room.updated",
             ["custom": custom, "settings": .object(settings), "by": call.params["by"]]
         )
         told.append([])
+        reviewRequests()
         let limit = max(0, (number("maxActiveTalkers") ?? 0) - 1)
-        if pins.count > limit { unpin(Array(pins.dropFirst(limit)), by: call.params["by"]?.word) }
+        if settings["strictPins"] == true, pins.count > limit {
+            unpin(Array(pins.dropFirst(limit)), by: call.params["by"]?.word)
+        }
         settle(from: before, because: "role-changed")
         return shown
     }

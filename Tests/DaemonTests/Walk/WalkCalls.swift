@@ -16,7 +16,7 @@ struct WalkCalls {
             ["name": "participant", "publish": ["audio": true, "video": true, "screen": true]],
             ["name": "viewer", "permissions": ["pin", "approve"]],
             [
-                "name": "singer", "publish": ["audio": true],
+                "name": "singer", "publish": ["audio": ["maxBitrate": 32_000]],
                 "permissions": ["mute", "floor", "changeRole", "lock"],
             ],
         ],
@@ -30,7 +30,10 @@ struct WalkCalls {
             ["name": "singer", "publish": ["audio": true, "screen": true]],
         ],
         [
-            ["name": "participant", "publish": ["video": true, "screen": true]],
+            [
+                "name": "participant",
+                "publish": ["video": true, "screen": ["maxWidth": 1_280, "maxHeight": 720]],
+            ],
             ["name": "singer", "subscribe": ["roles": ["moderator"]]],
             [
                 "name": "moderator", "publish": ["audio": true, "video": true, "screen": true],
@@ -103,7 +106,8 @@ struct WalkCalls {
         case 76..<81: return knock(room)
         case 81..<91: return mute(room)
         case 91..<94: return door(room)
-        case 94..<97: return mode(room)
+        case 94..<96: return mode(room)
+        case 96: return entry(room)
         default: return update(room)
         }
     }
@@ -125,6 +129,15 @@ struct WalkCalls {
         return params
     }
 
+    /// Adds `by`, sometimes: the participant itself, or another.
+    mutating func own(_ params: [String: JSON]) -> [String: JSON] {
+        guard isOne(in: 4) else { return params }
+        var params = params
+        let other = JSON.string(pick(Self.people, or: ""))
+        params["by"] = isOne(in: 3) ? other : params["participant"] ?? other
+        return params
+    }
+
     private mutating func join(_ room: ReferenceRoom) -> (String, [String: JSON]) {
         var params: [String: JSON] = ["participant": .string(pick(Self.people, or: ""))]
         if !isOne(in: 3) { params["role"] = .string(pick(Self.roles, or: "")) }
@@ -133,6 +146,8 @@ struct WalkCalls {
         if isOne(in: 3) { params["mode"] = .string(pick(Self.modes, or: "")) }
         if isOne(in: 2) { params["name"] = .string("N\(below(4))") }
         if isOne(in: 5) { params["custom"] = ["k": .integer(Int64(below(9)))] }
+        if isOne(in: 9) { params["ifPresent"] = isOne(in: 3) ? "takeover" : "refuse" }
+        if isOne(in: 4) { params["snapshot"] = .bool(isOne(in: 4)) }
         return ("participant.join", params)
     }
 
@@ -146,10 +161,17 @@ struct WalkCalls {
         if isOne(in: 3) { settings["roles"] = pick(Self.roleLists, or: []) }
         if isOne(in: 6) { settings["maxParticipants"] = .integer(Int64(3 + below(4))) }
         if isOne(in: 5) { settings["maxActiveTalkers"] = .integer(Int64(1 + below(4))) }
+        if isOne(in: 5) { settings["strictPins"] = .bool(isOne(in: 2)) }
         if isOne(in: 6) { settings["protectedRoles"] = isOne(in: 2) ? ["singer"] : [] }
         if isOne(in: 8) { settings["strictModeVocabulary"] = .bool(isOne(in: 4)) }
         if isOne(in: 5) { settings["maxHosts"] = .integer(Int64(1 + below(2))) }
         if isOne(in: 6) { settings["roleRequestSeconds"] = .integer(Int64(1 + below(3))) }
+        if isOne(in: 3) {
+            settings["emptySeconds"] = isOne(in: 4) ? .null : .integer(Int64(1 + below(3)))
+        }
+        if isOne(in: 3) {
+            settings["disconnectedSeconds"] = isOne(in: 4) ? .null : .integer(Int64(1 + below(3)))
+        }
         return .object(settings)
     }
 
@@ -165,13 +187,33 @@ struct WalkCalls {
         return ("room.update", by(room, params))
     }
 
+    /// Returns a call that reads or changes what is said of participants and subscriptions.
+    private mutating func entry(_ room: ReferenceRoom) -> (String, [String: JSON]) {
+        switch below(4) {
+        case 0: return ("participant.get", ["participant": person(room)])
+        case 1:
+            var params: [String: JSON] = [:]
+            if isOne(in: 2) { params["role"] = .string(pick(Self.roles, or: "")) }
+            if isOne(in: 2) { params["state"] = isOne(in: 2) ? "awaited" : "joined" }
+            return ("participant.list", params)
+        case 2: return ("subscription.list", ["participant": person(room)])
+        default:
+            var params = own(["participant": person(room)])
+            if isOne(in: 2) { params["name"] = isOne(in: 3) ? .null : .string("N\(below(4))") }
+            if isOne(in: 2) {
+                params["custom"] = isOne(in: 3) ? .null : ["k": .integer(Int64(below(9)))]
+            }
+            return ("participant.update", params)
+        }
+    }
+
     private mutating func closing(_ room: ReferenceRoom) -> (String, [String: JSON]) {
         if isOne(in: 2) { return (isOne(in: 2) ? "room.list" : "stream.list", [:]) }
-        return ("room.close", by(room, isOne(in: 2) ? ["reason": "over"] : [:]))
+        return ("room.close", by(room, isOne(in: 2) ? ["detail": "over"] : [:]))
     }
 
     private mutating func ending(_ room: ReferenceRoom) -> (String, [String: JSON]) {
-        if isOne(in: 2) { return ("transport.close", ["participant": person(room)]) }
+        if isOne(in: 2) { return ("transport.close", own(["participant": person(room)])) }
         var ids: [JSON] = []
         for _ in 0...below(2) {
             let id = person(room)
@@ -180,7 +222,7 @@ struct WalkCalls {
         let params: [String: JSON] = ["participants": .array(ids)]
         return (
             "participant.drop",
-            by(room, isOne(in: 3) ? params.merging(["reason": "x"]) { $1 } : params)
+            by(room, isOne(in: 3) ? params.merging(["detail": "x"]) { $1 } : params)
         )
     }
 }

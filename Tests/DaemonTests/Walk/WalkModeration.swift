@@ -19,7 +19,25 @@ extension WalkCalls {
         let names: [JSON] = ["second", "second", "third"]
         var params: [String: JSON] = ["participant": person(room), "sdp": .string(directions)]
         if isSecond { params["transport"] = pick(names, or: "second") }
-        return params
+        if isOne(in: 8) { params["audioFallback"] = .bool(isOne(in: 2)) }
+        if isOne(in: 3) {
+            var streams: [String: JSON] = [:]
+            for mid in 0..<5 where isOne(in: 2) { streams["\(mid)"] = attributes() }
+            params["streams"] = .object(streams)
+        }
+        return own(params)
+    }
+
+    private mutating func attributes() -> JSON {
+        var attributes: [String: JSON] = [:]
+        if isOne(in: 2) { attributes["name"] = isOne(in: 3) ? .null : .string("S\(below(3))") }
+        if isOne(in: 3) {
+            attributes["custom"] = isOne(in: 3) ? .null : ["k": .integer(Int64(below(3)))]
+        }
+        if isOne(in: 3) {
+            attributes["audioFallback"] = isOne(in: 3) ? .null : .bool(isOne(in: 2))
+        }
+        return .object(attributes)
     }
 
     mutating func stream(_ room: ReferenceRoom) -> (String, [String: JSON]) {
@@ -28,7 +46,7 @@ extension WalkCalls {
         if isOne(in: 3) { return ("stream.unpublish", by(room, ["stream": stream])) }
         var params: [String: JSON] = ["stream": stream]
         for kind in ["audio", "video"] where isOne(in: 2) { params[kind] = .bool(isOne(in: 2)) }
-        return ("stream.update", params)
+        return ("stream.update", own(params))
     }
 
     mutating func subscription(_ room: ReferenceRoom) -> (String, [String: JSON]) {
@@ -42,15 +60,28 @@ extension WalkCalls {
             let mids: [JSON] = ["4", "5", "9"]
             if isOne(in: 6) { params["audioMid"] = pick(mids, or: "4") }
             if isOne(in: 6) { params["videoMid"] = pick(mids, or: "5") }
+            if isOne(in: 4) { return ("subscription.set", all(params, room)) }
             return ("subscription.add", params)
         }
         let known: JSON = .string(pick(room.subscriptions.map(\.id), or: "none"))
         let subscription: JSON = isOne(in: 20) ? "none" : known
-        if isOne(in: 4) { return ("subscription.remove", ["subscription": subscription]) }
+        if isOne(in: 4) { return ("subscription.remove", own(["subscription": subscription])) }
         var params: [String: JSON] = ["subscription": subscription]
         for kind in ["audio", "video"] where isOne(in: 2) { params[kind] = .bool(isOne(in: 2)) }
         if isOne(in: 5) { params["stream"] = stream }
-        return ("subscription.update", params)
+        return ("subscription.update", own(params))
+    }
+
+    /// Turns params of `subscription.add` into those of `subscription.set`, with further streams.
+    private mutating func all(_ params: [String: JSON], _ room: ReferenceRoom) -> [String: JSON] {
+        var one = params
+        one["participant"] = nil
+        var wanted: [JSON] = isOne(in: 5) ? [] : [.object(one)]
+        for stream in room.streams.map(\.id) + ["none"]
+        where isOne(in: 3) && one["stream"] != .string(stream) {
+            wanted.append(["stream": .string(stream)])
+        }
+        return own(["participant": params["participant"] ?? .null, "subscriptions": .array(wanted)])
     }
 
     mutating func floor(_ room: ReferenceRoom) -> (String, [String: JSON]) {
@@ -82,7 +113,9 @@ extension WalkCalls {
                 params.merging(["request": request]) { $1 }
             )
         }
-        switch below(10) {
+        switch below(11) {
+        case 10:
+            return ("role.requests", isOne(in: 2) ? ["participant": person(room)] : [:])
         case 0:
             let from: [JSON] = [
                 ["viewer"], ["participant", "singer"], ["queen"], ["viewer", "singer"],
@@ -140,19 +173,28 @@ extension WalkCalls {
             waiting.isEmpty || isOne(in: 6) ? person(room) : .string(pick(waiting, or: ""))
         return (
             isOne(in: 4) ? "participant.deny" : "participant.approve",
-            by(room, ["participant": participant])
+            by(room, targets(participant, room))
         )
+    }
+
+    /// Names one participant, or several and this one among them.
+    private mutating func targets(_ one: JSON, _ room: ReferenceRoom) -> [String: JSON] {
+        guard isOne(in: 4) else { return ["participant": one] }
+        let other = person(room)
+        return ["participants": .array(other == one ? [one] : [other, one])]
     }
 
     mutating func mute(_ room: ReferenceRoom) -> (String, [String: JSON]) {
         if isOne(in: 2) {
             let isOff = isOne(in: 5) ? !room.isHardMuted : room.isHardMuted
-            return (isOff ? "room.hardUnmute" : "room.hardMute", by(room, [:]))
+            if isOff { return ("room.hardUnmute", by(room, [:])) }
+            let sparing: [String: JSON] = isOne(in: 2) ? ["sparing": "moderators"] : [:]
+            return ("room.hardMute", by(room, sparing))
         }
         let media: [JSON] = [["audio"], ["video"], ["audio", "video"]]
         return (
             isOne(in: 2) ? "participant.hardMute" : "participant.hardUnmute",
-            by(room, ["participant": person(room), "media": pick(media, or: ["audio"])])
+            by(room, targets(person(room), room).merging(["media": pick(media, or: [])]) { $1 })
         )
     }
 

@@ -10,7 +10,7 @@ import Testing
             [(7.5, 0.5), (15.0, 0.7), (30.0, 1.0)].enumerated().map { temporal, share in
                 LayerOption(
                     target: LayerTarget(
-                        encoding: Int32(encoding),
+                        encoding: EncodingIndex(encoding),
                         spatial: 0,
                         temporal: UInt8(temporal)
                     ),
@@ -128,7 +128,7 @@ import Testing
         var rungs: [Int] = []
         for index in 0..<ladder.rungs.count {
             let target = ladder.rungs[index].target
-            rungs.append(Int(target.encoding) * 10 + Int(target.temporal))
+            rungs.append(target.encoding.offset * 10 + Int(target.temporal))
         }
         let limit = ladder.limit
         #expect(rungs == row.rungs)

@@ -55,14 +55,14 @@ struct NarrowedPathTests {
         call.connect(1)
         call.bind(slot: 0, publication: 1)
         for step in 0..<90 as Range<UInt16> { Self.send(step, &call) }
-        let target = call.core.slotRecords[0].target
-        #expect(target.temporal == 2)
+        let target = call.core.forwarder.slotRecords[0].target
+        #expect(target?.temporal == 2)
         let asked = call.keyframeRequests(at: 0)
         call.peers[1].received = []
         Self.reportLoss(&call)
         call.run(milliseconds: 200)
-        let fallen = call.core.slotRecords[0].target
-        #expect(fallen.encoding == target.encoding && fallen.temporal < 2)
+        let fallen = call.core.forwarder.slotRecords[0].target
+        #expect(fallen?.encoding == target?.encoding && fallen?.temporal ?? 2 < 2)
         for step in 90..<120 as Range<UInt16> {
             if step % 10 == 0 { Self.reportLoss(&call) }
             Self.send(step, &call)

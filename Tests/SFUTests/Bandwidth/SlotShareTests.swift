@@ -8,9 +8,9 @@ import Testing
 struct SlotShareTests {
     private static let widths = [320, 640, 1_280]
 
-    private static func option(_ layer: Int) -> LayerOption {
+    static func option(_ layer: Int) -> LayerOption {
         LayerOption(
-            target: LayerTarget(encoding: Int32(layer), spatial: 0, temporal: 0),
+            target: LayerTarget(encoding: EncodingIndex(layer), spatial: 0, temporal: 0),
             width: widths[layer],
             height: widths[layer] * 9 / 16,
             frameRate: 30,
@@ -22,7 +22,7 @@ struct SlotShareTests {
         Instant(nanoseconds: Int64(second * 1e9))
     }
 
-    private static func give(
+    static func give(
         _ share: inout SlotShare,
         _ layer: Int,
         within estimate: Int?,

@@ -116,7 +116,7 @@ struct LayerChoiceTests {
             ladder.offer(
                 LayerOption(
                     target: LayerTarget(
-                        encoding: Int32(index / 3),
+                        encoding: EncodingIndex(index / 3),
                         spatial: 0,
                         temporal: UInt8(index % 3)
                     ),
@@ -136,7 +136,7 @@ struct LayerChoiceTests {
         )
         let count = ladder.rungs.count
         let top = count > 0 ? ladder.rungs[count - 1].target : nil
-        #expect(top.map { Int($0.encoding) * 3 + Int($0.temporal) } ?? -1 == row.chosen)
+        #expect(top.map { $0.encoding.offset * 3 + Int($0.temporal) } ?? -1 == row.chosen)
     }
 
     static func binding(_ preference: LayerCap, roleCap: LayerCap = .none) -> Binding {

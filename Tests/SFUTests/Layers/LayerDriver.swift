@@ -184,11 +184,13 @@ struct LayerDriver: ~Copyable {
 
     private mutating func retarget() {
         for slot in 0..<Self.viewers where noise.next() % 3 == 0 {
-            let count = call.core.publications[1].options.count
+            let count = call.core.receiver.publications[1].options.count
             guard count > 0 else { continue }
-            var target = call.core.publications[1].options[Int(noise.next() % UInt64(count))].target
-            if noise.next() % 50 == 0 { target = .nothing }
-            let before = call.core.slotRecords[slot].target
+            let option = Int(noise.next() % UInt64(count))
+            let slot = SlotIndex(slot)
+            var target: LayerTarget? = call.core.receiver.publications[1].options[option].target
+            if noise.next() % 50 == 0 { target = nil }
+            let before = call.core.forwarder.slotRecords[slot].target
             call.core.retarget(slot, at: target, at: call.now)
             if target != before { switches += 1 }
         }
@@ -197,9 +199,9 @@ struct LayerDriver: ~Copyable {
     /// Points all viewers at the highest or the lowest layer.
     mutating func retarget(atHighest: Bool) {
         for slot in 0..<Self.viewers {
-            let count = call.core.publications[1].options.count
-            let target = call.core.publications[1].options[atHighest ? count - 1 : 0].target
-            call.core.retarget(slot, at: target, at: call.now)
+            let count = call.core.receiver.publications[1].options.count
+            let option = call.core.receiver.publications[1].options[atHighest ? count - 1 : 0]
+            call.core.retarget(SlotIndex(slot), at: option.target, at: call.now)
         }
     }
 

@@ -119,8 +119,8 @@ struct LayerMeterTests {
             )
             call.send([(packet, 0)], from: 0)
         }
-        let first = call.core.publications[1].options[0]
-        let second = call.core.publications[1].options[1]
+        let first = call.core.receiver.publications[1].options[0]
+        let second = call.core.receiver.publications[1].options[1]
         #expect(first.usualBitrate == 0)
         #expect(second.usualBitrate == 1_000_000 && second.peakBitrate == 1_000_000)
     }

@@ -47,13 +47,13 @@ struct LayerSwitchTests {
         rest(&driver, false, 16)
         let lowest = zip(driver.models, low).map { $0.arrivals - $1 }
         rest(&driver, true, 60)
-        for slot in 0..<LayerDriver.viewers {
-            let target = driver.call.core.slotRecords[slot].target
-            let span = driver.call.core.slots[slot].rewriter.current
-            let point = driver.call.core.slots[slot].point
+        for slot in (0..<LayerDriver.viewers).map({ SlotIndex($0) }) {
+            let target = driver.call.core.forwarder.slotRecords[slot].target
+            let span = driver.call.core.forwarder.slots[slot].rewriter.current
+            let point = driver.call.core.forwarder.slots[slot].point
             // Measurement noise decides which of H.264's equal encodings is the highest.
             guard coding != .h264Simulcast else { continue }
-            #expect(span.encoding == UInt32(target.encoding) && span.point == point)
+            #expect(span.encoding.value == target?.encoding && span.point == point)
         }
         // A quarter of the pictures, each of up to three packets, and two keyframes.
         let isThin = coding == .h264Simulcast || lowest.allSatisfy { $0 > 0 && $0 <= 6 * 3 }

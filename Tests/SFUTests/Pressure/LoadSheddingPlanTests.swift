@@ -5,19 +5,19 @@ import Testing
 /// Selection and order of the video that an overloaded worker drops.
 struct LoadSheddingPlanTests {
     private static func claim(
-        _ slot: Int32,
+        _ slot: Int,
         priority: Int = 0,
         hasLargeAudience: Bool = false,
         isFeatured: Bool = false,
-        mayPause: Bool = true,
+        fallback: SheddingPlan.Fallback = .allowed,
         lowest: Int = 100
     ) -> SheddingPlan.Claim {
         SheddingPlan.Claim(
-            slot: slot,
+            slot: SlotIndex(slot),
             priority: priority,
             hasLargeAudience: hasLargeAudience,
             isFeatured: isFeatured,
-            mayPause: mayPause,
+            fallback: fallback,
             whole: 1_000,
             lowest: lowest,
             cut: .none
@@ -27,7 +27,8 @@ struct LoadSheddingPlanTests {
     /// Four viewers: of an active speaker, with a priority, with neither, and with unstoppable
     /// video.
     private static let four = [
-        claim(0, isFeatured: true), claim(1, priority: 5), claim(2), claim(3, mayPause: false),
+        claim(0, isFeatured: true), claim(1, priority: 5), claim(2),
+        claim(3, fallback: .forbiddenBySubscriber),
     ]
 
     struct Row: CustomTestStringConvertible, Sendable {
@@ -62,6 +63,32 @@ struct LoadSheddingPlanTests {
         plan.claims = Self.four
         plan.share(kept: row.kept)
         #expect(plan.claims.map(\.cut) == row.cuts)
+    }
+
+    @Test func `O-9 video that its publisher lets nobody switch off goes last of all`() {
+        var plan = SheddingPlan()
+        plan.claims = [
+            Self.claim(0, hasLargeAudience: true, fallback: .forbiddenByPublisher),
+            Self.claim(1, priority: 1_000, isFeatured: true, fallback: .forbiddenBySubscriber),
+            Self.claim(2, priority: 1_000, isFeatured: true),
+        ]
+        plan.share(kept: 0.07)
+        #expect(plan.claims.map(\.cut) == [.lowest, .lowest, .off])
+        plan.share(kept: 0.034)
+        #expect(plan.claims.map(\.cut) == [.lowest, .off, .off])
+        plan.share(kept: 0)
+        #expect(plan.claims.map(\.cut) == [.off, .off, .off])
+    }
+
+    @Test func `O-9 a small rest of the excess is not taken from them instead`() {
+        var plan = SheddingPlan()
+        plan.claims = [
+            Self.claim(0, lowest: 900),
+            Self.claim(1, fallback: .forbiddenByPublisher, lowest: 50),
+        ]
+        // Without higher layers 200 are left to save: too few for the large one.
+        plan.share(kept: 0.375)
+        #expect(plan.claims.map(\.cut) == [.lowest, .lowest])
     }
 
     @Test func `a room for a crowd gives up before the small ones beside it`() {

@@ -31,7 +31,7 @@ struct LoadSheddingTests {
     }
 
     private func hold(_ call: borrowing LayeredCall) -> VideoHold? {
-        call.call.core.slotRecords[0].share.value.hold
+        call.call.core.allocator.shares[0].value.hold
     }
 
     private func width(_ call: borrowing LayeredCall) -> Int? { call.changes.last?.width }
@@ -53,7 +53,7 @@ struct LoadSheddingTests {
         call.run(until: call.second + 1)
         seen = self.width(call)
         #expect(seen == Self.lowest)
-        let wanted = call.call.core.publications[1].wanted
+        let wanted = call.call.core.receiver.publications[1].wanted
         #expect(wanted == 0b111 || wanted == 0b100, "what is left out for a while stays wanted")
 
         told = press(&call, seconds: 12, busy: 1) { _ in 200 }
@@ -77,12 +77,40 @@ struct LoadSheddingTests {
         #expect(limit == LayerLimit.none)
     }
 
+    private func fallback(_ call: borrowing LayeredCall) -> SheddingPlan.Fallback? {
+        call.call.core.overload.sheddingClaim(
+            of: 0,
+            call.call.core.receiver,
+            call.call.core.forwarder,
+            call.call.core.allocator
+        )?.fallback
+    }
+
+    @Test func `O-9 video that may not be switched off is the last, and its viewer is told`() throws
+    {
+        var call = try LayeredCall(LayeredCall.Settings(), seed: 1)
+        call.run(until: 4)
+        var place = fallback(call)
+        #expect(place == .allowed)
+        call.call.core.forwarder.slotRecords[0].mayFallBack = false
+        place = fallback(call)
+        #expect(place == .forbiddenBySubscriber)
+        call.call.core.receiver.publications[1].configuration.audioFallback = false
+        place = fallback(call)
+        #expect(place == .forbiddenByPublisher)
+
+        let told = press(&call, seconds: 16, busy: 1) { _ in 200 }
+        #expect(told.map(\.step).contains(.video))
+        let hold = self.hold(call)
+        #expect(hold == .quality)
+    }
+
     @Test func `of two viewers the one of a talker keeps its layer`() throws {
         var call = try Call()
         call.join(publications: [Media.video(0), Media.video(1)])
         call.join(slots: [Media.slot(0), Media.slot(1, ssrc: 0xcccc)])
         call.apply(.feature(PublicationID(index: 1, generation: 1), true))
-        let isFeatured = call.core.publications[1].configuration.isFeatured
+        let isFeatured = call.core.receiver.publications[1].configuration.isFeatured
         #expect(isFeatured)
     }
 }

@@ -294,7 +294,7 @@ struct ConsentTests {
         call.check(from: 1)
         Self.play(&call, seconds: 40)
         #expect(call.peers[1].received.count == 401)
-        call.core.lose(connection)
+        call.core.lose(connection, at: call.now)
         call.silent.insert(1)
         Self.play(&call, seconds: 20)
         #expect(call.misdirectedMedia == 0)

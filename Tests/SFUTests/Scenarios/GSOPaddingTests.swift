@@ -60,7 +60,7 @@ struct GSOPaddingTests {
             let payloads = try received.map { try $0.media }
             #expect(payloads == sent)
         }
-        let octets = call.core.slots[0].octets
+        let octets = call.core.forwarder.slots[0].octets
         #expect(octets == sent.reduce(0) { $0 + UInt32($1.count) })
     }
 

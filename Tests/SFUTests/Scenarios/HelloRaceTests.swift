@@ -54,7 +54,7 @@ struct HelloRaceTests {
                 into: &sent
             )
             call.deliver(&sent, from: index)
-            let isValidated = call.core.transports[index].path != nil
+            let isValidated = call.core.transports[TransportIndex(index)].path != nil
             try #require(isValidated)
             for _ in 0..<Int.random(in: 1...20, using: &noise) {
                 let path = Path.from(port: UInt16.random(in: 1...60_000, using: &noise))

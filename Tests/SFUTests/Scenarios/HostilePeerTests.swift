@@ -82,7 +82,7 @@ struct HostilePeerTests {
         call.run(milliseconds: 500)
         call.core.setWallClock(offsetNanoseconds: 1_700_000_000_000_000_000)
         let echo = Self.echoes[row]
-        let then = call.core.ntp(at: call.now.advanced(milliseconds: -echo.sent))
+        let then = call.core.transports.ntp(at: call.now.advanced(milliseconds: -echo.sent))
         var report = ReceptionReport(ssrc: SSRC(rawValue: 0xaaaa))
         report.lastSenderReport = then.compact
         report.delaySinceLastSenderReport = UInt32(echo.held * 65_536 / 1_000)

@@ -218,7 +218,7 @@ struct LifecycleTests {
         let statistics = call.statistics()
         #expect(statistics.isBalanced)
         #expect(statistics.publications.count == 1)
-        #expect(call.core.pool.used == 1)
+        #expect(call.core.receiver.pool.used == 1)
     }
 
     /// A browser stops sending MID and RID once reports show that they have arrived.

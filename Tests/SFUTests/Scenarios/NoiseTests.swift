@@ -86,7 +86,7 @@ struct NoiseTests {
         var maker = NoiseMaker(seed: 20_261_121)
         var sent: UInt64 = 1
         var received: [UInt16] = []
-        let largest = 4 * call.core.pool.used + 16_384
+        let largest = 4 * call.core.receiver.pool.used + 16_384
         for step in 0..<Self.total {
             maker.make(in: &call)
             guard step % 50 == 0 else { continue }
@@ -104,7 +104,7 @@ struct NoiseTests {
                 peer.reports = []
             }
             _ = call.takeEvents()
-            #expect(call.core.pool.used < largest)
+            #expect(call.core.receiver.pool.used < largest)
         }
         #expect(received.isContiguous)
         #expect(received.count == Int(sent) - 1)

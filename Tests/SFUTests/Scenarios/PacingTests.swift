@@ -63,13 +63,13 @@ struct PacingTests {
 
     @Test func `video off for lack of bandwidth stays off while it is not sent`() throws {
         var story = try CongestedViewer()
-        let viewer = Int(story.call.peers[1].id.index)
-        story.call.core.slotRecords[0].share.value.hold = .quality
-        story.call.core.slotRecords[0].target = .nothing
+        let viewer = story.call.peers[1].id.place
+        story.call.core.allocator.shares[0].value.hold = .quality
+        story.call.core.forwarder.slotRecords[0].target = nil
         // Nobody can receive this layer, so its publisher pauses it.
-        story.call.core.publications[1].options.removeAll()
+        story.call.core.receiver.publications[1].options.removeAll()
         story.call.core.allocate(viewer, at: story.call.now)
-        let hold = story.call.core.slotRecords[0].share.value.hold
+        let hold = story.call.core.allocator.shares[0].value.hold
         #expect(hold == .quality)
     }
 

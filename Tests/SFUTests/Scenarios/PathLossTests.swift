@@ -30,7 +30,7 @@ struct PathLossTests {
         #expect(isValidated)
         call.sendVideo(sequence: 2, pictureID: 2, isKeyframe: false)
         #expect(call.peers[1].received.count == 2)
-        call.core.lose(Self.connection(1))
+        call.core.lose(Self.connection(1), at: call.now)
         let isForgotten = !call.core.isValidated(Self.connection(1))
         #expect(isForgotten)
         call.peers[1].path = udp
@@ -47,7 +47,7 @@ struct PathLossTests {
         _ = call.takeEvents()
         let id = call.peers[1].id
         call.silent = [1]
-        call.core.lose(call.peers[1].path)
+        call.core.lose(call.peers[1].path, at: call.now)
         let sent = call.peers[1].datagrams
         // Timers of the path must not keep the worker busy meanwhile.
         for step in 0..<70 {
@@ -79,8 +79,8 @@ struct PathLossTests {
 
     @Test func `the end of an unused path is ignored`() throws {
         var call = try ForwardingTests.call()
-        call.core.lose(Self.connection(3))
-        call.core.lose(.from(port: 9))
+        call.core.lose(Self.connection(3), at: call.now)
+        call.core.lose(.from(port: 9), at: call.now)
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         #expect(call.peers[1].received.count == 1)
     }
@@ -94,7 +94,7 @@ struct PathLossTests {
         call.peers[1].path = .from(port: 6_543)
         call.peers[2].path = shared
         call.connect(2)
-        call.core.lose(shared)
+        call.core.lose(shared, at: call.now)
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         let (undecryptable, received) = (call.peers[2].undecryptable, call.peers[2].received.count)
         #expect(undecryptable == 0)

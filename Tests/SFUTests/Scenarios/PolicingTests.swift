@@ -71,6 +71,15 @@ struct PolicingTests {
         #expect(mixed <= dropped / 2)
     }
 
+    @Test func `R-1 audio has thrice its role's bitrate, and room for headers`() {
+        var configuration = Media.audio(0)
+        #expect(configuration.rateLimits(most: 50_000_000).bitrate == 2_000_000)
+        configuration.cap = LayerCap(bitrate: 32_000)
+        #expect(configuration.rateLimits(most: 50_000_000).bitrate == 128_000)
+        configuration.cap = LayerCap(bitrate: 4_000_000_000)
+        #expect(configuration.rateLimits(most: 50_000_000).bitrate == 2_000_000)
+    }
+
     /// E9: a publisher's excess is dropped and counted; it is forwarded again from a keyframe on.
     @Test func `E9 a publisher's flood goes no further, and it is seen again after it`() throws {
         var limits = CoreLimits()

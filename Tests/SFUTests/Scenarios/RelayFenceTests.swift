@@ -216,9 +216,9 @@ struct RelayFenceTests {
         }
         #expect(call.workers[1].call.occupancy.encodings == before - 2)
         call.run(milliseconds: 100)
-        #expect(call.workers[1].call.core.pool.used == 1)
-        #expect(call.workers[1].call.core.mirrorsDue == nil)
+        #expect(call.workers[1].call.core.receiver.pool.used == 1)
+        #expect(call.workers[1].call.core.receiver.mirrorsDue == nil)
         call.workers[0].call.apply(.close(call.workers[0].call.peers[0].id))
-        #expect(call.workers[0].call.core.relayedCount == 0)
+        #expect(call.workers[0].call.core.relays.relayedCount == 0)
     }
 }

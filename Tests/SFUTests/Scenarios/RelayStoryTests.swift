@@ -135,7 +135,7 @@ struct RelayRandomWalk {
         call.exchange()
         call.busy = busy
         for index in 0..<3 {
-            let publication = Int(index == 0 ? Self.home.index : mirror.index)
+            let publication = index == 0 ? Self.home.place : mirror.place
             leaks += call.workers[index].call.core.copiesPastFence(of: publication)
         }
     }
@@ -214,12 +214,12 @@ struct RelayRandomWalk {
 
 extension Core {
     /// Counts copies of a publication's packets that left after its gate had closed.
-    fileprivate func copiesPastFence(of publication: Int) -> Int {
+    fileprivate func copiesPastFence(of publication: PublicationIndex) -> Int {
         var copies: UInt64 = 0
-        for index in 0..<publications[publication].subscribers.count {
-            let slot = Int(publications[publication].subscribers[index])
-            copies += slots[slot].packets - slotRecords[slot].retransmissions
-            copies -= slotRecords[slot].fencedPackets
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            copies += forwarder.slots[slot].packets - forwarder.slotRecords[slot].retransmissions
+            copies -= forwarder.slotRecords[slot].fencedPackets
         }
         return Int(copies)
     }

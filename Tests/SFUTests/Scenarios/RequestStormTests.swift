@@ -58,7 +58,7 @@ struct RequestStormTests {
         call.run(milliseconds: 3_000)
         call.nack(number, from: 1, ssrc: 0xaaaa)
         #expect(call.peers[1].received.count == 1)
-        #expect(call.core.pool.used == 1)
+        #expect(call.core.receiver.pool.used == 1)
     }
 
     @Test func `a storm of picture losses is one request in 400 ms`() throws {

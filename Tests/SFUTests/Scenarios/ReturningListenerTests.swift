@@ -236,7 +236,7 @@ struct UnsentIndexTests {
         @Test(arguments: SRTPEngine.available)
         func `the core's own sessions are held to it`(engine: SRTPEngine) throws {
             let call = try Call(engine: engine)
-            let isHeld = call.core.srtpContext.indexReuseDetector() != nil
+            let isHeld = call.core.transports.srtpContext.indexReuseDetector() != nil
             #expect(isHeld)
         }
 

@@ -102,7 +102,8 @@ struct StreamBindingTests {
         #expect(received == [0, 0, row.binds ? 5 : 1, 1], "nothing to the other one's viewer")
         let statistics = call.statistics()
         #expect(statistics.isBalanced)
-        let drops = call.core.drops[.unknownStream] + call.core.drops[.unknownPayloadType]
+        let drops =
+            call.core.receiver.drops[.unknownStream] + call.core.receiver.drops[.unknownPayloadType]
         #expect(drops == (row.binds ? 0 : 4))
     }
 }

@@ -29,11 +29,11 @@ extension IndexRandomWalk {
     }
 
     private mutating func nearRTXWrap(_ slot: SlotID) {
-        call.core.slotRecords[Int(slot.index)].rtxIndex = 65_530
+        call.core.forwarder.slotRecords[slot.place].rtxIndex = 65_530
     }
 
     private func isNearWrap(_ slot: SlotID) -> Bool {
-        call.core.slots[Int(slot.index)].rewriter.highest > 62_000
+        call.core.forwarder.slots[slot.place].rewriter.highest > 62_000
     }
 
     private mutating func listen() {

@@ -34,14 +34,17 @@ extension Call {
     /// Number of objects of each kind; the same before and after means nothing leaked.
     var occupancy: Occupancy {
         Occupancy(
-            packets: core.pool.used,
+            packets: core.receiver.pool.used,
             transports: core.transports.count,
             paths: core.transports.paths.count,
             fragments: core.transports.fragments.count,
-            encodings: core.encodings.count,
-            streams: (0..<core.transports.capacity).reduce(0) { sum, index in
-                core.transports.isOccupied(index)
-                    ? sum + core.transports[index].streams.count : sum
+            encodings: core.receiver.encodings.count,
+            slots: core.forwarder.slots.count,
+            records: core.forwarder.slotRecords.count,
+            shares: core.allocator.shares.count,
+            streams: (0..<core.transports.capacity).reduce(0) { sum, offset in
+                core.transports.index(at: offset).map { sum + core.transports[$0].streams.count }
+                    ?? sum
             }
         )
     }
@@ -49,18 +52,18 @@ extension Call {
     /// Number of queued packets in all pacers, whether they may still leave or not.
     var waitingPackets: Int {
         var free = 0
-        var place = core.firstFreePaced
-        while place >= 0 {
+        var place = core.forwarder.firstFreePaced
+        while let next = place {
             free += 1
-            place = core.pacedPackets[Int(place)].nextFree
+            place = core.forwarder.pacedPackets[next].nextFree
         }
-        return core.pacedPackets.count - free
+        return core.forwarder.pacedPackets.count - free
     }
 
     /// Whether all senders know the present state of each transport.
     var destinationsAgree: Bool {
-        (0..<core.transports.capacity).allSatisfy { index in
-            guard core.transports.isOccupied(index) else { return true }
+        (0..<core.transports.capacity).allSatisfy { offset in
+            guard let index = core.transports.index(at: offset) else { return true }
             let path = core.transports[index].canSend ? core.transports[index].path : nil
             let hasKey = core.transports.destinations[index].key != nil
             return core.transports.destinations[index].path == path && (path != nil || !hasKey)
@@ -79,6 +82,9 @@ struct Occupancy: Equatable {
     var paths: Int
     var fragments: Int
     var encodings: Int
+    var slots: Int
+    var records: Int
+    var shares: Int
     var streams: Int
 }
 

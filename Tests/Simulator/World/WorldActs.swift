@@ -150,7 +150,7 @@ extension World {
         if isMuted { rights.open(closure) }
         call(
             isMuted ? "room.hardUnmute" : "room.hardMute",
-            params(hall),
+            params(hall, isMuted ? [:] : ["sparing": "moderators"]),
             emitted: { [unowned self] outcome in
                 guard outcome.result != nil else { return }
                 hall.isMuted = !isMuted

@@ -114,13 +114,13 @@ extension World {
         switch output {
         case .reply(let connection, let line): emit(reply: line, on: connection)
         case .commands(let worker, let commands): post(commands, to: worker)
-        case .event(let room, let seq, let line):
+        case .event(let event, let room, let seq):
             trace.note(seq)
-            emit(event: line, of: room)
-        case .subscribe(let connection, let rooms, let replay):
-            callers.subscribe(connection, rooms: rooms)
-            for line in replay { deliver(event: line, on: connection) }
-        case .serverEvent, .log, .close, .exit: break
+            emit(event: event.line, of: room)
+        case .subscribe(let connection, let events, let replay):
+            callers.subscribe(connection, rooms: events.rooms)
+            for event in replay { deliver(event: event.line, on: connection) }
+        case .serverEvent, .statistics, .log, .close, .exit: break
         }
     }
 

@@ -31,11 +31,15 @@ struct FenceTerm: CustomTestStringConvertible, Sendable {
     var hasOther = false
     /// Calls before the viewers join.
     var early: Calls = { _ in [] }
+    /// Calls that give the right for the first time, when media has been sent for a while.
+    var first: Calls = { _ in [] }
     /// Calls once media flows.
     var prepare: Calls = { _ in [] }
     /// Calls of which the last revokes the right.
     var close: Calls
     var lost: Set<MediaKind> = [.audio, .video]
+    /// Media that is sent and never forwarded.
+    var never: Set<MediaKind> = []
     /// Viewers that lose it.
     var viewers = [0, 1]
     /// Calls that restore it without negotiation; `nil` where that is impossible.
@@ -45,7 +49,7 @@ struct FenceTerm: CustomTestStringConvertible, Sendable {
 }
 
 extension FenceTerm {
-    static let all = mutes + own + roles + modes + rooms + endings + both
+    static let all = mutes + own + roles + modes + rooms + waiting + kinds + endings + both
 
     private static let mutes = [
         Self(
@@ -99,6 +103,22 @@ extension FenceTerm {
     ]
 
     private static let roles = [
+        Self(
+            testDescription: "a role that publishes no sound",
+            settings: ["roles": watching],
+            role: "speaker",
+            viewerRole: "audience",
+            close: { _ in
+                let roles: JSON = [
+                    ["name": "speaker", "publish": ["video": true]],
+                    ["name": "audience", "subscribe": ["roles": ["speaker"]]],
+                ]
+                return [("room.update", ["settings": ["roles": roles]])]
+            },
+            lost: [.audio],
+            open: { _ in [("room.update", ["settings": ["roles": watching]])] },
+            hasFence: false
+        ),
         Self(
             testDescription: "a role that publishes nothing",
             close: { _ in [("role.change", p(["role": "viewer", "force": true]))] }
@@ -192,10 +212,32 @@ extension FenceTerm {
             hasOther: true,
             early: begins,
             close: { _ in [("room.update", ["settings": ["maxHosts": 1]])] },
-            open: { _ in [("room.update", ["settings": ["maxHosts": 2]])] },
             hasFence: false
         ),
         Self(testDescription: "a room that closes", close: { _ in [("room.close", [:])] }),
+    ]
+
+    private static let waiting = [
+        Self(
+            testDescription: "a publisher that awaits approval",
+            settings: ["knock": true],
+            viewerRole: "moderator",
+            first: { _ in [("participant.approve", p(["by": "m"]))] },
+            close: { _ in [("participant.leave", p()), ("participant.join", p())] },
+            hasFence: false
+        )
+    ]
+
+    private static let kinds = [
+        Self(
+            testDescription: "video in an event of sound alone",
+            settings: ["mode": "single_host_audio_only"],
+            role: "moderator",
+            early: begins,
+            close: { _ in [("room.setState", ["state": "ended"])] },
+            lost: [.audio],
+            never: [.video]
+        )
     ]
 
     private static let endings = [
@@ -270,6 +312,8 @@ extension FenceTerm {
                 },
                 viewers: [viewer]
             ),
+            host(viewer, whoIsDemotedAfter: []),
+            host(viewer, whoIsDemotedAfter: ["ready"]),
             Self(
                 testDescription: "viewer \(viewer) only signals",
                 close: { _ in
@@ -293,6 +337,26 @@ extension FenceTerm {
                 viewers: [viewer]
             ),
         ]
+    }
+
+    /// A host who watches another before the event is ongoing, and may not as a participant.
+    private static func host(_ viewer: Int, whoIsDemotedAfter states: [String]) -> Self {
+        @Sendable func give(_ role: JSON) -> Call {
+            let params: [String: JSON] = [
+                "participant": .string("v\(viewer)"), "role": role, "force": true,
+            ]
+            return ("role.change", params)
+        }
+        return Self(
+            testDescription: "viewer \(viewer) of an event that is \(states.last ?? "created")",
+            settings: ["mode": "single_host"],
+            role: "moderator",
+            viewerRole: "moderator",
+            early: { _ in states.map { ("room.setState", ["state": .string($0)]) } },
+            close: { _ in [give("participant")] },
+            viewers: [viewer],
+            open: { _ in [give("moderator")] }
+        )
     }
 
     private static let watching: JSON = [

@@ -39,9 +39,23 @@ struct FenceTrial {
             clients.append(try connect("x", slots: 1).client)
         }
         try connectAll()
-        for viewer in 0...1 { try watch(viewer) }
         daemon.senders = clients.filter { !$0.tracks.isEmpty }
-        try awaitFlow(flows(term.lost, term.viewers), beyond: [:])
+        try give()
+        for viewer in 0...1 { try watch(viewer) }
+        let never = flows(term.never, [0, 1])
+        try awaitFlow(all.filter { !never.contains($0) }, beyond: [:])
+    }
+
+    /// Gives a right that the term lacks at first; media that was sent before is not forwarded.
+    private mutating func give() throws {
+        let calls = term.first(cast)
+        guard !calls.isEmpty else { return }
+        play(milliseconds: 40)
+        #expect(all.allSatisfy { daemon.flows[$0] == nil }, "forwarded before the right was given")
+        for (method, more) in calls { try daemon.done(method, params(more)) }
+        let list = try daemon.done("stream.list", params([:])).decode(StreamList.Result.self)
+        let stream = try #require(list.streams.first { $0.participant == "p" }).stream
+        cast.stream = .string(stream.rawValue)
     }
 
     private mutating func connectAll() throws {
@@ -55,7 +69,7 @@ struct FenceTrial {
         let (publisher, mids) = try connect("p", tracks: [.audio, .video])
         self.publisher = publisher
         clients.append(publisher)
-        cast.stream = .string(try #require(mids[0].stream).rawValue)
+        if let stream = mids[0].stream { cast.stream = .string(stream.rawValue) }
         for viewer in 0...1 {
             try join("v\(viewer)", term.viewerRole)
             viewers.append(try connect("v\(viewer)", slots: 1).client)
@@ -181,7 +195,9 @@ struct FenceTrial {
             let after = (daemon.flows[flow]?.left ?? 0) - (then[flow]?.left ?? 0)
             #expect(after == 0, "\(after) packets of \(flow.kind) after the reply in \(room)")
         }
-        try awaitFlow(all.filter { !lost.contains($0) }, beyond: then)
+        let never = flows(term.never, [0, 1])
+        #expect(never.allSatisfy { daemon.flows[$0] == nil }, "forwarded, and may never be")
+        try awaitFlow(all.filter { !lost.contains($0) && !never.contains($0) }, beyond: then)
     }
 
     /// Restores the right, and checks that media flows again.

@@ -1,29 +1,29 @@
 import Foundation
 import SFU
 import Testing
+import WorkerInterface
 
 /// Fence tests: no packet under a revoked right leaves after the reply that revoked it.
 @Suite struct FenceTrialTests {
-    /// Number of trials of all terms: 10,000 for a proof, fewer in each ordinary run.
-    static let trials = Trials.number("SFUD_TRIALS", usually: 92)
+    /// Number of trials of each term: 1,000 for a proof, fewer in each ordinary run.
+    static let trials = Trials.number("SFUD_TRIALS", usually: 2)
 
     @Test(arguments: FenceTerm.all)
     func `A0-1 nothing leaves after the reply, and the fence has counted it`(
         _ term: FenceTerm
     ) throws {
-        let share = (Self.trials + FenceTerm.all.count - 1) / FenceTerm.all.count
         var done = 0
         var seed: UInt64 = 0
-        while done < share {
+        while done < Self.trials {
             seed += 1
             let daemon = try SimulatedDaemon(seed: seed, identity: DTLSIdentity())
             daemon.mostQuarters = [2, 12, 40][Int(seed % 3)]
             var rooms = 0
-            while done < share, rooms < 20 {
+            while done < Self.trials, rooms < 20 {
                 rooms += 1
                 var trial = try FenceTrial(term, number: rooms, on: daemon)
                 let cycles = term.open == nil ? 1 : 3
-                for _ in 0..<cycles where done < share {
+                for _ in 0..<cycles where done < Self.trials {
                     try trial.close()
                     try trial.open()
                     done += 1
@@ -31,7 +31,9 @@ import Testing
                 try trial.end()
             }
             #expect(daemon.strays == 0)
-            #expect(daemon.retransmissions > 0 || rooms < 3, "nothing was ever sent again")
+            // Audio is never sent again.
+            let hasVideo = !term.never.contains(.video)
+            #expect(!hasVideo || daemon.retransmissions > 0 || rooms < 3, "nothing was sent again")
         }
     }
 }

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import math
 import os
 import re
 from pathlib import Path
@@ -19,11 +18,13 @@ def tool(name: str) -> Path:
     return path
 
 
-async def start(name: str, *arguments) -> asyncio.subprocess.Process:
-    return await start_in((), name, *arguments)
+async def start(name: str, *arguments, **options) -> asyncio.subprocess.Process:
+    return await start_in((), name, *arguments, **options)
 
 
-async def start_in(inside: tuple[str, ...], name: str, *arguments) -> asyncio.subprocess.Process:
+async def start_in(
+    inside: tuple[str, ...], name: str, *arguments, **options
+) -> asyncio.subprocess.Process:
     """Starts a tool; `inside` is a command prefix that execs it."""
     return await asyncio.create_subprocess_exec(
         *inside,
@@ -31,6 +32,7 @@ async def start_in(inside: tuple[str, ...], name: str, *arguments) -> asyncio.su
         *map(str, arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        **options,
     )
 
 
@@ -50,14 +52,16 @@ def figures(report: str) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def unharmed(daemon: Sfud, seconds: float = 6):
-    """Runs the body while a room of five plays for so long and 2 s more, and then checks the room.
+async def unharmed(daemon: Sfud, seconds: float = 2):
+    """Runs the body while a room of five plays, which plays for so long after, and then checks the
+    room.
 
     `--check` fails if a packet is lost, duplicated, late in number, or altered.
     """
     load = await start(
         *("sfu-bench", "load", "--ipc", daemon.ipc),
-        *("--viewers", 4, "--settle", 0, "--seconds", math.ceil(seconds + 2), "--check"),
+        *("--viewers", 4, "--settle", 0, "--until-input-ends", "--check"),
+        stdin=asyncio.subprocess.PIPE,
     )
     try:
         async with IPC(daemon.ipc) as ipc:
@@ -67,8 +71,10 @@ async def unharmed(daemon: Sfud, seconds: float = 6):
 
             await process.until(plays, "a room that plays", seconds=20)
         yield load
+        await asyncio.sleep(seconds)
         assert load.returncode is None, "the room ended before the fault did"
     finally:
+        load.stdin.close()
         status, output, errors = await finish(load)
     assert status == 0, f"{errors}\n{output}"
     report = figures(output)

@@ -5,10 +5,14 @@ import contextlib
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+
+#: Bytes of the longest line, without its end, in either direction.
+LONGEST_LINE = 1 << 20
 
 
 class Refused(Exception):
@@ -17,7 +21,8 @@ class Refused(Exception):
     def __init__(self, method: str, error: dict[str, Any]):
         self.code: int = error["code"]
         self.message: str = error["message"]
-        self.reason: str | None = (error.get("data") or {}).get("reason")
+        self.data: dict[str, Any] = error.get("data") or {}
+        self.reason: str | None = self.data.get("reason")
         super().__init__(f"{method}: {self.code} {self.reason}: {self.message}")
 
 
@@ -27,7 +32,8 @@ class Event:
     room: str
     seq: int
     time: float
-    to: Any
+    audience: Any
+    """`"all"`, a list of participants, or `{"except": [...]}`."""
     data: dict[str, Any]
 
 
@@ -45,7 +51,7 @@ class IPC:
 
     async def open(self) -> "IPC":
         self._reader, self._writer = await asyncio.open_unix_connection(
-            str(self._path), limit=1 << 21
+            str(self._path), limit=LONGEST_LINE
         )
         self._task = asyncio.create_task(self._read())
         return self
@@ -63,12 +69,16 @@ class IPC:
         await self._task
 
     async def _read(self) -> None:
-        with contextlib.suppress(ConnectionError):
-            while line := await self._reader.readline():
-                await self._take(json.loads(line))
+        problem: Exception = ConnectionError("sfud closed the IPC connection")
+        try:
+            with contextlib.suppress(ConnectionError):
+                while line := await self._reader.readline():
+                    await self._take(json.loads(line))
+        except ValueError as error:
+            problem = AssertionError(f"sfud wrote a line that is too long, or no JSON: {error}")
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(ConnectionError("sfud closed the IPC connection"))
+                future.set_exception(problem)
 
     async def _take(self, message: dict[str, Any]) -> None:
         assert message["jsonrpc"] == "2.0", message
@@ -81,7 +91,7 @@ class IPC:
                         params.get("room", ""),
                         params.get("seq", 0),
                         params.get("time", 0),
-                        params.get("to"),
+                        params.get("audience"),
                         params.get("data") or {},
                     )
                 )
@@ -99,6 +109,16 @@ class IPC:
         if "error" in reply:
             raise Refused(method, reply["error"])
         return reply["result"]
+
+    async def pages(self, method: str, key: str, /, **params: Any) -> AsyncIterator[Any]:
+        """Yields the items of a paged result's list `key`."""
+        while True:
+            page = await self.call(method, **params)
+            for item in page[key]:
+                yield item
+            if page.get("next") is None:
+                return
+            params["after"] = page["next"]
 
     async def call_all(self, method: str, calls: list[dict[str, Any]]) -> None:
         """Makes a call with each, 250 at a time: no more than sfud queues."""
@@ -124,9 +144,10 @@ class IPC:
         deadline = asyncio.get_running_loop().time() + seconds
         async with self._changed:
             while (one := found()) is None:
-                left = deadline - asyncio.get_running_loop().time()
                 try:
-                    await asyncio.wait_for(self._changed.wait(), max(left, 0))
+                    # Unlike `asyncio.wait_for` before Python 3.12, this misses no cancellation.
+                    async with asyncio.timeout_at(deadline):
+                        await self._changed.wait()
                 except TimeoutError:
                     tail = [(one.event, one.data) for one in self.events[-8:]]
                     raise AssertionError(
@@ -135,22 +156,29 @@ class IPC:
             return one
 
 
-async def timed(path: Path, method: str) -> tuple[dict[str, Any], float]:
-    """Returns the result of one call on a connection of its own, and the seconds until all of it
-    had arrived: parsing it is not sfud's work."""
-    reader, writer = await asyncio.open_unix_connection(str(path), limit=1 << 26)
-    begin = time.monotonic()
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
-    writer.write(json.dumps(message).encode() + b"\n")
-    line = await asyncio.wait_for(reader.readline(), 20)
-    seconds = time.monotonic() - begin
-    writer.close()
-    return json.loads(line)["result"], seconds
+async def timed(path: Path, method: str, key: str) -> tuple[list[Any], float]:
+    """Returns the items of all pages of a result's list `key`, read on a connection of its own, and
+    the seconds until all of them had arrived: parsing them is not sfud's work."""
+    reader, writer = await asyncio.open_unix_connection(str(path), limit=LONGEST_LINE)
+    items: list[Any] = []
+    params: dict[str, Any] = {}
+    seconds = 0.0
+    while True:
+        begin = time.monotonic()
+        writer.write(request(1, method, **params))
+        line = await asyncio.wait_for(reader.readline(), 20)
+        seconds += time.monotonic() - begin
+        result = json.loads(line)["result"]
+        items += result[key]
+        if result.get("next") is None:
+            writer.close()
+            return items, seconds
+        params["after"] = result["next"]
 
 
 async def raw(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Opens a raw connection, to violate the protocol."""
-    return await asyncio.open_unix_connection(str(path), limit=1 << 21)
+    return await asyncio.open_unix_connection(str(path), limit=LONGEST_LINE)
 
 
 def request(number: int, method: str, **params) -> bytes:

@@ -5,6 +5,14 @@ const COUNTER_BITS = 16;
 const COUNTER_SHARE = 0.25;
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 
+// Returns a function like Math.random, with a seed (mulberry32).
+const randomFrom = (seed) => () => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(seed ^ (seed >>> 15), seed | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+};
+
 class Source {
   constructor({ hue, tone, speech, beeps, width, height, fps, noise }) {
     this.hue = hue;
@@ -63,12 +71,14 @@ class Source {
     this.gain.setValueAtTime(0, time + 0.2);
   }
 
-  // Noise that is hard to encode, the harder the more specks there are.
+  // Noise that is hard to encode, the harder the more specks there are. A frame's number decides
+  // where they are, so that two runs have the same pictures.
   drawNoise(width, height) {
+    const random = randomFrom(this.counter);
     for (let speck = 0; speck < this.noise; speck++) {
-      const light = 30 + Math.random() * 40;
+      const light = 30 + random() * 40;
       this.context.fillStyle = `hsl(${this.hue} 100% ${light}%)`;
-      const [x, y] = [Math.random() * width, Math.random() * height];
+      const [x, y] = [random() * width, random() * height];
       this.context.fillRect(x, y, width / 20, height / 20);
     }
   }
@@ -326,21 +336,27 @@ class Peer {
       const codec = report.get(entry.codecId)?.mimeType ?? "";
       flows[direction].push({ ...entry, codec });
     }
-    return { connection: this.connection.connectionState, ...flows };
+    const available = this.selectedPair(report)?.availableOutgoingBitrate;
+    return { connection: this.connection.connectionState, available, ...flows };
+  }
+
+  selectedPair(report) {
+    for (const entry of report.values()) {
+      const pair = report.get(entry.selectedCandidatePairId);
+      if (entry.type === "transport" && pair) return pair;
+    }
+    return null;
   }
 
   // The protocol of the selected candidate pair, by each side's candidate.
   async path() {
     const report = await this.connection.getStats();
-    for (const entry of report.values()) {
-      const pair = report.get(entry.selectedCandidatePairId);
-      if (entry.type !== "transport" || !pair) continue;
-      const [local, remote] = [pair.localCandidateId, pair.remoteCandidateId].map((id) =>
-        report.get(id),
-      );
-      return { local: local.protocol, remote: remote.protocol, port: remote.port };
-    }
-    return null;
+    const pair = this.selectedPair(report);
+    if (!pair) return null;
+    const [local, remote] = [pair.localCandidateId, pair.remoteCandidateId].map((id) =>
+      report.get(id),
+    );
+    return { local: local.protocol, remote: remote.protocol, port: remote.port };
   }
 
   close() {

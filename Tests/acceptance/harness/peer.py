@@ -71,7 +71,8 @@ class Peer(abc.ABC):
     @abc.abstractmethod
     async def stats(self) -> dict[str, Any]:
         """Returns {connection, in: [...], out: [...]}: as far as the stack has it, in the terms of
-        W3C webrtc-stats, one entry an RTP stream with at least `kind` and `mid`."""
+        W3C webrtc-stats, one entry an RTP stream with at least `kind` and `mid`; from browsers also
+        `available`, the bits a second that the path is taken for."""
 
     @abc.abstractmethod
     async def close(self) -> None:

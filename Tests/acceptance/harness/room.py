@@ -8,6 +8,7 @@ from typing import Any
 from harness.ipc import IPC
 from harness.link import Link
 from harness.peer import Peer
+from harness.process import until
 
 _numbers = itertools.count(1)
 
@@ -94,6 +95,16 @@ class Room:
         await member.negotiate()
         await self.connected(name)
         return member
+
+    async def layers(self, count: int, seconds: float = 20) -> None:
+        """Waits until the only stream sends `count` layers of video, whose sizes are known."""
+
+        async def sent():
+            [stream] = (await self.call("stream.list"))["streams"]
+            layers = stream.get("video", {}).get("layers", [])
+            return len(layers) == count and all(one["active"] and one["width"] for one in layers)
+
+        await until(sent, f"{count} layers are sent", seconds)
 
     async def connected(self, name: str) -> None:
         await self.ipc.wait_for(

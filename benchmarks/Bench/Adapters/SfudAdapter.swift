@@ -1,5 +1,6 @@
 import Contract
 import Foundation
+import JSON
 import SFU
 import SFUClient
 import Synchronization
@@ -105,6 +106,18 @@ final class SfudAdapter: Adapter {
         joined.sources = answer.sources
         state.withLock { $0.participants[Self.key(request.room, request.participant)] = joined }
         return JoinReply(remote: answer.remote, sending: format)
+    }
+
+    /// Joins somebody without media, who hears what is said about a topic.
+    func enter(_ room: String, _ participant: String, topic: String) async throws {
+        let client = try client()
+        let (room, participant) = (RoomID(room), ParticipantID(participant))
+        _ = try await client.join(.init(room: room, participant: participant, snapshot: false))
+        let params: JSON = [
+            "room": .string(room.rawValue), "participant": .string(participant.rawValue),
+            "topic": .string(topic),
+        ]
+        _ = try await client.call("message.subscribe", params)
     }
 
     func watch(_ request: WatchRequest) async throws -> WatchReply {

@@ -30,6 +30,7 @@ enum LoadCommand {
         trial.settleSeconds = Double(options.settleSeconds)
         trial.seconds = Double(options.seconds)
         trial.lossPercent = options.lossPercent
+        if options.endsWithInput { trial.end = InputEnd() }
         let report: LoadReport
         do {
             report = try await play(trial, session, options, workers, progress)

@@ -8,6 +8,8 @@ struct LoadOptions: Sendable {
     var room = "load-\(UInt32.random(in: 0...UInt32.max))"
     var viewers = 50
     var seconds = 60
+    /// Whether the measurement ends with standard input, if that is earlier.
+    var endsWithInput = false
     /// Seconds of media before the measurement, which exclude the start-up.
     var settleSeconds = 2
     /// Video packets that are not sent on purpose, in percent.
@@ -31,6 +33,7 @@ struct LoadOptions: Sendable {
           --room NAME          the room to make and close (default: a name of its own)
           --viewers N          1 to 5000 (default 50)
           --seconds N          how long to measure, 1 to 3600 (default 60)
+          --until-input-ends   measure until standard input ends, if that is earlier
           --settle N           seconds of media before these, 0 to 60 (default 2)
           --screen             a screen share of 5 Mbit/s, without audio
           --lose N             throw away N % of the video packets, 0 to 50, unsent, so that
@@ -55,6 +58,7 @@ struct LoadOptions: Sendable {
             case "--help", "-h": wantsHelp = true
             case "--check": checks = true
             case "--screen": isScreen = true
+            case "--until-input-ends": endsWithInput = true
             default: try read(flag, rest.popFirst())
             }
         }

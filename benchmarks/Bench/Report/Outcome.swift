@@ -36,6 +36,8 @@ enum Figure: String, Sendable, CaseIterable {
     case exponent
     /// Calls answered a second, and their latency in milliseconds.
     case callsPerSecond, callLatency50, callLatency99
+    /// Events a second, and the bytes of the longest: of a message to all, and of a join.
+    case eventsPerSecond, messageBytes, joinBytes
     /// CPU of the SFU's threads without media, as a share of one core.
     case controlShare
     /// Failed joins, and bytes sent to addresses that were never validated.
@@ -124,6 +126,8 @@ struct Outcome: Sendable {
             (.bytesPerSubscription, "%.0f B/subscription", 1), (.speedup, "%.2f times", 1),
             (.knee, "knee %.0f", 1), (.exponent, "exponent %.2f", 1),
             (.callsPerSecond, "%.0f calls/s", 1), (.callLatency99, "answered p99 %.2f ms", 1),
+            (.eventsPerSecond, "%.0f events/s", 1), (.messageBytes, "message %.0f B", 1),
+            (.joinBytes, "join %.0f B", 1),
             (.floodPerSecond, "flood %.0f/s", 1), (.joinsFailed, "%.0f joins failed", 1),
             (.strangerBytes, "%.0f B to strangers", 1), (.kernelDrops, "%.0f kernel drops", 1),
             (.bytesPerRoom, "%.1f B/room", 1), (.bytesPerRoomLow, "from %.1f", 1),

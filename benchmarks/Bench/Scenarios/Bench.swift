@@ -53,6 +53,7 @@ final class Bench {
             case .workers: try await workers()
             case .idle: try await idle()
             case .control: try await control()
+            case .crowd: try await crowd()
             case .beside: try await beside()
             case .flood: try await flood()
             case .overload: try await overload()

@@ -10,6 +10,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
     case workers = "P12"
     case idle = "P14"
     case control = "CONTROL"
+    case crowd = "CROWD"
     case beside = "BESIDE"
     case flood = "FLOOD"
     case overload = "OVERLOAD"
@@ -18,8 +19,10 @@ enum ScenarioID: String, CaseIterable, Sendable {
 
     /// Scenarios that run if none is named.
     ///
-    /// These are the ordinary loads; provoked failures must be named.
-    static let usual = allCases.filter { ![.flood, .overload, .churn, .hostile].contains($0) }
+    /// These are the ordinary loads; provoked failures and what has no media must be named.
+    static let usual = allCases.filter { !named.contains($0) }
+
+    private static let named: Set<Self> = [.crowd, .flood, .overload, .churn, .hostile]
 
     var summary: String {
         switch self {
@@ -33,6 +36,7 @@ enum ScenarioID: String, CaseIterable, Sendable {
         case .workers: "one room on one worker, then on two"
         case .idle: "2,000 connected and nothing sent: CPU and memory"
         case .control: "50 viewers, alone and beside 5,000 calls a second about another room"
+        case .crowd: "a room of 10,000: 1,000 messages a second to all, beside joins"
         case .beside: "ten rooms of four, alone and on the worker of a room of 100"
         case .flood: "100 join through forged hellos and bad checks; a room of four plays beside"
         case .overload: "one publisher to 150 % of the viewers that it can have, then to half"

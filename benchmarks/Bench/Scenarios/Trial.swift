@@ -1,5 +1,6 @@
 import Foundation
 import RTP
+import Synchronization
 
 /// One load on one SFU, with the parameters of its measurement.
 struct Trial: Sendable {
@@ -9,6 +10,8 @@ struct Trial: Sendable {
     /// Seconds of media before the measured interval, which exclude the start-up.
     var settleSeconds = 2.0
     var seconds = 4.0
+    /// Event that ends the measured interval before its time, if any.
+    var end: InputEnd?
     var settings = EngineSettings()
     /// Video packets that publishers withhold, in percent.
     var lossPercent = 0
@@ -51,12 +54,7 @@ struct Trial: Sendable {
         let delayBefore = try await session.adapter.forwardingDelay()
         let before = await session.engine.perform { $0.snapshot() }
         let usageBefore = ProcessUsage.of(processes)
-        let whole = Int(seconds)
-        for second in 0..<whole {
-            progress.show("\(session.adapter.name): \(whole - second) s to go")
-            try await Task.sleep(for: .seconds(1))
-        }
-        try await Task.sleep(for: .seconds(seconds - Double(whole)))
+        try await pass(session, progress)
         let usageAfter = ProcessUsage.of(processes)
         let after = await session.engine.perform { $0.snapshot() }
         let delayAfter = try await session.adapter.forwardingDelay()
@@ -78,6 +76,32 @@ struct Trial: Sendable {
             usageAfter: usageAfter,
             delay: delayAfter?.since(delayBefore)
         )
+    }
+
+    /// Waits for the end of the measured interval.
+    private func pass(_ session: Session, _ progress: Progress) async throws {
+        let over = ContinuousClock.now + .seconds(seconds)
+        while end?.isReached != true {
+            let left = ContinuousClock.now.duration(to: over)
+            guard left > .zero else { return }
+            progress.show("\(session.adapter.name): \(left.components.seconds + 1) s to go")
+            try await Task.sleep(for: min(left, .milliseconds(100)))
+        }
+    }
+}
+
+/// End of standard input, by which whoever holds the other end of the pipe ends a load.
+final class InputEnd: Sendable {
+    private let reached = Atomic(false)
+
+    var isReached: Bool { reached.load(ordering: .relaxed) }
+
+    /// Begins to read.
+    init() {
+        Thread.detachNewThread { @Sendable [self] in
+            while readLine() != nil {}
+            reached.store(true, ordering: .relaxed)
+        }
     }
 }
 

@@ -12,6 +12,17 @@ const SCREEN_ENCODINGS = [{ maxBitrate: 2_500_000 }];
 /** The topics of an invitation on stage, and of the answer to it. */
 const [INVITATION, ANSWER] = ["HOSTREQUESTED", "ACK"];
 
+/** Why a participant is out of the room, by the reason of `participant.left`. */
+const ENDINGS = {
+  dropped: "You were taken out of the room",
+  disconnected: "Your connection was lost",
+  left: "You have left the room",
+  "room-closed": "The room was closed",
+  shutdown: "The server was shut down",
+};
+
+const because = ({ detail }) => (detail ? `: ${detail}` : "");
+
 /** Reasons of temporary refusals. */
 const PASSING = new Set(["not-connected", "sfud-not-running", "timeout"]);
 
@@ -117,20 +128,21 @@ export class Call extends EventTarget {
   async invite(participant) {
     const payload = { receiverId: participant, senderId: this.me, senderName: this.name };
     const message = "Request for mode change your mode";
-    await this.request("say", { topic: INVITATION, message, payload, to: [participant] });
+    await this.request("message.publish", { topic: INVITATION, message, payload, to: [participant] });
   }
 
   /** Answers the question of an `asked` event. */
   async answer(question, accepts) {
     if (question.kind === "role") {
-      await this.request(accepts ? "acceptRole" : "declineRole", { request: question.request });
+      const method = accepts ? "role.accept" : "role.decline";
+      await this.request(method, { request: question.request });
       return;
     }
     const mode = { participant: this.me, mode: "SEND_AND_RECV" };
-    if (accepts) await this.request("setMode", mode);
+    if (accepts) await this.request("participant.setMode", mode);
     const payload = { receiverId: question.by, accpeterName: this.name }; // spelt as in VideoSDK's
     const message = accepts ? "ACCEPTED" : "DECLINED";
-    await this.request("say", { topic: ANSWER, message, payload, to: [question.by] });
+    await this.request("message.publish", { topic: ANSWER, message, payload, to: [question.by] });
   }
 
   async share(screen) {
@@ -197,8 +209,22 @@ export class Call extends EventTarget {
 
   async #arrive() {
     this.#set("joined");
-    for (const topic of [INVITATION, ANSWER]) await this.request("listen", { topic });
+    await this.#listen();
     await this.#follow();
+  }
+
+  /** Subscribes to the messages that this page itself uses. */
+  async #listen() {
+    if (!this.roomState.hasMessages) return;
+    for (const topic of [INVITATION, ANSWER]) await this.request("message.subscribe", { topic });
+  }
+
+  /** Asks the questions that came while the connection was broken. */
+  async #askAgain() {
+    const { requests } = await this.request("role.requests");
+    for (const it of requests) {
+      if (it.participant === this.me) this.#ask({ kind: "role", ...it });
+    }
   }
 
   /** Updates the connection to our present role and mode; one change after another. */
@@ -221,7 +247,7 @@ export class Call extends EventTarget {
   }
 
   async #connect() {
-    const offer = (sdp, sources) => this.#signalling.request("offer", { sdp, sources });
+    const offer = (sdp, sources) => this.#signalling.request("transport.offer", { sdp, sources });
     const peer = new Peer(offer, this.#codec);
     this.peer = peer;
     peer.addEventListener("state", () => this.#changed());
@@ -254,6 +280,7 @@ export class Call extends EventTarget {
       this.#problem(null);
       await this.#review();
       await this.#follow();
+      if (this.#admitted) this.#run(this.#askAgain());
     } catch (error) {
       if (!PASSING.has(error.reason)) await this.#rejoin();
     }
@@ -329,17 +356,20 @@ export class Call extends EventTarget {
   }
 
   #event(event, data) {
-    const isMine = (data.participant?.participant ?? data.participant) === this.me;
+    const isMine = data.participant === this.me;
     this.roomState.event(event, data);
     switch (event) {
       case "participant.approved":
         if (isMine) this.#admitted = true; // a snapshot of the room follows
         break;
       case "participant.denied":
-        if (isMine) return this.#end("A moderator did not let you in.");
+        if (isMine) return this.#end(`A moderator did not let you in${because(data)}.`);
         break;
       case "participant.left":
-        if (isMine) return this.#end("You were taken out of the room.");
+        if (isMine) return this.#end(`${ENDINGS[data.reason] ?? ENDINGS.dropped}${because(data)}.`);
+        break;
+      case "participant.changed":
+        if (isMine) this.name = data.participantInfo.name;
         break;
       case "participant.connection":
         if (isMine && data.connection === "disconnected" && this.roomState.hasTransport) {
@@ -354,13 +384,19 @@ export class Call extends EventTarget {
         this.#run(this.#review());
         break;
       case "room.stateChanged":
+        if (data.state === "ready") this.#run(this.#listen());
         if (data.state === "ended") this.#run(this.#review());
         break;
       case "role.changeRequested":
-        this.#ask({ kind: "role", ...data });
+        if (isMine) this.#ask({ kind: "role", ...data });
         break;
       case "role.changeDeclined":
-        this.#tell(`${this.roomState.nameOf(data.participant)} would rather not be ${data.role}.`);
+        if (!isMine) this.#tell(`${this.roomState.nameOf(data.participant)} would rather not be ${data.role}.`);
+        break;
+      case "role.requestExpired":
+        if (data.requester === this.me && data.reason === "timeout") {
+          this.#tell(`${this.roomState.nameOf(data.participant)} did not answer.`);
+        }
         break;
       case "floor.denied":
         if (isMine) this.#tell("A moderator did not give you the floor.");
@@ -369,12 +405,12 @@ export class Call extends EventTarget {
         this.#hear(data);
         break;
       case "stream.created":
-        this.streams.set(data.stream.stream, data.stream);
+        this.streams.set(data.stream, data.streamInfo);
         // In a lecture it begins with the floor, and media that we switched off stays off.
-        if (data.stream.participant === this.me) this.#run(this.#announceAll());
+        if (isMine) this.#run(this.#announceAll());
         break;
       case "stream.changed":
-        this.streams.set(data.stream.stream, data.stream);
+        this.streams.set(data.stream, data.streamInfo);
         break;
       case "subscription.connected":
         this.#slots?.connected(data);
@@ -384,9 +420,10 @@ export class Call extends EventTarget {
         break;
       case "stream.destroyed":
         this.streams.delete(data.stream);
+        this.#slots?.ended(data.stream);
         break;
       case "room.closed":
-        return this.#end("The room was closed.");
+        return this.#end(`${ENDINGS["room-closed"]}${because(data)}.`);
     }
     this.#changed();
     this.#follow();
@@ -416,7 +453,9 @@ export class Call extends EventTarget {
           await this.#reviewing.catch(() => {}); // whose offer makes the slots
           await this.#followOnce(this.peer);
         } catch (error) {
-          if (!PASSING.has(error.reason)) this.#problem(`Streams: ${error.message}`, false);
+          if (!PASSING.has(error.reason) && this.state !== "left") {
+            this.#problem(`Streams: ${error.message}`, false);
+          }
         }
       }
       this.#following = null;
@@ -478,6 +517,12 @@ export class Call extends EventTarget {
     await this.#slots.prefer(stream, width, height);
   }
 
+  /** Why a stream is received as it is: from sfud's `subscription.explain`. */
+  async explain(stream) {
+    const subscription = this.#slots?.subscription(stream);
+    return subscription ? this.request("subscription.explain", { subscription }) : null;
+  }
+
   async #announceAll() {
     for (const kind of ["audio", "video"]) {
       if (this.local[kind]?.enabled === false) await this.#announce(kind);
@@ -491,7 +536,7 @@ export class Call extends EventTarget {
     );
     const stream = this.peer?.published.get(label)?.stream ?? own?.stream;
     if (!this.streams.has(stream)) return; // withheld: `stream.created` reports its start
-    await this.#signalling.request("media", { stream, [kind]: this.local[kind].enabled });
+    await this.#signalling.request("stream.update", { stream, [kind]: this.local[kind].enabled });
   }
 
   #set(state) {

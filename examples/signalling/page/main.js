@@ -145,7 +145,8 @@ function explain(error) {
       return "This room is not open yet. Join again once a moderator has come.";
     case "room-locked":
       return "This room is locked.";
-    case "wrong-state":
+    case "event-not-open":
+    case "event-ended":
       return `Not now: ${error.message}.`;
     case "draining":
       return "The server is being shut down and takes no new rooms.";
@@ -299,7 +300,7 @@ const actions = {
     if (screen) await call.share(screen);
   },
   async hand() {
-    const requests = { none: "requestFloor", raised: "cancelFloor", held: "finishFloor" };
+    const requests = { none: "floor.request", raised: "floor.cancel", held: "floor.finish" };
     const request = requests[call?.roomState.floor];
     if (request) await call.request(request);
   },
@@ -346,18 +347,26 @@ async function moderate(type, fields) {
     if (type === "invite") {
       await call.invite(fields.participant);
       report({ message: "The invitation is on its way.", isNews: true });
-    } else if (type === "stream") {
+    } else if (type === "participant.update") {
+      const name = await asker.ask({
+        key: "name", title: "Your name?", text: "Everybody in the room sees it.",
+        field: { label: "Name", placeholder: call.name }, yes: "Rename", no: "Keep it",
+      });
+      if (name) await call.request(type, { ...fields, name });
+    } else if (type === "streaming.start") {
       const url = await asker.ask({
         key: "stream", title: "Stream live?", text: "Everybody sees that the room is streamed.",
         field: { label: "RTMP address with its key", placeholder: "rtmp://server/app/key" },
         yes: "Stream", no: "Not now",
       });
       if (url) await call.request(type, { ...fields, url });
-    } else if (type !== "close" || await asker.ask({
+    } else if (type !== "room.close" || await asker.ask({
       key: "close", title: "Close the room?", text: "Everybody is disconnected.",
       yes: "Close it", no: "Leave it open", danger: true,
     })) {
-      await call.request(type, fields);
+      const { results = [] } = await call.request(type, fields);
+      const failed = results.find((it) => it.error);
+      if (failed) throw new Error(failed.error.message);
     }
   } catch (error) {
     console.error(error);
@@ -485,7 +494,7 @@ async function statistics() {
 }
 
 async function explained(stream) {
-  return call.request("explain", { stream }).then(explainedLines, () => []);
+  return call.explain(stream).then((it) => (it ? explainedLines(it) : []), () => []);
 }
 
 /** Requests no larger layer than each tile can show. */

@@ -5,6 +5,7 @@ import { hue, initials } from "./tiles.js";
 
 const MODES = { RECV_ONLY: "listens only", SIGNALLING_ONLY: "off stage" };
 const STATES = { created: "Created", ready: "Ready", ongoing: "On air", ended: "Ended" };
+const MOST_AT_ONCE = 100; // people that one request may let in
 const STEPS = {
   created: { state: "ready", label: "Open the doors" },
   ready: { state: "ongoing", label: "Go on air" },
@@ -56,8 +57,8 @@ export class People {
     );
     const next = STEPS[room.state];
     const buttons = !room.isModerator || room.state === "ended" ? [] : [
-      next && this.#button(next.label, "setState", { state: next.state }, { class: "pill good" }),
-      this.#button("End the event", "setState", { state: "ended" }, { class: "pill bad" }),
+      next && this.#button(next.label, "room.setState", { state: next.state }, { class: "pill good" }),
+      this.#button("End the event", "room.setState", { state: "ended" }, { class: "pill bad" }),
     ];
     return section("Live event", make("ol", { class: "steps" }, ...steps), ...(buttons.length ? [row(...buttons)] : []));
   }
@@ -68,38 +69,50 @@ export class People {
         "Room",
         row(
           room.locked
-            ? this.#button("Unlock", "unlock", {}, { key: "lock", icon: "lock", pressed: true })
-            : this.#button("Lock", "lock", {}, { key: "lock", icon: "lock", pressed: false }),
+            ? this.#button("Unlock", "room.unlock", {}, { key: "lock", icon: "lock", pressed: true })
+            : this.#button("Lock", "room.lock", {}, { key: "lock", icon: "lock", pressed: false }),
           room.hardMuted
-            ? this.#button("Unmute all", "unmuteAll", {},
+            ? this.#button("Unmute all", "room.hardUnmute", {},
               { key: "mute", icon: "mic-off", pressed: true })
-            : this.#button("Mute all", "muteAll", {},
+            : this.#button("Mute all", "room.hardMute", { sparing: "moderators" },
               { key: "mute", icon: "mic-off", pressed: false }),
           room.may("record") && (room.recording
-            ? this.#button("Stop recording", "stopRecord", {}, { key: "record", pressed: true })
-            : this.#button("Record", "record", {}, { key: "record", pressed: false })),
+            ? this.#button("Stop recording", "recording.stop", {}, { key: "record", pressed: true })
+            : this.#button("Record", "recording.start", {}, { key: "record", pressed: false })),
           room.may("stream") && (room.streaming
-            ? this.#button("Stop streaming", "stopStream", {}, { key: "stream", pressed: true })
-            : this.#button("Stream live", "stream", {}, { key: "stream", pressed: false })),
-          this.#button("Close", "close", {}, { class: "pill bad", icon: "leave", of: "the room" }),
+            ? this.#button("Stop streaming", "streaming.stop", {}, { key: "stream", pressed: true })
+            : this.#button("Stream live", "streaming.start", {}, { key: "stream", pressed: false })),
+          this.#button("Close", "room.close", {}, { class: "pill bad", icon: "leave", of: "the room" }),
         ),
       ),
     ];
     if (room.awaited.size) {
-      const people = [...room.awaited.values()].map(({ participant, name }) => [
-        participant, name || participant, [
-          ["Let in", "approve", "pill good"], ["Send away", "deny", "pill"],
-        ],
-      ]);
-      sections.push(this.#queue("Waiting to be let in", people));
+      const people = [...room.awaited.values()].map(({ participant, name }) => {
+        const fields = { participants: [participant] };
+        return [
+          participant, name || participant, [
+            ["Let in", "participant.approve", "pill good", fields],
+            ["Send away", "participant.deny", "pill", fields],
+          ],
+        ];
+      });
+      const queue = this.#queue("Waiting to be let in", people);
+      if (people.length > 1) {
+        const participants = people.map(([id]) => id).slice(0, MOST_AT_ONCE);
+        const button = ["Let all in", "participant.approve", { participants }];
+        queue.append(row(this.#button(...button, { class: "pill good", key: "let-in" })));
+      }
+      sections.push(queue);
     }
     const hands = room.raisedHands.map((id) => [
       id, room.nameOf(id), [
-        ["Give the floor", "grantFloor", "pill good"], ["Not now", "denyFloor", "pill"],
+        ["Give the floor", "floor.grant", "pill good", { participant: id }],
+        ["Not now", "floor.deny", "pill", { participant: id }],
       ],
     ]);
     if (room.holder) {
-      const button = ["Take the floor back", "releaseFloor", "pill"];
+      const fields = { participant: room.holder };
+      const button = ["Take the floor back", "floor.release", "pill", fields];
       hands.unshift([room.holder, `${room.nameOf(room.holder)} speaks`, [button]]);
     }
     if (hands.length) sections.push(this.#queue("Floor", hands));
@@ -110,8 +123,8 @@ export class People {
     const items = people.map(([participant, name, buttons]) =>
       make("li", { class: "waiter", "data-participant": participant },
         make("span", { class: "waiter-name" }, name),
-        row(...buttons.map(([label, type, style]) =>
-          this.#button(label, type, { participant }, { class: style, of: name }))),
+        row(...buttons.map(([label, type, style, fields]) =>
+          this.#button(label, type, fields, { class: style, of: name }))),
       ),
     );
     return section(title, make("ul", {}, ...items));
@@ -133,6 +146,10 @@ export class People {
       make("span", { class: "signs" }, ...signs(room, person)),
     );
     const item = make("li", { class: "person", "data-participant": id }, avatar, who);
+    if (self) {
+      const rename = this.#button("Rename", "participant.update", {}, { of: "yourself" });
+      item.append(make("div", { class: "person-do" }, rename));
+    }
     if (!room.isModerator || self) return item;
     const media = [["audio", "mic", "microphone"], ["video", "camera", "camera"]];
     const open = this.#open.has(id);
@@ -150,7 +167,7 @@ export class People {
           const muted = person.hardMuted.includes(kind);
           const off = muted || !isOn(id, kind);
           return this.#button(
-            `${muted ? "Unmute" : "Mute"} ${name}’s ${word}`, muted ? "unmute" : "mute",
+            `${muted ? "Unmute" : "Mute"} ${name}’s ${word}`, `participant.${muted ? "hardUnmute" : "hardMute"}`,
             { participant: id, media: [kind] },
             {
               class: `small${muted ? " is-muted" : ""}`, key: `${kind}:${id}`, pressed: muted,
@@ -174,15 +191,15 @@ export class People {
     const onStage = mode === "SEND_AND_RECV";
     return [
       pinned
-        ? this.#button("Unpin", "unpin", { participants: [participant] }, { of, icon: "pin" })
-        : this.#button("Pin", "pin", { participants: [participant] }, { of, icon: "pin" }),
+        ? this.#button("Unpin", "pin.remove", { participants: [participant] }, { of, icon: "pin" })
+        : this.#button("Pin", "pin.add", { participants: [participant] }, { of, icon: "pin" }),
       onStage
-        ? this.#button("Take off stage", "setMode", { participant, mode: "SIGNALLING_ONLY" }, { of })
+        ? this.#button("Take off stage", "participant.setMode", { participant, mode: "SIGNALLING_ONLY" }, { of })
         : this.#button("Invite on stage", "invite", { participant }, { of }),
       ...roles.map((it) =>
-        this.#button(`Ask to be ${it}`, "changeRole", { participant, role: it }, { of })),
-      role !== MODERATOR && this.#button("Make moderator", "transfer", { participant }, { of }),
-      this.#button("Drop", "drop", { participants: [participant] }, { of, class: "pill bad" }),
+        this.#button(`Ask to be ${it}`, "role.change", { participant, role: it }, { of })),
+      role !== MODERATOR && this.#button("Make moderator", "moderator.transfer", { participant }, { of }),
+      this.#button("Drop", "participant.drop", { participants: [participant] }, { of, class: "pill bad" }),
     ];
   }
 

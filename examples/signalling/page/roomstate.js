@@ -5,7 +5,7 @@ export const MODERATOR = "moderator";
 /** Applies the room's events to a snapshot of it, until the next snapshot. */
 export class RoomState {
   participants = new Map(); // id → {participant, name, role, mode, hardMuted, connection, …}
-  awaited = new Map(); // id → {participant, name}; only for moderators
+  awaited = new Map(); // the same of those who wait; only for moderators
   raisedHands = []; // in the order in which they were raised; one's own, or all for moderators
   holder = null; // the floor's holder, if known to us
   pins = [];
@@ -26,27 +26,32 @@ export class RoomState {
   picture(room) {
     this.participants = new Map(room.participants.map((it) => [it.participant, it]));
     this.awaited = new Map(room.awaited.map((it) => [it.participant, it]));
-    this.raisedHands = [...room.raisedHands];
-    this.holder = room.approvedHands[0] ?? null;
+    this.raisedHands = [...room.floor.requested];
+    this.holder = room.floor.granted[0] ?? null;
     this.pins = [...room.pins];
     this.talkers = room.talkers.filter((it) => it.participant !== this.me);
     this.locked = room.locked;
     this.hardMuted = room.hardMuted;
-    this.recording = room.recording;
-    this.streaming = room.streaming;
+    this.recording = Boolean(room.recording);
+    this.streaming = Boolean(room.streaming);
     this.state = room.state;
     this.settings = room.settings;
   }
 
   event(event, data) {
-    const id = data.participant?.participant ?? data.participant;
+    const id = data.participant;
     switch (event) {
       case "participant.joined":
         this.awaited.delete(id);
-        this.participants.set(id, data.participant);
+        this.participants.set(id, data.participantInfo);
         break;
       case "participant.awaited":
-        this.awaited.set(id, data.participant);
+        this.awaited.set(id, data.participantInfo);
+        break;
+      case "participant.changed":
+        for (const people of [this.awaited, this.participants]) {
+          if (people.has(id)) people.set(id, data.participantInfo);
+        }
         break;
       case "participant.approved":
       case "participant.denied":
@@ -135,6 +140,11 @@ export class RoomState {
     return role?.permissions?.includes(permission) === true;
   }
 
+  /** Whether messages pass: in a live event from the opened doors to the end. */
+  get hasMessages() {
+    return !this.isLive || this.state === "ready" || this.state === "ongoing";
+  }
+
   get isLive() {
     return this.settings.mode.startsWith("single_host");
   }
@@ -149,7 +159,8 @@ export class RoomState {
     const { role, mode } = this.self;
     if (mode !== "SEND_AND_RECV" || (this.isLive && role !== MODERATOR)) return false;
     if (this.settings.mode === "single_host_audio_only" && kind !== "audio") return false;
-    return this.settings.roles.find((it) => it.name === role)?.publish?.[kind] === true;
+    // True, or an object of limits.
+    return Boolean(this.settings.roles.find((it) => it.name === role)?.publish?.[kind]);
   }
 
   /** Whether a moderator has muted this kind of ours. */

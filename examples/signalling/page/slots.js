@@ -12,10 +12,12 @@ export class Slots {
   #request;
   #peer;
   #seats = new Map(); // mid of a slot that follows → stream
+  #subscriptions = new Map(); // stream → sfud's id of our subscription
   #preferred = new Map(); // stream → the requested size
   #asked = 0; // slots requested to follow
+  #watched = new Map(); // streams with slots of their own, as sfud knows them: stream → its mids
 
-  /** `request(type, fields)` sends a request to the signalling server. */
+  /** `request(method, params)` sends a request to the signalling server. */
   constructor(peer, request) {
     this.#peer = peer;
     this.#request = request;
@@ -37,25 +39,34 @@ export class Slots {
     return (slot?.follows ? this.#seats.get(slot[kind].mid) : slot?.stream) ?? null;
   }
 
+  /** The id of our subscription to a stream, if there is one. */
+  subscription(stream) {
+    return this.of(stream) ? this.#subscriptions.get(stream) : undefined;
+  }
+
   /** Assigns the slots to these streams of others; `talkers` slots follow the talkers, with 0 all
    *  streams have slots of their own. Returns whether there are enough slots. */
   async settle(streams, talkers) {
     const wanted = streams.filter((it) => talkers === 0 || it.source === "screen");
-    await this.#release(streams, wanted);
+    this.#release(streams, wanted);
+    await this.#watch();
     await this.#follow(Math.min(talkers, MOST_FOLLOWING));
     const carried = new Set(this.#peer.slots.map((slot) => slot.stream));
     const missing = wanted.filter((it) => !carried.has(it.stream));
     await this.#provide(missing.length, SPARE_SLOTS);
-    for (const stream of missing) {
-      const slot = this.#free[0];
-      if (!slot) return false;
-      await this.#subscribe(slot, stream);
-    }
-    return true;
+    const free = this.#free;
+    missing.slice(0, free.length).forEach(({ stream, audio, video }, index) => {
+      const kinds = { hasAudio: Boolean(audio), hasVideo: Boolean(video) };
+      Object.assign(free[index], { stream, ...kinds });
+      this.#preferred.delete(stream);
+    });
+    await this.#watch();
+    return missing.length <= free.length;
   }
 
   /** Applies a `subscription.connected`, which names the publisher in each following slot. */
-  connected({ stream, audioMid, videoMid }) {
+  connected({ subscription, stream, audioMid, videoMid }) {
+    this.#subscriptions.set(stream, subscription);
     const mids = this.#following.flatMap((slot) => [slot.audio.mid, slot.video.mid]);
     const own = [audioMid, videoMid].filter((mid) => mids.includes(mid));
     if (own.length === 0) return;
@@ -64,19 +75,26 @@ export class Slots {
     for (const mid of own) this.#seats.set(mid, stream);
   }
 
-  /** Makes sfud send all assignments again, after events may have been missed. */
+  /** Applies a `stream.destroyed`: our subscription to it has ended too. */
+  ended(stream) {
+    for (const known of [this.#subscriptions, this.#watched]) known.delete(stream);
+    for (const slot of this.#peer.slots) if (slot.stream === stream) slot.stream = null;
+  }
+
+  /** Makes the next `settle` assign all slots anew, after events may have been missed. */
   async refollow() {
-    const count = this.#asked;
+    this.#watched.set(null, ""); // differs from whatever is wanted
     await this.#follow(0);
-    await this.#follow(count);
   }
 
   /** Requests no larger layer of a stream than this; sent again only when it changes. */
   async prefer(stream, width, height) {
-    const size = `${width}x${height}`;
-    if (!this.of(stream) || this.#preferred.get(stream) === size) return;
-    this.#preferred.set(stream, size);
-    await this.#request("prefer", { stream, width, height });
+    const subscription = this.subscription(stream);
+    const before = this.#preferred.get(stream);
+    if (!subscription || (before?.width === width && before.height === height)) return;
+    const preferredResolution = { width, height };
+    this.#preferred.set(stream, preferredResolution);
+    await this.#request("subscription.update", { subscription, preferredResolution });
   }
 
   get #following() {
@@ -94,15 +112,19 @@ export class Slots {
   }
 
   /** Empties the slots of streams that have ended, or that no longer get slots of their own. */
-  async #release(streams, wanted) {
+  #release(streams, wanted) {
+    for (const known of [this.#subscriptions, this.#watched]) {
+      for (const stream of known.keys()) {
+        // Of those that have ended sfud need not be told.
+        if (stream && !streams.some((it) => it.stream === stream)) known.delete(stream);
+      }
+    }
     for (const slot of this.#peer.slots) {
-      if (!streams.some((it) => it.stream === slot.stream)) slot.stream = null;
       if (slot.stream === null) continue;
       const stream = wanted.find((it) => it.stream === slot.stream);
-      if (stream && (!stream.audio || slot.hasAudio) && (!stream.video || slot.hasVideo)) continue;
       // A stream with a new kind is subscribed to again, with both.
-      await this.#request("unsubscribe", { stream: slot.stream });
-      slot.stream = null;
+      const fits = stream && (!stream.audio || slot.hasAudio) && (!stream.video || slot.hasVideo);
+      if (!fits) slot.stream = null;
     }
   }
 
@@ -112,23 +134,35 @@ export class Slots {
     this.#following.slice(count).forEach((slot) => { slot.follows = false; });
     this.#free.slice(0, count - this.#following.length).forEach((slot) => { slot.follows = true; });
     const mids = (kind) => this.#following.map((slot) => slot[kind].mid);
-    await this.#request("follow", { audioMids: mids("audio"), videoMids: mids("video") });
+    await this.#request("talkers.subscribe", { audioMids: mids("audio"), videoMids: mids("video") });
     this.#asked = count;
     const kept = new Set([...mids("audio"), ...mids("video")]);
     for (const mid of this.#seats.keys()) if (!kept.has(mid)) this.#seats.delete(mid);
   }
 
-  async #subscribe(slot, { stream, audio, video }) {
-    Object.assign(slot, { stream, hasAudio: Boolean(audio), hasVideo: Boolean(video) });
-    this.#preferred.delete(stream);
-    const mids = {};
-    if (audio) mids.audioMid = slot.audio.mid;
-    if (video) mids.videoMid = slot.video.mid;
-    try {
-      await this.#request("subscribe", { stream, ...mids });
-    } catch (error) {
-      slot.stream = null;
-      if (error.reason !== "no-such-stream") throw error; // otherwise it ended meanwhile
+  /** Tells sfud all streams that have slots of their own: others end, these stay or begin. */
+  async #watch() {
+    const subscriptions = this.#peer.slots.filter((slot) => slot.stream !== null).map((slot) => ({
+      stream: slot.stream,
+      ...(slot.hasAudio ? { audioMid: slot.audio.mid } : {}),
+      ...(slot.hasVideo ? { videoMid: slot.video.mid } : {}),
+    }));
+    const watched = new Map(subscriptions.map((it) => [it.stream, JSON.stringify(it)]));
+    const isKnown = ([stream, mids]) => this.#watched.get(stream) === mids;
+    if (watched.size === this.#watched.size && [...watched].every(isKnown)) return;
+    for (const it of subscriptions) {
+      const preferredResolution = this.#preferred.get(it.stream);
+      if (preferredResolution) Object.assign(it, { preferredResolution });
     }
+    const { results } = await this.#request("subscription.set", { subscriptions });
+    this.#watched = watched;
+    let problem = null;
+    for (const { stream, subscription, error } of results) {
+      if (subscription) this.#subscriptions.set(stream, subscription);
+      if (!error) continue;
+      this.#peer.slots.find((slot) => slot.stream === stream).stream = null;
+      if (error.data?.reason !== "no-such-stream") problem = error; // else it has just ended
+    }
+    if (problem) throw new Error(problem.message);
   }
 }

@@ -1,0 +1,214 @@
+import RTP
+import WorkerInterface
+
+/// Switches of slots to other layers, and what their subscribers are told of them.
+extension Forwarder {
+    /// Switches a slot to another target.
+    ///
+    /// A switch up happens at the next keyframe or decodable switch point, a switch down at once
+    /// where the codec allows it. The present layer is forwarded until then, so the picture does
+    /// not freeze. `keyframeAt` is the earliest time for a keyframe request, if not at once.
+    mutating func retarget(
+        _ slot: SlotIndex,
+        at target: LayerTarget?,
+        at now: Instant,
+        keyframeAt: Instant? = nil,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) {
+        let isOther = target != slotRecords[slot].target
+        slotRecords[slot].target = target
+        guard let target else {
+            if slots[slot].isOpen { slots[slot].source = .waiting }
+            return
+        }
+        slots[slot].point = point(of: target, receiver)
+        if slotRecords[slot].encodingSent != nil,
+            slotRecords[slot].spatialSent != highestSent(slots[slot], receiver)
+        {
+            // The publisher has added or removed a spatial layer.
+            slots[slot].isLayerNoted = false
+        }
+        let isWaiting =
+            slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target, receiver)
+        // A pending request is not repeated: repeated requests would look like a burst of new ones.
+        let isSaid = !isOther && receiver.encodings[target.encoding].keyframes.isWanted
+        if isWaiting, !isSaid {
+            requestKeyframe(
+                for: target,
+                slot: slot,
+                at: now,
+                notBefore: keyframeAt ?? now,
+                &transports,
+                &receiver
+            )
+        }
+    }
+
+    /// Returns the target's layers, or the maximum where the target includes the highest ones.
+    ///
+    /// Layers that the publisher adds later are then evaluated before their first packet is
+    /// forwarded.
+    private func point(of target: LayerTarget, _ receiver: borrowing Receiver) -> LayerPoint {
+        let highest = receiver.encodings[target.encoding].layers.highest
+        return LayerPoint(
+            spatial: target.spatial >= highest.spatial ? 7 : target.spatial,
+            temporal: target.temporal >= highest.temporal ? 3 : target.temporal
+        )
+    }
+
+    /// Whether a switch within the same encoding needs a keyframe.
+    ///
+    /// A higher spatial layer does. A lower one does not if it is nested in the layers sent now.
+    private func needsKeyframe(
+        _ slot: SlotIndex,
+        for target: LayerTarget,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        guard case .flowing(target.encoding) = slots[slot].source else { return false }
+        let encoding = target.encoding
+        let span = slots[slot].rewriter.current
+        guard span.encoding.value == target.encoding else { return false }
+        let highest = receiver.encodings[encoding].layers.highest.spatial
+        let sent = min(span.point.spatial, highest)
+        let wanted = min(target.spatial, highest)
+        return wanted > sent || wanted < sent && !receiver.encodings[encoding].nestsLayers
+    }
+
+    private mutating func requestKeyframe(
+        for target: LayerTarget,
+        slot: SlotIndex,
+        at now: Instant,
+        notBefore: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) {
+        if case .waiting = slots[slot].source, notBefore <= now {
+            requestKeyframe(forSlot: slot, at: now, &transports, &receiver)
+        } else {
+            receiver.requestKeyframe(
+                of: target.encoding,
+                at: now,
+                notBefore: notBefore,
+                &transports
+            )
+        }
+    }
+
+    /// Makes the encoding's subscribers wait for a keyframe, as they cannot decode past dropped
+    /// packets.
+    mutating func holdViewers(of encoding: EncodingIndex, _ receiver: inout Receiver) {
+        guard receiver.encodings[encoding].kind.isVideo else { return }
+        let publication = receiver.encodings[encoding].publication
+        for index in 0..<receiver.publications[publication].subscribers.count {
+            let slot = receiver.publications[publication].subscribers[index]
+            switch slots[slot].source {
+            case .flowing(encoding), .switching(from: encoding, to: _):
+                slots[slot].source = .waiting
+            case .idle, .waiting, .flowing, .switching: break
+            }
+        }
+        for index in 0..<receiver.publications[publication].mirrors.count {
+            receiver.publications[publication].mirrors[index].hasGap = true
+        }
+    }
+
+    /// Requests a keyframe from the publisher if the slot waits for one and can be served.
+    mutating func requestKeyframe(
+        forSlot slot: SlotIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: inout Receiver
+    ) {
+        guard slots[slot].kind == .video, slots[slot].isOpen,
+            let publication = slots[slot].publication,
+            transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
+        else { return }
+        guard receiver.publications[publication].isOpen,
+            let encoding = slotRecords[slot].target?.encoding
+        else { return }
+        receiver.requestKeyframe(of: encoding, at: now, &transports)
+    }
+
+    /// Clears the record of the layer that a slot last sent.
+    mutating func forgetLayer(of slot: SlotIndex) {
+        slots[slot].isLayerNoted = false
+        slotRecords[slot].encodingSent = nil
+    }
+
+    /// Reports the first packet of a slot, or of another layer in it.
+    mutating func noteLayer(
+        _ place: PacketPlace,
+        of slotCursor: inout SlotCursor,
+        _ receiver: borrowing Receiver
+    ) {
+        let slot = slotCursor.index
+        let encoding = receiver.pool[place].encoding
+        let previous = slotRecords[slot].encodingSent
+        let previousSpatial = slotRecords[slot].spatialSent
+        let spatial = highestSent(slotCursor.slot, receiver)
+        slotCursor.slot.isLayerNoted = true
+        slotRecords[slot].encodingSent = encoding
+        slotRecords[slot].spatialSent = spatial
+        guard previous != encoding || previousSpatial != spatial else { return }
+        let subscription = slotRecords[slot].subscription
+        let id = slots.handle(at: slot)
+        if !slotRecords[slot].hasStarted {
+            slotRecords[slot].hasStarted = true
+            events.append(.started(id, subscription: subscription))
+        }
+        guard slotCursor.slot.kind == .video else { return }
+        let publication = receiver.encodings[encoding].publication
+        var from: LayerName?
+        if let previous, receiver.encodings.isOccupied(previous),
+            receiver.encodings[previous].publication == publication
+        {
+            from = name(of: previous, previousSpatial, receiver)
+        }
+        let to = name(of: encoding, spatial, receiver)
+        guard from != to else { return }
+        events.append(.layerChanged(id, subscription: subscription, from: from, to: to))
+    }
+
+    /// Returns the highest spatial layer sent of the slot's current encoding; `.max` if it has only
+    /// one.
+    private func highestSent(_ slot: borrowing Slot, _ receiver: borrowing Receiver) -> UInt8 {
+        let span = slot.rewriter.current
+        guard let encoding = span.encoding.value, receiver.encodings.isOccupied(encoding) else {
+            return .max
+        }
+        let highest = receiver.encodings[encoding].layers.highest.spatial
+        return highest > 0 ? min(span.point.spatial, highest) : .max
+    }
+
+    private func name(
+        of encoding: EncodingIndex,
+        _ spatial: UInt8,
+        _ receiver: borrowing Receiver
+    ) -> LayerName? {
+        let names = receiver.publications[receiver.encodings[encoding].publication].configuration
+            .encodings
+        return LayerName(
+            rid: names[receiver.encodings[encoding].position].rid,
+            spatial: spatial == .max ? nil : Int(spatial)
+        ).distinct
+    }
+}
+
+extension Slot {
+    /// Switches to another encoding of the same publication; returns whether it needs a keyframe.
+    mutating func follow(_ best: EncodingIndex) -> Bool {
+        switch source {
+        case .idle:
+            return false
+        case .waiting:
+            return true
+        case .flowing(best), .switching(from: best, to: _):
+            source = .flowing(best)
+            return false
+        case .flowing(let current), .switching(from: let current, to: _):
+            source = .switching(from: current, to: best)
+            return true
+        }
+    }
+}

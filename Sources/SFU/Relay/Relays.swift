@@ -1,0 +1,17 @@
+import RTP
+import WorkerInterface
+
+/// The relays of a worker: packets and requests that go to other workers and come from them.
+struct Relays: ~Copyable {
+    /// Counters of this part; the worker's statistics contain them.
+    struct Counters {
+        var relayedIn: UInt64 = 0
+        var relayedOut: UInt64 = 0
+    }
+
+    /// Publications with a mirror whose relaying is on hold until it has asked for held audio.
+    var held = UncountedArray<PublicationIndex>()
+    /// Number of publications that are relayed to other workers.
+    var relayedCount = 0
+    var counters = Counters()
+}
