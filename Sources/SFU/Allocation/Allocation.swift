@@ -101,6 +101,17 @@ struct Allocation: ~Copyable {
         Int(Double(total + step(of: index)) / Self.riseShare)
     }
 
+    /// Returns the least budget that would allow any claim one more rung, in bits a second; `nil` if
+    /// all have their highest.
+    var needed: Int? {
+        var least: Int?
+        for index in 0..<claims.count where claims[index].given < claims[index].count - 1 {
+            let needed = needed(byNextRungAt: index)
+            least = min(least ?? needed, needed)
+        }
+        return least
+    }
+
     /// Sum of the rungs held before this allocation, in bits a second.
     var held: Int {
         var sum = 0

@@ -54,6 +54,7 @@ extension LayerAllocator {
         transports[transport].bandwidth?.estimator.setWanted(
             isProbed ? other + allocation.wanted : 0,
             allocated: other + allocation.given,
+            next: allocation.needed.map { other + $0 } ?? 0,
             isStarved: isProbed && allocation.given == 0
         )
     }
@@ -66,7 +67,10 @@ extension LayerAllocator {
         at now: Instant,
         _ transports: inout Transports
     ) -> Bool {
-        guard let estimate, allocation.exceeds(estimate, beside: audio) else {
+        // On a full path the excess delays all that follows, sound included.
+        guard let estimate, allocation.exceeds(estimate, beside: audio),
+            transports[transport].bandwidth?.isFull() != true
+        else {
             transports[transport].exceededSince = nil
             return false
         }
@@ -220,22 +224,36 @@ extension LayerAllocator {
         )
         let before = shares[slot].value.given
         var keyframeAt = now
+        var bridge: UInt8 = 3
         shares[slot].value
             .give(option, limit: limit, within: transports[transport].allocatedEstimate, decision)
-        if limit == .bandwidth, let before, let option,
-            wouldSaturate(slot, with: before, until: option, transports, forwarder)
+        if limit == .bandwidth, let before, let option, LayerOption.isLower(option, than: before),
+            needsBridge(slot, from: before, to: option, forwarder)
         {
-            // Until the new keyframe arrives the old layer would overload the path and delay the
-            // keyframe too.
-            forwarder.slots[slot].source = .waiting
-            forwarder.dropPaced(of: slot, transports)
-            keyframeAt = now.advanced(milliseconds: pause(of: transport, transports))
+            let isFull = transports[transport].bandwidth?.isFull() == true
+            let budget = (transports[transport].allocatedEstimate ?? .max) - other
+            if let temporal = self.bridge(
+                from: before,
+                to: option,
+                within: budget - allocation.given + Self.withOverhead(option.likelyBitrate),
+                isFull: isFull,
+                receiver.publications[publication]
+            ) {
+                bridge = temporal
+            } else {
+                // Until the new keyframe arrives the old layer would overload the path and delay
+                // the keyframe too.
+                forwarder.slots[slot].source = .waiting
+                forwarder.dropPaced(of: slot, transports)
+                keyframeAt = now.advanced(milliseconds: pause(of: transport, transports))
+            }
         }
         forwarder.retarget(
             slot,
             at: option?.target,
             at: now,
             keyframeAt: keyframeAt,
+            bridge: bridge,
             &transports,
             &receiver
         )

@@ -1,9 +1,14 @@
 import RTP
+import WorkerInterface
 
-/// Early stop of a layer that saturates a path, before its smaller successor's keyframe arrives.
+/// Bridge over a switch downwards: what is forwarded of the old encoding until the keyframe of the
+/// lower one arrives.
 extension LayerAllocator {
-    /// Ratio of old to new bitrate above which the old layer stops at once on a saturated path.
+    /// Ratio of old to new bitrate above which the old encoding stops at once on a saturated path.
     private static let floodFactor = 2
+    /// Factor by which the bridge may exceed the slot's part of the estimate, as it lasts for a
+    /// moment.
+    private static let excess = 1.25
     /// Typical time from a keyframe request to the keyframe's arrival at the subscriber's path.
     private static let answerMilliseconds: Int64 = 60
     private static let longestPause: Int64 = 500
@@ -16,25 +21,51 @@ extension LayerAllocator {
         return min(max(waiting &- Self.answerMilliseconds, 0), Self.longestPause)
     }
 
-    /// Whether the present layer would saturate the path until another encoding's keyframe arrives.
-    ///
-    /// Dropping to fewer layers of the same encoding needs no keyframe, so that one continues.
-    func wouldSaturate(
+    /// Whether a slot falls to another encoding for which a keyframe has to come first.
+    func needsBridge(
         _ slot: SlotIndex,
-        with before: LayerOption,
-        until option: LayerOption,
-        _ transports: borrowing Transports,
+        from before: LayerOption,
+        to option: LayerOption,
         _ forwarder: borrowing Forwarder
     ) -> Bool {
-        guard before.target.encoding != option.target.encoding,
-            before.likelyBitrate > Self.floodFactor * option.likelyBitrate,
-            transports[forwarder.slots[slot].transport].bandwidth?.isFull() == true
-        else { return false }
+        guard before.target.encoding != option.target.encoding else { return false }
         switch forwarder.slots[slot].source {
         case .idle, .waiting: return false
         // If the previous switch still awaits its keyframe, less is sent than was allotted.
         case .flowing(let encoding), .switching(from: let encoding, to: _):
             return encoding == before.target.encoding
         }
+    }
+
+    /// Returns the highest temporal layer of the old encoding that fits until the keyframe of the
+    /// new one arrives, so that the picture goes on with fewer frames; `nil` if the path's queue is
+    /// long: its frames are still to be shown, and more of them would only delay the keyframe.
+    ///
+    /// `budget` is the slot's part of the estimate, in bits a second.
+    func bridge(
+        from before: LayerOption,
+        to option: LayerOption,
+        within budget: Int,
+        isFull: Bool,
+        _ publication: borrowing Publication
+    ) -> UInt8? {
+        if isFull, before.likelyBitrate > Self.floodFactor * option.likelyBitrate { return nil }
+        let new = Self.withOverhead(option.likelyBitrate)
+        let limit = Int(Double(max(budget, new)) * Self.excess)
+        var lowest = before
+        var found: UInt8?
+        // Options come in order of their frame rates.
+        for index in 0..<publication.options.count {
+            let candidate = publication.options[index]
+            guard candidate.target.encoding == before.target.encoding,
+                candidate.target.spatial == before.target.spatial,
+                candidate.target.temporal <= before.target.temporal
+            else { continue }
+            if candidate.target.temporal < lowest.target.temporal { lowest = candidate }
+            if Self.withOverhead(candidate.likelyBitrate) <= limit {
+                found = max(found ?? 0, candidate.target.temporal)
+            }
+        }
+        return found ?? lowest.target.temporal
     }
 }

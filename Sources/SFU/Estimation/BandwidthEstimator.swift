@@ -42,6 +42,7 @@ struct BandwidthEstimator: ~Copyable {
     let maximum: Double
     var wanted = 0.0
     var allocated = 0.0
+    var next = 0.0
     var isStarved = false
     /// Estimate in bits a second.
     var current: Double
@@ -51,6 +52,10 @@ struct BandwidthEstimator: ~Copyable {
     var changed: Int64
     var roundTrip: Int64?
     var lastFeedback: Int64?
+    /// Count of the last feedback message, which shows whether one is missing, and the time at
+    /// which one last was.
+    var feedbackCount: UInt8?
+    var missingFeedback: Int64 = .min / 2
     var start = Start.silent
     var lastSent: Int64?
     var lastSilence: Int64 = .min / 2
@@ -95,14 +100,21 @@ struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// Sets the demand, which bounds probing, and the allocated bitrate, both in bits a second.
+    /// Sets the demand, which bounds probing, the allocated bitrate, and the estimate that would
+    /// allow one more layer (0 if none is held back), all in bits a second.
     ///
     /// `isStarved` says that video is in demand and none is allocated.
-    mutating func setWanted(_ bitsPerSecond: Int, allocated: Int, isStarved: Bool = false) {
+    mutating func setWanted(
+        _ bitsPerSecond: Int,
+        allocated: Int,
+        next: Int = 0,
+        isStarved: Bool = false
+    ) {
         wanted = Double(max(0, bitsPerSecond))
         self.isStarved = isStarved
         prober.noteDemand(wanted)
         self.allocated = Double(max(0, allocated))
+        self.next = Double(max(0, next))
     }
 
     /// Does time-driven work that is due; calling it early does no harm.
@@ -156,6 +168,9 @@ struct BandwidthEstimator: ~Copyable {
     /// Whether the path is saturated: packets sent now are queued for long, or lost.
     var isFull: Bool { detectors.isMade && detectors.value.isFull }
 
+    /// Whether the path loses packets that are not in excess of its capacity.
+    var losesWithoutQueue: Bool { detectors.isMade && detectors.value.losesWithoutQueue }
+
     /// Queuing delay of the last reported packet, in milliseconds.
     var waitMilliseconds: Int64 {
         detectors.isMade ? detectors.value.queue.latest / 1_000_000 : 0
@@ -193,6 +208,7 @@ struct BandwidthEstimator: ~Copyable {
         Prober.Situation(
             estimate: current,
             wanted: wanted,
+            next: next,
             maximum: maximum,
             isCongested: usage == .over || loss == .decreasing || isQueuedAtStart,
             isRecovering: loss == .increasing,

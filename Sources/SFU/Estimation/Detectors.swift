@@ -6,7 +6,12 @@ struct Detectors {
     private static let usualRoundTrip: Int64 = 100_000_000
     /// Queuing delay in nanoseconds, and share lost, above which a path counts as saturated.
     private static let longWait: Int64 = 100_000_000
+    /// Queuing delay in nanoseconds from which the queue alone tells the path's rate.
+    private static let standingWait: Int64 = 80_000_000
     private static let muchLoss = 0.1
+    /// Share lost, and queuing delay in nanoseconds up to which that is not for lack of capacity.
+    private static let notableLoss = 0.03
+    private static let littleWait = 30_000_000.0
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
 
@@ -21,6 +26,8 @@ struct Detectors {
     var outages = Outages()
     private(set) var first = StartupTrain()
     private var bottleneckRate = BottleneckRate()
+    /// Queuing delay of the last packet without its own transmission, in nanoseconds.
+    private var wait: Int64 = 0
 
     /// Resets the delay detectors; past delays do not compare with those to come.
     mutating func resetDelays() {
@@ -40,7 +47,8 @@ struct Detectors {
         acknowledged.add(bytes: bytes, arrived: arrived)
         queue.add(sent: entry.time, arrived: arrived)
         first.add(bytes: bytes, sent: entry.time, arrived: arrived)
-        bottleneckRate.add(bytes: bytes, arrived: arrived, waited: queue.latest)
+        wait = queue.latest &- transmission(of: bytes)
+        bottleneckRate.add(bytes: bytes, arrived: arrived, waited: wait)
         if entry.state == .lost {
             losses.takeBack()
         } else {
@@ -48,6 +56,15 @@ struct Detectors {
             events.note(bytes: bytes, sent: entry.time, isLost: false, roundTrip: 0)
         }
         if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
+    }
+
+    /// Returns the nanoseconds that a packet's bits take at the acknowledged rate, which on a narrow
+    /// path are many.
+    private func transmission(of bytes: Int) -> Int64 {
+        guard let rate = acknowledged.bitsPerSecond, rate > BandwidthEstimator.minimum else {
+            return 0
+        }
+        return Int64(saturating: Double(bytes) * 8e9 / rate)
     }
 
     /// Resets loss detection: loss of the startup phase, when more was sent than the path was known
@@ -68,6 +85,11 @@ struct Detectors {
     /// Whether packets sent now are queued for long, or lost.
     var isFull: Bool { queue.latest > Self.longWait || losses.averageLoss > Self.muchLoss }
 
+    /// Whether packets are lost while there is no queue.
+    var losesWithoutQueue: Bool {
+        losses.averageLoss > Self.notableLoss && queue.delay < Self.littleWait
+    }
+
     mutating func noteLoss(_ entry: SentPackets.Entry, roundTrip: Int64?) {
         let bytes = Int(entry.bytes)
         losses.note(bytes: bytes, sent: entry.time, isLost: true)
@@ -78,6 +100,8 @@ struct Detectors {
     mutating func conclude(
         roundTrip: Int64?,
         isApplicationLimited: Bool,
+        isFeedbackMissing: Bool,
+        isProbed: Bool,
         bounds: ClosedRange<Double>,
         at now: Int64
     ) -> RateControl.Input {
@@ -88,10 +112,13 @@ struct Detectors {
             bottleneckRate: bottleneckRate.rate,
             roundTrip: roundTrip,
             waiting: queue.delay,
+            drainRate: wait > Self.standingWait ? bottleneckRate.certainRate : nil,
             rule: contention.update(queue, at: now),
+            isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),
             isApplicationLimited: isApplicationLimited,
+            isFeedbackMissing: isFeedbackMissing,
             bounds: bounds
         )
     }

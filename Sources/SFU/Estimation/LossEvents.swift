@@ -5,6 +5,10 @@ struct LossEvents {
     ///
     /// On a path that is not shared, loss events end when the overflow does.
     private static let memory: Int64 = 25_000_000_000
+    /// Nanoseconds for which events must have come again and again to show such a path.
+    ///
+    /// A path that becomes narrow has several at once, and then the queue tells what it carries.
+    private static let persistence: Int64 = 3_000_000_000
     /// Share of a TCP flow's rate that is never given up.
     ///
     /// With a larger one, a sender alone on a path of 100 kbit/s could keep its queue full.
@@ -18,6 +22,8 @@ struct LossEvents {
     private var size = 500.0
     /// Average number of packets between two events.
     private var interval = 0.0
+    /// First event of the present series.
+    private var began: Int64 = 0
     private var last: Int64 = .min / 2
     private var lastButOne: Int64 = .min / 2
 
@@ -27,6 +33,7 @@ struct LossEvents {
         guard isLost, sent &- last > roundTrip else { return }
         interval += interval == 0 ? packets : Self.weight * (packets - interval)
         packets = 0
+        if sent &- last > Self.memory { began = sent }
         lastButOne = last
         last = sent
     }
@@ -43,6 +50,7 @@ struct LossEvents {
 
     /// Returns the rate in bits a second below which growing queues do not reduce the rate.
     func floor(roundTrip: Int64, at now: Int64) -> Double {
-        now &- lastButOne < Self.memory ? Self.share * fairRate(roundTrip: roundTrip) : 0
+        guard now &- lastButOne < Self.memory, last &- began >= Self.persistence else { return 0 }
+        return Self.share * fairRate(roundTrip: roundTrip)
     }
 }

@@ -48,7 +48,7 @@ struct PathBandwidth: ~Copyable {
     /// Neither the old path's capacity nor the losses at its end say anything about the new one.
     mutating func restart(at now: Instant) {
         let (wanted, allocated) = (estimator.wanted, estimator.allocated)
-        let isStarved = estimator.isStarved
+        let (next, isStarved) = (estimator.next, estimator.isStarved)
         estimator = BandwidthEstimator(
             at: now,
             startBitrate: Self.startBitrate,
@@ -57,6 +57,7 @@ struct PathBandwidth: ~Copyable {
         estimator.setWanted(
             Int(saturating: wanted),
             allocated: Int(saturating: allocated),
+            next: Int(saturating: next),
             isStarved: isStarved
         )
         firstReport = nil
@@ -112,6 +113,12 @@ struct PathBandwidth: ~Copyable {
         repairs = (at: now, bytes: isFree ? debt + Double(bytes) : debt)
         return isFree
     }
+
+    /// Copies to send of each retransmission.
+    ///
+    /// Two on a path that loses much although it is not full: the one may well be lost, too, and
+    /// the receiver asks again only a round trip later.
+    var retransmissionCopies: Int { estimator.losesWithoutQueue ? 2 : 1 }
 
     /// Notes a packet that left; `waited` says that it was queued in the pacer, which has counted
     /// it.

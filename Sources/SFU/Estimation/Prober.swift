@@ -13,6 +13,8 @@ struct Prober {
         var estimate: Double
         /// Demand of the allocation, in bits a second.
         var wanted: Double
+        /// Estimate that would allow one more layer, in bits a second; 0 if none is held back.
+        var next = 0.0
         var maximum: Double
         /// Whether queues grow or loss reduces the rate, which rules out probing.
         var isCongested: Bool
@@ -29,9 +31,19 @@ struct Prober {
     private static let firstScales = (3.0, 6.0)
     private static let furtherScale = 2.0
     private static let furtherThreshold = 0.7
-    /// Length of a probe in nanoseconds, long enough for arrival times with a resolution of 250 µs.
-    private static let duration = 20_000_000.0
+    /// Lengths of a probe in nanoseconds: the least is enough for arrival times with a resolution of
+    /// 250 µs, the longest a burden on a path that does not carry it.
+    private static let shortest = 20_000_000.0
+    private static let longest = 250_000_000.0
+    /// Queue in nanoseconds that a probe may leave on a path that carries no more than the estimate.
+    private static let burden = 20_000_000.0
+    /// Excess over the rate that the next layer needs.
+    private static let margin = 1.1
+    /// First step above an estimate that has been tried before.
+    private static let firstStep = 1.5
     private static let minimumPackets = 5
+    /// The same for a probe not far above the estimate, which has more time.
+    private static let morePackets = 8
     /// Nanoseconds between probes for unmet demand.
     private static let interval: Int64 = 3_000_000_000
     /// Nanoseconds without a drop after which a sender that is not application-limited may probe,
@@ -42,6 +54,12 @@ struct Prober {
     private static let calm: Int64 = 10_000_000_000
     /// Factor of growth from which demand is probed at once: a larger picture, not more motion.
     private static let demandJump = 2.0
+    private static let mostLengthening = 4.0
+    /// Doubt in a result from which the next probe is longer, and from which it needs another one
+    /// that confirms it within so many nanoseconds.
+    private static let muchDoubt = 0.07
+    private static let someDoubt = 0.02
+    private static let confirmation: Int64 = 2_000_000_000
     private static let timeout: Int64 = 1_000_000_000
     /// Ratio below which a drop is large, and the share of the old estimate that is then probed.
     ///
@@ -65,6 +83,10 @@ struct Prober {
     /// Demand in bits a second, and whether it has grown enough to be probed at once.
     private var demand = 0.0
     private var isDemandJump = false
+    /// Factor on the length of the next probe, for paths on which arrivals scatter.
+    private var lengthening = 1.0
+    /// Result that another probe has to confirm, and its time.
+    private var unconfirmed: (ProbeResult, Int64)?
     /// Last result in bits a second.
     private(set) var lastResult: Double?
 
@@ -108,8 +130,13 @@ struct Prober {
         if clusters.0?.probe.id == id { unsent &-= bytes }
     }
 
-    /// Notes a probe packet that arrived; returns the rate that its probe has measured so far.
-    mutating func noteArrival(_ id: UInt8, bytes: Int, sent: Int64, arrived: Int64) -> Double? {
+    /// Notes a probe packet that arrived; returns the result of its probe so far.
+    mutating func noteArrival(
+        _ id: UInt8,
+        bytes: Int,
+        sent: Int64,
+        arrived: Int64
+    ) -> ProbeResult? {
         if clusters.0?.probe.id.rawValue == id {
             clusters.0?.add(bytes: bytes, sent: sent, arrived: arrived)
             return clusters.0?.result
@@ -121,6 +148,11 @@ struct Prober {
         return nil
     }
 
+    /// Whether a probe was sent in the last nanoseconds, which may have left a queue.
+    func hasProbed(within nanoseconds: Int64, at now: Int64) -> Bool {
+        now &- lastProbe < nanoseconds
+    }
+
     /// Discards arrival times of probes after the subscriber's clock has changed.
     mutating func forgetArrivals() {
         clusters.0?.forgetArrivals()
@@ -128,13 +160,37 @@ struct Prober {
     }
 
     /// Takes a result, and probes higher if the path delivered nearly all of the send rate.
-    mutating func noteResult(_ rate: Double, _ situation: Situation, at now: Int64) {
-        lastResult = rate
+    ///
+    /// A result that the arrivals' scatter leaves open has to be confirmed by another probe: a
+    /// machine on the path that stops for a moment holds packets and releases them all at once.
+    ///
+    /// - Returns: The rate in bits a second that the path carries; `nil` if it is not certain yet.
+    mutating func noteResult(
+        _ result: ProbeResult,
+        _ situation: Situation,
+        at now: Int64
+    ) -> Double? {
+        lastResult = result.rate
         let sentAt = Double(clusters.0?.probe.bitsPerSecond ?? .max)
+        let isLong = result.doubt > Self.muchDoubt
+        lengthening = isLong ? min(2 * lengthening, Self.mostLengthening) : 1
+        var rate = result.rate
+        if result.doubt > Self.someDoubt, rate > situation.estimate {
+            guard let (first, at) = unconfirmed, first.id != result.id,
+                now &- at < Self.confirmation
+            else {
+                unconfirmed = (result, now)
+                if queued.0 == nil { queue(min(sentAt, result.rate * Self.margin)) }
+                return nil
+            }
+            rate = min(first.rate, rate)
+        }
+        unconfirmed = nil
         guard mayGoFurther, rate >= Self.furtherThreshold * sentAt, queued.0 == nil,
             wantsMore(situation)
-        else { return }
+        else { return rate }
         queue(rate * Self.furtherScale)
+        return rate
     }
 
     /// Allows the next probe at once, after conditions have prevented one.
@@ -185,6 +241,10 @@ struct Prober {
         if isAfterLargeDrop {
             queue(beforeDrop * Self.recovered)
             beforeDrop = 0
+        } else if situation.next > situation.estimate {
+            // More than the next layer needs would only burden the path.
+            let scale = min(Self.margin * situation.next / situation.estimate, Self.firstStep)
+            queue(situation.estimate * scale)
         } else {
             queue(situation.estimate * Self.furtherScale)
         }
@@ -200,16 +260,30 @@ struct Prober {
         let bounded = min(rate, limit)
         // A probe barely above the estimate gives no new information.
         guard bounded > 1.05 * situation.estimate else { return nil }
+        let packets =
+            bounded > Self.furtherScale * situation.estimate
+            ? Self.minimumPackets : Self.morePackets
         let probe = Probe(
             id: ProbeID(rawValue: nextID),
             bitsPerSecond: Int(saturating: bounded),
-            bytes: max(Int(saturating: bounded * Self.duration / 8e9), Self.minimumPackets * 100),
-            minimumPackets: Self.minimumPackets
+            bytes: max(
+                Int(saturating: bounded * length(at: bounded, situation) / 8e9),
+                packets * 100
+            ),
+            minimumPackets: packets
         )
         nextID = nextID == .max ? 1 : nextID + 1
         clusters = (ProbeCluster(probe), clusters.0)
         lastProbe = now
         unsent = probe.bytes
         return probe
+    }
+
+    /// Returns the length of a probe in nanoseconds: the nearer it is to the estimate, the longer
+    /// it may last, and the better is its result.
+    private func length(at rate: Double, _ situation: Situation) -> Double {
+        let excess = max(rate - situation.estimate, 1)
+        let usual = max(Self.burden * situation.estimate / excess, Self.shortest)
+        return min(usual * lengthening, Self.longest)
     }
 }

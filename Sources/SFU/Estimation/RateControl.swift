@@ -10,12 +10,10 @@ struct RateControl {
     /// Growth per second while the path's capacity is unknown.
     private static let growth = 0.08
     /// Limit of the estimate relative to the acknowledged rate.
-    private static let lead = 1.5
+    private static let lead = 1.1
     private static let leadOffset = 10_000.0
-    /// The same limit while the queuing delay is long, when more would only harm other flows.
-    private static let queuedLead = 1.1
-    /// Queuing delay in nanoseconds that counts as long.
-    private static let longWait = 80_000_000.0
+    /// The same limit while the acknowledged rate is too low, as feedback is missing.
+    private static let doubtfulLead = 1.5
     /// Growth per second near the path's capacity in bits a second, its largest share of the
     /// estimate, and its minimum.
     private static let additive = 40_000.0
@@ -24,7 +22,7 @@ struct RateControl {
     /// Nanoseconds after a drop during which growth is additive.
     private static let caution: Int64 = 5_000_000_000
     /// Nanoseconds, beyond a round trip, for which a rate just measured by a probe is kept.
-    private static let settling: Int64 = 300_000_000
+    static let settling: Int64 = 300_000_000
     /// Growth per second beside loss-based flows.
     private static let competingGrowth = 0.08
     /// Share of the acknowledged rate that is sent during a test for such flows.
@@ -49,13 +47,19 @@ struct RateControl {
         var roundTrip: Int64
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
+        /// The same, while the queue is long and the rate certain.
+        var drainRate: Double?
         var rule: Contention.Rule
+        /// Whether the queue is no longer than a probe leaves, soon after one.
+        var isQueueOfProbe: Bool
         /// Rate that TCP would get.
         var fair: Double
         /// Rate below which growing queues do not reduce the rate.
         var floor: Double
         /// Whether the sender is application-limited, so the acknowledged rate shows no path limit.
         var isApplicationLimited: Bool
+        /// Whether feedback was lost lately, so that more has arrived than is acknowledged.
+        var isFeedbackMissing: Bool
         var bounds: ClosedRange<Double>
     }
 
@@ -134,6 +138,7 @@ struct RateControl {
     private func mayReduce(_ input: Input, at now: Int64) -> Bool {
         // A successful probe leaves a short queue, which is no reason for a reduction.
         if let learnt, now &- learnt < Self.settling &+ input.roundTrip { return false }
+        if input.isQueueOfProbe { return false }
         guard let lastDecrease else { return true }
         let pause = min(max(input.roundTrip, 10_000_000), 200_000_000)
         if now &- lastDecrease >= pause { return true }
@@ -148,8 +153,9 @@ struct RateControl {
             lastDecrease = now
             return estimate < before
         }
-        // The average lags when a large frame follows small ones.
-        let acknowledged = max(average, input.bottleneckRate ?? 0)
+        // The average lags when a large frame follows small ones, and when the path has become
+        // narrow: then the queue tells at once how fast it drains.
+        let acknowledged = input.drainRate ?? max(average, input.bottleneckRate ?? 0)
         var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)
@@ -175,7 +181,7 @@ struct RateControl {
             target += max(estimate * Self.growth * seconds, 1_000 * seconds)
         }
         if let acknowledged = input.acknowledged {
-            let lead = input.waiting > Self.longWait ? Self.queuedLead : Self.lead
+            let lead = input.isFeedbackMissing ? Self.doubtfulLead : Self.lead
             target = min(target, lead * acknowledged + Self.leadOffset)
         }
         estimate = max(estimate, min(target, input.bounds.upperBound))

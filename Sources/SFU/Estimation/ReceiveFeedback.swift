@@ -12,6 +12,10 @@ extension BandwidthEstimator {
         guard detectors.isMade else { return }
         let time = now.nanoseconds
         if let last = lastFeedback, time &- last > Self.staleness { detectors.value.resetDelays() }
+        if let last = feedbackCount, feedback.feedbackCount != last &+ 1 {
+            missingFeedback = time
+        }
+        feedbackCount = feedback.feedbackCount
         if detectors.value.clock.advance(to: feedback.referenceTime, at: time) {
             detectors.value.resetDelays()
             detectors.value.forgetStartupTrain()
@@ -20,7 +24,7 @@ extension BandwidthEstimator {
 
         var walk = copy feedback
         var newest: Int64?
-        var shown: Double?
+        var shown: ProbeResult?
         while let (number, arrival) = walk.nextArrived() {
             guard let place = packets.place(of: number.rawValue) else { continue }
             let entry = packets[place]
@@ -144,12 +148,14 @@ extension BandwidthEstimator {
     }
 
     /// Updates the estimate after a feedback message.
-    private mutating func adjust(shown: Double?, at now: Int64) {
+    private mutating func adjust(shown: ProbeResult?, at now: Int64) {
         if followAcknowledgedRate(at: now) { return }
         let before = rates.estimate
         let input = detectors.value.conclude(
             roundTrip: roundTrip,
             isApplicationLimited: load.isLimited,
+            isFeedbackMissing: now &- missingFeedback < Self.staleness,
+            isProbed: prober.hasProbed(within: RateControl.settling &+ (roundTrip ?? 0), at: now),
             bounds: Self.minimum...maximum,
             at: now
         )
@@ -158,12 +164,11 @@ extension BandwidthEstimator {
             reason = .overuse
             prober.noteDrop(from: before, to: rates.estimate, at: now)
         } else if let shown, input.usage != .over {
-            if shown > rates.estimate {
-                rates.learn(min(shown, maximum), at: now)
-                detectors.value.learn(min(shown, maximum))
+            if let rate = prober.noteResult(shown, situation, at: now), rate > rates.estimate {
+                rates.learn(min(rate, maximum), at: now)
+                detectors.value.learn(min(rate, maximum))
                 reason = .probe
             }
-            prober.noteResult(shown, situation, at: now)
         }
         raiseToDelivered(input)
         detectors.value.judgeLoss(

@@ -144,6 +144,7 @@ extension Forwarder {
         return slotCursor.slot.admit(
             receiver.pool[place],
             wanted: slotRecords[slot].target?.encoding,
+            bridge: slotRecords[slot].bridge,
             after: &slotRecords[slot].earlier
         )
     }

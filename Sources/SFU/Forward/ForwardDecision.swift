@@ -24,10 +24,12 @@ extension Slot {
 
     /// Decides about one packet of the slot's publication.
     ///
-    /// `wanted` is the encoding that a waiting video slot starts with, if any.
+    /// `wanted` is the encoding that a waiting video slot starts with, if any; `bridge` is the
+    /// highest temporal layer of the old encoding that is forwarded during a switch.
     mutating func admit(
         _ info: borrowing PacketInfo,
         wanted: EncodingIndex?,
+        bridge: UInt8,
         after earlier: inout RTPRewriter.PreviousSpans
     ) -> ForwardDecision {
         let encoding = info.encoding
@@ -42,7 +44,9 @@ extension Slot {
         case .flowing(encoding):
             return follow(info, to: point, after: &earlier)
         case .switching(from: encoding, to: _):
-            return follow(info, to: rewriter.current.point, after: &earlier)
+            let sent = rewriter.current.point
+            let kept = LayerPoint(spatial: sent.spatial, temporal: min(sent.temporal, bridge))
+            return follow(info, to: kept, after: &earlier)
         case .switching(from: _, to: encoding) where mayBegin(with: info, after: earlier):
             source = .flowing(encoding)
             return begin(info, at: point, after: &earlier)

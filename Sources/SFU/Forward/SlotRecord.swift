@@ -32,6 +32,8 @@ struct SlotRecord: ~Copyable {
     /// Selected layers, `nil` if video is off; other ones may still be sent until the keyframe that
     /// the change needs.
     var target: LayerTarget?
+    /// Highest temporal layer that is forwarded of the old encoding until a switch is done.
+    var bridge: UInt8 = 3
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
     /// Encoding that the control plane was last told; `nil` before the first.

@@ -7,12 +7,14 @@ extension Forwarder {
     ///
     /// A switch up happens at the next keyframe or decodable switch point, a switch down at once
     /// where the codec allows it. The present layer is forwarded until then, so the picture does
-    /// not freeze. `keyframeAt` is the earliest time for a keyframe request, if not at once.
+    /// not freeze; `bridge` is the highest temporal layer of it that is. `keyframeAt` is the
+    /// earliest time for a keyframe request, if not at once.
     mutating func retarget(
         _ slot: SlotIndex,
         at target: LayerTarget?,
         at now: Instant,
         keyframeAt: Instant? = nil,
+        bridge: UInt8 = 3,
         _ transports: inout Transports,
         _ receiver: inout Receiver
     ) {
@@ -23,6 +25,7 @@ extension Forwarder {
             return
         }
         slots[slot].point = point(of: target, receiver)
+        if isOther { slotRecords[slot].bridge = bridge }
         if slotRecords[slot].encodingSent != nil,
             slotRecords[slot].spatialSent != highestSent(slots[slot], receiver)
         {

@@ -23,6 +23,34 @@ extension RTCPEndpoint {
         if let encoding = encodingNeedingKeyframe(request, of: slot, receiver, forwarder) {
             return receiver.requestKeyframe(of: encoding, at: now, &transports)
         }
+        let transport = forwarder.slots[slot].transport
+        let copies = transports[transport].bandwidth?.retransmissionCopies ?? 1
+        // All packets once, and then again: losses come in bursts.
+        for _ in 0..<copies {
+            send(
+                request,
+                to: slot,
+                at: now,
+                &transports,
+                receiver,
+                &forwarder,
+                allocator,
+                into: &output
+            )
+        }
+    }
+
+    /// Sends each packet of a NACK once.
+    private mutating func send(
+        _ request: borrowing GenericNACK,
+        to slot: SlotIndex,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
+        _ forwarder: inout Forwarder,
+        _ allocator: borrowing LayerAllocator,
+        into output: inout Batch
+    ) {
         let sendTime = Forwarder.sendTime(at: now)
         for index in 0..<request.count {
             let (first, bitmask) = request[index]

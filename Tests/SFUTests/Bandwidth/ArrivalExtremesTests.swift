@@ -55,7 +55,7 @@ import WorkerInterface
             pace.add(bytes: 1_200, arrived: $1, waited: 40_000_000)
             acknowledged.add(bytes: 1_200, arrived: $1)
             cluster.add(bytes: 1_200, sent: $0, arrived: $1)
-            let rates = [first.rate, pace.rate, acknowledged.bitsPerSecond, cluster.result]
+            let rates = [first.rate, pace.rate, acknowledged.bitsPerSecond, cluster.result?.rate]
             #expect(rates.allSatisfy { $0?.isFinite ?? true })
         }
     }

@@ -65,7 +65,7 @@ struct HostileClockTests {
             let time = packet * 8_000_000
             cluster.add(bytes: 1_000, sent: time, arrived: 500_000_000_000 + time)
         }
-        #expect(cluster.result == 1_000_000)
+        #expect(abs((cluster.result?.rate ?? 0) - 1_000_000) < 1)
     }
 
     @Test func `drift within an hour is followed, and more is anchored again`() {

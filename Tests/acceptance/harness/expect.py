@@ -165,17 +165,27 @@ async def packets(peer: Peer, mid: str) -> int:
     return (await peer.inbound(mid)).get("packetsReceived", 0)
 
 
-async def still(peer: Peer, mid: str, seconds: float = 1) -> None:
+async def still(
+    peer: Peer, mid: str, seconds: float = 1, counter: str = "packetsReceived"
+) -> None:
     """Checks that nothing arrives on an m-line for the time given, except packets in flight: the
-    viewer may take a moment to drain its socket's buffer."""
+    viewer may take a moment to drain its socket's buffer.
+
+    Probes of the path are padding, which counts as packets; where they may run, `bytesReceived`
+    counts the media alone."""
     begin = time.time()
-    count = await packets(peer, mid)
+
+    async def counted() -> int:
+        return (await peer.inbound(mid)).get(counter, 0)
+
+    count = await counted()
 
     async def over():
         nonlocal count
-        before, count = count, await packets(peer, mid)
+        before, count = count, await counted()
         settling = time.time() - begin < 0.3
-        assert settling or count == before, f"{peer.stack}: {count - before} packets came on {mid}"
+        came = f"{count - before} more of {counter} on {mid}"
+        assert settling or count == before, f"{peer.stack}: {came}"
         return time.time() - begin > seconds
 
     await until(over, "", seconds + 5)

@@ -18,6 +18,8 @@ struct PathProperties {
     var jitterMilliseconds = 0.0
     /// Share of packets lost at random.
     var loss = 0.0
+    /// Packets that are lost in a row, on average; `nil` if each is lost by itself.
+    var burst: Double?
     /// Longest queuing delay, in milliseconds; packets beyond it are dropped.
     var queueMilliseconds = 300.0
     /// A busy machine on the path.
@@ -43,6 +45,7 @@ final class Bottleneck {
     private var random: SeededRandom
     private(set) var dropped = 0
     private var stall: Range<Int64> = 0..<0
+    private var isLosing = false
 
     init(_ properties: PathProperties, seed: UInt64) {
         self.properties = properties
@@ -61,7 +64,7 @@ final class Bottleneck {
             return nil
         }
         free = finish(bits: Double(bytes * 8), from: max(now, free))
-        if properties.loss > 0, random.unit() < properties.loss {
+        if isLost() {
             dropped += 1
             return nil
         }
@@ -72,6 +75,15 @@ final class Bottleneck {
         // Jitter delays but does not reorder.
         lastExit = max(lastExit, afterStall(exit))
         return lastExit + extra
+    }
+
+    /// Returns whether the next packet is lost: by itself, or in bursts (Gilbert's model).
+    private func isLost() -> Bool {
+        guard properties.loss > 0 else { return false }
+        guard let burst = properties.burst else { return random.unit() < properties.loss }
+        let begins = properties.loss / (1 - properties.loss) / burst
+        if random.unit() < (isLosing ? 1 / burst : begins) { isLosing.toggle() }
+        return isLosing
     }
 
     /// Returns the delivery time of a packet that arrives at `time`.

@@ -17,6 +17,8 @@ struct LayeredCall: ~Copyable {
         var queueMilliseconds = 300.0
         var capacity: [(second: Double, bitsPerSecond: Double)] = [(0, 3e6)]
         var loss = 0.0
+        /// Packets that are lost in a row, on average; `nil` if each is lost by itself.
+        var burst: Double?
         var jitterMilliseconds = 0.0
         var stalls: (running: Double, longest: Double)?
         /// Seconds for which the publisher has been sending when the viewer subscribes.
@@ -79,6 +81,7 @@ struct LayeredCall: ~Copyable {
     init(_ settings: Settings, seed: UInt64) throws {
         self.settings = settings
         call = try Call(seed: seed)
+        viewer.askAgain = Int64(2e6 * settings.delayMilliseconds) + 20_000_000
         call.join(publications: [Media.audio(0), Media.video(1, rids: ["q", "h", "f"])])
         call.join(slots: [Media.slot(0), Media.slot(1, kind: .audio, ssrc: 0xbbbb)])
         call.connect(0)
@@ -96,6 +99,7 @@ struct LayeredCall: ~Copyable {
         path.delayMilliseconds = settings.delayMilliseconds
         path.queueMilliseconds = settings.queueMilliseconds
         path.loss = settings.loss
+        path.burst = settings.burst
         path.jitterMilliseconds = settings.jitterMilliseconds
         path.stalls = settings.stalls
         let link = Downlink(Bottleneck(path, seed: seed))

@@ -18,13 +18,14 @@ struct SimulatedViewer {
 
     private static let video: UInt32 = 0xaaaa
     private static let feedbackInterval: Int64 = 100_000_000
-    private static let askAgain: Int64 = 100_000_000
     private static let mostAsked = 10
     /// Nanoseconds without a first picture, and without a new one, after which a browser requests a
     /// keyframe.
     private static let firstPatience: Int64 = 200_000_000
     private static let patience: Int64 = 3_000_000_000
 
+    /// Nanoseconds after which a packet is requested again: a round trip and a little more.
+    var askAgain: Int64 = 100_000_000
     private(set) var frames: [Frame] = []
     /// Audio packets: arrival, number, and transit time in excess of the fastest.
     private(set) var sounds: [(time: Int64, number: Int, transit: Int64)] = []
@@ -188,7 +189,7 @@ struct SimulatedViewer {
         var missing: [SequenceNumber] = []
         for index in next..<highest where packets[index] == nil && missing.count < 100 {
             let before = asked[index] ?? (.min / 2, 0)
-            guard now - before.0 >= Self.askAgain, before.1 < Self.mostAsked else { continue }
+            guard now - before.0 >= askAgain, before.1 < Self.mostAsked else { continue }
             asked[index] = (now, before.1 + 1)
             missing.append(SequenceNumber(rawValue: UInt16(truncatingIfNeeded: index)))
         }

@@ -1,0 +1,88 @@
+import Testing
+
+/// A viewer of three encodings on lines like those of `make bench-lines`, in virtual time.
+///
+/// Each line is wide for five seconds before it becomes as the row says. `SFUD_FIGURES=1` prints the
+/// figures, `SFUD_TRACE=600k` the estimate of one line each 100 ms; `SFUD_SCENARIOS=full` tries all
+/// lines for a minute, with five seeds, and with a machine on the path that is busy.
+struct LineTests {
+    static let narrow = [
+        Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 20),
+        Line("250k", [(0, 250)], fits: [(0, 320)], estimate: 1.12),
+        Line("600k", [(0, 600)], fits: [(0, 640)], estimate: 1.08),
+        Line("1500k", [(0, 1_500)]),
+        Line("3000k", [(0, 3_000)]),
+    ]
+
+    static let lossy = [
+        Line("loss-2", loss: 0.02),
+        Line("loss-5", loss: 0.05),
+        Line("loss-5-tight", [(0, 2_000)], loss: 0.05, frozen: 0.5),
+        Line("loss-10", loss: 0.10, frozen: 2),
+        Line("burst-2", loss: 0.02, burst: 5, frozen: 2),
+        Line("burst-5", loss: 0.05, burst: 5, frozen: 5),
+        Line("burst-10", loss: 0.10, burst: 5, frozen: 8),
+        Line(
+            "thin-then-lossy",
+            [(0, 600), (15, 10_000)],
+            loss: 0.05,
+            lossFrom: 30,
+            fits: [(0, 640), (15, 1_280)],
+            frozen: 0.5
+        ),
+    ]
+
+    static let slow = [
+        Line("delay-20", [(0, 750)], fits: [(0, 640)]),
+        Line("delay-100", [(0, 750)], delay: 100, fits: [(0, 640)]),
+        Line("delay-200", [(0, 750)], delay: 200, fits: [(0, 640)]),
+        Line("jitter-30", [(0, 750)], jitter: 15, fits: [(0, 640)]),
+        Line("queue-50ms", [(0, 750)], queue: 50, fits: [(0, 640)], frozen: 1),
+        Line("queue-1s", [(0, 750)], queue: 1_000, fits: [(0, 640)]),
+    ]
+
+    static let changing = [
+        Line(
+            "step-3000-600",
+            [(0, 3_000), (20, 600), (40, 3_000)],
+            fits: [(0, 1_280), (20, 640), (40, 1_280)]
+        ),
+        Line(
+            "step-250-1500",
+            [(0, 250), (20, 1_500), (40, 250)],
+            fits: [(0, 320), (20, 1_280), (40, 320)],
+            frozen: 0.5
+        ),
+    ]
+
+    static let all = narrow + lossy + slow + changing
+    /// Lines of the short run.
+    static let some = all.filter {
+        ["250k", "loss-10", "delay-200", "queue-50ms"].contains($0.name)
+    }
+
+    static let lines = Scenarios.isFull ? all : some
+    static let seeds: ClosedRange<UInt64> = Scenarios.isFull ? 1...5 : 1...1
+
+    @Test(arguments: lines, seeds)
+    func `the picture holds`(line: Line, seed: UInt64) throws {
+        let seen = try LineCall(line, isBusy: false, seed: seed).watch()
+        #expect(seen.frozen <= line.frozen * seen.length / 60)
+        #expect(Double(seen.switches) <= max(1, seen.length / 30))
+        #expect(seen.fitting >= 0.9)
+        #expect(seen.estimate <= line.estimate)
+    }
+
+    @Test(arguments: lines, seeds)
+    func `the picture holds although a machine on the path is busy`(
+        line: Line,
+        seed: UInt64
+    ) throws {
+        let seen = try LineCall(line, isBusy: true, seed: seed).watch()
+        // It stops for up to 60 ms at a time, and so may each repair.
+        #expect(seen.frozen <= (line.frozen + 2) * seen.length / 60)
+        #expect(Double(seen.switches) <= max(1, seen.length / 30))
+        #expect(seen.fitting >= 0.8)
+        #expect(seen.estimate <= line.estimate + 0.1)
+    }
+}
