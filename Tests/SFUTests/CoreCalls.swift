@@ -13,8 +13,13 @@ extension Core {
         allocator.allocate(transport, at: now, &transports, &receiver, &forwarder)
     }
 
-    mutating func retarget(_ slot: SlotIndex, at target: LayerTarget?, at now: Instant) {
-        forwarder.retarget(slot, at: target, at: now, &transports, &receiver)
+    mutating func retarget(
+        _ slot: SlotIndex,
+        at target: LayerTarget?,
+        at now: Instant,
+        bridge: UInt8 = 3
+    ) {
+        forwarder.retarget(slot, at: target, at: now, bridge: bridge, &transports, &receiver)
     }
 }
 

@@ -232,12 +232,12 @@ extension LayerAllocator {
         {
             let isFull = transports[transport].bandwidth?.isFull() == true
             let budget = (transports[transport].allocatedEstimate ?? .max) - other
-            if let temporal = self.bridge(
+            if let temporal = Self.bridge(
                 from: before,
                 to: option,
                 within: budget - allocation.given + Self.withOverhead(option.likelyBitrate),
                 isFull: isFull,
-                receiver.publications[publication]
+                receiver.publications[publication].options
             ) {
                 bridge = temporal
             } else {

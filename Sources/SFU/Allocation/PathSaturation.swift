@@ -41,28 +41,27 @@ extension LayerAllocator {
     /// new one arrives, so that the picture goes on with fewer frames; `nil` if the path's queue is
     /// long: its frames are still to be shown, and more of them would only delay the keyframe.
     ///
-    /// `budget` is the slot's part of the estimate, in bits a second.
-    func bridge(
+    /// `budget` is the slot's part of the estimate, in bits a second; `options` are the layers on
+    /// offer, in order of their sizes and frame rates.
+    static func bridge(
         from before: LayerOption,
         to option: LayerOption,
         within budget: Int,
         isFull: Bool,
-        _ publication: borrowing Publication
+        _ options: borrowing UncountedArray<LayerOption>
     ) -> UInt8? {
-        if isFull, before.likelyBitrate > Self.floodFactor * option.likelyBitrate { return nil }
-        let new = Self.withOverhead(option.likelyBitrate)
-        let limit = Int(Double(max(budget, new)) * Self.excess)
+        if isFull, before.likelyBitrate > floodFactor * option.likelyBitrate { return nil }
+        let limit = Int(Double(max(budget, withOverhead(option.likelyBitrate))) * excess)
         var lowest = before
         var found: UInt8?
-        // Options come in order of their frame rates.
-        for index in 0..<publication.options.count {
-            let candidate = publication.options[index]
+        for index in 0..<options.count {
+            let candidate = options[index]
             guard candidate.target.encoding == before.target.encoding,
                 candidate.target.spatial == before.target.spatial,
                 candidate.target.temporal <= before.target.temporal
             else { continue }
             if candidate.target.temporal < lowest.target.temporal { lowest = candidate }
-            if Self.withOverhead(candidate.likelyBitrate) <= limit {
+            if withOverhead(candidate.likelyBitrate) <= limit {
                 found = max(found ?? 0, candidate.target.temporal)
             }
         }

@@ -214,6 +214,7 @@ struct BandwidthEstimator: ~Copyable {
             isRecovering: loss == .increasing,
             isApplicationLimited: load.isLimited,
             isStepped: isStarved || allocated > 0 && allocated < Self.steppedShare * current,
+            isStarved: isStarved,
             waiting: waiting
         )
     }

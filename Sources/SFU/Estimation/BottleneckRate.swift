@@ -7,9 +7,6 @@ struct BottleneckRate {
     private static let idle: Int64 = 30_000_000
     private static let shortest: Int64 = 60_000_000
     private static let fewestPackets = 8
-    /// Packets and nanoseconds from which the measurement is certain.
-    private static let manyPackets = 6
-    private static let long: Int64 = 200_000_000
     /// Longest stretch of one measurement, in nanoseconds.
     private static let present: Int64 = 1_000_000_000
 
@@ -18,8 +15,6 @@ struct BottleneckRate {
     private var firstArrived: Int64?
     /// Rate in bits a second at which the present queue drains; `nil` if it cannot be told.
     private(set) var rate: Double?
-    /// The same once it is certain, whatever the average of the acknowledged rate is.
-    private(set) var certainRate: Double?
 
     /// Adds a packet that arrived, on the subscriber's clock, with its queuing delay, in
     /// nanoseconds.
@@ -33,16 +28,14 @@ struct BottleneckRate {
         count &+= 1
         let stretch = arrived &- began
         guard stretch <= Self.present else {
-            let known = (rate, certainRate)
+            let known = rate
             self = BottleneckRate()
             firstArrived = arrived
-            (rate, certainRate) = known
+            rate = known
             return
         }
-        let measured = Double(bytes) * 8e9 / Double(max(stretch, 1))
-        if count >= Self.manyPackets, stretch >= Self.long { certainRate = measured }
         guard count >= Self.fewestPackets, stretch >= Self.shortest else { return }
-        rate = measured
+        rate = Double(bytes) * 8e9 / Double(stretch)
     }
 
     /// Discards the measurement, which does not compare with later packets.

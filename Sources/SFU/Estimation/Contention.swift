@@ -2,7 +2,8 @@
 ///
 /// A sender that backs off whenever a queue grows gets no share beside such a flow. As the queue
 /// may be our own, a test sends less than was acknowledged for a few seconds. If the queue does not
-/// shrink, it belongs to another flow. The test is repeated from time to time.
+/// shrink, it belongs to another flow. The test is repeated from time to time. A queue that does not
+/// change at all meanwhile, and loses nothing, is none: the path itself has become longer.
 struct Contention {
     private enum State {
         case none
@@ -21,7 +22,7 @@ struct Contention {
     enum Rule { case delay, test, loss }
 
     /// Advances the test with the present state of the queue.
-    mutating func update(_ queue: StandingQueue, at now: Int64) -> Rule {
+    mutating func update(_ queue: inout StandingQueue, hasLoss: Bool, at now: Int64) -> Rule {
         guard queue.isHeld else {
             state = .none
             return .delay
@@ -33,6 +34,11 @@ struct Contention {
         case .testing(let until, let from) where now >= until:
             // A queue that has halved is draining.
             guard queue.delay > from / 2 else {
+                state = .none
+                return .delay
+            }
+            guard hasLoss || !queue.isSteady else {
+                queue.rebase()
                 state = .none
                 return .delay
             }

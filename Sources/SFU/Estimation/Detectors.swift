@@ -6,10 +6,11 @@ struct Detectors {
     private static let usualRoundTrip: Int64 = 100_000_000
     /// Queuing delay in nanoseconds, and share lost, above which a path counts as saturated.
     private static let longWait: Int64 = 100_000_000
-    /// Queuing delay in nanoseconds from which the queue alone tells the path's rate.
+    /// Queuing delay in nanoseconds that is more than a probe leaves.
     private static let standingWait: Int64 = 80_000_000
     private static let muchLoss = 0.1
-    /// Share lost, and queuing delay in nanoseconds up to which that is not for lack of capacity.
+    /// Share lost from which a queue may be full, or from which loss is notable, and queuing delay in nanoseconds up to which that is not for lack of capacity.
+    private static let someLoss = 0.02
     private static let notableLoss = 0.03
     private static let littleWait = 30_000_000.0
     /// Queuing delay in nanoseconds below which there is no queue.
@@ -112,8 +113,7 @@ struct Detectors {
             bottleneckRate: bottleneckRate.rate,
             roundTrip: roundTrip,
             waiting: queue.delay,
-            drainRate: wait > Self.standingWait ? bottleneckRate.certainRate : nil,
-            rule: contention.update(queue, at: now),
+            rule: contention.update(&queue, hasLoss: losses.averageLoss > Self.someLoss, at: now),
             isQueueOfProbe: isProbed && wait < Self.standingWait,
             fair: events.fairRate(roundTrip: roundTrip),
             floor: events.floor(roundTrip: roundTrip, at: now),

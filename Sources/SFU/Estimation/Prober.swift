@@ -24,6 +24,8 @@ struct Prober {
         /// Whether the allocation cannot use the estimate because its next step exceeds the
         /// remainder.
         var isStepped = false
+        /// Whether video is in demand and none is allocated.
+        var isStarved = false
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
     }
@@ -243,7 +245,8 @@ struct Prober {
             beforeDrop = 0
         } else if situation.next > situation.estimate {
             // More than the next layer needs would only burden the path.
-            let scale = min(Self.margin * situation.next / situation.estimate, Self.firstStep)
+            let most = situation.isStarved ? Self.furtherScale : Self.firstStep
+            let scale = min(Self.margin * situation.next / situation.estimate, most)
             queue(situation.estimate * scale)
         } else {
             queue(situation.estimate * Self.furtherScale)

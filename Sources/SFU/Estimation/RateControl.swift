@@ -47,8 +47,6 @@ struct RateControl {
         var roundTrip: Int64
         /// Queuing delay on the path, in nanoseconds.
         var waiting: Double
-        /// The same, while the queue is long and the rate certain.
-        var drainRate: Double?
         var rule: Contention.Rule
         /// Whether the queue is no longer than a probe leaves, soon after one.
         var isQueueOfProbe: Bool
@@ -153,9 +151,8 @@ struct RateControl {
             lastDecrease = now
             return estimate < before
         }
-        // The average lags when a large frame follows small ones, and when the path has become
-        // narrow: then the queue tells at once how fast it drains.
-        let acknowledged = input.drainRate ?? max(average, input.bottleneckRate ?? 0)
+        // The average lags when a large frame follows small ones.
+        let acknowledged = max(average, input.bottleneckRate ?? 0)
         var target = max(Self.decrease * acknowledged, input.floor)
         if target > estimate, let known = capacity.estimate {
             target = min(target, Self.decrease * known)

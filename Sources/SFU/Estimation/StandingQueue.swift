@@ -12,6 +12,10 @@ struct StandingQueue {
     /// Queuing delay in nanoseconds that counts as held if it persists for four short stretches.
     private static let held: Int64 = 40_000_000
 
+    /// Differences in nanoseconds between the minima of short stretches up to which the delay is
+    /// steady.
+    private static let steady: Int64 = 5_000_000
+
     private var own = Minima()
     private var present = Minima()
     /// Queuing delay in nanoseconds, smoothed over about twenty packets.
@@ -33,6 +37,16 @@ struct StandingQueue {
         present.count > 4 && present.least(of: 4) &- own.least(of: 8) > Self.held
     }
 
+    /// Whether the queue was equally long for two seconds.
+    var isSteady: Bool {
+        guard present.count > 4 else { return false }
+        let (least, most) = present.range(of: 1...3)
+        return most &- least <= Self.steady
+    }
+
+    /// Takes the present delay for the path's own: a route or a radio cell is another one.
+    mutating func rebase() { own = present }
+
     mutating func reset() { self = StandingQueue() }
 }
 
@@ -50,6 +64,17 @@ private struct Minima {
             count &+= 1
             values[count & 7] = value
         }
+    }
+
+    /// Returns the least and the greatest minimum of some stretches, counted back from the current
+    /// one.
+    func range(of stretches: ClosedRange<Int>) -> (least: Int64, most: Int64) {
+        var (least, most) = (Int64.max, Int64.min)
+        for back in stretches {
+            least = min(least, values[(count &- back) & 7])
+            most = max(most, values[(count &- back) & 7])
+        }
+        return (least, most)
     }
 
     /// Returns the minimum of the last stretches, the current one included.

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import SFU
+
 /// A viewer of three encodings on lines like those of `make bench-lines`, in virtual time.
 ///
 /// Each line is wide for five seconds before it becomes as the row says. `SFUD_FIGURES=1` prints the
@@ -84,5 +86,19 @@ struct LineTests {
         #expect(Double(seen.switches) <= max(1, seen.length / 30))
         #expect(seen.fitting >= 0.8)
         #expect(seen.estimate <= line.estimate + 0.1)
+    }
+
+    @Test(arguments: [true, false])
+    func `a repair is sent twice where much is lost without a queue`(isLossy: Bool) throws {
+        var settings = LayeredCall.Settings()
+        // Either a tenth is lost at random, or what a narrow queue does not hold.
+        settings.loss = isLossy ? 0.1 : 0
+        settings.capacity = isLossy ? [(0, 10e6)] : [(0, 10e6), (3, 300e3)]
+        var call = try LayeredCall(settings, seed: 5)
+        call.run(until: isLossy ? 10 : 4.5)
+        let lost = call.link.bottleneck.dropped
+        let repaired = Int(call.call.core.forwarder.slotRecords[SlotIndex(0)].retransmissions)
+        #expect(lost > 20)
+        #expect((repaired > lost) == isLossy, "\(repaired) repairs of \(lost)")
     }
 }

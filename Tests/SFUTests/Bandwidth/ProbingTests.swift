@@ -42,6 +42,68 @@ struct ProbingTests {
         #expect(second?.id != first?.id)
     }
 
+    @Test func `a probe is no faster than the next layer needs, and as long as the path bears`() {
+        var prober = Prober()
+        while let probe = prober.take(Self.situation(estimate: 1e6), at: 0) {
+            Self.send(probe, &prober)
+        }
+        // A layer that needs little more, and one that needs a lot.
+        var near = Self.situation(estimate: 1e6)
+        near.next = 1.1e6
+        let first = prober.take(near, at: 4_000_000_000)
+        #expect(first?.bitsPerSecond == 1_210_000)
+        // An excess of 21 % for 95 ms is a queue of 20 ms.
+        #expect(abs((first?.bytes ?? 0) - 14_404) <= 1)
+        Self.send(first, &prober)
+        var far = near
+        far.next = 1.9e6
+        let second = prober.take(far, at: 8_000_000_000)
+        #expect(second?.bitsPerSecond == 1_500_000)
+        #expect(second?.bytes == 7_500)
+        #expect(second?.minimumPackets == 8)
+    }
+
+    @Test func `a result that is uncertain has to be confirmed, and the lower one counts`() {
+        var prober = Prober()
+        let situation = Self.situation()
+        func result(_ id: UInt8, _ rate: Double, doubt: Double) -> ProbeResult {
+            ProbeResult(id: ProbeID(rawValue: id), rate: rate, doubt: doubt)
+        }
+        func take(_ result: ProbeResult, at now: Int64) -> Double? {
+            prober.noteResult(result, situation, at: now)
+        }
+        #expect(take(result(1, 900e3, doubt: 0.01), at: 0) == 900e3)
+        #expect(take(result(2, 900e3, doubt: 0.05), at: 1_000_000_000) == nil)
+        #expect(take(result(2, 950e3, doubt: 0.05), at: 1_100_000_000) == nil, "the same probe")
+        #expect(take(result(3, 700e3, doubt: 0.05), at: 1_500_000_000) == 700e3)
+        #expect(take(result(4, 800e3, doubt: 0.05), at: 2_000_000_000) == nil)
+        #expect(take(result(5, 990e3, doubt: 0.05), at: 5_000_000_000) == nil, "too late")
+        #expect(take(result(6, 200e3, doubt: 0.05), at: 6_000_000_000) == 200e3, "raises nothing")
+    }
+
+    @Test func `arrivals that scatter make a result low and doubtful`() throws {
+        let probe = Probe(
+            id: ProbeID(rawValue: 3),
+            bitsPerSecond: 1_600_000,
+            bytes: 4_000,
+            minimumPackets: 5
+        )
+        var even = ProbeCluster(probe)
+        var held = ProbeCluster(probe)
+        for index in 0..<20 as Range<Int64> {
+            // A path of 800 kbit/s; something on it holds packets for up to 8 ms.
+            let arrived = 7_000_000_000 + 2_000_000 * index
+            even.add(bytes: 200, sent: index * 1_000_000, arrived: arrived)
+            let stop = (arrived + 7_999_999) / 8_000_000 * 8_000_000
+            held.add(bytes: 200, sent: index * 1_000_000, arrived: stop)
+        }
+        let sure = try #require(even.result)
+        let doubtful = try #require(held.result)
+        #expect(sure.doubt < 0.001)
+        #expect(doubtful.doubt > 0.02)
+        #expect(doubtful.rate < sure.rate)
+    }
+
     @Test func `no probe is beyond twice what is wanted, or the maximum`() {
         var prober = Prober()
         let first = prober.take(Self.situation(wanted: 350e3), at: 0)

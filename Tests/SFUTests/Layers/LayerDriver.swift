@@ -191,7 +191,8 @@ struct LayerDriver: ~Copyable {
             var target: LayerTarget? = call.core.receiver.publications[1].options[option].target
             if noise.next() % 50 == 0 { target = nil }
             let before = call.core.forwarder.slotRecords[slot].target
-            call.core.retarget(slot, at: target, at: call.now)
+            let bridge = UInt8(truncatingIfNeeded: switches % 4)
+            call.core.retarget(slot, at: target, at: call.now, bridge: bridge)
             if target != before { switches += 1 }
         }
     }

@@ -182,7 +182,8 @@ struct LayeredCall: ~Copyable {
                 for byte in bytes { output.append(byte) }
             }
             let datagram = sent[0].indices.map { sent[0][$0] }
-            reports.append((now + Int64(settings.delayMilliseconds * 1e6), datagram))
+            let delay = link.bottleneck.properties.delayMilliseconds
+            reports.append((now + Int64(delay * 1e6), datagram))
         }
         while let first = reports.first, first.due <= now {
             reports.removeFirst()

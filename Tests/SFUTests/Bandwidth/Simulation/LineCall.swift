@@ -66,7 +66,7 @@ struct LineCall: ~Copyable {
     /// Bits a second of the encodings, about those of Chromium on the bench.
     private static let rates = [130e3, 380e3, 780e3]
     private static let framesPerSecond = 20
-    /// Seconds for which each line is wide at first, and after a change until figures count.
+    /// Seconds for which each line is wide and near at first, and after a change until figures count.
     static let lead = 5.0
     static let settling = 5.0
     /// Average run and longest stop of a busy machine on the path, in milliseconds.
@@ -86,7 +86,6 @@ struct LineCall: ~Copyable {
         var settings = LayeredCall.Settings()
         settings.rates = Self.rates
         settings.framesPerSecond = Self.framesPerSecond
-        settings.delayMilliseconds = line.delay
         settings.jitterMilliseconds = line.jitter
         settings.loss = line.lossFrom < 0 ? line.loss : 0
         settings.burst = line.burst
@@ -102,6 +101,9 @@ struct LineCall: ~Copyable {
     consuming func watch() -> Seen {
         while call.second < Self.lead + length {
             call.run(until: call.second + 0.1)
+            if call.second >= Self.lead {
+                call.link.bottleneck.properties.delayMilliseconds = line.delay
+            }
             if call.second >= line.lossFrom + Self.lead {
                 call.link.bottleneck.properties.loss = line.loss
             }
