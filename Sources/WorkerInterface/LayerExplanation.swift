@@ -20,6 +20,7 @@ package struct LayerExplanation: Hashable, Sendable {
     package var retryAt: Instant?
     /// Last layer switches, at most 32, oldest first.
     package var decisions: [LayerDecision]
+    package var freezes = FreezeAccount()
 
     package init(
         sent: LayerDescription? = nil,

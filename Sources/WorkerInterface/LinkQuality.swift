@@ -52,10 +52,13 @@ package struct LinkQuality: Hashable, Sendable, BitwiseCopyable {
     package var sent = Direction()
     /// Round-trip time, in seconds.
     package var roundTrip = Spread()
+    /// Freezes of the video sent to the peer.
+    package var freezes = FreezeTotals()
 
     package init() {}
 
     package static func += (total: inout Self, other: Self) {
+        total.freezes += other.freezes
         total.received += other.received
         total.sent += other.sent
         total.roundTrip += other.roundTrip

@@ -116,6 +116,8 @@ package struct WorkerStatistics: Hashable, Sendable {
     /// numbers.
     package var fillersOut: UInt64 = 0
     package var rtcpOut: UInt64 = 0
+    /// Freezes of subscribers' video that have ended.
+    package var freezes = FreezeTotals()
     /// Dropped packets, indexed by `DropReason.allCases`.
     package var drops: [UInt64] = Array(repeating: 0, count: DropReason.allCases.count)
     /// Dropped packets out of `relayedIn`, indexed likewise.
@@ -238,6 +240,8 @@ package struct SlotStatistics: Hashable, Sendable {
     package var nacksReceived: UInt64
     package var pictureLossesReceived: UInt64
     package var retransmissionsSent: UInt64
+    /// Freezes of the subscription's video that have ended.
+    package var freezes = FreezeTotals.Sum()
 
     package init(id: SlotID) {
         self.id = id

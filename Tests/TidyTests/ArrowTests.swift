@@ -28,7 +28,7 @@ import Testing
 
     /// Folders of the media core, each with those that it may use; `Worker` uses all of them.
     static let parts: [String: Set<String>] = {
-        let leaves: Set = ["Crypto", "Estimation", "Layers", "Storage"]
+        let leaves: Set = ["Crypto", "Estimation", "Freezes", "Layers", "Storage"]
         let receive = leaves.union(["ActiveSpeakers", "Transport"])
         let forward = leaves.union(["Receive", "Transport"])
         let allocation = forward.union(["Forward"])
@@ -37,6 +37,7 @@ import Testing
             "Storage": [],
             "Crypto": ["Storage"],
             "Estimation": ["Storage"],
+            "Freezes": ["Storage"],
             "Layers": ["Storage"],
             "ActiveSpeakers": ["Storage"],
             "Transport": ["Crypto", "Estimation", "Storage"],

@@ -17,7 +17,7 @@ extension LayerAllocator {
         else { return nil }
         let given = shares[slot].value.given
         let limit = given == nil && receiver.publications[publication].options.isEmpty
-        return LayerExplanation(
+        var found = LayerExplanation(
             sent: sentLayer(of: slot, now, receiver, forwarder),
             offered: offeredLayers(of: publication, now, receiver),
             names: receiver.publications[publication].configuration.encodings.map(\.rid),
@@ -31,6 +31,10 @@ extension LayerAllocator {
             retryAt: shares[slot].value.retry(after: now),
             decisions: shares[slot].value.recentDecisions
         )
+        if forwarder.slotRecords[slot].freezes.isMade {
+            found.freezes = forwarder.slotRecords[slot].freezes.value.account(at: now)
+        }
+        return found
     }
 
     private func offeredLayers(

@@ -39,6 +39,8 @@ struct BandwidthEstimator: ~Copyable {
     var load = OfferedLoad()
     var prober = Prober()
     var limits = ReceiverLimits()
+    /// Frames that the last feedback message reported as arrived.
+    var arrivedFrames = UncountedArray<ArrivedFrame>(capacity: 1)
     let maximum: Double
     var wanted = 0.0
     var allocated = 0.0
@@ -86,10 +88,17 @@ struct BandwidthEstimator: ~Copyable {
     ///   - bytes: Its UDP payload plus 28 for IP and UDP.
     ///   - now: The time of sending.
     ///   - probe: The probe it was sent for, or along with.
-    mutating func sent(_ sequence: UInt16, bytes: Int, at now: Instant, probe: ProbeID?) {
+    ///   - frame: The slot whose frame it ends.
+    mutating func sent(
+        _ sequence: UInt16,
+        bytes: Int,
+        at now: Instant,
+        probe: ProbeID?,
+        frame: OptionalIndex<HandleKind.Slot> = .none
+    ) {
         let time = now.nanoseconds
         if !detectors.isMade { detectors.make(Detectors()) }
-        packets.append(sequence, bytes: bytes, at: time, probe: probe?.rawValue ?? 0)
+        packets.append(sequence, bytes: bytes, at: time, probe: probe?.rawValue ?? 0, frame: frame)
         second.note(bytes: bytes, at: time)
         lastSent = time
         if let probe {
@@ -290,5 +299,23 @@ extension BandwidthEstimator {
         if lastFeedback != nil { return .transportFeedback }
         if limits.hasEstimate { return .receiverEstimate }
         return limits.loss != nil ? .receiverReports : .none
+    }
+}
+
+/// Last packet of a frame that a subscriber's feedback reports as arrived.
+struct ArrivedFrame: BitwiseCopyable {
+    /// Slot that it was sent through.
+    var slot: SlotIndex
+    var sent: Instant
+    /// Arrival in nanoseconds of the subscriber's clock.
+    var arrived: Int64
+}
+
+extension BandwidthEstimator {
+    /// Notes the arrival of a packet, if it ends a frame.
+    mutating func noteFrame(_ entry: SentPackets.Entry, _ arrived: Int64) {
+        guard let slot = entry.frame.value else { return }
+        let sent = Instant(nanoseconds: entry.time)
+        arrivedFrames.append(ArrivedFrame(slot: slot, sent: sent, arrived: arrived))
     }
 }

@@ -70,6 +70,9 @@ package struct Pacer: ~Copyable {
 
     package var isEmpty: Bool { waitingPackets == 0 }
 
+    /// Time at which the oldest video packet was queued; `nil` if none waits.
+    package var waitingSince: Instant? { video.first?.arrived }
+
     /// Returns the bytes that may leave now; the last packet may exceed it.
     ///
     /// Sent bytes are then noted by `left`, or by `next`.

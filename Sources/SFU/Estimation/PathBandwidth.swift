@@ -122,11 +122,19 @@ struct PathBandwidth: ~Copyable {
 
     /// Notes a packet that left; `waited` says that it was queued in the pacer, which has counted
     /// it.
-    mutating func sent(_ sequence: UInt16, bytes: Int, waited: Bool, at now: Instant) {
+    ///
+    /// `frame` is the slot whose frame it ends.
+    mutating func sent(
+        _ sequence: UInt16,
+        bytes: Int,
+        waited: Bool,
+        frame: OptionalIndex<HandleKind.Slot>,
+        at now: Instant
+    ) {
         // The last packet of a probe has already ended it at the pacer.
         let probe = waited ? taken : pacer.currentProbe
         if !waited { pacer.left(bytes: bytes, at: now) }
-        estimator.sent(sequence, bytes: bytes, at: now, probe: probe)
+        estimator.sent(sequence, bytes: bytes, at: now, probe: probe, frame: frame)
     }
 
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
@@ -161,6 +169,12 @@ struct PathBandwidth: ~Copyable {
 
     /// Whether packets wait in the pacer.
     func holdsPackets() -> Bool { !pacer.isEmpty }
+
+    /// Returns the time since which the oldest packet waits in the pacer, and the round-trip time
+    /// in nanoseconds, if known.
+    func waiting() -> (since: Instant?, roundTrip: Int64?) {
+        (pacer.waitingSince, estimator.roundTrip)
+    }
 
     /// Whether packets sent now are queued for long, or lost.
     func isFull() -> Bool { estimator.isFull }

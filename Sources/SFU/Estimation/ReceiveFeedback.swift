@@ -9,6 +9,7 @@ extension BandwidthEstimator {
     /// whatever the message claims. Sequence numbers that were never sent, or are already settled,
     /// are ignored.
     mutating func receive(_ feedback: borrowing TransportFeedback, at now: Instant) {
+        arrivedFrames.removeAll()
         guard detectors.isMade else { return }
         let time = now.nanoseconds
         if let last = lastFeedback, time &- last > Self.staleness { detectors.value.resetDelays() }
@@ -33,6 +34,7 @@ extension BandwidthEstimator {
             newest = max(newest ?? entry.time, entry.time)
             let arrived = detectors.value.clock.time(of: arrival)
             detectors.value.noteArrival(entry, arrived)
+            noteFrame(entry, arrived)
             if entry.probe != 0 {
                 shown =
                     prober.noteArrival(

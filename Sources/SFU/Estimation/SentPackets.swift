@@ -1,3 +1,5 @@
+import WorkerInterface
+
 /// History of sent packets that await feedback, by transport-wide sequence number.
 ///
 /// It takes sixteen bytes a packet. It grows with the packets in flight, up to `maximum`, or up to
@@ -18,6 +20,8 @@ struct SentPackets: ~Copyable {
         /// Probe it belongs to; 0 for none.
         var probe: UInt8 = 0
         var state = State.unused
+        /// Slot whose frame ends with this packet.
+        var frame = OptionalIndex<HandleKind.Slot>.none
     }
 
     static let maximum = 8_192
@@ -37,7 +41,13 @@ struct SentPackets: ~Copyable {
     var count: Int { end &- oldest }
 
     /// Appends a packet; numbers skipped in between count as never sent.
-    mutating func append(_ sequence: UInt16, bytes: Int, at time: Int64, probe: UInt8) {
+    mutating func append(
+        _ sequence: UInt16,
+        bytes: Int,
+        at time: Int64,
+        probe: UInt8,
+        frame: OptionalIndex<HandleKind.Slot> = .none
+    ) {
         if end == 0 {
             // High enough for any earlier number that feedback may name.
             end = Int(sequence) &+ 0x1_0000
@@ -47,7 +57,7 @@ struct SentPackets: ~Copyable {
         if step != 0 { skip(step) }
         if count == ring.capacity { makeRoom() }
         let size = UInt16(clamping: bytes)
-        ring[end] = Entry(time: time, bytes: size, probe: probe, state: .inFlight)
+        ring[end] = Entry(time: time, bytes: size, probe: probe, state: .inFlight, frame: frame)
         end &+= 1
         inFlight &+= Int(size)
     }

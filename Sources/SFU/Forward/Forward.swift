@@ -288,11 +288,13 @@ extension Forwarder {
         slotCursor.slot.count(length: length, octets: octets)
         slotCursor.destination.count(length: length)
         if let number = rewriting.transportSequence {
+            let endsFrame = receiver.pool[place].marks.contains(rewriting.span.point)
             transports[slotCursor.slot.transport].bandwidth?
                 .sent(
                     number,
                     bytes: length + Self.datagramOverhead,
                     waited: isReleasing,
+                    frame: endsFrame ? OptionalIndex(slotCursor.index) : .none,
                     at: now
                 )
         }

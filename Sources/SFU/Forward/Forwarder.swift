@@ -10,6 +10,7 @@ struct Forwarder: ~Copyable {
         var rtpOut: UInt64 = 0
         var fillersOut: UInt64 = 0
         var paddingOut: UInt64 = 0
+        var freezes = FreezeTotals()
     }
 
     var slots = Slab<Slot, HandleKind.Slot>()

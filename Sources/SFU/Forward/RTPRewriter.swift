@@ -70,7 +70,7 @@ struct RTPRewriter: BitwiseCopyable {
     private(set) var current = SequenceSpan()
     /// Packet index (RFC 3711 §3.3.1) of the newest packet sent, or one below the first.
     private(set) var highest: Int64
-    private var lastArrival = Instant(nanoseconds: 0)
+    private(set) var lastArrival = Instant(nanoseconds: 0)
     private(set) var lastTimestamp: UInt32
     private var lastPicture: UInt16 = 0
     private var lastTL0: UInt8 = 0

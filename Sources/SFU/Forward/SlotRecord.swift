@@ -50,6 +50,8 @@ struct SlotRecord: ~Copyable {
     var packetsLost: Int64 = 0
     var jitter: UInt32 = 0
     var fractionLost: UInt8 = 0
+    /// Detector of the video's freezes; made when the slot is first bound.
+    var freezes = LazyBox<FreezeDetector>()
 
     init(_ configuration: SlotConfiguration, rtxRandom: UInt64) {
         self.configuration = configuration

@@ -18,6 +18,7 @@ extension RTCPEndpoint {
         into output: inout Batch
     ) {
         forwarder.slotRecords[slot].nacksReceived &+= 1
+        forwarder.noteNACK(of: slot, at: now)
         guard transports[forwarder.slots[slot].transport].canSend, forwarder.slots[slot].isOpen
         else { return }
         if let encoding = encodingNeedingKeyframe(request, of: slot, receiver, forwarder) {
@@ -143,8 +144,11 @@ extension RTCPEndpoint {
             receiver.encodings[encoding].publication == forwarder.slots[slot].publication,
             receiver.publications[receiver.encodings[encoding].publication].isOpen
         else { return }
-        guard let place = receiver.encodings[encoding].history.place(of: Int(original)),
-            forwarder.slots[slot].incomingPayloadType == receiver.pool[place].payloadType,
+        guard let place = receiver.encodings[encoding].history.place(of: Int(original)) else {
+            return
+        }
+        forwarder.noteLoss(of: receiver.pool[place].arrival, through: slot, at: now)
+        guard forwarder.slots[slot].incomingPayloadType == receiver.pool[place].payloadType,
             !isSuperseded(place, at: now, receiver),
             let mapping = forwarder.slotRecords[slot].outgoing
         else { return }

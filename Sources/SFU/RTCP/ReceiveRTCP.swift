@@ -133,6 +133,7 @@ extension RTCPEndpoint {
         case RTCPType.transportFeedback where block.count == 15:
             guard let feedback = try? TransportFeedback(block) else { return }
             transports[transport].bandwidth?.receive(feedback, at: now)
+            forwarder.noteArrivedFrames(of: transport, &transports)
             transports.noteEstimate(of: transport, at: now)
             transports.schedule(transport, at: now)
         case RTCPType.payloadFeedback where block.count == 15:
@@ -286,6 +287,7 @@ extension RTCPEndpoint {
             forwarder.slots[slot].kind == .video
         else { return }
         forwarder.slotRecords[slot].pictureLossesReceived &+= 1
+        forwarder.notePictureRequest(of: slot, at: now, receiver)
         guard forwarder.slots[slot].isOpen else { return }
         switch forwarder.slots[slot].source {
         case .idle: break

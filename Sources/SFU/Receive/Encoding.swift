@@ -20,6 +20,8 @@ struct Encoding: ~Copyable {
     var losses = LossTracker()
     var reception = ReceptionStatistics()
     var rate = RateMeter()
+    /// Silences and missing packets, by which a freeze is explained.
+    var watch = ArrivalWatch()
     /// Rate limiter of the encoding, kept when its SSRC changes.
     var police: RatePolicer
     var keyframes = KeyframeRequests()
@@ -90,6 +92,7 @@ struct Encoding: ~Copyable {
         window = SequenceWindow()
         isBroken = false
         losses.removeAll()
+        watch.restart()
         reception = ReceptionStatistics()
         captured = nil
         history.removeAll(from: &pool)

@@ -51,7 +51,7 @@ struct KeyframeRequests: BitwiseCopyable {
 
     private var state = State.satisfied
     private var lastAsked: Instant?
-    private var lastKeyframeAt: Instant?
+    private(set) var lastKeyframeAt: Instant?
     /// Whether a subscriber had waited for that keyframe.
     private var wasRequested = false
     /// Bytes of the last keyframe received so far.
@@ -64,6 +64,14 @@ struct KeyframeRequests: BitwiseCopyable {
         switch state {
         case .satisfied: false
         case .wanted: true
+        }
+    }
+
+    /// Time since which a subscriber has waited, and whether the publisher has been asked since.
+    var waiting: (since: Instant, isAsked: Bool)? {
+        switch state {
+        case .satisfied: nil
+        case .wanted(let since, _, let tries): (since, tries > 0)
         }
     }
 

@@ -40,7 +40,15 @@ extension Receiver {
         if verdict == .restarted {
             resumeAfterGap(encoding, at: info.arrival, &transports)
             encodings[encoding].reception.restart(at: extended)
+            encodings[encoding].watch.restart()
         }
+        encodings[encoding].watch
+            .receive(
+                number: info.number,
+                timestamp: info.timestamp,
+                clockRate: encodings[encoding].clockRate,
+                at: info.arrival
+            )
         if case .newest(let gap) = verdict {
             expectRetransmission(
                 of: gap,

@@ -74,6 +74,7 @@ extension Receiver {
         }
         let length = Int(info.payloadOffset) + Int(info.payloadLength)
         encodings[encoding].keyframes.receive(info, bytes: length)
+        if info.flags.contains(.keyframeStart) { encodings[encoding].watch.noteKeyframe() }
         scheduleReview(of: encodings[encoding].publication, at: info.arrival, &transports)
     }
 

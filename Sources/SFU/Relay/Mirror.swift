@@ -169,7 +169,15 @@ extension Relays {
             receiver.encodings[encoding].homeEpoch = message.info.epoch
             receiver.encodings[encoding].epoch = receiver.takeEpoch()
             receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
+            receiver.encodings[encoding].watch.restart()
         }
+        receiver.encodings[encoding].watch
+            .receive(
+                number: message.info.number,
+                timestamp: message.info.timestamp,
+                clockRate: receiver.encodings[encoding].clockRate,
+                at: message.info.arrival
+            )
         receiver.encodings[encoding].captured = message.captured
         receiver.encodings[encoding].rate.receive(
             bytes: Int(message.length),

@@ -37,6 +37,7 @@ extension Transports {
         lastExpiry = now
         guard let first = timers.first else { return }
         let stall = now.nanoseconds(since: max(first, last))
+        if stall > Self.shortestStall { lastStall = (max(first, last), now) }
         guard stall > 1_000_000_000 else { return }
         for offset in 0..<transports.capacity {
             guard let index = transports.index(at: offset) else { continue }
@@ -61,6 +62,7 @@ extension Transports {
             next = min(next, transports[transport].bandwidth?.deadline(at: now) ?? next)
             next = min(next, transports[transport].reportDue ?? next)
         }
+        next = min(next, transports[transport].freezeDue ?? next)
         next = min(next, transports[transport].speechDue ?? next)
         next = min(next, transports[transport].consentDue ?? next)
         if let scheduled = transports[transport].scheduled, scheduled <= next { return }

@@ -80,6 +80,8 @@ struct Transport: ~Copyable {
     var keyframeDue: Instant?
     var layersDue: Instant?
     var allocationDue: Instant?
+    /// Time of the next look for freezes of its slots' video.
+    var freezeDue: Instant?
     /// Deadline at which the silence of its publications may mark the end of speech.
     var speechDue: Instant?
     /// Earliest deadline that is in the timer queue.

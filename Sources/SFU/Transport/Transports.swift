@@ -44,6 +44,9 @@ struct Transports: ~Copyable {
     var timers = TimerQueue()
     /// Time of the last call of `excludeStall`.
     var lastExpiry: Instant?
+    /// Last time in which the worker did nothing for longer than `shortestStall` nanoseconds.
+    var lastStall: (from: Instant, to: Instant)?
+    static let shortestStall: Int64 = 100_000_000
     /// Unix time minus the monotonic clock, in nanoseconds, for sender reports.
     var wallClockOffset: Int64 = 0
     var counters = Counters()

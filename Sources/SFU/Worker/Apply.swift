@@ -13,7 +13,7 @@ extension Core {
         case .configure(let id, let configuration):
             configure(id, configuration, at: now)
         case .close(let id):
-            close(id, into: &output)
+            close(id, at: now, into: &output)
         case .gate(let id, let open):
             gate(id, open: open, at: now)
         case .bind(let id, let binding):
@@ -59,9 +59,10 @@ extension Core {
         configureSlots(of: id.place, configuration.slots)
     }
 
-    private mutating func close(_ id: TransportID, into output: inout Batch) {
+    private mutating func close(_ id: TransportID, at now: Instant, into output: inout Batch) {
         guard transports.contains(id) else { return }
         let transport = id.place
+        endFreezes(of: transport, at: now)
         emit(.closed(id, transports[transport].quality))
         if let path = transports[transport].path {
             transports[transport].dtls?.close()
@@ -86,6 +87,7 @@ extension Core {
         let isSame = target == forwarder.slots[slot].publication
         if forwarder.slots[slot].isOpen, !isOpen || !isSame {
             forwarder.revokeRight(of: slot, transports)
+            forwarder.endFreeze(of: slot, at: now, &transports)
         }
         if !isSame { forwarder.move(slot, to: target, &receiver) }
         let wasLimited = forwarder.takeLimits(of: slot, from: binding)
@@ -98,8 +100,10 @@ extension Core {
             forwarder.slotRecords[slot].subscription = binding.subscription
             forwarder.slotRecords[slot].hasStarted = false
             forwarder.forgetLayer(of: slot)
+            forgetFreezes(of: slot)
         }
         forwarder.slots[slot].isOpen = isOpen
+        if isOpen { watchFreezes(ofSlot: slot, at: now) }
         guard isOpen, let target else {
             forwarder.slots[slot].source = .idle
             if wasOpen {

@@ -16,6 +16,9 @@ extension Core {
         if transports[transport].consentDue.isDue(at: now) {
             transports.expireConsent(of: transport, at: now, into: &output)
         }
+        if transports[transport].freezeDue.isDue(at: now) {
+            watchFreezes(of: transport, at: now)
+        }
         routeFindings(at: now)
         guard transports[transport].canSend else { return }
         if transports[transport].feedbackDue.isDue(at: now) {

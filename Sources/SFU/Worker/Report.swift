@@ -72,6 +72,7 @@ extension Core {
             &+ rtcp.counters.datagramsOut
         result.bytesOut = forwarder.counters.bytesOut &+ rtcp.counters.bytesOut
         result.pressure = overload.state
+        result.freezes = forwarder.counters.freezes
     }
 
     private func report(transport: TransportIndex, at now: Instant) -> TransportStatistics {
@@ -139,6 +140,9 @@ extension Core {
         result.nacksReceived = forwarder.slotRecords[slot].nacksReceived
         result.pictureLossesReceived = forwarder.slotRecords[slot].pictureLossesReceived
         result.retransmissionsSent = forwarder.slotRecords[slot].retransmissions
+        if forwarder.slotRecords[slot].freezes.isMade {
+            result.freezes = forwarder.slotRecords[slot].freezes.value.totals.all
+        }
         return result
     }
 }

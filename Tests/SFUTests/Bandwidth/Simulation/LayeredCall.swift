@@ -35,6 +35,8 @@ struct LayeredCall: ~Copyable {
     final class Downlink {
         let bottleneck: Bottleneck
         var isOpen = false
+        /// Whether everything is lost.
+        var isDead = false
         var time: Int64 = 0
         private var isForViewer = false
         private var flights: [(exit: Int64, bytes: [UInt8])] = []
@@ -46,7 +48,7 @@ struct LayeredCall: ~Copyable {
 
         func takes(_ datagram: [UInt8]) -> Bool {
             guard isOpen, isForViewer else { return false }
-            if let exit = bottleneck.send(bytes: datagram.count + 28, at: time) {
+            if !isDead, let exit = bottleneck.send(bytes: datagram.count + 28, at: time) {
                 flights.append((exit, datagram))
             }
             return true
@@ -62,7 +64,8 @@ struct LayeredCall: ~Copyable {
     let settings: Settings
     var call: Call
     var viewer = SimulatedViewer()
-    private(set) var source: LayeredSource
+    var faults = PlantedFaults()
+    var source: LayeredSource
     let link: Downlink
     private let start: Int64
     private var reports: [(due: Int64, bytes: [UInt8])] = []
@@ -128,14 +131,25 @@ struct LayeredCall: ~Copyable {
 
     private mutating func step() {
         link.time = call.now.nanoseconds - start
-        call.run(milliseconds: 1)
+        let begin = second
+        plant(at: begin)
+        let isStalled = faults.isOn(.stall, at: begin)
+        if isStalled {
+            call.now = call.now.advanced(milliseconds: 1)
+        } else {
+            call.run(milliseconds: 1)
+        }
         let now = call.now.nanoseconds - start
         link.time = now
-        let packets = source.packets(at: call.now.nanoseconds)
-        if !packets.isEmpty { call.send(packets, from: 0) }
+        var packets = faults.pass(source.packets(at: call.now.nanoseconds), at: begin)[...]
+        while !packets.isEmpty {
+            // A batch has room for as many.
+            call.send(Array(packets.prefix(64)), from: 0)
+            packets = packets.dropFirst(64)
+        }
         takeRequests()
         deliver(at: now)
-        report(at: now)
+        if !isStalled { report(at: now) }
         heedEvents()
     }
 
@@ -158,7 +172,8 @@ struct LayeredCall: ~Copyable {
     }
 
     private mutating func takeRequests() {
-        for ssrc in call.peers[0].takeKeyframeRequests() {
+        for ssrc in call.peers[0].takeKeyframeRequests()
+        where !faults.isOn(.keyframeRefused, at: second) {
             source.ask(ssrc, at: call.now.nanoseconds)
         }
     }
@@ -176,7 +191,7 @@ struct LayeredCall: ~Copyable {
 
     /// Delivers the viewer's RTCP to the core a delay later.
     private mutating func report(at now: Int64) {
-        for bytes in viewer.reports(at: now) {
+        for bytes in viewer.reports(at: now) where !link.isDead {
             var sent = Batch(capacity: 2)
             call.peers[1].peer.sendRTCP(into: &sent) { output in
                 for byte in bytes { output.append(byte) }

@@ -49,6 +49,8 @@ struct LayeredSource {
     let framesPerSecond: Int
     /// Nanoseconds in which an encoding reaches its rate.
     let ramp: Int64
+    /// Whether the encoder makes no frame; its clock runs on.
+    var isStopped = false
     /// Whether the picture is nearly still: frames are small, and nothing makes up for a keyframe.
     let isStill: Bool
     private var frame: UInt32 = 0
@@ -130,7 +132,7 @@ struct LayeredSource {
         if now >= nextFrame {
             nextFrame += 1_000_000_000 / Int64(framesPerSecond)
             frame &+= 1
-            for index in layers.indices where layers[index].isOn {
+            for index in layers.indices where layers[index].isOn && !isStopped {
                 let share = rampShare(of: layers[index], at: now)
                 if share < 0.5, frame % 2 == 0, layers[index].keyframeAt == nil { continue }
                 appendFrame(of: index, share, at: now, to: &packets)

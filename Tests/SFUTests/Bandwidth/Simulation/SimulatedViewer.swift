@@ -27,6 +27,8 @@ struct SimulatedViewer {
     /// Nanoseconds after which a packet is requested again: a round trip and a little more.
     var askAgain: Int64 = 100_000_000
     private(set) var frames: [Frame] = []
+    /// Whether the decoder fails: nothing is shown, and keyframes are requested.
+    var isBroken = false
     /// Audio packets: arrival, number, and transit time in excess of the fastest.
     private(set) var sounds: [(time: Int64, number: Int, transit: Int64)] = []
 
@@ -149,7 +151,7 @@ struct SimulatedViewer {
         if let found = packets[frame.lowerBound]?.width { width = found }
         for index in frame { packets[index] = nil }
         next = frame.upperBound + 1
-        guard width > 0 else { return }
+        guard width > 0, !isBroken else { return }
         frames.append(Frame(time: time, width: width))
         lastShown = time
     }
@@ -199,7 +201,7 @@ struct SimulatedViewer {
 
     private mutating func mustAskForKeyframe(at now: Int64) -> Bool {
         guard let lastShown else { return false }
-        let patience = frames.isEmpty ? Self.firstPatience : Self.patience
+        let patience = frames.isEmpty || isBroken ? Self.firstPatience : Self.patience
         // Without any arrivals there is nothing to request.
         guard now - max(lastShown, lastAsked) > patience, !packets.isEmpty else { return false }
         lastAsked = now
