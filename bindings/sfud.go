@@ -64,6 +64,24 @@ type EventPattern string
 // Highest frame rate that a subscriber wants, in frames a second: 1 to 240.
 type FrameRate float64
 
+// Part of the way from the publisher's camera to the viewer's screen in which a picture froze.
+// `publisher-uplink`: Packets of the publisher were lost or late.
+// `publisher-encoder`: The publisher sent no frame, or no keyframe although asked.
+// `sfu`: Packets waited or were dropped in sfud.
+// `viewer-downlink`: Packets to the viewer were lost or late, or its path carries less than the
+// lowest layer.
+// `viewer-decoder`: All packets arrived in time, and the viewer still asked for keyframes.
+type FreezeHopName string
+
+// The words of FreezeHopName.
+const (
+	FreezeHopNamePublisherUplink  FreezeHopName = "publisher-uplink"
+	FreezeHopNamePublisherEncoder FreezeHopName = "publisher-encoder"
+	FreezeHopNameSfu              FreezeHopName = "sfu"
+	FreezeHopNameViewerDownlink   FreezeHopName = "viewer-downlink"
+	FreezeHopNameViewerDecoder    FreezeHopName = "viewer-decoder"
+)
+
 // Whether a participant has joined or waits to be let in.
 type JoinState string
 
@@ -506,6 +524,29 @@ type ForwardingTime struct {
 	P50  float64 `json:"p50"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
+}
+
+// One freeze of a picture: no new frame reached the viewer.
+type FreezeInfo struct {
+	// Unix time of its beginning, in seconds.
+	Time float64 `json:"time"`
+
+	// Its length, or that so far.
+	Seconds float64       `json:"seconds"`
+	Hop     FreezeHopName `json:"hop"`
+
+	// Evidence for the hop, in words.
+	Reason string `json:"reason"`
+
+	// Whether it is still going on.
+	Ongoing bool `json:"ongoing"`
+}
+
+// Freezes that are due to one hop.
+type HopFreezes struct {
+	Hop     FreezeHopName `json:"hop"`
+	Count   int64         `json:"count"`
+	Seconds float64       `json:"seconds"`
 }
 
 // Error of a refused call, as in the `error` member of a reply.
@@ -1668,10 +1709,14 @@ type ServerStatsResult struct {
 	Forwarding *ForwardingInfo `json:"forwarding,omitempty"`
 }
 
-// Times for which sfud withheld video because of the path or the publisher's silence.
+// Times in which no new frame of a video reached the participant, as `subscription.explain` counts
+// them.
 type SessionFreezes struct {
 	Count   int64   `json:"count"`
 	Seconds float64 `json:"seconds"`
+
+	// The same by hop, without hops that have none.
+	Hops []HopFreezes `json:"hops"`
 }
 
 // Account of a participant's stay, in `participant.left`.
@@ -1685,7 +1730,7 @@ type SessionInfo struct {
 	// Media that it was subscribed to.
 	Received SessionMedia `json:"received"`
 
-	// Times in which video was withheld from it.
+	// Freezes of the video that it received.
 	Freezes SessionFreezes `json:"freezes"`
 
 	// Milliseconds; absent if it sent no report on media that it received.
@@ -2044,11 +2089,27 @@ type SubscriptionExplainResult struct {
 	// Bitrate the subscriber's path can carry, in bits a second; absent while unknown.
 	Estimate *int64 `json:"estimate,omitempty"`
 
+	// Freezes of the video; absent without video.
+	Freezes *SubscriptionFreezes `json:"freezes,omitempty"`
+
 	// Lowest estimate at which a higher layer would be sent, in bits a second.
 	Needed *int64 `json:"needed,omitempty"`
 
 	// Time of the next try of a layer that recently failed, in Unix seconds.
 	RetryAt *float64 `json:"retryAt,omitempty"`
+}
+
+// Freezes of a subscription's video since it began.
+type SubscriptionFreezes struct {
+	// Freezes that have ended, and their length.
+	Count   int64   `json:"count"`
+	Seconds float64 `json:"seconds"`
+
+	// The same by hop, without hops that have none.
+	Hops []HopFreezes `json:"hops"`
+
+	// Last freezes, 16 at most, oldest first; the last one may still be going on.
+	Recent []FreezeInfo `json:"recent"`
 }
 
 // A subscription as results describe it.
@@ -2167,9 +2228,13 @@ type SubscriptionStats struct {
 	Nacks uint64 `json:"nacks"`
 
 	// Keyframes that the subscriber requested.
-	Plis            uint64     `json:"plis"`
-	Retransmissions uint64     `json:"retransmissions"`
-	Codec           *CodecName `json:"codec,omitempty"`
+	Plis            uint64 `json:"plis"`
+	Retransmissions uint64 `json:"retransmissions"`
+
+	// Freezes of the video that have ended, and their length.
+	Freezes       uint64     `json:"freezes"`
+	FreezeSeconds float64    `json:"freezeSeconds"`
+	Codec         *CodecName `json:"codec,omitempty"`
 
 	// RID of the forwarded layer.
 	Rid *string `json:"rid,omitempty"`

@@ -20,6 +20,20 @@ CustomItems = dict[str, Any]
 EventPattern = str
 #: Highest frame rate that a subscriber wants, in frames a second: 1 to 240.
 FrameRate = float
+#: Part of the way from the publisher's camera to the viewer's screen in which a picture froze.
+#: `publisher-uplink`: Packets of the publisher were lost or late.
+#: `publisher-encoder`: The publisher sent no frame, or no keyframe although asked.
+#: `sfu`: Packets waited or were dropped in sfud.
+#: `viewer-downlink`: Packets to the viewer were lost or late, or its path carries less than the
+#: lowest layer.
+#: `viewer-decoder`: All packets arrived in time, and the viewer still asked for keyframes.
+FreezeHopName = Literal[
+    "publisher-uplink",
+    "publisher-encoder",
+    "sfu",
+    "viewer-downlink",
+    "viewer-decoder",
+]
 #: Whether a participant has joined or waits to be let in.
 JoinState = Literal["joined", "awaited"]
 #: Constraint that keeps a subscriber from a higher layer.
@@ -307,6 +321,28 @@ class ForwardingTime(TypedDict):
     p50: float
     p99: float
     p999: float
+
+
+class FreezeInfo(TypedDict):
+    """One freeze of a picture: no new frame reached the viewer."""
+
+    #: Unix time of its beginning, in seconds.
+    time: float
+    #: Its length, or that so far.
+    seconds: float
+    hop: FreezeHopName
+    #: Evidence for the hop, in words.
+    reason: str
+    #: Whether it is still going on.
+    ongoing: bool
+
+
+class HopFreezes(TypedDict):
+    """Freezes that are due to one hop."""
+
+    hop: FreezeHopName
+    count: int
+    seconds: float
 
 
 class IPCError(TypedDict):
@@ -1417,10 +1453,14 @@ class ServerStatsResult(TypedDict):
 
 
 class SessionFreezes(TypedDict):
-    """Times for which sfud withheld video because of the path or the publisher's silence."""
+    """Times in which no new frame of a video reached the participant, as `subscription.explain`
+    counts them.
+    """
 
     count: int
     seconds: float
+    #: The same by hop, without hops that have none.
+    hops: list[HopFreezes]
 
 
 class SessionInfo(TypedDict):
@@ -1432,7 +1472,7 @@ class SessionInfo(TypedDict):
     sent: SessionMedia
     #: Media that it was subscribed to.
     received: SessionMedia
-    #: Times in which video was withheld from it.
+    #: Freezes of the video that it received.
     freezes: SessionFreezes
     #: Milliseconds; absent if it sent no report on media that it received.
     roundTripTime: NotRequired[MeanAndWorst]
@@ -1768,10 +1808,24 @@ class SubscriptionExplainResult(TypedDict):
     advice: NotRequired[str]
     #: Bitrate the subscriber's path can carry, in bits a second; absent while unknown.
     estimate: NotRequired[int]
+    #: Freezes of the video; absent without video.
+    freezes: NotRequired[SubscriptionFreezes]
     #: Lowest estimate at which a higher layer would be sent, in bits a second.
     needed: NotRequired[int]
     #: Time of the next try of a layer that recently failed, in Unix seconds.
     retryAt: NotRequired[float]
+
+
+class SubscriptionFreezes(TypedDict):
+    """Freezes of a subscription's video since it began."""
+
+    #: Freezes that have ended, and their length.
+    count: int
+    seconds: float
+    #: The same by hop, without hops that have none.
+    hops: list[HopFreezes]
+    #: Last freezes, 16 at most, oldest first; the last one may still be going on.
+    recent: list[FreezeInfo]
 
 
 class SubscriptionInfo(TypedDict):
@@ -1888,6 +1942,9 @@ class SubscriptionStats(TypedDict):
     #: Keyframes that the subscriber requested.
     plis: int
     retransmissions: int
+    #: Freezes of the video that have ended, and their length.
+    freezes: int
+    freezeSeconds: float
     codec: NotRequired[CodecName]
     #: RID of the forwarded layer.
     rid: NotRequired[str]

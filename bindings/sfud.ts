@@ -25,6 +25,22 @@ export type EventPattern = string;
 /** Highest frame rate that a subscriber wants, in frames a second: 1 to 240. */
 export type FrameRate = number;
 
+/**
+ * Part of the way from the publisher's camera to the viewer's screen in which a picture froze.
+ * `publisher-uplink`: Packets of the publisher were lost or late.
+ * `publisher-encoder`: The publisher sent no frame, or no keyframe although asked.
+ * `sfu`: Packets waited or were dropped in sfud.
+ * `viewer-downlink`: Packets to the viewer were lost or late, or its path carries less than the
+ * lowest layer.
+ * `viewer-decoder`: All packets arrived in time, and the viewer still asked for keyframes.
+ */
+export type FreezeHopName =
+  | "publisher-uplink"
+  | "publisher-encoder"
+  | "sfu"
+  | "viewer-downlink"
+  | "viewer-decoder";
+
 /** Whether a participant has joined or waits to be let in. */
 export type JoinState = "joined" | "awaited";
 
@@ -358,6 +374,26 @@ export interface ForwardingTime {
   p50: number;
   p99: number;
   p999: number;
+}
+
+/** One freeze of a picture: no new frame reached the viewer. */
+export interface FreezeInfo {
+  /** Unix time of its beginning, in seconds. */
+  time: number;
+  /** Its length, or that so far. */
+  seconds: number;
+  hop: FreezeHopName;
+  /** Evidence for the hop, in words. */
+  reason: string;
+  /** Whether it is still going on. */
+  ongoing: boolean;
+}
+
+/** Freezes that are due to one hop. */
+export interface HopFreezes {
+  hop: FreezeHopName;
+  count: number;
+  seconds: number;
 }
 
 /** Error of a refused call, as in the `error` member of a reply. */
@@ -1406,10 +1442,15 @@ export interface ServerStatsResult {
   forwarding?: ForwardingInfo;
 }
 
-/** Times for which sfud withheld video because of the path or the publisher's silence. */
+/**
+ * Times in which no new frame of a video reached the participant, as `subscription.explain` counts
+ * them.
+ */
 export interface SessionFreezes {
   count: number;
   seconds: number;
+  /** The same by hop, without hops that have none. */
+  hops: HopFreezes[];
 }
 
 /** Account of a participant's stay, in `participant.left`. */
@@ -1420,7 +1461,7 @@ export interface SessionInfo {
   sent: SessionMedia;
   /** Media that it was subscribed to. */
   received: SessionMedia;
-  /** Times in which video was withheld from it. */
+  /** Freezes of the video that it received. */
   freezes: SessionFreezes;
   /** Milliseconds; absent if it sent no report on media that it received. */
   roundTripTime?: MeanAndWorst;
@@ -1740,10 +1781,23 @@ export interface SubscriptionExplainResult {
   advice?: string;
   /** Bitrate the subscriber's path can carry, in bits a second; absent while unknown. */
   estimate?: number;
+  /** Freezes of the video; absent without video. */
+  freezes?: SubscriptionFreezes;
   /** Lowest estimate at which a higher layer would be sent, in bits a second. */
   needed?: number;
   /** Time of the next try of a layer that recently failed, in Unix seconds. */
   retryAt?: number;
+}
+
+/** Freezes of a subscription's video since it began. */
+export interface SubscriptionFreezes {
+  /** Freezes that have ended, and their length. */
+  count: number;
+  seconds: number;
+  /** The same by hop, without hops that have none. */
+  hops: HopFreezes[];
+  /** Last freezes, 16 at most, oldest first; the last one may still be going on. */
+  recent: FreezeInfo[];
 }
 
 /** A subscription as results describe it. */
@@ -1854,6 +1908,9 @@ export interface SubscriptionStats {
   /** Keyframes that the subscriber requested. */
   plis: number;
   retransmissions: number;
+  /** Freezes of the video that have ended, and their length. */
+  freezes: number;
+  freezeSeconds: number;
   codec?: CodecName;
   /** RID of the forwarded layer. */
   rid?: string;

@@ -35,6 +35,8 @@ public enum SubscriptionExplain: IPCMethod {
         public var retryAt: Double?
         /// Last layer switches, 32 at most, oldest first.
         public var decisions: [LayerSwitch]
+        /// Freezes of the video; absent without video.
+        public var freezes: SubscriptionFreezes?
 
         public init(
             sent: SentLayer?,
@@ -46,7 +48,8 @@ public enum SubscriptionExplain: IPCMethod {
             advice: String? = nil,
             needed: Int? = nil,
             retryAt: Double? = nil,
-            decisions: [LayerSwitch] = []
+            decisions: [LayerSwitch] = [],
+            freezes: SubscriptionFreezes? = nil
         ) {
             self.sent = sent
             self.offered = offered
@@ -58,6 +61,7 @@ public enum SubscriptionExplain: IPCMethod {
             self.needed = needed
             self.retryAt = retryAt
             self.decisions = decisions
+            self.freezes = freezes
         }
 
         public func encode(to encoder: any Encoder) throws {
@@ -73,6 +77,7 @@ public enum SubscriptionExplain: IPCMethod {
             try container.encodeIfPresent(needed, forKey: .needed)
             try container.encodeIfPresent(retryAt, forKey: .retryAt)
             try container.encode(decisions, forKey: .decisions)
+            try container.encodeIfPresent(freezes, forKey: .freezes)
         }
     }
 }

@@ -6,7 +6,7 @@ public struct SessionInfo: Codable, Hashable, Sendable {
     public var sent = SessionMedia()
     /// Media that it was subscribed to.
     public var received = SessionMedia()
-    /// Times in which video was withheld from it.
+    /// Freezes of the video that it received.
     public var freezes = SessionFreezes()
     /// Milliseconds; `nil` if it sent no report on media that it received.
     public var roundTripTime: MeanAndWorst?
@@ -30,10 +30,13 @@ public struct SessionMedia: Codable, Hashable, Sendable {
     public init() {}
 }
 
-/// Times for which sfud withheld video because of the path or the publisher's silence.
+/// Times in which no new frame of a video reached the participant, as `subscription.explain` counts
+/// them.
 public struct SessionFreezes: Codable, Hashable, Sendable {
     public var count = 0
     public var seconds = 0.0
+    /// The same by hop, without hops that have none.
+    public var hops: [HopFreezes] = []
 
     public init() {}
 }

@@ -168,6 +168,9 @@ public struct SubscriptionStats: Codable, Hashable, Sendable {
     /// Keyframes that the subscriber requested.
     public var plis: UInt64 = 0
     public var retransmissions: UInt64 = 0
+    /// Freezes of the video that have ended, and their length.
+    public var freezes: UInt64 = 0
+    public var freezeSeconds = 0.0
 
     public init(
         subscription: SubscriptionID,

@@ -11,7 +11,23 @@ extension Report {
         about.add(["estimate", found.estimate.map(bitrate) ?? "unknown"])
         about.add(["share", bitrate(found.share)])
         about.add(["preference", preference(found.preference)])
-        return [about.text, offered(found.offered), turns(found.decisions)]
+        return [
+            about.text, offered(found.offered), turns(found.decisions), freezes(found.freezes),
+        ].joined(separator: "\n\n")
+    }
+
+    private static func freezes(_ found: SubscriptionFreezes?) -> String {
+        guard let found, !found.recent.isEmpty else { return "no freezes" }
+        var sums = Table([("FREEZES BY HOP", .left), ("NUMBER", .right), ("SECONDS", .right)])
+        for sum in found.hops { sums.add([sum.hop.rawValue, "\(sum.count)", "\(sum.seconds)"]) }
+        var table = Table([
+            ("TIME (UTC)", .left), ("SECONDS", .right), ("HOP", .left), ("REASON", .left),
+        ])
+        for freeze in found.recent {
+            let length = freeze.ongoing ? "\(freeze.seconds)+" : "\(freeze.seconds)"
+            table.add([clock(freeze.time), length, freeze.hop.rawValue, freeze.reason])
+        }
+        return [found.hops.isEmpty ? "none has ended" : sums.text, table.text]
             .joined(separator: "\n\n")
     }
 

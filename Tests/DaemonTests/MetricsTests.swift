@@ -44,6 +44,17 @@ struct MetricsTests {
     }
 
     @Test
+    func `freezes are told by hop`() {
+        var worker = WorkerStatistics()
+        let began = Instant(nanoseconds: 0)
+        worker.freezes.add(Freeze(began: began, nanoseconds: 1_500_000_000, reason: .stalled))
+        let lines = Self.metrics([worker, worker]).text.split(separator: "\n")
+        #expect(lines.contains("sfud_freezes_total{hop=\"sfu\"} 2"))
+        #expect(lines.contains("sfud_freeze_seconds_total{hop=\"sfu\"} 3"))
+        #expect(lines.contains("sfud_freezes_total{hop=\"viewer-decoder\"} 0"))
+    }
+
+    @Test
     func `every sample has its type and help before it`() {
         var declared: Set<Substring> = []
         for line in Self.metrics([WorkerStatistics()]).text.split(separator: "\n") {

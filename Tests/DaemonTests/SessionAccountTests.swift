@@ -85,35 +85,77 @@ import Testing
         #expect(isNear(sharer.sent.screenMinutes, 1) && sharer.sent.videoMinutes == 0)
     }
 
-    @Test func `video that the path cannot carry is a freeze, and what is switched off is not`()
-        throws
-    {
-        var (driver, _, subscription) = try call()
-        let room = try #require(driver.plane.rooms["r"]?.room)
-        let slot = try #require(room.participants["b"]?.transports.first?.slots.last).id
-        let number = try #require(room.subscriptions.keys.first)
-        driver.tell(.started(slot, subscription: number))
-        for _ in 0..<2 {
-            driver.tell(.videoHeld(slot, subscription: number, .quality))
-            wait(3, &driver)
-            driver.tell(.videoHeld(slot, subscription: number, nil))
-            wait(10, &driver)
+    @Test func `freezes are told by hop`() throws {
+        var (driver, _, _) = try call()
+        driver.holdsFences = true
+        driver.events = []
+        let transport = try driver.transport("b")
+        driver.send("participant.leave", ["room": "r", "participant": "b"])
+        var quality = LinkQuality()
+        let began = Instant(nanoseconds: 0)
+        for (reason, milliseconds) in [
+            (FreezeReason.unacknowledged, 1_500), (.noFrame, 400), (.repairing, 250),
+        ] as [(FreezeReason, Int64)] {
+            let length = milliseconds * 1_000_000
+            quality.freezes.add(Freeze(began: began, nanoseconds: length, reason: reason))
         }
-        try driver.done(
-            "subscription.update",
-            ["room": "r", "subscription": .string(subscription), "video": false]
+        driver.tell(.closed(transport, quality))
+        driver.fence()
+        let viewer = try session(of: "b", &driver)
+        #expect(viewer.freezes.count == 3 && viewer.freezes.seconds == 2.15)
+        #expect(
+            viewer.freezes.hops == [
+                HopFreezes(hop: .publisherEncoder, count: 1, seconds: 0.4),
+                HopFreezes(hop: .viewerDownlink, count: 2, seconds: 1.75),
+            ]
         )
-        wait(10, &driver)
-        try driver.done(
-            "subscription.update",
-            ["room": "r", "subscription": .string(subscription), "video": true]
+    }
+
+    @Test func `an explanation has the last freezes with their evidence`() throws {
+        var (driver, _, subscription) = try call()
+        let id = driver.send(
+            "subscription.explain",
+            ["room": "r", "subscription": .string(subscription)]
         )
-        // One that lasts to the end counts until then.
-        driver.tell(.videoHeld(slot, subscription: number, .interrupted))
-        wait(4, &driver)
-        let viewer = try leave("b", &driver)
-        #expect(viewer.freezes.count == 3)
-        #expect(abs(viewer.freezes.seconds - 10) < 0.1)
+        var found = LayerExplanation(
+            offered: [],
+            names: [nil],
+            share: 0,
+            limit: .none,
+            decisions: []
+        )
+        let ended = Freeze(began: driver.now, nanoseconds: 700_000_000, reason: .noFrame)
+        found.freezes.totals.add(ended)
+        found.freezes.recent = [
+            ended,
+            Freeze(
+                began: driver.now,
+                nanoseconds: 250_000_000,
+                reason: .packetsMissing,
+                figure: 12,
+                hasEnded: false
+            ),
+        ]
+        let question = try #require(driver.questions.last)
+        driver.tell(.explained(token: question.token, found), from: question.worker)
+        let explained = try #require(try driver.replies[id]?.get())
+        let told = try #require(explained["freezes"])
+        #expect(told["count"] == 1 && told["seconds"] == .number(0.7))
+        let sum: [String: JSON] = [
+            "hop": "publisher-encoder", "count": 1, "seconds": .number(0.7),
+        ]
+        #expect(told["hops"] == .array([.object(sum)]))
+        let list = try #require(told["recent"])
+        let recent: [JSON] = if case .array(let entries) = list { entries } else { [] }
+        try #require(recent.count == 2)
+        #expect(recent.map { $0["hop"] } == ["publisher-encoder", "publisher-uplink"])
+        #expect(recent.map { $0["ongoing"] } == [false, true])
+        #expect(recent[1]["reason"] == "packets from the publisher were lost (12 missing)")
+    }
+
+    @Test(arguments: FreezeHop.allCases)
+    func `a hop has one name in the contract and in the metrics`(_ hop: FreezeHop) {
+        #expect(FreezeHopName(hop).rawValue == hop.name)
     }
 
     /// Returns what a worker tells of a transport's path.

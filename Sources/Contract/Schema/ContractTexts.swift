@@ -71,6 +71,22 @@ extension ContractTexts {
             batch being sent.
         ForwardingTime: Percentiles of the time that media spends in the daemon, in milliseconds.
         FrameRate: Highest frame rate that a subscriber wants, in frames a second: 1 to 240.
+        FreezeHopName: Part of the way from the publisher's camera to the viewer's screen in which
+            a picture froze.
+        FreezeHopName.publisher-encoder: The publisher sent no frame, or no keyframe although
+            asked.
+        FreezeHopName.publisher-uplink: Packets of the publisher were lost or late.
+        FreezeHopName.sfu: Packets waited or were dropped in sfud.
+        FreezeHopName.viewer-decoder: All packets arrived in time, and the viewer still asked for
+            keyframes.
+        FreezeHopName.viewer-downlink: Packets to the viewer were lost or late, or its path
+            carries less than the lowest layer.
+        FreezeInfo: One freeze of a picture: no new frame reached the viewer.
+        FreezeInfo.ongoing: Whether it is still going on.
+        FreezeInfo.reason: Evidence for the hop, in words.
+        FreezeInfo.seconds: Its length, or that so far.
+        FreezeInfo.time: Unix time of its beginning, in seconds.
+        HopFreezes: Freezes that are due to one hop.
         IPCError: Error of a refused call, as in the `error` member of a reply.
         IPCError.code: Number of the error: from the vendor contract, from JSON-RPC, or from 4000
             up.
@@ -486,11 +502,12 @@ extension ContractTexts {
         ServerStats.Result.joinsRefused: Joins and first transports that were refused because the
             workers were overloaded.
         ServerUndrain: Takes `server.drain` back: new rooms are accepted again.
-        SessionFreezes: Times for which sfud withheld video because of the path or the publisher's
-            silence.
+        SessionFreezes: Times in which no new frame of a video reached the participant, as
+            `subscription.explain` counts them.
+        SessionFreezes.hops: The same by hop, without hops that have none.
         SessionInfo: Account of a participant's stay, in `participant.left`.
         SessionInfo.duration: Seconds since it joined.
-        SessionInfo.freezes: Times in which video was withheld from it.
+        SessionInfo.freezes: Freezes of the video that it received.
         SessionInfo.received: Media that it was subscribed to.
         SessionInfo.roundTripTime: Milliseconds; absent if it sent no report on media that it
             received.
@@ -590,6 +607,7 @@ extension ContractTexts {
         SubscriptionExplain.Result.decisions: Last layer switches, 32 at most, oldest first.
         SubscriptionExplain.Result.estimate: Bitrate the subscriber's path can carry, in bits a
             second; absent while unknown.
+        SubscriptionExplain.Result.freezes: Freezes of the video; absent without video.
         SubscriptionExplain.Result.limit: The one constraint that prevents a higher layer.
         SubscriptionExplain.Result.needed: Lowest estimate at which a higher layer would be sent,
             in bits a second.
@@ -602,6 +620,11 @@ extension ContractTexts {
             video.
         SubscriptionExplain.Result.share: Part of the estimate allocated to this subscription's
             video, in bits a second.
+        SubscriptionFreezes: Freezes of a subscription's video since it began.
+        SubscriptionFreezes.count: Freezes that have ended, and their length.
+        SubscriptionFreezes.hops: The same by hop, without hops that have none.
+        SubscriptionFreezes.recent: Last freezes, 16 at most, oldest first; the last one may still
+            be going on.
         SubscriptionInfo: A subscription as results describe it.
         SubscriptionInfo.audio: The subscriber's own switches.
         SubscriptionInfo.followsTalkers: Whether slots that follow the active speakers made it.
@@ -625,6 +648,7 @@ extension ContractTexts {
         SubscriptionStats: Statistics of media sent on one slot.
         SubscriptionStats.fractionLost: Fraction lost in the subscriber's last receiver report: 0
             to 1.
+        SubscriptionStats.freezes: Freezes of the video that have ended, and their length.
         SubscriptionStats.jitter: Jitter in the subscriber's last receiver report, in
             milliseconds.
         SubscriptionStats.nacks: Packets that the subscriber requested again.

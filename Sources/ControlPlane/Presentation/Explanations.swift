@@ -39,7 +39,8 @@ extension SubscriptionExplain.Result {
                     current: decision.to.map { SwitchedLayer($0, among: names) },
                     cause: LayerLimitReason(decision.cause)
                 )
-            }
+            },
+            freezes: found.map { SubscriptionFreezes($0.freezes, unixTime: unixTime) }
         )
         advice = limit.advice(needed: needed, isTriedAgain: retryAt != nil)
     }

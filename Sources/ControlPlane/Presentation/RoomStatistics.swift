@@ -192,6 +192,8 @@ extension SubscriptionStats {
         nacks = slot.nacksReceived
         plis = slot.pictureLossesReceived
         retransmissions = slot.retransmissionsSent
+        freezes = slot.freezes.count
+        freezeSeconds = slot.freezes.seconds
     }
 }
 

@@ -84,8 +84,6 @@ extension SessionInfo {
         self.init(duration: Self.rounded(Double(now.nanoseconds(since: session.began)) / 1e9))
         sent.take(session.sent, until: now)
         received.take(session.received, until: now)
-        freezes.count = session.freezeCount
-        freezes.seconds = Self.rounded(session.freezes.seconds(until: now))
     }
 
     fileprivate mutating func take(_ quality: LinkQuality) {
@@ -93,6 +91,9 @@ extension SessionInfo {
         sent.take(quality.received)
         received.take(quality.sent)
         roundTripTime = MeanAndWorst(quality.roundTrip, times: 1_000)
+        freezes.count = Int(clamping: quality.freezes.all.count)
+        freezes.seconds = Self.rounded(quality.freezes.all.seconds)
+        freezes.hops = HopFreezes.list(quality.freezes)
     }
 
     /// Rounds to a thousandth.

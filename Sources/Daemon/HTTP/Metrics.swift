@@ -45,6 +45,7 @@ struct Metrics {
                 return ("outcome=\"\(name)\"", Double(count))
             }
         }
+        addFreezes(to: &page)
         addSending(to: &page)
         addStreams(to: &page)
         page.add("sfud_worker_load", .gauge, "Share of one core that a worker takes.") {
@@ -59,6 +60,17 @@ struct Metrics {
         addPressure(to: &page)
         addProcess(to: &page)
         return page.text
+    }
+
+    /// Adds the freezes of viewers' video that have ended.
+    private func addFreezes(to page: inout Page) {
+        let totals = workers.reduce(into: FreezeTotals()) { $0 += $1.freezes }
+        page.add("sfud_freezes_total", .counter, "Freezes of viewers' video, by hop.") {
+            FreezeHop.allCases.map { ("hop=\"\($0.name)\"", Double(totals[$0].count)) }
+        }
+        page.add("sfud_freeze_seconds_total", .counter, "Length of those.") {
+            FreezeHop.allCases.map { ("hop=\"\($0.name)\"", totals[$0].seconds) }
+        }
     }
 
     /// Adds the workers' load, and the joins refused because of it.

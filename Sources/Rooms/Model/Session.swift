@@ -5,16 +5,12 @@ extension Room {
     /// Account of a participant's stay, for `participant.left`.
     ///
     /// Minutes follow from the lifetimes of streams and subscriptions, and are added up when one
-    /// begins or ends; between those nothing is counted. The paths' quality comes from the workers,
-    /// once for each transport, when it has been closed.
+    /// begins or ends; between those nothing is counted. The paths' quality and the freezes come
+    /// from the workers, once for each transport, when it has been closed.
     package struct Session: Sendable {
         package let began: Instant
         package internal(set) var sent = MediaTimes()
         package internal(set) var received = MediaTimes()
-        /// Time for which video that it may see, and wants to, was withheld.
-        package internal(set) var freezes = RunningTime()
-        /// Number of those times.
-        package internal(set) var freezeCount = 0
         /// Quality of the transports that have been closed.
         package private(set) var quality = LinkQuality()
         /// Ended transports whose quality is not known yet.
@@ -111,19 +107,6 @@ extension Room {
             .change(from: before, to: media, at: now)
     }
 
-    /// Counts the start or the end of a freeze of a subscription's video.
-    mutating func countFreeze(
-        _ isFrozen: Bool,
-        of subscription: inout Subscription,
-        at now: Instant
-    ) {
-        guard subscription.isFrozen != isFrozen else { return }
-        subscription.isFrozen = isFrozen
-        let id = subscription.participant
-        participants[id]?.session.freezes.add(isFrozen ? 1 : -1, at: now)
-        if isFrozen { participants[id]?.session.freezeCount += 1 }
-    }
-
     /// Counts the end of one kind of a subscription's media.
     mutating func countEnd(
         of kind: MediaKind,
@@ -132,7 +115,6 @@ extension Room {
     ) {
         let rest = subscription.counted.filter { ($0 == .audio) != (kind == .audio) }
         countReceived(rest, by: &subscription, at: now)
-        if kind == .video { countFreeze(false, of: &subscription, at: now) }
     }
 
     /// Adds the quality of an ended transport, if its participant is still there.

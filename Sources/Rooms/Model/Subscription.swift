@@ -24,8 +24,6 @@ extension Room {
         var preroll: Instant?
         /// Media that its participant's session counts as received.
         var counted: Set<SessionMedia> = []
-        /// Whether its participant's session counts its video as frozen.
-        var isFrozen = false
         /// Whether its first packet has been announced.
         package internal(set) var connected = false
 

@@ -84,8 +84,6 @@ extension Room {
             transaction.announce(.videoEnabled(subscription, reason), to: audience)
         }
         subscription.videoDisabled = reason
-        let isFrozen = subscription.connected && (reason == .quality || reason == .interrupted)
-        countFreeze(isFrozen, of: &subscription, at: transaction.shared.now)
         subscriptions[number] = subscription
     }
 

@@ -64,13 +64,14 @@ struct Agreement {
         }
     }
 
-    /// Whether a number, or every member of an object, is 0 or more.
+    /// Whether a number, or every member of an object or a list, is 0 or more.
     private func isNoNegative(_ json: JSON) -> Bool {
         switch json {
         case .number(let number): number >= 0
         case .integer(let number): number >= 0
         case .object(let members): members.values.allSatisfy(isNoNegative)
-        case .null, .bool, .string, .array: false
+        case .array(let elements): elements.allSatisfy(isNoNegative)
+        case .null, .bool, .string: false
         }
     }
 
