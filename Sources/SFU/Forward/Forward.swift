@@ -93,6 +93,34 @@ extension Forwarder {
             case .forward(let found, let number): (span, index) = (found, number)
             }
         }
+        return forward(
+            place,
+            through: &slotCursor,
+            as: span,
+            index: index,
+            payloadType: payloadType,
+            sendTime: sendTime,
+            at: now,
+            &transports,
+            receiver,
+            into: &output
+        )
+    }
+
+    /// Sends or paces one packet under the index that it was given.
+    @inline(__always)
+    mutating func forward(
+        _ place: PacketPlace,
+        through slotCursor: inout SlotCursor,
+        as span: RTPRewriter.SequenceSpan,
+        index: Int64,
+        payloadType: UInt8,
+        sendTime: UInt32,
+        at now: Instant,
+        _ transports: inout Transports,
+        _ receiver: borrowing Receiver,
+        into output: inout Batch
+    ) -> DropReason? {
         var rewriting = Rewriting(
             span: span,
             sequence: SequenceNumber(truncating: Int(index)),
@@ -332,7 +360,7 @@ extension Forwarder {
     }
 
     /// Looks up the subscriber's payload type for a codec; RED falls back to plain Opus.
-    private mutating func remap(
+    mutating func remap(
         _ slotCursor: inout SlotCursor,
         payloadType: UInt8,
         of publication: PublicationIndex,

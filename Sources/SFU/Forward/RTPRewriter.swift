@@ -161,6 +161,84 @@ struct RTPRewriter: BitwiseCopyable {
         return true
     }
 
+    /// Returns the timestamps of frames that are sent all at once: the first, and the step to the
+    /// next.
+    ///
+    /// The last one's, `newest`, continues by the clock; those before it precede it closely, so
+    /// that no receiver plays the past.
+    func timestamps(
+        ofFrames count: Int,
+        upTo newest: borrowing PacketInfo,
+        clockRate: Int
+    ) -> (first: UInt32, step: UInt32) {
+        let step = UInt32(clockRate / 1_000)
+        guard hasStarted, count > 0 else { return (lastTimestamp, step) }
+        let last = nextTimestamp(newest, clockRate: clockRate, exact: nil)
+        let room = (last &- lastTimestamp) / UInt32(clamping: count)
+        let fitting = max(1, min(step, room))
+        return (last &- fitting &* UInt32(clamping: count &- 1), fitting)
+    }
+
+    /// Numbers a packet of an earlier time as the next one; all between it and the last one are
+    /// left out.
+    mutating func replay(
+        _ info: borrowing PacketInfo,
+        isFirst: Bool,
+        timestamp: UInt32,
+        point: LayerPoint,
+        after earlier: inout PreviousSpans
+    ) {
+        let picture = info.pictureID
+        var pictureOffset = hasStarted ? lastPicture &+ 1 &- picture : 0
+        var tl0Offset = hasStarted ? lastTL0 &+ 1 &- info.tl0PictureIndex : 0
+        if !isFirst {
+            let isCounted = info.flags.contains(.countsPictures)
+            let isSamePicture = picture &+ current.pictureOffset == lastPicture
+            if isSamePicture || !isCounted { pictureOffset = current.pictureOffset }
+            tl0Offset = current.tl0Offset
+        }
+        let span = SequenceSpan(
+            first: highest &+ 1,
+            offset: highest &+ 1 &- info.number,
+            encoding: OptionalIndex(info.encoding),
+            epoch: info.epoch,
+            timestampOffset: timestamp &- info.timestamp,
+            pictureOffset: pictureOffset,
+            tl0Offset: tl0Offset,
+            point: point
+        )
+        begin(span, after: &earlier)
+    }
+
+    /// Continues after a replay with the packet `number`; those between are left out, of which
+    /// `omitted` is the newest.
+    mutating func resume(
+        at number: Int64,
+        omitting omitted: (picture: UInt16, isCounted: Bool)?,
+        after earlier: inout PreviousSpans
+    ) {
+        var span = current
+        span.first = highest &+ 1
+        span.offset = highest &+ 1 &- number
+        if let omitted, omitted.isCounted, omitted.picture &+ span.pictureOffset != lastPicture {
+            span.pictureOffset = lastPicture &- omitted.picture
+        }
+        begin(span, after: &earlier)
+        if let omitted, omitted.isCounted { earlier.skippedPicture = UInt32(omitted.picture) }
+    }
+
+    private mutating func begin(_ span: SequenceSpan, after earlier: inout PreviousSpans) {
+        earlier.skippedPicture = .max
+        let isSame =
+            hasStarted && span.offset == current.offset && span.epoch == current.epoch
+            && span.encoding == current.encoding && span.point == current.point
+            && span.timestampOffset == current.timestampOffset
+            && span.pictureOffset == current.pictureOffset && span.tl0Offset == current.tl0Offset
+        guard !isSame else { return }
+        if hasStarted, current.first <= highest { earlier.append(current) }
+        current = span
+    }
+
     /// Returns the packet index of a packet of the current span that directly follows the newest
     /// one.
     func nextIndex(of info: borrowing PacketInfo) -> Int64? {

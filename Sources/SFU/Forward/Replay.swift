@@ -1,14 +1,24 @@
 import RTP
 import WorkerInterface
 
-/// Held audio packet to send through a slot before live packets.
+/// Kept packet to send through a slot before live packets: held audio, or a warm picture's.
 struct Replay: BitwiseCopyable {
+    /// Place of a packet in a warm picture.
+    struct Picture: BitwiseCopyable {
+        /// Outgoing timestamp.
+        var timestamp: UInt32
+        var isFirst = false
+        /// Number of the next live packet, after the picture's last one.
+        var next: Int64?
+    }
+
     var slot: SlotID
     /// Binding of the slot that it is for; a later binding has replays of its own.
     var binding: UInt32
     /// Publication that it is of; `nil` once its permission was revoked.
     var publication: PublicationIndex?
     var place: PacketPlace
+    var picture: Picture?
 }
 
 /// Replay of the first words of a newly selected active speaker.
@@ -17,7 +27,7 @@ struct Replay: BitwiseCopyable {
 /// history in one burst.
 extension Forwarder {
     /// Maximum number of packets held for the next batch; further listeners start live.
-    private static let replayLimit = 65_536
+    static let replayLimit = 65_536
 
     /// Holds the packets since `start` for replay to a slot.
     ///
@@ -78,6 +88,20 @@ extension Forwarder {
                 slots[slot].publication == publication,
                 receiver.publications[publication].isOpen
             else { continue }
+            if let picture = replay.picture {
+                send(
+                    picture,
+                    replay.place,
+                    of: publication,
+                    to: slot,
+                    sendTime: sendTime,
+                    at: now,
+                    &transports,
+                    receiver,
+                    into: &output
+                )
+                continue
+            }
             forward(
                 publication,
                 replay.place,

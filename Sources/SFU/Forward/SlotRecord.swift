@@ -34,6 +34,12 @@ struct SlotRecord: ~Copyable {
     var target: LayerTarget?
     /// Highest temporal layer that is forwarded of the old encoding until a switch is done.
     var bridge: UInt8 = 3
+    /// Whether nothing was sent since the slot was bound, so that a warm picture may begin it.
+    var isFresh = false
+    /// Time when it was last sent a warm picture.
+    var warmAt: Instant?
+    /// Whether it began with a warm picture and waits for the layer that it is to have.
+    var isClimbing = false
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
     /// Encoding that the control plane was last told; `nil` before the first.

@@ -34,6 +34,7 @@ extension Forwarder {
         }
         let isWaiting =
             slots[slot].follow(target.encoding) || needsKeyframe(slot, for: target, receiver)
+        if !isWaiting { slotRecords[slot].isClimbing = false }
         // A pending request is not repeated: repeated requests would look like a burst of new ones.
         let isSaid = !isOther && receiver.encodings[target.encoding].keyframes.isWanted
         if isWaiting, !isSaid {
@@ -88,6 +89,8 @@ extension Forwarder {
     ) {
         if case .waiting = slots[slot].source, notBefore <= now {
             requestKeyframe(forSlot: slot, at: now, &transports, &receiver)
+        } else if slotRecords[slot].isClimbing {
+            receiver.requestKeyframe(toClimbTo: target.encoding, at: now, &transports)
         } else {
             receiver.requestKeyframe(
                 of: target.encoding,
@@ -116,7 +119,8 @@ extension Forwarder {
         }
     }
 
-    /// Requests a keyframe from the publisher if the slot waits for one and can be served.
+    /// Shows a slot that waits a warm picture, or requests a keyframe from the publisher, if the
+    /// slot can be served.
     mutating func requestKeyframe(
         forSlot slot: SlotIndex,
         at now: Instant,
@@ -128,9 +132,24 @@ extension Forwarder {
             transports[slots[slot].transport].canSend, case .waiting = slots[slot].source
         else { return }
         guard receiver.publications[publication].isOpen,
-            let encoding = slotRecords[slot].target?.encoding
+            let target = slotRecords[slot].target
         else { return }
-        receiver.requestKeyframe(of: encoding, at: now, &transports)
+        let isShown = showWarmPicture(
+            in: slot,
+            of: publication,
+            upTo: target,
+            at: now,
+            &transports,
+            &receiver
+        )
+        guard !isShown else { return }
+        receiver.requestKeyframe(of: target.encoding, at: now, &transports)
+        if slotRecords[slot].isFresh, let lowest = receiver.lowestLive(of: publication),
+            lowest != target.encoding
+        {
+            // Whoever comes next has a warm picture, also if the publisher's encodings are apart.
+            receiver.requestKeyframe(of: lowest, at: now, &transports)
+        }
     }
 
     /// Clears the record of the layer that a slot last sent.
@@ -151,6 +170,11 @@ extension Forwarder {
         let previousSpatial = slotRecords[slot].spatialSent
         let spatial = highestSent(slotCursor.slot, receiver)
         slotCursor.slot.isLayerNoted = true
+        slotRecords[slot].isFresh = false
+        let isReached = slotRecords[slot].target.map { target in
+            encoding == target.encoding && spatial >= target.spatial
+        }
+        if isReached == true { slotRecords[slot].isClimbing = false }
         slotRecords[slot].encodingSent = encoding
         slotRecords[slot].spatialSent = spatial
         guard previous != encoding || previousSpatial != spatial else { return }

@@ -21,7 +21,8 @@ extension RTCPEndpoint {
         forwarder.noteNACK(of: slot, at: now)
         guard transports[forwarder.slots[slot].transport].canSend, forwarder.slots[slot].isOpen
         else { return }
-        if let encoding = encodingNeedingKeyframe(request, of: slot, receiver, forwarder) {
+        let isWarm = forwarder.wasShownWarmPicture(slot, at: now)
+        if let encoding = encodingNeedingKeyframe(request, of: slot, isWarm, receiver, forwarder) {
             return receiver.requestKeyframe(of: encoding, at: now, &transports)
         }
         let transport = forwarder.slots[slot].transport
@@ -31,6 +32,7 @@ extension RTCPEndpoint {
             send(
                 request,
                 to: slot,
+                isWarm,
                 at: now,
                 &transports,
                 receiver,
@@ -45,6 +47,7 @@ extension RTCPEndpoint {
     private mutating func send(
         _ request: borrowing GenericNACK,
         to slot: SlotIndex,
+        _ isWarm: Bool,
         at now: Instant,
         _ transports: inout Transports,
         _ receiver: borrowing Receiver,
@@ -62,6 +65,7 @@ extension RTCPEndpoint {
                 retransmit(
                     first.advanced(by: step),
                     to: slot,
+                    isWarm,
                     sendTime: sendTime,
                     at: now,
                     &transports,
@@ -82,6 +86,7 @@ extension RTCPEndpoint {
     private func encodingNeedingKeyframe(
         _ request: borrowing GenericNACK,
         of slot: SlotIndex,
+        _ isWarm: Bool,
         _ receiver: borrowing Receiver,
         _ forwarder: borrowing Forwarder
     ) -> EncodingIndex? {
@@ -95,7 +100,7 @@ extension RTCPEndpoint {
         else { return nil }
         let encoding = flowing
         guard receiver.encodings[encoding].epoch == span.epoch,
-            original < receiver.encodings[encoding].history.numbers.lowerBound,
+            receiver.encodings[encoding].history.hasLost(Int(original), isWarm: isWarm),
             let keyframe = receiver.encodings[encoding].keyframes.lastNumber(in: span.epoch),
             original >= keyframe
         else { return nil }
@@ -123,6 +128,7 @@ extension RTCPEndpoint {
     private mutating func retransmit(
         _ number: SequenceNumber,
         to slot: SlotIndex,
+        _ isWarm: Bool,
         sendTime: UInt32,
         at now: Instant,
         _ transports: inout Transports,
@@ -144,9 +150,10 @@ extension RTCPEndpoint {
             receiver.encodings[encoding].publication == forwarder.slots[slot].publication,
             receiver.publications[receiver.encodings[encoding].publication].isOpen
         else { return }
-        guard let place = receiver.encodings[encoding].history.place(of: Int(original)) else {
-            return
-        }
+        guard
+            let place = receiver.encodings[encoding].history
+                .place(toRepeat: Int(original), isWarm: isWarm)
+        else { return }
         forwarder.noteLoss(of: receiver.pool[place].arrival, through: slot, at: now)
         guard forwarder.slots[slot].incomingPayloadType == receiver.pool[place].payloadType,
             !isSuperseded(place, at: now, receiver),

@@ -49,8 +49,13 @@ struct KeyframeRequests: BitwiseCopyable {
     /// keyframes.
     static let leastBitrate = 150_000
 
+    /// Minimum time between requests for subscribers that have a picture of a lower layer already.
+    static let climbMilliseconds: Int64 = 2_000
+
     private var state = State.satisfied
-    private var lastAsked: Instant?
+    /// Whether only subscribers wait that have a picture of a lower layer.
+    private(set) var isClimb = false
+    private(set) var lastAsked: Instant?
     private(set) var lastKeyframeAt: Instant?
     /// Whether a subscriber had waited for that keyframe.
     private var wasRequested = false
@@ -89,19 +94,50 @@ struct KeyframeRequests: BitwiseCopyable {
     /// would be of no use to the subscriber.
     mutating func want(at now: Instant, bitrate: Int, notBefore: Instant? = nil) -> Outcome {
         if case .wanted(let since, let askAt, let tries) = state {
-            guard tries == 0, askAt > now else { return .shared }
+            guard tries == 0, askAt > now else {
+                isClimb = false
+                return .shared
+            }
+            guard !isClimb else {
+                // Those who wait have a picture; this subscriber has none.
+                isClimb = false
+                let own = earliest(at: now, bitrate: bitrate, notBefore: notBefore).askAt
+                state = .wanted(since: now, askAt: min(askAt, own), tries: 0)
+                return min(askAt, own) > now ? .shared : .asked
+            }
             let rush = max(askAt, now.advanced(milliseconds: Self.rushMilliseconds))
             let latest = since.advanced(milliseconds: Self.longestMilliseconds)
             state = .wanted(since: since, askAt: max(askAt, min(rush, latest)), tries: 0)
             return .shared
         }
+        isClimb = false
+        let (askAt, outcome) = earliest(at: now, bitrate: bitrate, notBefore: notBefore)
+        state = .wanted(since: now, askAt: askAt, tries: 0)
+        return outcome
+    }
+
+    /// Registers the need of a subscriber that has a picture of a lower layer: it may wait until
+    /// `notBefore`, and delays nobody.
+    mutating func wantClimb(at now: Instant, bitrate: Int, notBefore: Instant) -> Outcome {
+        if case .wanted = state { return .shared }
+        isClimb = true
+        let (askAt, outcome) = earliest(at: now, bitrate: bitrate, notBefore: nil)
+        state = .wanted(since: now, askAt: max(askAt, notBefore), tries: 0)
+        return notBefore > max(askAt, now) ? .held : outcome
+    }
+
+    /// Returns the time for a request that a subscriber makes now, and what that means for it.
+    private func earliest(
+        at now: Instant,
+        bitrate: Int,
+        notBefore: Instant?
+    ) -> (askAt: Instant, outcome: Outcome) {
         let fresh = lastAsked?.advanced(milliseconds: Self.intervalMilliseconds) ?? now
         let affordable = lastKeyframeAt?.advanced(nanoseconds: cost(bitrate)) ?? now
         let latest = now.advanced(milliseconds: Self.longestMilliseconds)
         let askAt = min(latest, max(notBefore ?? now, max(fresh, affordable)))
-        state = .wanted(since: now, askAt: askAt, tries: 0)
-        guard askAt > now else { return .asked }
-        return affordable > fresh ? .bounded : .held
+        guard askAt > now else { return (askAt, .asked) }
+        return (askAt, affordable > fresh ? .bounded : .held)
     }
 
     /// Returns the time, in nanoseconds, after which the last keyframe is within the share of the

@@ -15,11 +15,16 @@ extension Receiver {
     ) {
         pool[place] = info
         var isKept = false
-        if !info.flags.contains(.skipped) {
+        if info.flags.contains(.skipped) {
+            encodings[encoding].history.notePadding(info)
+        } else {
+            let beginsPicture =
+                info.flags.contains(.keyframeStart) && mayBeWarm(encoding, of: publication)
             isKept = encodings[encoding].history.insert(
                 place,
                 number: Int(info.number),
                 at: info.arrival,
+                beginsPicture: beginsPicture,
                 pool: &pool
             )
         }

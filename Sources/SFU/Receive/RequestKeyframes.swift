@@ -17,6 +17,32 @@ extension Receiver {
         scheduleKeyframe(of: encoding, at: now, &transports)
     }
 
+    /// Requests a keyframe for a subscriber that has a picture of a lower layer already.
+    ///
+    /// Such requests share one keyframe in `KeyframeRequests.climbMilliseconds`, counted from the
+    /// last request for any encoding of the publication: a publisher makes keyframes of all.
+    mutating func requestKeyframe(
+        toClimbTo encoding: EncodingIndex,
+        at now: Instant,
+        _ transports: inout Transports
+    ) {
+        let publication = encodings[encoding].publication
+        var last: Instant?
+        for position in 0..<publications[publication].encodings.count {
+            let other = publications[publication].encodings[position]
+            guard let asked = encodings[other].keyframes.lastAsked else { continue }
+            last = max(last ?? asked, asked)
+        }
+        let bitrate = encodings[encoding].rate.bitrate
+        let outcome = encodings[encoding].keyframes.wantClimb(
+            at: now,
+            bitrate: bitrate,
+            notBefore: last?.advanced(milliseconds: KeyframeRequests.climbMilliseconds) ?? now
+        )
+        counters.keyframeRequestCounts.count(outcome)
+        scheduleKeyframe(of: encoding, at: now, &transports)
+    }
+
     /// Schedules the keyframe request to the publisher, or to the origin worker of a mirrored
     /// publication.
     mutating func scheduleKeyframe(

@@ -12,6 +12,8 @@ struct PacketPool: ~Copyable {
     private var retired = UncountedArray<PacketPlace>(capacity: 256)
     private var touched = 0
     let capacity: Int
+    /// Places held for warm pictures.
+    var warmCount = 0
 
     init(capacity: Int) {
         self.capacity = capacity
@@ -28,6 +30,13 @@ struct PacketPool: ~Copyable {
     }
 
     var used: Int { touched - freeCount - retired.count }
+
+    /// Most places held for warm pictures: a quarter of all.
+    var warmLimit: Int { capacity / 4 }
+
+    /// Whether one more place may be held for a warm picture: none is while three quarters of all
+    /// are in use.
+    var hasRoomForWarm: Bool { warmCount < warmLimit && used < capacity - warmLimit }
 
     /// Takes a place; returns `nil` if none is left.
     mutating func allocate() -> PacketPlace? {

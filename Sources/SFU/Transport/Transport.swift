@@ -70,6 +70,8 @@ struct Transport: ~Copyable {
     var allocatedAt: Instant?
     /// Rate allocated then, including media that is not subject to allocation, in bits a second.
     var allocated = 0
+    /// Bytes of the warm pictures that its slots were lately sent, and since when.
+    var pictureBurst = (at: Instant(nanoseconds: 0), bytes: 0)
     /// Time since which the allocation exceeds the estimate.
     var exceededSince: Instant?
     var clock = SenderClock()

@@ -119,6 +119,7 @@ extension Core {
             return
         }
         forwarder.slots[slot].source = .waiting
+        forwarder.slotRecords[slot].isFresh = true
         allocator.chooseLayer(of: slot, at: now, &transports, &receiver, &forwarder)
         _ = allocator.reviewDemand(of: target, at: now, transports, &receiver, forwarder)
         forwarder.requestKeyframe(forSlot: slot, at: now, &transports, &receiver)

@@ -53,8 +53,10 @@ struct LayerFollowingTests {
         let seen = call.changes
         #expect(seen.last?.width == path.width)
         #expect((seen.last?.second ?? end) <= 4)
-        // No other size, not even briefly.
-        #expect(seen.count == 1)
+        // The warm picture first; then no other size, not even briefly.
+        let first = path.width == Self.lowest ? [] : [Self.lowest]
+        #expect(seen.map(\.width) == first + [path.width])
+        #expect((seen.first?.second ?? end) <= 0.2)
     }
 
     @Test(arguments: Scenarios.seeds)

@@ -206,6 +206,21 @@ struct LayerDriver: ~Copyable {
         }
     }
 
+    /// Lets a new viewer take over a slot; returns whether it has a picture at once.
+    ///
+    /// The one before stops watching; its model is returned.
+    mutating func replaceViewer(of slot: Int) -> (hasPicture: Bool, former: DecoderModel) {
+        call.bind(slot: UInt32(slot), publication: nil)
+        takeReceived()
+        let former = models[slot]
+        models[slot] = DecoderModel(coding)
+        models[slot].lost = former.lost
+        models[slot].mayBeCondensed = true
+        call.bind(slot: UInt32(slot), publication: 1)
+        takeReceived()
+        return (models[slot].arrivals > 0, former)
+    }
+
     private mutating func tick(milliseconds: Int64) {
         call.now = call.now.advanced(milliseconds: milliseconds)
         while call.core.expire(at: call.now, into: &call.output) {}

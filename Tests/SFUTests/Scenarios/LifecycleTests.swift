@@ -29,7 +29,8 @@ struct LifecycleTests {
         call.sendVideo(sequence: 1, pictureID: 1, isKeyframe: true)
         call.join(slots: [Media.slot(0)])
         call.bind(slot: 0, publication: 1)
-        call.run(milliseconds: 1_000)
+        // The warm picture is too old.
+        call.run(milliseconds: 16_000)
         let before = call.keyframeRequests(at: 0)
         call.connect(1)
         call.run(milliseconds: 10)
@@ -183,9 +184,10 @@ struct LifecycleTests {
             subscription: 8,
             open: true
         )
+        // It begins with the new tenant's warm picture.
         call.apply(.bind(SlotID(index: 0, generation: 1), binding))
         call.sendVideo(sequence: 10, pictureID: 10, isKeyframe: true)
-        #expect(call.peers[1].received.count == 6)
+        #expect(call.peers[1].received.count == 7)
         #expect(call.numbers(at: 1).isContiguous)
         #expect(call.statistics().isBalanced)
     }

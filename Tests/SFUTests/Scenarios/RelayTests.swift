@@ -146,6 +146,8 @@ struct RelayTests {
             call.sendVideo(step, isKeyframe: step == 0)
             call.run(milliseconds: 33)
         }
+        // The warm picture is too old.
+        call.run(milliseconds: 16_000)
         call.workers[0].call.peers[0].reports = []
         call.watch(1)
         call.run(milliseconds: 2)
@@ -156,6 +158,25 @@ struct RelayTests {
         call.sendVideo(11, isKeyframe: true)
         call.run(milliseconds: 2)
         #expect(call.viewer(1).numbers(of: 0xaaaa).count == 1)
+    }
+
+    @Test func `a viewer who comes to another worker has the mirror's last picture at once`()
+        throws
+    {
+        var call = try Self.call(workers: 2)
+        call.workers[1].call.apply(.bind(Self.slot, nil))
+        for step in 0..<10 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 33)
+        }
+        call.workers[0].call.peers[0].reports = []
+        call.watch(1)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 10)
+        call.sendVideo(10, isKeyframe: false)
+        call.run(milliseconds: 2)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 11)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).isContiguous)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 0)
     }
 
     @Test func `a NACK is answered where the viewer is`() throws {

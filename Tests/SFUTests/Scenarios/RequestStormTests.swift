@@ -58,6 +58,9 @@ struct RequestStormTests {
         call.run(milliseconds: 3_000)
         call.nack(number, from: 1, ssrc: 0xaaaa)
         #expect(call.peers[1].received.count == 1)
+        // Newcomers are still sent it.
+        #expect(call.core.receiver.pool.used == 2)
+        call.run(milliseconds: 16_000)
         #expect(call.core.receiver.pool.used == 1)
     }
 

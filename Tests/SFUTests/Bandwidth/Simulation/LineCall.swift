@@ -23,6 +23,8 @@ struct Line: CustomTestStringConvertible, Sendable {
     var frozen: Double
     /// Largest share of the line that the estimate may be, at its 95th percentile.
     var estimate: Double
+    /// Least share of the time with the highest layer that fits.
+    var fitting: Double
 
     init(
         _ name: String,
@@ -35,7 +37,8 @@ struct Line: CustomTestStringConvertible, Sendable {
         lossFrom: Double = -LineCall.lead,
         fits: [(second: Double, width: Int)] = [(0, 1_280)],
         frozen: Double = 0.1,
-        estimate: Double = 1.05
+        estimate: Double = 1.05,
+        fitting: Double = 0.9
     ) {
         self.name = name
         self.capacity = capacity
@@ -48,6 +51,7 @@ struct Line: CustomTestStringConvertible, Sendable {
         self.fits = fits
         self.frozen = frozen
         self.estimate = estimate
+        self.fitting = fitting
     }
 
     var testDescription: String { name }
