@@ -141,6 +141,9 @@ extension History {
         }
     }
 
+    /// Counts packets of the warm picture's time that its home has left out.
+    mutating func leaveOut(_ count: Int) { warm?.leaveOut(count) }
+
     /// Counts a packet that is not stored, as it carries no media.
     mutating func notePadding(_ info: borrowing PacketInfo) {
         let number = Int(truncatingIfNeeded: info.number)

@@ -21,6 +21,8 @@ struct Publication: ~Copyable {
         var heldUntil: Instant?
         /// Time since which the mirror has asked for held audio.
         var since: Instant?
+        /// Whether the mirror has asked for the warm picture.
+        var wantsPicture = false
     }
 
     /// RIDs accepted per m-line of an offer.
@@ -58,6 +60,8 @@ struct Publication: ~Copyable {
     /// sends.
     var heldAudioSince: Instant?
     var asks = 0
+    /// Whether a mirror requests the warm picture from its home, as often as `asks` says.
+    var wantsPicture = false
 
     /// Mirrors in other workers, which are sent all packets that pass the gate.
     var mirrors = UncountedArray<RelayDestination>(capacity: 1)

@@ -67,6 +67,12 @@ struct WarmPicture: BitwiseCopyable {
         return true
     }
 
+    /// Counts packets that another worker has received, and that are not kept.
+    mutating func leaveOut(_ count: Int) {
+        arrived &+= count
+        end &+= count
+    }
+
     /// Whether new viewers may be sent it: it is complete and within its bounds.
     func isUsable(at now: Instant) -> Bool {
         endedAt == nil && incompleteSince == nil

@@ -27,6 +27,11 @@ extension Relays {
             receiver.publications[publication].asks = Self.asks
             return receiver.scheduleMirrors(by: now)
         }
+        if receiver.publications[publication].kind == .video {
+            receiver.publications[publication].wantsPicture = true
+            receiver.publications[publication].asks = Self.asks
+            return receiver.scheduleMirrors(by: now)
+        }
         receiver.scheduleMirrors(by: now.advanced(milliseconds: Self.mirrorsMilliseconds))
     }
 
@@ -163,14 +168,7 @@ extension Relays {
         encoding: EncodingIndex,
         _ receiver: inout Receiver
     ) {
-        if receiver.encodings[encoding].homeEpoch != message.info.epoch {
-            // The home's numbering is another one. Without a new epoch here, two packets could get
-            // one index.
-            receiver.encodings[encoding].homeEpoch = message.info.epoch
-            receiver.encodings[encoding].epoch = receiver.takeEpoch()
-            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
-            receiver.encodings[encoding].watch.restart()
-        }
+        followNumbering(message, encoding: encoding, &receiver)
         receiver.encodings[encoding].watch
             .receive(
                 number: message.info.number,
@@ -187,8 +185,24 @@ extension Relays {
         )
     }
 
+    /// Adopts the home's epoch.
+    func followNumbering(
+        _ message: RelayMessage,
+        encoding: EncodingIndex,
+        _ receiver: inout Receiver
+    ) {
+        if receiver.encodings[encoding].homeEpoch != message.info.epoch {
+            // The home's numbering is another one. Without a new epoch here, two packets could get
+            // one index.
+            receiver.encodings[encoding].homeEpoch = message.info.epoch
+            receiver.encodings[encoding].epoch = receiver.takeEpoch()
+            receiver.encodings[encoding].history.removeAll(from: &receiver.pool)
+            receiver.encodings[encoding].watch.restart()
+        }
+    }
+
     /// Adopts the picture sizes that the home knows; returns whether any changed.
-    private mutating func noteSizes(
+    mutating func noteSizes(
         _ message: RelayMessage,
         encoding: EncodingIndex,
         _ receiver: inout Receiver
@@ -247,6 +261,9 @@ extension Relays {
         for index in 0..<receiver.mirrors.count {
             let publication = receiver.mirrors[index]
             if let again = requestPreroll(of: publication, through: &port, at: now, &receiver) {
+                next = min(next, again)
+            }
+            if let again = requestPicture(of: publication, through: &port, at: now, &receiver) {
                 next = min(next, again)
             }
             if receiver.publications[publication].kind == .video {

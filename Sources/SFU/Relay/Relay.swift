@@ -21,6 +21,10 @@ extension Relays {
         }
         guard relayedCount > 0 else { return }
         if !held.isEmpty { releaseHeld(into: &port, at: now, &receiver) }
+        while !pictureRequests.isEmpty {
+            let publication = pictureRequests.removeLast()
+            answerPictureRequests(of: publication, into: &port, at: now, &receiver)
+        }
         for index in 0..<receiver.queued.count {
             let publication = receiver.queued[index]
             // No packet enters a ring from which a fence would have to recall it.
@@ -59,20 +63,38 @@ extension Relays {
         _ receiver: inout Receiver
     ) {
         let target = destination.target
-        let source = receiver.publications.handle(at: publication)
+        var message = message(place, of: publication, to: target, receiver)
+        message.followsGap = destination.hasGap
+        let packets = receiver.pool.packets
+        let packet = packets.bytes(at: place, count: Int(message.length))
+        destination.hasGap = !port.write(message, packet, to: target.worker)
+        if destination.hasGap {
+            receiver.drops.count(.relayQueueFull)
+        } else {
+            counters.relayedOut &+= 1
+        }
+    }
+
+    /// Returns the message for one packet, with what the home knows of its encoding.
+    @inline(__always)
+    func message(
+        _ place: PacketPlace,
+        of publication: PublicationIndex,
+        to target: RelayTarget,
+        _ receiver: borrowing Receiver
+    ) -> RelayMessage {
         let encoding = receiver.pool[place].encoding
         let length =
             Int(receiver.pool[place].payloadOffset) + Int(receiver.pool[place].payloadLength)
         var message = RelayMessage(
             .packet,
             to: target.publication,
-            from: source,
+            from: receiver.publications.handle(at: publication),
             position: receiver.encodings[encoding].position
         )
         if let best = receiver.highestLive(of: publication) {
             message.best = UInt8(clamping: receiver.encodings[best].position)
         }
-        message.followsGap = destination.hasGap
         message.length = UInt16(clamping: length)
         message.width = UInt16(clamping: receiver.encodings[encoding].width)
         message.height = UInt16(clamping: receiver.encodings[encoding].height)
@@ -80,14 +102,7 @@ extension Relays {
         message.layerSize = receiver.encodings[encoding].layers.size(of: layer.spatial)
         message.captured = receiver.encodings[encoding].captured
         message.info = receiver.pool[place]
-        let packets = receiver.pool.packets
-        let packet = packets.bytes(at: place, count: length)
-        destination.hasGap = !port.write(message, packet, to: target.worker)
-        if destination.hasGap {
-            receiver.drops.count(.relayQueueFull)
-        } else {
-            counters.relayedOut &+= 1
-        }
+        return message
     }
 
     /// Receives packets and requests from other workers, as many as a batch may hold.
@@ -148,6 +163,18 @@ extension Relays {
                 )
             case .keyframeRequested: noteKeyframeRequest(message, at: now, &transports, &receiver)
             case .heldAudioRequest: notePrerollRequest(message, from: other, &receiver)
+            case .pictureRequest: notePictureRequest(message, from: other, &receiver)
+            case .picture:
+                takePicture(
+                    message,
+                    of: reader,
+                    from: other,
+                    at: now,
+                    &transports,
+                    &receiver,
+                    &forwarder,
+                    &allocator
+                )
             }
             reader.advance()
         }

@@ -11,6 +11,8 @@ struct Relays: ~Copyable {
 
     /// Publications with a mirror whose relaying is on hold until it has asked for held audio.
     var held = UncountedArray<PublicationIndex>()
+    /// Publications with a mirror that has asked for the warm picture.
+    var pictureRequests = UncountedArray<PublicationIndex>()
     /// Number of publications that are relayed to other workers.
     var relayedCount = 0
     var counters = Counters()

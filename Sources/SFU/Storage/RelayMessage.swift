@@ -10,6 +10,10 @@ struct RelayMessage: BitwiseCopyable {
         case keyframeRequested
         /// From a mirror: a request for the packets that the home holds since `info.arrival`.
         case heldAudioRequest
+        /// From a mirror: a request for the warm picture.
+        case pictureRequest
+        /// From the home: a packet of the warm picture, which is not forwarded by itself.
+        case picture
     }
 
     var kind: Kind
@@ -23,6 +27,10 @@ struct RelayMessage: BitwiseCopyable {
     var best = Self.noPosition
     /// Length of the packet, in bytes.
     var length: UInt16 = 0
+    /// Numbers from this packet of a warm picture up to the next one in it, or to its end.
+    var covered: UInt16 = 0
+    /// Whether this is the last packet of a warm picture.
+    var endsPicture = false
     /// Whether packets before this one found the ring full.
     var followsGap = false
     /// Pixels of the encoding, and of the packet's own spatial layer; 0 while unknown.

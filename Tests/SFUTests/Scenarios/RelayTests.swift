@@ -179,6 +179,48 @@ struct RelayTests {
         #expect(call.workers[0].call.keyframeRequests(at: 0) == 0)
     }
 
+    @Test(arguments: [0, 3] as [Int64])
+    func `the first viewer in another worker has the home's last picture at once`(
+        lag: Int64
+    ) throws {
+        var call = try Self.call(workers: 2)
+        call.lag = lag
+        let late = Self.lateMirror
+        for step in 0..<60 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: step == 0)
+            call.run(milliseconds: 33)
+        }
+        call.workers[0].call.peers[0].reports = []
+        call.workers[1].call.peers[0].received = []
+        let home = RelayTarget(worker: 0, publication: Self.video)
+        var configuration = Media.video(1)
+        configuration.id = late
+        call.workers[1].call.apply(
+            .mirror(Mirror(configuration: configuration, home: home, open: true))
+        )
+        let binding = Binding(publication: late, subscription: 8, open: true)
+        call.workers[1].call.apply(.bind(Self.slot, binding))
+        call.run(milliseconds: 3)
+        let targets = [RelayedCall.mirrorID(1), late].map {
+            RelayTarget(worker: 1, publication: $0)
+        }
+        call.workers[0].call.apply(.relay(Self.video, to: targets))
+        call.run(milliseconds: 20)
+        #expect(call.viewer(1).numbers(of: 0xaaaa).count == 60)
+        for step in 60..<65 as Range<UInt16> {
+            call.sendVideo(step, isKeyframe: false)
+            call.run(milliseconds: 33)
+        }
+        let numbers = call.viewer(1).numbers(of: 0xaaaa)
+        #expect(numbers.count == 65 && numbers.isContiguous)
+        let ids = call.viewer(1).payloads(of: 0xaaaa).map { $0.u16(2) & 0x7fff }
+        #expect(ids.isContiguous)
+        #expect(call.workers[0].call.keyframeRequests(at: 0) == 0)
+        #expect(call.statistics().allSatisfy { $0.isBalanced && $0.relaysAreBalanced })
+    }
+
+    static let lateMirror = PublicationID(index: 150, generation: 1)
+
     @Test func `a NACK is answered where the viewer is`() throws {
         var call = try Self.call(workers: 2)
         for step in 0..<5 as Range<UInt16> { call.sendVideo(step, isKeyframe: step == 0) }
