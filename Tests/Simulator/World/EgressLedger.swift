@@ -61,6 +61,8 @@ struct EgressLedger {
     /// A viewer may have a quarter of its media again, and a burst of 256 packets.
     private static let repeatedShare = 3
     private static let repeatedAtFirst = 300
+    /// Parts of the first packet of a keyframe, with which a stream may begin again.
+    private static let begins: MediaMark.Part = [.keyframe, .start]
     /// Recent indexes of each of a layer's packets.
     private var places: [Layer: [UInt32: Int64]] = [:]
 
@@ -144,7 +146,10 @@ struct EgressLedger {
         )
         var known = places.removeValue(forKey: layer) ?? [:]
         defer { places[layer] = known }
-        if let before = known[mark.number], before != index {
+        if let before = known[mark.number], before < index, mark.part.isSuperset(of: Self.begins) {
+            // A returning viewer's warm picture: all of it from its keyframe on.
+            known = known.filter { $0.key < mark.number }
+        } else if let before = known[mark.number], before != index {
             let text = "packet \(mark.number) of client \(mark.publisher) as \(before) and \(index)"
             return (.repetition, text)
         }
