@@ -69,6 +69,8 @@ final class SimulatedDaemon: SimulatedNetwork {
     private var lines: [[UInt8]] = []
     private var nextControl = Instant(nanoseconds: 0)
     private var underWay: [Wire: MediaMark] = [:]
+    /// Packets written right behind the end of their receiver's handshake, which it has yet to get.
+    private var early: Set<Wire> = []
     private var lastID: Int64 = 0
     private var lastClient = 0
     private var quarter: Int64 = 0
@@ -344,6 +346,11 @@ extension SimulatedDaemon {
     /// Reads a media packet as its receiver will, the moment the core has written it.
     func written(_ bytes: [UInt8], to path: Path, by worker: Int) {
         guard case .rtp = Datagram(bytes.span), let client = clients[path] else { return }
+        guard client.peer.isConnected else {
+            let sequence = bytes.span.u16(at: 2)
+            early.insert(Wire(path: path, ssrc: bytes.span.u32(at: 8), sequence: sequence))
+            return
+        }
         var unused = Batch(capacity: 1)
         guard case .rtp(let length) = client.peer.receive(bytes.span, at: now, into: &unused)
         else {
@@ -381,6 +388,7 @@ extension SimulatedDaemon {
         if case .rtp = Datagram(bytes.span) {
             let ssrc = bytes.span.u32(at: 8)
             let wire = Wire(path: path, ssrc: ssrc, sequence: bytes.span.u16(at: 2))
+            if early.remove(wire) != nil { written(bytes, to: path, by: worker) }
             guard let mark = underWay.removeValue(forKey: wire) else {
                 Issue.record("a packet left that nobody wrote")
                 return
