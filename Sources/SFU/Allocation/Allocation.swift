@@ -101,8 +101,8 @@ struct Allocation: ~Copyable {
         Int(Double(total + step(of: index)) / Self.riseShare)
     }
 
-    /// Returns the least budget that would allow any claim one more rung, in bits a second; `nil` if
-    /// all have their highest.
+    /// Returns the least budget that would allow any claim one more rung, in bits a second; `nil`
+    /// if all have their highest.
     var needed: Int? {
         var least: Int?
         for index in 0..<claims.count where claims[index].given < claims[index].count - 1 {

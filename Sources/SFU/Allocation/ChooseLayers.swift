@@ -231,7 +231,7 @@ extension LayerAllocator {
             needsBridge(slot, from: before, to: option, forwarder)
         {
             let isFull = transports[transport].bandwidth?.isFull() == true
-            let budget = (transports[transport].allocatedEstimate ?? .max) - other
+            let budget = (transports[transport].allocatedEstimate ?? 0) - other
             if let temporal = Self.bridge(
                 from: before,
                 to: option,

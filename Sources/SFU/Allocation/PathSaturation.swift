@@ -51,7 +51,8 @@ extension LayerAllocator {
         _ options: borrowing UncountedArray<LayerOption>
     ) -> UInt8? {
         if isFull, before.likelyBitrate > floodFactor * option.likelyBitrate { return nil }
-        let limit = Int(Double(max(budget, withOverhead(option.likelyBitrate))) * excess)
+        let budget = Double(max(budget, withOverhead(option.likelyBitrate)))
+        let limit = Int(saturating: budget * excess)
         var lowest = before
         var found: UInt8?
         for index in 0..<options.count {

@@ -2,8 +2,8 @@
 ///
 /// A sender that backs off whenever a queue grows gets no share beside such a flow. As the queue
 /// may be our own, a test sends less than was acknowledged for a few seconds. If the queue does not
-/// shrink, it belongs to another flow. The test is repeated from time to time. A queue that does not
-/// change at all meanwhile, and loses nothing, is none: the path itself has become longer.
+/// shrink, it belongs to another flow. The test is repeated from time to time. A queue that does
+/// not change at all meanwhile, and loses nothing, is none: the path itself has become longer.
 struct Contention {
     private enum State {
         case none

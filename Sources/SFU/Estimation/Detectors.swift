@@ -9,7 +9,8 @@ struct Detectors {
     /// Queuing delay in nanoseconds that is more than a probe leaves.
     private static let standingWait: Int64 = 80_000_000
     private static let muchLoss = 0.1
-    /// Share lost from which a queue may be full, or from which loss is notable, and queuing delay in nanoseconds up to which that is not for lack of capacity.
+    /// Share lost from which a queue may be full, share that is notable, and queuing delay in
+    /// nanoseconds up to which that is not for lack of capacity.
     private static let someLoss = 0.02
     private static let notableLoss = 0.03
     private static let littleWait = 30_000_000.0
@@ -59,8 +60,8 @@ struct Detectors {
         if let step = groups.add(sent: entry.time, arrived: arrived) { trendline.add(step) }
     }
 
-    /// Returns the nanoseconds that a packet's bits take at the acknowledged rate, which on a narrow
-    /// path are many.
+    /// Returns the nanoseconds that a packet's bits take at the acknowledged rate; on a narrow path
+    /// they are many.
     private func transmission(of bytes: Int) -> Int64 {
         guard let rate = acknowledged.bitsPerSecond, rate > BandwidthEstimator.minimum else {
             return 0

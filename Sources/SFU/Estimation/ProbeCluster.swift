@@ -21,9 +21,9 @@ package struct Probe: Equatable, Sendable {
 
 /// Measurement of one probe's send and arrival rates.
 ///
-/// The arrival rate is that of the line through all arrivals (least squares): on a path that jitters,
-/// the first and the last one alone would tell little. The result is on the safe side of what the
-/// arrivals' scatter around the line leaves open.
+/// The arrival rate is that of the line through all arrivals (least squares): on a path that
+/// jitters, the first and the last one alone would tell little. The result is on the safe side of
+/// the arrivals' scatter around the line.
 struct ProbeCluster {
     /// Share of the probe's bytes that must have arrived.
     private static let enough = 0.8

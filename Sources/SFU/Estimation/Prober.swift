@@ -33,11 +33,11 @@ struct Prober {
     private static let firstScales = (3.0, 6.0)
     private static let furtherScale = 2.0
     private static let furtherThreshold = 0.7
-    /// Lengths of a probe in nanoseconds: the least is enough for arrival times with a resolution of
-    /// 250 µs, the longest a burden on a path that does not carry it.
+    /// Lengths of a probe in nanoseconds: the least is enough for arrival times with a resolution
+    /// of 250 µs, the longest a burden on a path that does not carry it.
     private static let shortest = 20_000_000.0
     private static let longest = 250_000_000.0
-    /// Queue in nanoseconds that a probe may leave on a path that carries no more than the estimate.
+    /// Queue in nanoseconds that a probe may leave on a path that carries just the estimate.
     private static let burden = 20_000_000.0
     /// Excess over the rate that the next layer needs.
     private static let margin = 1.1

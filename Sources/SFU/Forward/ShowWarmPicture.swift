@@ -53,7 +53,7 @@ extension Forwarder {
 
     /// Whether packets of a slot's warm picture may still be asked for again.
     func wasShownWarmPicture(_ slot: SlotIndex, at now: Instant) -> Bool {
-        guard let at = slotRecords[slot].warmAt else { return false }
+        let at = slotRecords[slot].warmAt
         return now.milliseconds(since: at) < WarmPicture.farewellMilliseconds
     }
 

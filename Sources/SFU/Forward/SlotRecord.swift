@@ -32,14 +32,6 @@ struct SlotRecord: ~Copyable {
     /// Selected layers, `nil` if video is off; other ones may still be sent until the keyframe that
     /// the change needs.
     var target: LayerTarget?
-    /// Highest temporal layer that is forwarded of the old encoding until a switch is done.
-    var bridge: UInt8 = 3
-    /// Whether nothing was sent since the slot was bound, so that a warm picture may begin it.
-    var isFresh = false
-    /// Time when it was last sent a warm picture.
-    var warmAt: Instant?
-    /// Whether it began with a warm picture and waits for the layer that it is to have.
-    var isClimbing = false
     /// Whether the subscriber was told that media flows.
     var hasStarted = false
     /// Encoding that the control plane was last told; `nil` before the first.
@@ -54,8 +46,16 @@ struct SlotRecord: ~Copyable {
     var nacksReceived: UInt64 = 0
     var pictureLossesReceived: UInt64 = 0
     var packetsLost: Int64 = 0
-    var jitter: UInt32 = 0
+    /// Time when it was last sent a warm picture; long ago if never.
+    var warmAt = Instant(nanoseconds: .min / 2)
+    /// Whether nothing was sent since the slot was bound, so that a warm picture may begin it.
+    var isFresh = false
+    /// Whether it began with a warm picture and waits for the layer that it is to have.
+    var isClimbing = false
+    /// Highest temporal layer that is forwarded of the old encoding until a switch is done.
+    var bridge: UInt8 = 3
     var fractionLost: UInt8 = 0
+    var jitter: UInt32 = 0
     /// Detector of the video's freezes; made when the slot is first bound.
     var freezes = LazyBox<FreezeDetector>()
 

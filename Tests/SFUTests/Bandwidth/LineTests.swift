@@ -4,12 +4,12 @@ import Testing
 
 /// A viewer of three encodings on lines like those of `make bench-lines`, in virtual time.
 ///
-/// Each line is wide for five seconds before it becomes as the row says. `SFUD_FIGURES=1` prints the
-/// figures, `SFUD_TRACE=600k` the estimate of one line each 100 ms; `SFUD_SCENARIOS=full` tries all
-/// lines for a minute, with five seeds, and with a machine on the path that is busy.
+/// Each line is wide for five seconds before it becomes as the row says. `SFUD_FIGURES=1` prints
+/// the figures, `SFUD_TRACE="600k seed 1"` the estimate of one call each 100 ms;
+/// `SFUD_SCENARIOS=full` tries all lines for a minute, with five seeds.
 struct LineTests {
     static let narrow = [
-        Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 20),
+        Line("150k", [(0, 150)], fits: [(0, 320)], frozen: 30),
         Line("250k", [(0, 250)], fits: [(0, 320)], estimate: 1.12),
         Line("600k", [(0, 600)], fits: [(0, 640)], estimate: 1.08),
         Line("1500k", [(0, 1_500)]),
@@ -18,12 +18,12 @@ struct LineTests {
 
     static let lossy = [
         Line("loss-2", loss: 0.02),
-        Line("loss-5", loss: 0.05),
+        Line("loss-5", loss: 0.05, frozen: 0.3),
         Line("loss-5-tight", [(0, 2_000)], loss: 0.05, frozen: 0.5),
         Line("loss-10", loss: 0.10, frozen: 2),
         Line("burst-2", loss: 0.02, burst: 5, frozen: 2),
         Line("burst-5", loss: 0.05, burst: 5, frozen: 5),
-        Line("burst-10", loss: 0.10, burst: 5, frozen: 8),
+        Line("burst-10", loss: 0.10, burst: 5, frozen: 8, fitting: 0),
         Line(
             "thin-then-lossy",
             [(0, 600), (15, 10_000)],

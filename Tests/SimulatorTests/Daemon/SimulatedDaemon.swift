@@ -19,20 +19,6 @@ import Testing
 /// turn, after a quarter of a millisecond or after many: so commands, events, packets in rings and
 /// replies are interleaved in ever different orders.
 final class SimulatedDaemon: SimulatedNetwork {
-    /// A flow from one client to another.
-    struct Flow: Hashable {
-        var publisher: Int
-        var viewer: Int
-        var kind: MediaKind
-    }
-
-    struct Count: Equatable {
-        /// Copies that the core wrote, retransmissions excluded.
-        var written: UInt64 = 0
-        /// Datagrams that left a socket, retransmissions included.
-        var left: UInt64 = 0
-    }
-
     /// A packet's key: its unencrypted header fields.
     private struct Wire: Hashable {
         var path: Path

@@ -70,7 +70,8 @@ struct LineCall: ~Copyable {
     /// Bits a second of the encodings, about those of Chromium on the bench.
     private static let rates = [130e3, 380e3, 780e3]
     private static let framesPerSecond = 20
-    /// Seconds for which each line is wide and near at first, and after a change until figures count.
+    /// Seconds for which each line is wide and near at first, and after a change until figures
+    /// count.
     static let lead = 5.0
     static let settling = 5.0
     /// Average run and longest stop of a busy machine on the path, in milliseconds.
