@@ -64,7 +64,7 @@ struct RepairWatch: BitwiseCopyable {
     /// Notes a NACK of a packet that was received at `arrival`; it counts if that was longer ago
     /// than `patience` and a round trip, in nanoseconds.
     ///
-    /// What is repaired sooner delays no frame by more than the patience.
+    /// A sooner repair delays no frame by more than the patience.
     mutating func note(_ arrival: Instant, at now: Instant, roundTrip: Int64, patience: Int64) {
         guard now.nanoseconds(since: arrival) > patience &+ roundTrip else { return }
         if now > until { since = nil }

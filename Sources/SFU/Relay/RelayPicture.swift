@@ -72,7 +72,7 @@ extension Relays {
     /// Writes the warm picture into a ring, and the packets after its last one: their picture ids
     /// tell how many pictures were left out.
     ///
-    /// Where the ring is full the rest is left out, and the mirror does not use what it has.
+    /// If the ring is full, the rest is left out, and the mirror does not use its part.
     private func writePicture(
         of encoding: EncodingIndex,
         to target: RelayTarget,

@@ -6,7 +6,7 @@ import Testing
 
 /// Verdicts of the detector on one slot, shown every frame and every 20 ms.
 struct FreezeDetectorTests {
-    /// What happens in the second after the first, in which all is well.
+    /// Events of the second after the first, in which all is well.
     struct Row: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var hop: FreezeHop?
@@ -171,7 +171,7 @@ struct FreezeDetectorTests {
         for now in stride(from: Int64(10), through: 3_000, by: 10) {
             let isLate = (1_000...1_800).contains(now)
             if !isLate, now % 30 == 0 {
-                // What was held back comes at once.
+                // The packets held back come at once.
                 let first = now == 1_830 ? 990 : now
                 for sent in stride(from: first, through: now, by: 30) {
                     let arrived = (sent + 50) * 1_000_000
