@@ -61,7 +61,7 @@ struct LineTests {
     static let all = narrow + lossy + slow + changing
     /// Lines of the short run.
     static let some = all.filter {
-        ["250k", "loss-10", "delay-200", "queue-50ms"].contains($0.name)
+        ["250k", "loss-10", "delay-200"].contains($0.name)
     }
 
     static let lines = Scenarios.isFull ? all : some
