@@ -87,6 +87,8 @@ struct Prober {
     private var isDemandJump = false
     /// Factor on the length of the next probe, for paths on which arrivals scatter.
     private var lengthening = 1.0
+    /// Probe that was judged last.
+    private var judged: ProbeID?
     /// Result that another probe has to confirm, and its time.
     private var unconfirmed: (ProbeResult, Int64)?
     /// Last result in bits a second.
@@ -172,6 +174,9 @@ struct Prober {
         _ situation: Situation,
         at now: Int64
     ) -> Double? {
+        // Each probe is judged once, as soon as enough of it has arrived.
+        guard judged != result.id else { return nil }
+        judged = result.id
         lastResult = result.rate
         let sentAt = Double(clusters.0?.probe.bitsPerSecond ?? .max)
         let isLong = result.doubt > Self.muchDoubt

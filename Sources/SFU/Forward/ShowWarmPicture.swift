@@ -10,6 +10,8 @@ extension Forwarder {
     /// Most bytes to all slots of a viewer within `burstMilliseconds`, and for a path whose
     /// bandwidth is known the share of a second that they may take on it.
     private static let burstBytes = 98_304
+    /// Most packets of warm pictures that a worker prepares at once; they go before live ones.
+    private static let mostPackets = 2_048
     private static let burstMilliseconds: Int64 = 500
     private static let burstShare = 0.25
 
@@ -29,9 +31,10 @@ extension Forwarder {
         guard slotRecords[slot].isFresh, !isFlushing,
             let encoding = receiver.lowestLive(of: publication),
             let warm = receiver.encodings[encoding].history.warm, warm.isUsable(at: now),
-            replays.count + warm.packets <= Self.replayLimit,
+            replays.count + warm.packets <= Self.mostPackets,
             let end = receiver.firstUnsent(of: encoding, endingAt: warm.end),
-            warm.start < end, plays(encoding, in: slot, receiver),
+            warm.start < end, beginsAtBase(warm, of: encoding, receiver),
+            plays(encoding, in: slot, receiver),
             takes(warm, slots[slot].transport, at: now, &transports)
         else { return false }
         // Replays that were prepared for the slot before are void.
@@ -49,6 +52,18 @@ extension Forwarder {
             receiver.requestKeyframe(toClimbTo: target.encoding, at: now, &transports)
         }
         return true
+    }
+
+    /// Whether the keyframe is in the layers that a warm picture has.
+    private func beginsAtBase(
+        _ warm: WarmPicture,
+        of encoding: EncodingIndex,
+        _ receiver: borrowing Receiver
+    ) -> Bool {
+        guard let first = receiver.encodings[encoding].history.place(of: warm.start) else {
+            return false
+        }
+        return warm.keeps(receiver.pool[first], number: warm.start)
     }
 
     /// Whether packets of a slot's warm picture may still be asked for again.

@@ -27,8 +27,12 @@ extension RTCPEndpoint {
         }
         let transport = forwarder.slots[slot].transport
         let copies = transports[transport].bandwidth?.retransmissionCopies ?? 1
-        // All packets once, and then again: losses come in bursts.
-        for _ in 0..<copies {
+        // All packets once, and then again: losses come in bursts. A viewer that loses very much
+        // needs its credit for the first copies.
+        for copy in 0..<copies
+        where copy == 0
+            || forwarder.slots[slot].retransmissionCredit > Slot.maximumCredit / 2
+        {
             send(
                 request,
                 to: slot,

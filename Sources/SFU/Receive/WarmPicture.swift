@@ -11,6 +11,9 @@ struct WarmPicture: BitwiseCopyable {
     static let packetLimit = 96
     /// Bytes of payload kept.
     static let byteLimit = 65_536
+    /// Numbers from the keyframe on, those of padding and other layers included, beyond which
+    /// nothing is sent to new viewers.
+    static let rangeLimit = 1_024
     /// Age of a keyframe, in milliseconds, beyond which nothing is sent to new viewers.
     static let ageMilliseconds: Int64 = 15_000
     /// Time in milliseconds for which packets are kept that new viewers are not sent any more.
@@ -75,7 +78,7 @@ struct WarmPicture: BitwiseCopyable {
 
     /// Whether new viewers may be sent it: it is complete and within its bounds.
     func isUsable(at now: Instant) -> Bool {
-        endedAt == nil && incompleteSince == nil
+        endedAt == nil && incompleteSince == nil && end &- start <= Self.rangeLimit
             && now.milliseconds(since: startedAt) < Self.ageMilliseconds
     }
 

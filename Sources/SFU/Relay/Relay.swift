@@ -21,9 +21,11 @@ extension Relays {
         }
         guard relayedCount > 0 else { return }
         if !held.isEmpty { releaseHeld(into: &port, at: now, &receiver) }
-        while !pictureRequests.isEmpty {
+        // The rest waits for the next batch: live packets need their room in the rings.
+        var room = Self.pictureMessages
+        while !pictureRequests.isEmpty, room > 0 {
             let publication = pictureRequests.removeLast()
-            answerPictureRequests(of: publication, into: &port, at: now, &receiver)
+            room &-= answerPictureRequests(of: publication, into: &port, at: now, &receiver)
         }
         for index in 0..<receiver.queued.count {
             let publication = receiver.queued[index]

@@ -50,13 +50,21 @@ extension Relays {
         }
     }
 
+    /// Messages of pictures after which no further one is begun before a batch's live packets.
+    ///
+    /// No picture is longer either, and a ring has 512 places.
+    static let pictureMessages = 192
+
+    /// Writes a publication's warm picture to the mirrors that have asked for it; returns how many
+    /// messages that are.
     mutating func answerPictureRequests(
         of publication: PublicationIndex,
         into port: inout RelayPort,
         at now: Instant,
         _ receiver: inout Receiver
-    ) {
-        guard receiver.publications.isOccupied(publication) else { return }
+    ) -> Int {
+        guard receiver.publications.isOccupied(publication) else { return 0 }
+        var count = 0
         for mirror in 0..<receiver.publications[publication].mirrors.count
         where receiver.publications[publication].mirrors[mirror].wantsPicture {
             receiver.publications[publication].mirrors[mirror].wantsPicture = false
@@ -65,8 +73,9 @@ extension Relays {
             guard receiver.publications[publication].isOpen, port.reaches(target.worker),
                 let encoding = receiver.lowestLive(of: publication)
             else { continue }
-            writePicture(of: encoding, to: target, into: &port, at: now, receiver)
+            count &+= writePicture(of: encoding, to: target, into: &port, at: now, receiver)
         }
+        return count
     }
 
     /// Writes the warm picture into a ring, and the packets after its last one: their picture ids
@@ -79,10 +88,10 @@ extension Relays {
         into port: inout RelayPort,
         at now: Instant,
         _ receiver: borrowing Receiver
-    ) {
+    ) -> Int {
         guard let warm = receiver.encodings[encoding].history.warm, warm.isUsable(at: now),
             let end = receiver.firstUnsent(of: encoding, endingAt: warm.end), warm.start < end
-        else { return }
+        else { return 0 }
         let publication = receiver.encodings[encoding].publication
         var next = end
         var last = end - 1
@@ -96,17 +105,23 @@ extension Relays {
             numbers.append((number, next - number))
             next = number
         }
+        // Without it the mirror asks for a keyframe in the end.
+        guard numbers.count <= Self.pictureMessages else { return 0 }
+        let count = numbers.count
         while !numbers.isEmpty {
             let (number, covered) = numbers.removeLast()
-            guard let place = receiver.encodings[encoding].history.place(of: number) else { return }
+            guard let place = receiver.encodings[encoding].history.place(of: number) else {
+                return count
+            }
             var message = message(place, of: publication, to: target, receiver)
             message.kind = .picture
             message.covered = UInt16(clamping: covered)
             message.endsPicture = numbers.isEmpty
             let packets = receiver.pool.packets
             let packet = packets.bytes(at: place, count: Int(message.length))
-            guard port.write(message, packet, to: target.worker) else { return }
+            guard port.write(message, packet, to: target.worker) else { return count }
         }
+        return count
     }
 
     private func isKept(
