@@ -16,6 +16,8 @@ struct Detectors {
     private static let littleWait = 30_000_000.0
     /// Queuing delay in nanoseconds below which there is no queue.
     private static let noWait: Int64 = 10_000_000
+    /// Bytes of a full packet, which every other packet may find on its way.
+    private static let fullPacket = 600
 
     var clock = RemoteClock()
     private var groups = ArrivalGroups()
@@ -81,7 +83,8 @@ struct Detectors {
     /// A host on the path that stalls for a moment holds packets and then releases them all at
     /// once, which raises delays without a growing queue.
     var usage: PathUsage {
-        trendline.usage == .over && queue.latest < Self.noWait ? .normal : trendline.usage
+        let isShort = queue.latest < Self.noWait || wait < transmission(of: Self.fullPacket)
+        return trendline.usage == .over && isShort ? .normal : trendline.usage
     }
 
     /// Whether packets sent now are queued for long, or lost.

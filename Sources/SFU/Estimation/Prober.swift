@@ -188,7 +188,9 @@ struct Prober {
             else {
                 unconfirmed = (result, now)
                 if queued.0 == nil { queue(min(sentAt, result.rate * Self.margin)) }
-                return nil
+                // A viewer without a picture gets what is certain at once.
+                let certain = rate * (1 - result.doubt)
+                return situation.isStarved && certain > situation.estimate ? certain : nil
             }
             rate = min(first.rate, rate)
         }
@@ -239,7 +241,7 @@ struct Prober {
         guard started, isDemandJump || now >= nextWanted, now &- lastProbe >= Self.timeout,
             wantsMore(situation), situation.isApplicationLimited || isCalm(situation, at: now)
         else { return }
-        nextWanted = now &+ Self.interval
+        nextWanted = now &+ (situation.isStarved ? Self.timeout : Self.interval)
         mayGoFurther = true
         if isDemandJump { return begin(from: situation.estimate) }
         let isAfterLargeDrop =

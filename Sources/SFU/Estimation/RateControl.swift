@@ -11,7 +11,7 @@ struct RateControl {
     private static let growth = 0.08
     /// Limit of the estimate relative to the acknowledged rate.
     private static let lead = 1.1
-    private static let leadOffset = 10_000.0
+    private static let leadOffset = 2_000.0
     /// The same limit while the acknowledged rate is too low, as feedback is missing.
     private static let doubtfulLead = 1.5
     /// Growth per second near the path's capacity in bits a second, its largest share of the

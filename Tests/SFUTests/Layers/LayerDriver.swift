@@ -85,7 +85,7 @@ struct LayerDriver: ~Copyable {
         picture += 1
         if aims { retarget() }
         tick(milliseconds: 33)
-        if network != .clean, picture % 8 == 0 { askAgain() }
+        if network != .clean, picture % 4 == 0 { askAgain() }
         takeReceived()
     }
 
@@ -97,7 +97,7 @@ struct LayerDriver: ~Copyable {
         retarget()
         tick(milliseconds: 33)
         picture += 1
-        if network != .clean, picture % 8 == 0 { askAgain() }
+        if network != .clean, picture % 4 == 0 { askAgain() }
         takeReceived()
     }
 
