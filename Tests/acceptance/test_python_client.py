@@ -1,4 +1,4 @@
-"""The example's client for the IPC, against a stand-in for sfud that answers as a test says."""
+"""The Python client for the IPC, against a stand-in for sfud that answers as a test says."""
 
 import asyncio
 import contextlib
@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from harness.demo import SERVER
+from harness.sfud import REPOSITORY
 
-sys.path.insert(0, str(SERVER.parent))
+sys.path.insert(0, str(REPOSITORY / "clients/python"))
 
 from sfud_ipc import CONTRACT, IPC, LONGEST_LINE, Refused, passing
 
@@ -105,6 +105,23 @@ async def test_pages_are_followed_to_the_last(tmp_path):
         assert [it["room"] async for it in pages] == [f"r{number}" for number in range(6)]
     assert [it.get("after") for it in asked] == [None, "2", "4"]
     assert all(it["state"] == "ongoing" and it["limit"] == 2 for it in asked)
+
+
+@pytest.mark.parametrize("boot, since", [("b1", {"r": 7}), ("b0", None)])
+async def test_a_restarted_program_asks_for_what_it_missed_of_the_same_sfud(tmp_path, boot, since):
+    sfud = StandIn()
+    asked = []
+    sfud.answers["server.info"] = lambda params: {"contract": CONTRACT, "boot": "b1"}
+    sfud.answers["events.subscribe"] = lambda params: asked.append(params) or {}
+    path = str(tmp_path / "sfud.sock")
+    async with await asyncio.start_unix_server(sfud.serve, path):
+        client = IPC(path, sfud.events.append, seen={"r": 7}, boot=boot)
+        task = asyncio.create_task(client.run())
+        await asyncio.wait_for(client.connected.wait(), 5)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert [it.get("since") for it in asked] == [since]
+    assert client.boot == "b1"
 
 
 async def test_another_contract_is_named_and_not_spoken(tmp_path):
