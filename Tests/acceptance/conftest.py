@@ -20,6 +20,7 @@ from harness import process
 from harness.aio import AioPeer
 from harness.chromium import Chromium
 from harness.firefox import Firefox
+from harness.gateway import Gateway
 from harness.gst import GstPeer
 from harness.peer import Peer
 from harness.room import Room
@@ -258,3 +259,20 @@ def tabs(enter):
         return opened
 
     return open_
+
+
+@pytest.fixture
+def gateway(loop, sfud):
+    """Returns `await gateway(root=, tenant=, keys=, more=)`, which starts the gateway with lines of
+    configuration beside the usual ones."""
+    started = []
+
+    async def start(**lines: str) -> Gateway:
+        found = Gateway(sfud.ipc, sfud.directory)
+        found.write(**lines)
+        started.append(found)
+        return await found.start()
+
+    yield start
+    for one in started:
+        loop.run_until_complete(one.close())

@@ -1,0 +1,5 @@
+import sys
+
+from sfud_gateway.cli import main
+
+sys.exit(main())
