@@ -208,6 +208,7 @@ class Gateway:
                 if not waiting and self.joining.get(room_id) is waiting:
                     del self.joining[room_id]
             self.metrics.joins.labels(tenant.name, kind).inc()
+            self.store.commit()  # the client relies on its key
             return session, key, result
 
     async def enter(
@@ -216,10 +217,7 @@ class Gateway:
     ) -> dict[str, Any]:
         room = session.sfud_room
         if may_create and grant.create and room not in self.people:
-            with passing("already-exists"):
-                await self.ipc.call(
-                    "room.create", room=room, settings=tenant.settings | grant.settings
-                )
+            await self.create(room, tenant.settings | grant.settings)
         given = {"name": grant.name, "custom": grant.custom}
         params = {key: value for key, value in (params | given).items() if value is not None}
         result = await self.ipc.call(
@@ -240,6 +238,18 @@ class Gateway:
             await self.remove(session)
             raise
         return result
+
+    async def create(self, room: str, settings: dict[str, Any]) -> None:
+        # After a crash the next process asks for all events of the room, from the first one on.
+        self.store.saw(room, 0)
+        self.store.commit()
+        try:
+            with passing("already-exists"):
+                await self.ipc.call("room.create", room=room, settings=settings)
+        except Refused as refused:
+            if refused.reason not in AWAY and room not in self.people:
+                self.store.forget_room(room)
+            raise
 
     def reply_of(self, session: Session, result: dict[str, Any]) -> dict[str, Any]:
         """Returns the reply to a join, without the session's key."""
@@ -414,8 +424,9 @@ class Gateway:
         tenant, name = split(room) or ("", room)
         for participant in sorted(self.people.get(room, ())):
             self.webhook_lost(tenant, name, participant)
-        id = hashlib.sha256(f"{self.store.boot} {room} lost".encode()).hexdigest()[:32]
-        self.webhooks.put(id, tenant, name, "room.closed", time.time(), {"reason": "lost"})
+        if self.store.rooms().get(room):  # else nobody was told that there is one
+            id = hashlib.sha256(f"{self.store.boot} {room} lost".encode()).hexdigest()[:32]
+            self.webhooks.put(id, tenant, name, "room.closed", time.time(), {"reason": "lost"})
         self.close_room(room, "sfud-restarted")
 
     def webhook_lost(self, tenant: str, room: str, participant: str) -> None:

@@ -139,6 +139,8 @@ class Webhooks:
         while True:
             room = await queue.ready.get()
             number = room.numbers[0]
+            # Whatever a receiver has been told, the next process must know too.
+            self._store.commit()
             row = self._store.webhook(number)
             done = row is None or await self._attempt(tenant, room, *row)
             if done:

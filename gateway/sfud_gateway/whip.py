@@ -217,6 +217,7 @@ class Ingest:
             raise Refusal(422, "the offer has no audio or video to carry", "no-media")
         session.extra = mids | {"only": only, "offer": offer, "etag": new_etag()}
         self.gateway.save(session)
+        self.gateway.store.commit()  # the client relies on the Location
         return result["sdp"]
 
     def session(self, request: web.Request, kind: str) -> Session:

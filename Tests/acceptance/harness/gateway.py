@@ -79,7 +79,9 @@ class Gateway:
         # The next process listens where this one did, as a service does.
         self.port = int(self.url.rpartition(":")[2])
         self.config.write_text(
-            self.config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{self.port}", 1)
+            self.config.read_text().replace(
+                "listen = \"127.0.0.1:0\"", f"listen = \"127.0.0.1:{self.port}\""
+            )
         )
         self.http = self.http or aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=False, limit=0)
