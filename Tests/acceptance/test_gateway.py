@@ -189,6 +189,21 @@ async def test_if_present_says_whether_a_second_connection_takes_over(gateway):
     assert (await again.call("room.get"))["counts"]["participants"] == 1
 
 
+async def test_a_shared_token_loses_what_one_lost_and_gets_nothing_that_one_was_given(gateway):
+    site = await gateway()
+    mia = await site.join(sub="mia", role="moderator")
+    for role, current, then in (
+        ("moderator", "participant", "participant"), ("participant", "moderator", "participant"),
+        ("participant", "viewer", "viewer"),
+    ):  # fmt: skip
+        text = token(role=role, name=f"{role} to {current}")
+        first, second = await site.client(), await site.client()
+        await first.join(token=text)
+        await mia.call("role.change", participant=first.id, role=current, force=True)
+        joined = await second.join(token=text)
+        assert joined["participantInfo"]["role"] == then, (role, current)
+
+
 # Rights.
 
 MODERATION = [

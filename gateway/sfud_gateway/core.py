@@ -14,9 +14,11 @@ from typing import Any
 
 from sfud_gateway import ice, methods
 from sfud_gateway.config import TENANT, Config, Tenant
-from sfud_gateway.limits import Bucket
+from sfud_gateway.limits import Admission
 from sfud_gateway.metrics import Metrics
+from sfud_gateway.recovery import Recovery
 from sfud_gateway.refusals import refuse
+from sfud_gateway.rights import Rights
 from sfud_gateway.session import Session
 from sfud_gateway.sfud_ipc import IPC, Refused, passing
 from sfud_gateway.store import Store
@@ -47,7 +49,9 @@ class Gateway:
         self.sessions: dict[str, dict[str, Session]] = {}  # room → participant
         self.keys: dict[str, Session] = {}
         self.joining: dict[str, set[Session]] = {}  # room → sessions without an answer yet
-        self.buckets: dict[str, Bucket] = {}
+        self.admission, self.rights = Admission(), Rights(store)
+        self.recovery = Recovery(self)
+        self.split = split
         self.locks: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
         self.tasks: set[asyncio.Task] = set()
         self.on_room_event: Any = lambda room, event: None  # set by the viewers of WHEP
@@ -148,38 +152,6 @@ class Gateway:
             raise refuse("wrong-room", "the token is for another room")
         return room
 
-    def role_of(self, grant: Grant, room: str) -> str | None:
-        """Returns the role that a token gives now; raises `Refused` if it is revoked."""
-        since = grant.issued
-        changes = self.store.rights(room, "token:" + grant.digest, 0)
-        own = self.store.rights(room, "sub:" + grant.participant, since) if grant.participant else []
-        if any(revoked for revoked, _, _ in [*changes, *own]):
-            raise refuse("token-revoked", "this participant was removed from the room")
-        for _, previous, role in changes:
-            if previous == (grant.role or "participant"):
-                return role
-        return own[0][2] if own else grant.role
-
-    def check_limits(self, tenant: Tenant, room: str, id: str) -> None:
-        limits = tenant.limits
-        bucket = self.buckets.setdefault(tenant.name, Bucket(limits.joins_per_second))
-        bucket.rate = limits.joins_per_second
-        if not bucket.take():
-            raise self.limit("joinsPerSecond", limits.joins_per_second)
-        if id in self.people.get(room, ()):
-            return
-        prefix = tenant.name + ":"
-        rooms = {it for it in [*self.people, *self.joining] if it.startswith(prefix)}
-        waiting = sum(len(self.joining.get(it, ())) for it in rooms)
-        if sum(len(self.people.get(it, ())) for it in rooms) + waiting >= limits.participants:
-            raise self.limit("participants", limits.participants)
-        if room not in rooms and len(rooms) >= limits.rooms:
-            raise self.limit("rooms", limits.rooms)
-
-    def limit(self, name: str, value: int) -> Refused:
-        return refuse("limit-reached", f"this tenant's limit {name} is reached",
-                      limit=name, value=value)  # fmt: skip
-
     async def join(
         self, grant: Grant, room: str, kind: str, *, role: str | None = None,
         may_create: bool = True, **params: Any,
@@ -193,8 +165,8 @@ class Gateway:
         id = grant.participant or f"guest-{secrets.token_hex(16)}"
         lock = self.locks.setdefault((room_id, id), asyncio.Lock())
         async with lock:
-            params["role"] = self.role_of(grant, room_id) or role
-            self.check_limits(tenant, room_id, id)
+            params["role"] = self.rights.role(grant, room_id) or role
+            self.admission.check(tenant, room_id, id, self.people, self.joining)
             key = secrets.token_urlsafe(32)
             session = Session(digest_of(key), grant.tenant, room, id, kind)
             session.came_with(grant)
@@ -233,7 +205,7 @@ class Gateway:
         self.index(session)
         self.save(session)
         try:
-            self.role_of(grant, room)  # it may have been revoked meanwhile
+            self.rights.role(grant, room)  # it may have been revoked meanwhile
         except Refused:
             await self.remove(session)
             raise
@@ -301,7 +273,7 @@ class Gateway:
         tenant, name = names
         kind, data = event["event"], event["data"]
         if kind == "resync":
-            self.spawn(self.refresh(room))
+            self.spawn(self.recovery.refresh(room))
             return
         self.note(room, event)
         id = hashlib.sha256(f"{self.ipc.boot} {room} {event['seq']}".encode()).hexdigest()[:32]
@@ -335,9 +307,11 @@ class Gateway:
             people.discard(participant)
             self.store.remove_person(room, participant)
             if data["reason"] in ("dropped", "denied"):
-                self.revoke(room, participant, event["time"])
+                known = self.known(room, participant)
+                self.rights.revoke(room, participant, event["time"], known)
         elif kind == "participant.roleChanged" and data["previous"] != data["current"]:
-            self.change_role(room, participant, event)
+            tenant = self.config.tenants.get(room.partition(":")[0])
+            self.rights.change_role(room, event, self.known(room, participant), tenant)
 
     def count_rooms(self, room: str) -> None:
         tenant = room.partition(":")[0]
@@ -348,25 +322,6 @@ class Gateway:
         waiting = [it for it in self.joining.get(room, ()) if it.id == participant]
         session = self.sessions.get(room, {}).get(participant)
         return [*waiting, session] if session else waiting
-
-    def revoke(self, room: str, participant: str, at: float) -> None:
-        self.store.revoke(room, "sub:" + participant, at)
-        for session in self.known(room, participant):
-            self.store.revoke(room, "token:" + session.digest, at)
-
-    def change_role(self, room: str, participant: str, event: dict) -> None:
-        data, at = event["data"], event["time"]
-        self.store.change_role(
-            room, "sub:" + participant, at, data["previous"], data["current"]
-        )
-        for session in self.known(room, participant):
-            # Whoever shares the token must not get by it what one of them was given, but may lose
-            # what one of them has lost.
-            lost = data["previous"] == (session.token_role or "participant")
-            if lost and not session.subject and data["current"] != "moderator":
-                self.store.change_role(
-                    room, "token:" + session.digest, at, data["previous"], data["current"]
-                )
 
     def after(self, room: str, event: dict) -> None:
         """Ends the sessions that an event has ended, after their clients have got it."""
@@ -388,25 +343,11 @@ class Gateway:
         self.store.forget_room(room)
         self.count_rooms(room)
 
-    # After either of the two has restarted.
+    # Its life.
 
     async def on_up(self) -> None:
         self.metrics.sfud_connected.set(1)
-        if self.store.boot != self.ipc.boot:
-            for room in list(self.people):
-                await self.lose_room(room)
-            self.store.boot = self.ipc.boot
-        async for found in self.ipc.pages("room.list", "rooms"):
-            if split(found["room"]) and found["room"] not in self.people:
-                await self.refresh(found["room"])
-        for room in list(self.sessions):
-            if room not in self.people:
-                self.close_room(room, "sfud-restarted")
-        for session in list(self.keys.values()):
-            if session.kind == "ws" and session.connection is None and session.expiry is None:
-                self.expire(session)
-        for room in list(self.sessions):
-            self.on_room_event(room, {"event": "resync"})
+        await self.recovery.run()
         self.is_ready = True
         self.tell_status()
 
@@ -416,51 +357,7 @@ class Gateway:
         self.tell_status()
 
     def tell_status(self) -> None:
-        status = {"sfud": self.is_ready}
-        self.tell_all(json.dumps({"event": "gateway.status", "data": status}))
-
-    async def lose_room(self, room: str) -> None:
-        """Tells of a room that ended while nobody listened: sfud was restarted, or is too far."""
-        tenant, name = split(room) or ("", room)
-        for participant in sorted(self.people.get(room, ())):
-            self.webhook_lost(tenant, name, participant)
-        if self.store.rooms().get(room):  # else nobody was told that there is one
-            id = hashlib.sha256(f"{self.store.boot} {room} lost".encode()).hexdigest()[:32]
-            self.webhooks.put(id, tenant, name, "room.closed", time.time(), {"reason": "lost"})
-        self.close_room(room, "sfud-restarted")
-
-    def webhook_lost(self, tenant: str, room: str, participant: str) -> None:
-        data = {"participant": participant, "reason": "lost"}
-        mark = f"{self.store.boot} {tenant}:{room} {participant} {time.time()}"
-        id = hashlib.sha256(mark.encode()).hexdigest()[:32]
-        self.webhooks.put(id, tenant, room, "participant.left", time.time(), data)
-
-    async def refresh(self, room: str) -> None:
-        """Compares a room with sfud's, whose events in between are no longer to be had."""
-        tenant, name = split(room) or ("", room)
-        try:
-            info = await self.ipc.call("room.get", room=room)
-            listed = self.ipc.pages("participant.list", "participants", room=room)
-            here = {it["participant"] async for it in listed}
-        except Refused as refused:
-            if refused.reason == "no-such-room":
-                await self.lose_room(room)
-            return
-        for participant in sorted(self.people.get(room, set()) - here):
-            self.webhook_lost(tenant, name, participant)
-            self.store.remove_person(room, participant)
-            if session := self.sessions.get(room, {}).get(participant):
-                self.end(session, "session.ended", "lost")
-        for participant in here:
-            self.store.add_person(room, participant)
-        self.people[room] = here
-        self.store.saw(room, info["seq"])
-        text = json.dumps({"event": "resync", "room": name, "data": {}})
-        for session in self.sessions.get(room, {}).values():
-            if session.connection:
-                session.connection.send(text)
-
-    # Its life.
+        self.tell_all(json.dumps({"event": "gateway.status", "data": {"sfud": self.is_ready}}))
 
     async def run(self) -> None:
         """Keeps the connection to sfud and the store; ends by cancellation."""

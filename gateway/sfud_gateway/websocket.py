@@ -11,7 +11,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from sfud_gateway import ice, methods, strict, tokens
 from sfud_gateway.core import Gateway
-from sfud_gateway.limits import Bucket
+from sfud_gateway.limits import Bucket, beyond
 from sfud_gateway.refusals import refuse, shown
 from sfud_gateway.session import Session
 from sfud_gateway.sfud_ipc import Refused
@@ -35,6 +35,7 @@ class Client:
         self.queue: asyncio.Queue[str] = asyncio.Queue(LONGEST_QUEUE)
         self.bucket = Bucket(50)
         self.code: int = WSCloseCode.OK
+        self.idle_since = time.monotonic()  # without a session
 
     def send(self, text: str) -> None:
         """Sends without waiting; a client that lags too far loses the WebSocket and resumes."""
@@ -49,7 +50,7 @@ class Client:
 
     def lose(self, session: Session, event: str, reason: str) -> None:
         if self.session is session:
-            self.session = None
+            self.session, self.idle_since = None, time.monotonic()
             self.send(json.dumps({"event": event, "data": {"reason": reason}}))
 
     async def write(self) -> None:
@@ -62,7 +63,8 @@ class Client:
         going_away = False
         try:
             while True:
-                frame = await self.socket.receive(None if self.session else JOIN_SECONDS)
+                left = max(0.001, self.idle_since + JOIN_SECONDS - time.monotonic())
+                frame = await self.socket.receive(None if self.session else left)
                 if frame.type != WSMsgType.TEXT:
                     going_away = frame.type == WSMsgType.CLOSE and frame.data in (1000, 1001)
                     return
@@ -130,7 +132,7 @@ class Client:
         if self.session and (tenant := self.gateway.config.tenants.get(self.session.tenant)):
             most = tenant.limits.message_bytes
         if len(text) > most or len(text.encode(errors="replace")) > most:
-            raise self.gateway.limit("messageBytes", most)
+            raise beyond("messageBytes", most)
 
     async def relay(self, method: str, params: Any) -> dict[str, Any]:
         """Makes the call that a request asks for; sfud decides whether this participant may."""
@@ -209,6 +211,7 @@ class Client:
         session, self.session = self.session, None
         if session is None:
             raise refuse("not-joined", "join first")
+        self.idle_since = time.monotonic()
         await self.gateway.remove(session)
         return {}
 

@@ -144,6 +144,7 @@ class Ingest:
         async def handle(request: web.Request) -> web.StreamResponse:
             # A client that hangs up in between must not leave half a participant behind.
             work = asyncio.ensure_future(handler(request))
+            work.add_done_callback(lambda it: it.cancelled() or it.exception())
             try:
                 response = await asyncio.shield(work)
             except Refused as refused:

@@ -1,0 +1,82 @@
+"""What the gateway does after it, or sfud, has restarted, or events are gone."""
+
+import hashlib
+import json
+import time
+from typing import TYPE_CHECKING
+
+from sfud_gateway.sfud_ipc import Refused
+
+if TYPE_CHECKING:
+    from sfud_gateway.core import Gateway
+
+
+class Recovery:
+    def __init__(self, gateway: "Gateway"):
+        self.gateway = gateway
+
+    async def run(self) -> None:
+        """Compares what the store knows with sfud, once the connection is there."""
+        gateway = self.gateway
+        if gateway.store.boot != gateway.ipc.boot:
+            for room in list(gateway.people):
+                self.lose_room(room)
+            gateway.store.boot = gateway.ipc.boot
+        async for found in gateway.ipc.pages("room.list", "rooms"):
+            if gateway.split(found["room"]) and found["room"] not in gateway.people:
+                await self.refresh(found["room"])
+        for room in list(gateway.sessions):
+            if room not in gateway.people:
+                gateway.close_room(room, "sfud-restarted")
+        for session in list(gateway.keys.values()):
+            if session.kind == "ws" and session.connection is None and session.expiry is None:
+                gateway.expire(session)
+        for room in list(gateway.sessions):
+            gateway.on_room_event(room, {"event": "resync"})
+
+    def lose_room(self, room: str) -> None:
+        """Tells of a room that ended while nobody listened."""
+        gateway = self.gateway
+        for participant in sorted(gateway.people.get(room, ())):
+            self.lose_person(room, participant)
+        if gateway.store.rooms().get(room):  # else nobody was told that there is one
+            self.tell(room, "room.closed", {"reason": "lost"})
+        gateway.close_room(room, "sfud-restarted")
+
+    def lose_person(self, room: str, participant: str) -> None:
+        self.tell(room, "participant.left", {"participant": participant, "reason": "lost"})
+
+    def tell(self, room: str, event: str, data: dict) -> None:
+        gateway, now = self.gateway, time.time()
+        tenant, name = gateway.split(room) or ("", room)
+        mark = f"{gateway.store.boot} {room} {event} {data.get('participant')} {now}"
+        id = hashlib.sha256(mark.encode()).hexdigest()[:32]
+        gateway.webhooks.put(id, tenant, name, event, now, data)
+
+    async def refresh(self, room: str) -> None:
+        """Compares a room with sfud's, whose events in between are no longer to be had."""
+        gateway = self.gateway
+        try:
+            info = await gateway.ipc.call("room.get", room=room)
+            listed = gateway.ipc.pages("participant.list", "participants", room=room)
+            here = {it["participant"] async for it in listed}
+        except Refused as refused:
+            if refused.reason == "no-such-room":
+                self.lose_room(room)
+            return
+        for participant in sorted(gateway.people.get(room, set()) - here):
+            self.lose_person(room, participant)
+            gateway.store.remove_person(room, participant)
+            if session := gateway.sessions.get(room, {}).get(participant):
+                gateway.end(session, "session.ended", "lost")
+        for participant in here:
+            gateway.store.add_person(room, participant)
+        gateway.people[room] = here
+        gateway.count_rooms(room)
+        gateway.store.saw(room, info["seq"])
+        name = room.partition(":")[2]
+        text = json.dumps({"event": "resync", "room": name, "data": {}})
+        for session in gateway.sessions.get(room, {}).values():
+            if session.connection:
+                session.connection.send(text)
+        gateway.on_room_event(room, {"event": "resync"})
