@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from harness import expect, process
-from harness.gateway import SECRET, Client, token
+from harness.gateway import SECRET, Client, Refused, token
 from harness.process import until
 
 
@@ -286,6 +286,8 @@ async def test_who_waits_to_be_let_in_sees_nobody(gateway):
     assert await ben.refused("participant.list") == "not-permitted"
     assert (await ben.call("room.get"))["participants"] == []
     await mia.hears("participant.awaited", participant="ben")
+    await mia.call("pin.add", participants=["mia"])
+    await mia.hears("pins.changed")
     assert not [it for it in ben.events if it["event"] != "gateway.status"]
     assert [it["participant"] for it in (await mia.call("room.get"))["awaited"]] == ["ben"]
     await mia.call("participant.approve", participant="ben")
@@ -359,6 +361,21 @@ async def test_joins_are_limited_by_second_and_a_flood_waits(gateway):
     assert 0.7 < time.monotonic() - begin < 5
 
 
+async def test_a_connection_that_does_not_join_is_closed_however_busy_it_is(gateway):
+    site = await gateway(root="join_seconds = 1")
+    joined, idle, busy = await site.join(), await site.client(), await site.client()
+    with pytest.raises(ConnectionError):
+        while True:
+            assert await busy.refused("room.get") == "not-joined"
+            await asyncio.sleep(0.1)
+
+    async def closed():
+        return idle.socket.closed
+
+    await until(closed, "the idle one is closed", 2)
+    assert (await joined.call("room.get"))["counts"]["participants"] == 1
+
+
 # Calls, and what breaks.
 
 
@@ -413,6 +430,9 @@ async def test_a_call_goes_on_through_a_restart_and_a_broken_network(gateway, pe
     await ann.hears("participant.left", participant="ben", reason="left")
     stranger = await site.client()
     assert await stranger.refused("session.resume", session=keys[1]) == "no-such-session"
+    await site.stop()
+    await site.start()
+    assert 'sfud_gateway_sessions{kind="ws",tenant="acme"} 1.0' in await site.metrics()  # Ann's
 
 
 async def test_who_does_not_resume_in_time_has_left(gateway):
@@ -443,7 +463,9 @@ async def test_after_a_restart_of_sfud_a_client_is_told_to_join_again(gateway, s
     ann = await site.join(sub="ann")
     await process.kill(other.process)
     await ann.hears("gateway.status", sfud=False)
-    assert await ann.refused("room.get") == "sfud-not-running"
+    with pytest.raises(Refused, match="sfud-not-running") as refused:
+        await ann.call("room.get")
+    assert str(other.directory) not in str(refused.value)
     again = await start_sfud()
     other.ipc.unlink()
     other.ipc.symlink_to(again.ipc)

@@ -101,8 +101,8 @@ async def test_webhooks_outlive_an_outage_and_a_restart(gateway, receiver):
 
 async def test_what_happens_while_the_gateway_is_away_is_told_afterwards(gateway, receiver, ipc):
     site = await gateway(more=receiver.toml())
-    mia = await site.join(sub="mia")
-    await site.join(sub="ann")
+    mia, bearer = await site.join(sub="mia", name="Mia"), token(sub="ann")
+    await (await site.client()).join(token=bearer)
     await site.join("r2", sub="ben")
     await receiver.has("participant.joined", participant="ben")
     await process.kill(site.process)
@@ -116,8 +116,9 @@ async def test_what_happens_while_the_gateway_is_away_is_told_afterwards(gateway
     await receiver.has("participant.left", participant="ben", reason="lost")
     assert receiver.names("r2")[-2:] == ["participant.left", "room.closed"]
     client = await site.client()
-    assert await client.refused("participant.join", token=token(sub="ann")) == "token-revoked"
+    assert await client.refused("participant.join", token=bearer) == "token-revoked"
     await client.call("session.resume", session=mia.joined["session"])
+    assert await client.refused("participant.update", name="Eve") == "not-permitted"
 
 
 async def test_a_room_that_ended_with_sfud_is_told_too(gateway, sfud, start_sfud, receiver):

@@ -85,6 +85,7 @@ class Config:
     token_seconds: int
     leeway_seconds: int
     grace_seconds: int
+    join_seconds: int
     connections: int
     certificate: Path | None
     key: Path | None
@@ -262,6 +263,7 @@ def parse(values: dict[str, Any], folder: Path) -> Config:
         token_seconds=root.number("token_seconds", 86_400, 60, 31_536_000),
         leeway_seconds=root.number("leeway_seconds", 30, 0, 600),
         grace_seconds=root.number("grace_seconds", 30, 1, 3_600),
+        join_seconds=root.number("join_seconds", 20, 1, 600),
         connections=root.number("connections", 10_000, 1, 1_000_000),
         certificate=tls.file("certificate", None),
         key=tls.file("key", None),

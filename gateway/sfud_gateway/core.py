@@ -330,9 +330,6 @@ class Gateway:
             session = self.sessions.get(room, {}).get(data["participant"])
             if session and session.held is None:
                 self.end(session, "session.ended", data["reason"])
-        elif kind in ("participant.roleChanged", "participant.approved"):
-            if session := self.sessions.get(room, {}).get(data["participant"]):
-                self.save(session)
         elif kind == "room.closed":
             self.close_room(room, data.get("reason", "closed"))
 

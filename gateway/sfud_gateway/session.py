@@ -5,9 +5,8 @@ from typing import Any, Protocol
 
 from sfud_gateway.tokens import Grant
 
-KEPT = (
-    "role", "awaited", "digest", "subject", "token_role", "name_fixed", "custom_fixed", "extra",
-)  # fmt: skip
+# What a restart must not forget; sfud knows the rest.
+KEPT = ("digest", "subject", "token_role", "name_fixed", "custom_fixed", "extra")
 
 
 class Connection(Protocol):

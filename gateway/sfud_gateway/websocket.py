@@ -19,7 +19,6 @@ from sfud_gateway.sfud_ipc import Refused
 log = logging.getLogger("websocket")
 
 LONGEST_QUEUE = 1_000  # messages that a slow client may lag behind
-JOIN_SECONDS = 20  # an open WebSocket must join within this time
 LONGEST_MESSAGE = 1_000_000  # bytes; tenants have limits of their own
 LONGEST_FIRST = 150_000  # bytes of a message before the tenant is known
 JOIN = frozenset(["token", "room", "name", "mode", "snapshot"])
@@ -63,7 +62,8 @@ class Client:
         going_away = False
         try:
             while True:
-                left = max(0.001, self.idle_since + JOIN_SECONDS - time.monotonic())
+                deadline = self.idle_since + self.gateway.config.join_seconds
+                left = max(0.001, deadline - time.monotonic())
                 frame = await self.socket.receive(None if self.session else left)
                 if frame.type != WSMsgType.TEXT:
                     going_away = frame.type == WSMsgType.CLOSE and frame.data in (1000, 1001)
