@@ -11,8 +11,8 @@ from sfud_gateway.sfud_ipc import default_path
 
 TENANT = r"[a-z0-9][a-z0-9-]{0,31}"
 EVERYTHING = {"audio": True, "video": True, "screen": True}
-# What a moderator may do unless a tenant has roles of its own: neither record nor stream, which
-# cost the operator's disk and network.
+# Permissions of moderators unless a tenant has roles of its own. They include neither recording
+# nor streaming, which cost the operator's disk and network.
 MODERATION = [
     "changeRole", "mute", "lock", "drop", "close", "approve", "floor", "pin", "state", "mode",
     "unpublish",

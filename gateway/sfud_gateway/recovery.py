@@ -1,4 +1,4 @@
-"""What the gateway does after it, or sfud, has restarted, or events are gone."""
+"""Recovery after a restart of the gateway or of sfud, or a loss of events."""
 
 import hashlib
 import json

@@ -46,8 +46,8 @@ class Rights:
         data, at = event["data"], event["time"]
         previous, current = data["previous"], data["current"]
         self.store.change_role(room, "sub:" + data["participant"], at, previous, current)
-        # Whoever shares the token does not get by it what one of them was given, but loses what
-        # one of them has lost.
+        # A shared token gives nobody the rights that one of its holders was given, and takes from
+        # all of them the rights that one has lost.
         if rights_of(tenant, previous) <= rights_of(tenant, current):
             return
         for session in sessions:

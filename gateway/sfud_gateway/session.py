@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from sfud_gateway.tokens import Grant
 
-# What a restart must not forget; sfud knows the rest.
+# Fields that a restart must not lose; sfud knows the rest.
 KEPT = ("digest", "subject", "token_role", "name_fixed", "custom_fixed", "extra")
 
 

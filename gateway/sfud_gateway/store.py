@@ -1,4 +1,4 @@
-"""The gateway's memory on disk: what must survive its restart.
+"""The gateway's memory on disk.
 
 Everything that one event of sfud changes is committed together with that event's `seq`. After a
 crash the next process asks sfud for the events since then, so none is lost and none counts twice.
@@ -55,7 +55,7 @@ class Store:
     def _all(self, sql: str, *values: Any) -> list[tuple]:
         return self._db.execute(sql, values).fetchall()
 
-    # What is known of sfud.
+    # The state of sfud as far as its events have told.
 
     @property
     def boot(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What viewers by WHEP are sent: their one offer has slots, and nobody to choose what is in them.
+"""The choice of streams for viewers by WHEP, whose offer has slots and who make no calls.
 
 If the streams fit into the slots, each has its own. Otherwise those who talk are seen.
 """

@@ -114,7 +114,7 @@ class Webhooks:
             self._store.lose(tenant, at)
             self._metrics.webhooks_lost.labels(tenant, "queue-full").inc()
             return
-        # What is lost is told before what comes after it.
+        # A loss is told before the events that follow it.
         self._tell_lost(tenant)
         self._enqueue(id, tenant, room, event, at, data)
 
@@ -139,7 +139,7 @@ class Webhooks:
         while True:
             room = await queue.ready.get()
             number = room.numbers[0]
-            # Whatever a receiver has been told, the next process must know too.
+            # The next process must know of everything that a receiver has been told.
             self._store.commit()
             row = self._store.webhook(number)
             done = row is None or await self._attempt(tenant, room, *row)
