@@ -55,7 +55,7 @@ def problem_of(status: int, title: str, reason: str) -> web.Response:
     if status == 401:
         error = "" if reason == "token-missing" else ' error="invalid_token"'
         headers["WWW-Authenticate"] = "Bearer" + error
-    if status in (404, 429, 503):
+    if status in (429, 503) or reason == "no-such-room":
         headers["Retry-After"] = RETRY_SECONDS
     content = {"title": title, "status": status, "reason": reason}
     return web.Response(
@@ -122,7 +122,7 @@ class Ingest:
 
     def options(self, allowed: str) -> Handler:
         async def handle(request: web.Request) -> web.Response:
-            response = web.Response(status=204)
+            response = web.Response(status=200)
             self.cors(request, response)
             response.headers["Allow"] = allowed
             response.headers["Access-Control-Allow-Methods"] = allowed
@@ -192,6 +192,9 @@ class Ingest:
     ) -> tuple[Session, str, dict[str, Any]]:
         if kind == "whip":
             return await self.gateway.join(grant, room, kind)
+        if f"{grant.tenant}:{room}" not in self.gateway.people:
+            self.gateway.check_ready()
+            raise Refusal(409, "nobody is in this room yet", "no-such-room")
         return await self.gateway.join(
             grant, room, kind, role="viewer", may_create=False, mode="RECV_ONLY"
         )
@@ -211,10 +214,11 @@ class Ingest:
         mids = {kind: [it["mid"] for it in result["mids"]
                        if it["kind"] == kind and it["direction"] == wanted]
                 for kind in ("audio", "video")}  # fmt: skip
+        refused = [it["refused"] for it in result["mids"] if "refused" in it]
+        if refused and session.kind == "whip":
+            # Half a publication would mislead its publisher.
+            raise refuse("not-permitted", f"not all media may be sent: {refused[0]}")
         if not any(mids.values()):
-            refused = [it["refused"] for it in result["mids"] if "refused" in it]
-            if refused:
-                raise refuse("not-permitted", f"the media is refused: {refused[0]}")
             raise Refusal(422, "the offer has no audio or video to carry", "no-media")
         session.extra = mids | {"only": only, "offer": offer, "etag": new_etag()}
         self.gateway.save(session)
@@ -260,9 +264,7 @@ class Ingest:
         if new is None or new == sdpfrag.credentials(offer):
             if restarts:
                 raise refuse("invalid-params", "an ICE restart has new ICE credentials")
-            return web.Response(status=204, headers={"ETag": session.extra["etag"]})
-        if not restarts:
-            raise Refusal(422, 'new ICE credentials need If-Match: "*"', "restart-by-etag")
+            return web.Response(status=204)
         return await self.restart(session, sdpfrag.restarted(offer, new))
 
     async def restart(self, session: Session, offer: str) -> web.Response:
