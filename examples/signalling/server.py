@@ -25,7 +25,9 @@ from invitations import Invitations, secret_of
 from policy import roles
 from sfud_ipc import default_path
 
-PAGE = Path(__file__).resolve().parent / "page"
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "page"
+CLIENT = HERE.parents[1] / "clients/js/src"  # the package that the page imports
 LONGEST_MESSAGE = 300_000  # bytes; sfud takes an SDP of at most 256 kB
 HEADERS = {
     "Cache-Control": "no-cache",
@@ -84,6 +86,7 @@ async def serve(options: argparse.Namespace) -> int:
     application.on_response_prepare.append(add_headers)
     application.router.add_get("/", lambda request: web.FileResponse(PAGE / "index.html"))
     application.router.add_get("/ws", lambda request: websocket(hub, request))
+    application.router.add_static("/client", CLIENT)
     application.router.add_static("/", PAGE)
     tls = None
     if options.cert:

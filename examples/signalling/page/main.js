@@ -1,4 +1,4 @@
-// The page: lobby, stage, controls. The call's logic is in call.js.
+// The page: lobby, stage, controls. The call itself is clients/js.
 //
 // For trying out and for tests, in the address: ?room=…&name=… fill the form, &auto=1 joins at
 // once, &audio=0 and &video=0 do without a device, &codec=vp9 prefers a video codec, &size=640x360
@@ -8,14 +8,14 @@
 // `window.sfudDemo` exposes the state.
 
 import { Asker } from "./ask.js";
-import { Call } from "./call.js";
+import { Call, Signalling } from "./client/index.js";
 import { invitation, forgetInvitation } from "./invitation.js";
 import { openDevices, openScreen } from "./media.js";
 import { heldBack } from "./notices.js";
 import { People } from "./people.js";
-import { Signalling } from "./signalling.js";
+import { Questions } from "./questions.js";
 import { showStanding } from "./standing.js";
-import { explainedLines, receivedLines, Sampler, sentLines } from "./stats.js";
+import { explainedLines, receivedLines, sentLines } from "./stats.js";
 import { kept, keep, keepForTab, keptForTab } from "./storage.js";
 import { Tiles } from "./tiles.js";
 
@@ -23,19 +23,22 @@ const STATISTICS_MILLISECONDS = 1000;
 const PREFERENCE_MILLISECONDS = 1000;
 /** A picture somewhat larger than its tile is sharper than one that has to be scaled up. */
 const TILE_MARGIN = 1.5;
+/** How the call has to receive what a layout shows. */
+const VIEWS = { grid: "all", stage: "talkers" };
 const NEWS_MILLISECONDS = 6000;
 
 const byID = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 const buttons = (action) => document.querySelectorAll(`[data-do="${action}"]`);
 
-const signalling = new Signalling();
+const address = new URL("ws", location.href.replace(/^http/, "ws"));
+const signalling = new Signalling(() => new WebSocket(address));
 const tiles = new Tiles(byID("stage"));
-const sampler = new Sampler();
 const people = new People(byID("people-list"), moderate);
 const asker = new Asker(byID("question"));
 const devices = { audio: null, video: null };
 let call = null;
+let questions = null;
 let lastError = null;
 let showStatistics = false;
 let showPeople = parameters.get("people") === "1";
@@ -96,19 +99,17 @@ async function join() {
   call?.removeEventListener("change", show);
   const codec = parameters.get("codec")?.toLowerCase() ?? null;
   const [key, token] = [keptForTab(`key:${room}`), invitation()?.token ?? null];
-  call = new Call(signalling, { room, name, codec, wish: wish(), key, token });
-  call.layout = layout;
+  call = new Call({ signalling, room, name, codec, key, token, view: VIEWS[layout], ...wish() });
   call.addEventListener("change", show);
   call.addEventListener("problem", ({ detail }) => report(detail));
-  call.addEventListener("told", ({ detail }) => report({ ...detail, isNews: true }));
-  call.addEventListener("asked", ({ detail }) => question(detail));
+  const tell = (message) => report({ message, isNews: true });
+  questions = new Questions(call, { ask: question, tell });
   show();
   try {
-    await signalling.opened();
-    await call.join({ ...devices });
-    const address = new URL(location.href);
-    address.searchParams.set("room", room);
-    history.replaceState(null, "", address);
+    await call.connect(devices);
+    const here = new URL(location.href);
+    here.searchParams.set("room", room);
+    history.replaceState(null, "", here);
   } catch (error) {
     console.error(error);
     setJoinError(explain(error));
@@ -252,11 +253,9 @@ function models() {
 }
 
 function remote(stream, name) {
-  const slot = stream && call.arriving(stream.stream);
+  const { audio, video } = stream ? call.tracks(stream.stream) : { audio: null, video: null };
   return {
-    name, self: false, stream, connection: "connected",
-    audioTrack: slot?.audio?.receiver.track ?? null,
-    videoTrack: slot?.video?.receiver.track ?? null,
+    name, self: false, stream, connection: "connected", audioTrack: audio, videoTrack: video,
     audioOn: isOn(stream?.audio), videoOn: isOn(stream?.video),
   };
 }
@@ -295,9 +294,9 @@ const actions = {
   },
   async screen() {
     if (call?.state !== "joined") return;
-    if (call.screen) return call.unshare();
+    if (call.screen) return call.unpublish("screen");
     const screen = await openScreen();
-    if (screen) await call.share(screen);
+    if (screen) await call.publish("screen", screen);
   },
   async hand() {
     const requests = { none: "floor.request", raised: "floor.cancel", held: "floor.finish" };
@@ -307,7 +306,7 @@ const actions = {
   async layout() {
     layout = layout === "stage" ? "grid" : "stage";
     show();
-    await call?.show(layout);
+    await call?.show(VIEWS[layout]);
   },
   people() {
     showPeople = !showPeople;
@@ -321,7 +320,7 @@ const actions = {
     show();
   },
   async leave() {
-    await call?.leave();
+    await call?.close();
     report(null);
     byID("join").querySelector("[type=submit]").focus();
   },
@@ -329,12 +328,13 @@ const actions = {
 
 async function toggle(kind) {
   const device = devices[kind];
+  const source = kind === "audio" ? "microphone" : "camera";
   const inCall = call?.state === "joined" || call?.state === "reconnecting";
   if (!device || device.readyState === "ended") {
     await takeDevices([kind]);
-    if (inCall && devices[kind] && devices[kind] !== device) await call.addDevice(kind, devices[kind]);
+    if (inCall && devices[kind] && devices[kind] !== device) await call.publish(source, devices[kind]);
   } else if (inCall) {
-    await call.setEnabled(kind, !device.enabled);
+    await (device.enabled ? call.mute(source) : call.unmute(source));
   } else {
     device.enabled = !device.enabled;
   }
@@ -345,7 +345,7 @@ async function toggle(kind) {
 async function moderate(type, fields) {
   try {
     if (type === "invite") {
-      await call.invite(fields.participant);
+      await questions.invite(fields.participant);
       report({ message: "The invitation is on its way.", isNews: true });
     } else if (type === "participant.update") {
       const name = await asker.ask({
@@ -394,12 +394,18 @@ async function question({ kind, role, by, expires, request }) {
     const missing = wantedDevices().filter((it) => !devices[it]);
     if (accepts && publishes && missing.length) {
       await takeDevices(missing);
-      Object.assign(call.local, devices);
+      await publishDevices(missing);
     }
-    await call.answer({ kind, by, request }, accepts);
+    await questions.answer({ kind, by, request }, accepts);
   } catch (error) {
     report({ message: `Not done: ${error.message}.` });
   }
+}
+
+/** Publishes what was found of these kinds, now or as soon as the role allows it. */
+async function publishDevices(kinds) {
+  if (kinds.includes("audio") && devices.audio) await call.publish("microphone", devices.audio);
+  if (kinds.includes("video") && devices.video) await call.publish("camera", devices.video);
 }
 
 async function act(action) {
@@ -474,29 +480,6 @@ signalling.addEventListener("message", ({ detail }) => {
 
 // ---- Statistics
 
-/** The sample with the publisher of each received stream. */
-async function statistics() {
-  const pc = call?.peer?.pc;
-  if (!pc) return null;
-  const sample = await sampler.sample(pc);
-  for (const received of sample.received) {
-    const stream = call.streamOn(received.kind, received.mid, received.track);
-    received.stream = stream?.stream ?? null;
-    received.participant = stream?.participant ?? null;
-    received.source = stream?.source ?? null;
-  }
-  const labels = new Map(
-    ["microphone", "camera", "screen", "screen-audio"].map((it) => [call.peer?.sender(it)?.mid, it]),
-  );
-  for (const sent of sample.sent) sent.label = labels.get(sent.mid) ?? null;
-  sample.connection = pc.connectionState;
-  return sample;
-}
-
-async function explained(stream) {
-  return call.explain(stream).then((it) => (it ? explainedLines(it) : []), () => []);
-}
-
 /** Requests no larger layer than each tile can show. */
 setInterval(() => {
   for (const { element, model } of call?.state === "joined" ? tiles.all : []) {
@@ -509,7 +492,7 @@ setInterval(() => {
 
 setInterval(async () => {
   if (!showStatistics) return;
-  const sample = await statistics();
+  const sample = await call?.statistics({ explain: true });
   if (!sample) return;
   for (const tile of tiles.all) {
     const { self, screen, stream } = tile.model;
@@ -519,8 +502,9 @@ setInterval(async () => {
       tile.overlay(sentLines(sent, sample.roundTrip));
     } else {
       const of = (kind) => sample.received.find((it) => it.kind === kind && it.stream === stream?.stream);
-      const lines = stream ? receivedLines(of("video"), of("audio")) : [];
-      tile.overlay([...lines, ...(stream?.video ? await explained(stream.stream) : [])]);
+      const video = of("video");
+      const lines = stream ? receivedLines(video, of("audio")) : [];
+      tile.overlay([...lines, ...(video?.explanation ? explainedLines(video.explanation) : [])]);
     }
   }
 }, STATISTICS_MILLISECONDS);
@@ -544,12 +528,12 @@ window.sfudDemo = {
     connection: model.connection, width: video.videoWidth, height: video.videoHeight,
     time: video.currentTime,
   })),
-  stats: statistics,
+  stats: () => call?.statistics() ?? null,
   act,
   join,
   inviteLink,
   request: (type, fields) => call.request(type, fields),
-  restartICE: () => call?.peer?.restart(),
+  restartICE: () => call?.restartIce(),
 };
 
 openLobby();

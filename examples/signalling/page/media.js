@@ -2,9 +2,6 @@
 
 const SIZE = { width: 1280, height: 720 };
 
-/** From this many pixels on, browsers send all three simulcast layers. */
-const SIMULCAST_PIXELS = 960 * 540;
-
 /**
  * Requests the camera and the microphone, as selected.
  *
@@ -58,17 +55,6 @@ export async function openScreen() {
   const screen = tracks(stream);
   screen.video.contentHint = "detail"; // text stays sharp; the frame rate gives way first
   return screen;
-}
-
-/** Encodings of a camera: three layers if it is large enough, else one. */
-export function cameraEncodings(track) {
-  const { width = 0, height = 0 } = track.getSettings();
-  if (width * height < SIMULCAST_PIXELS) return [{ maxBitrate: 1_500_000 }];
-  return [
-    { rid: "q", scaleResolutionDownBy: 4, maxBitrate: 150_000 },
-    { rid: "h", scaleResolutionDownBy: 2, maxBitrate: 500_000 },
-    { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 1_700_000 },
-  ];
 }
 
 function tracks(stream) {

@@ -1,6 +1,6 @@
 // The panel of people: the participants, and a moderator's actions on them.
 
-import { MODERATOR } from "./roomstate.js";
+import { MODERATOR } from "./client/index.js";
 import { hue, initials } from "./tiles.js";
 
 const MODES = { RECV_ONLY: "listens only", SIGNALLING_ONLY: "off stage" };

@@ -10,7 +10,7 @@ const MOST_RESTARTS = 3; // then `lost`: a new connection is needed
 
 /** Dispatches `lost` when ICE restarts did not help, and `state` when the connection's changes. */
 export class Peer extends EventTarget {
-  pc = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  pc;
   /** Pairs of m-lines to receive on: `{audio, video, stream, follows}`, the first two transceivers. */
   slots = [];
   /** Negotiated result for each sent track: "microphone", … → `{stream, refused}`. */
@@ -24,11 +24,13 @@ export class Peer extends EventTarget {
   #restarts = 0;
   #timer = null;
 
-  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video. */
-  constructor(offer, codec) {
+  /** `offer(sdp, sources)` resolves to `{sdp, mids}`; `codec`, if given, is preferred for video;
+   *  `rtc` is an `RTCConfiguration`. */
+  constructor(offer, { codec = null, rtc = {} } = {}) {
     super();
     this.#offer = offer;
-    this.#codec = codec;
+    this.#codec = codec?.toLowerCase() ?? null;
+    this.pc = new RTCPeerConnection({ ...rtc, bundlePolicy: "max-bundle" });
     this.pc.onconnectionstatechange = () => this.#watch();
   }
 
@@ -70,9 +72,20 @@ export class Peer extends EventTarget {
     await sender.setParameters(parameters);
   }
 
-  /** The transceiver that sends `label`, if there is one. */
-  sender(label) {
-    return this.#senders.get(label);
+  /** Whether `label` is sent, negotiated and taken. */
+  isSending(label) {
+    const { stream } = this.published.get(label) ?? {};
+    return Boolean(stream) && this.#senders.get(label)?.direction === "sendonly";
+  }
+
+  /** Sends another track in the place of that of `label`, without negotiation. */
+  async replace(label, track) {
+    await this.#senders.get(label).sender.replaceTrack(track);
+  }
+
+  /** Which of our tracks is sent on this m-line, if any. */
+  labelOf(mid) {
+    return [...this.#senders].find(([, it]) => it.mid === mid)?.[0] ?? null;
   }
 
   /** Adds slots up to the limit; takes effect with `negotiate()`. */

@@ -111,7 +111,7 @@ export class RoomState {
       case "recording.stopped":
         this.recording = event === "recording.started";
         break;
-      // The page starts one at most; `streaming.stop` ends all of them.
+      // `streaming.stop` ends all of them.
       case "streaming.started":
       case "streaming.stopped":
         this.streaming = event === "streaming.started";

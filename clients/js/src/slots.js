@@ -1,6 +1,7 @@
-// Assignment of streams to slots. In the *grid* there is a slot for each stream of others. On the
-// *stage* some slots follow the list of talkers: sfud switches them to talking or pinned
-// participants, and sends events; only shared screens have slots of their own there.
+// Assignment of streams to slots. Some streams have a slot of their own. Other slots may follow the
+// list of talkers: sfud switches them to talking or pinned participants, and sends events.
+
+import { CallError } from "./errors.js";
 
 const SPARE_SLOTS = 2;
 
@@ -44,10 +45,9 @@ export class Slots {
     return this.of(stream) ? this.#subscriptions.get(stream) : undefined;
   }
 
-  /** Assigns the slots to these streams of others; `talkers` slots follow the talkers, with 0 all
-   *  streams have slots of their own. Returns whether there are enough slots. */
-  async settle(streams, talkers) {
-    const wanted = streams.filter((it) => talkers === 0 || it.source === "screen");
+  /** Gives each of the `wanted`, `{stream, audio, video}`, a slot of its own; `talkers` slots follow
+   *  the talkers. `streams` are all those of others. Returns whether there are enough slots. */
+  async settle(streams, wanted, talkers) {
     this.#release(streams, wanted);
     await this.#watch();
     await this.#follow(Math.min(talkers, MOST_FOLLOWING));
@@ -56,7 +56,7 @@ export class Slots {
     await this.#provide(missing.length, SPARE_SLOTS);
     const free = this.#free;
     missing.slice(0, free.length).forEach(({ stream, audio, video }, index) => {
-      const kinds = { hasAudio: Boolean(audio), hasVideo: Boolean(video) };
+      const kinds = { hasAudio: audio, hasVideo: video };
       Object.assign(free[index], { stream, ...kinds });
       this.#preferred.delete(stream);
     });
@@ -122,8 +122,11 @@ export class Slots {
     for (const slot of this.#peer.slots) {
       if (slot.stream === null) continue;
       const stream = wanted.find((it) => it.stream === slot.stream);
-      // A stream with a new kind is subscribed to again, with both.
-      const fits = stream && (!stream.audio || slot.hasAudio) && (!stream.video || slot.hasVideo);
+      // A stream with a new kind, or one kind of which is not wanted any more, is subscribed to anew.
+      const lacks = (kind, has) => stream[kind] && !has;
+      const fits = stream && !lacks("audio", slot.hasAudio) && !lacks("video", slot.hasVideo)
+        && !(slot.hasAudio && stream.kinds.audio === false)
+        && !(slot.hasVideo && stream.kinds.video === false);
       if (!fits) slot.stream = null;
     }
   }
@@ -163,6 +166,9 @@ export class Slots {
       this.#peer.slots.find((slot) => slot.stream === stream).stream = null;
       if (error.data?.reason !== "no-such-stream") problem = error; // else it has just ended
     }
-    if (problem) throw new Error(problem.message);
+    if (problem) {
+      const { message, code, data } = problem;
+      throw new CallError({ reason: data?.reason ?? "failed", message, code });
+    }
   }
 }

@@ -1,0 +1,15 @@
+/**
+ * A failure of the call or of one of its requests. `reason` is a stable word, `code` the number of
+ * sfud's error where there is one, `message` is for people.
+ */
+export class CallError extends Error {
+  constructor({ reason, message, code }) {
+    super(message);
+    this.name = "CallError";
+    this.reason = reason;
+    this.code = code ?? null;
+  }
+}
+
+/** Reasons of temporary refusals: the call tries again by itself. */
+export const PASSING = new Set(["not-connected", "sfud-not-running", "timeout"]);
